@@ -1,0 +1,119 @@
+# Every target sets up what it needs in .venv, and is quick the second time.
+# Needed beforehand: Python 3.11 or newer, a C++17 compiler, make.
+
+PYTHON ?= python3
+TEST_WORKERS ?= 2
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+NATIVE := $(wildcard native/*.cpp native/*.hpp native/*.h native/*.inc)
+NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
+
+.PHONY: help demo picture test lint types format sanitize bench docs clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo      cluster a small example; prints a table, draws a picture"
+	@echo "make test      run the tests           make lint   style of Python and C++"
+	@echo "make types     check the types         make docs   build the documentation"
+	@echo "make sanitize  native tests under the address, undefined-behaviour and thread sanitizers"
+	@echo "make bench     measure the sweeps      make picture  draw the README's picture again"
+	@echo "make format    rewrite in house style  make clean  remove all that was built, .venv too"
+
+demo: $(STAMPS)/installed $(STAMPS)/plot
+	$(BIN)/python examples/plot_lloyd_and_power.py --output demo/lloyd_and_power.png
+
+picture: $(STAMPS)/installed $(STAMPS)/plot
+	$(BIN)/python examples/plot_lloyd_and_power.py --output docs/_static/lloyd_and_power.png
+
+test: $(STAMPS)/installed $(STAMPS)/test
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+lint: $(STAMPS)/lint
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(if $(NATIVE)$(NATIVE_TESTS),$(BIN)/clang-format --dry-run -Werror $(NATIVE) $(NATIVE_TESTS))
+
+format: $(STAMPS)/lint
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(NATIVE) $(NATIVE_TESTS)
+
+types: $(STAMPS)/installed $(STAMPS)/lint
+	$(BIN)/mypy --strict src
+
+bench: $(STAMPS)/installed
+	$(BIN)/python -m benchmarks.sweeps $(BENCH_ARGS)
+
+docs: $(STAMPS)/installed $(STAMPS)/docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+clean:
+	rm -rf build dist demo docs/_build docs/auto_examples docs/api $(VENV)
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Setting up. An install needs no network once its requirements are met.
+
+# requirements(group): one extra of pyproject.toml, or what building needs, quoted for the shell.
+define requirements
+$$($(BIN)/python -c 'import shlex, sys, tomllib; \
+table = tomllib.load(open("pyproject.toml", "rb")); \
+extras = table["project"]["optional-dependencies"]; \
+print("\n".join({**extras, "build": table["build-system"]["requires"]}["$(1)"]))' > $(STAMPS)/$(1).txt \
+&& echo $(STAMPS)/$(1).txt)
+endef
+
+$(STAMPS)/venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "powermeans needs Python 3.11 or newer: try make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/build: pyproject.toml | $(STAMPS)/venv
+	$(PIP) install --quiet -r $(call requirements,build) cmake ninja
+	@touch $@
+
+$(STAMPS)/installed: pyproject.toml CMakeLists.txt $(NATIVE) | $(STAMPS)/build
+	$(PIP) install --quiet --no-build-isolation --editable .
+	@touch $@
+
+$(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/%: pyproject.toml | $(STAMPS)/venv
+	$(PIP) install --quiet -r $(call requirements,$*)
+	@touch $@
+
+# Sanitizers. The native tests are plain programs; each is linked with all of the native core but
+# its Python bindings. A source for an instruction set gets the flags of that set, and no other does.
+
+SANITIZERS := address thread
+SANITIZE_address := -fsanitize=address,undefined -fno-sanitize-recover=all
+SANITIZE_thread := -fsanitize=thread
+SANITIZE_SOURCES ?= $(filter-out native/bindings.cpp,$(wildcard native/*.cpp))
+SANITIZE_FLAGS := -std=c++17 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -pthread -Inative
+INSTRUCTION_SET_FLAGS = $(if $(findstring avx2,$*),-mavx2 -mfma) \
+  $(if $(findstring avx512,$*),-mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma)
+SANITIZE_TESTS := $(basename $(notdir $(wildcard native/tests/*.cpp)))
+
+sanitize: $(foreach sanitizer,$(SANITIZERS),$(SANITIZE_TESTS:%=build/sanitize/$(sanitizer)/%.passed))
+	@echo "$(words $^) sanitized test programs passed"
+
+define sanitizer_rules
+build/sanitize/$(1)/%.o: native/%.cpp $(NATIVE) $(NATIVE_TESTS)
+	@mkdir -p $$(@D)
+	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) $$(INSTRUCTION_SET_FLAGS) -c $$< -o $$@
+
+build/sanitize/$(1)/%.run: build/sanitize/$(1)/tests/%.o \
+  $(patsubst native/%.cpp,build/sanitize/$(1)/%.o,$(SANITIZE_SOURCES))
+	$$(CXX) $(SANITIZE_$(1)) -pthread $$^ -o $$@
+
+build/sanitize/$(1)/%.passed: build/sanitize/$(1)/%.run
+	$$<
+	@touch $$@
+endef
+$(foreach sanitizer,$(SANITIZERS),$(eval $(call sanitizer_rules,$(sanitizer))))
+.SECONDARY:
