@@ -1,0 +1,49 @@
+"""Settings of the whole suite, and the real data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from numpy.typing import NDArray
+
+DATA_VARIABLE = "POWERMEANS_DATA"
+
+# Examples differ from run to run on a developer's machine, and are always the same in CI. A busy
+# machine must not fail a test, so there is no deadline.
+settings.register_profile("local", deadline=None, print_blob=True)
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data; skips where the environment names none."""
+    if not (named := os.environ.get(DATA_VARIABLE)):
+        pytest.skip(f"{DATA_VARIABLE} is not set: it names the folder of NAME.npz files")
+    folder = Path(named)
+    if not folder.is_dir():
+        pytest.fail(f"{DATA_VARIABLE}={named!r} is not a folder: correct it or unset it")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def real_data(data_folder: Path) -> Callable[[str], Mapping[str, NDArray]]:
+    """A function from a name to the arrays of that data set; fails where the file is missing."""
+
+    def load(name: str) -> Mapping[str, NDArray]:
+        file = data_folder / f"{name}.npz"
+        if not file.is_file():
+            pytest.fail(f"{file} is missing, although {DATA_VARIABLE} is set")
+        with np.load(file, allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    return load

@@ -1,0 +1,88 @@
+"""What the documentation shows is true: each of its Python blocks runs, as does each doctest."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import powermeans
+
+PROJECT = Path(__file__).parent.parent
+PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```python[^\n]*\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def python_blocks(page: Path) -> Iterator[tuple[int, str]]:
+    """The line at which each Python block of a page begins, and its code."""
+    text = page.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        yield text.count("\n", 0, match.start("code")), match["code"]
+
+
+def run_page(page: Path) -> int:
+    """Run the blocks of a page one after another in one namespace, and count them."""
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    n_blocks = 0
+    for first_line, code in python_blocks(page):
+        # Empty lines in front, so that a traceback names the line of the page.
+        exec(compile("\n" * first_line + code, str(page), "exec"), namespace)
+        n_blocks += 1
+    return n_blocks
+
+
+def module_names() -> list[str]:
+    """Each module of the package that is written in Python."""
+    found = pkgutil.walk_packages(powermeans.__path__, prefix="powermeans.")
+    return ["powermeans", *(module.name for module in found if "._native" not in module.name)]
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block may write files; they vanish with the test."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_blocks_run(page: Path) -> None:
+    n_blocks = run_page(page)
+    assert n_blocks == page.read_text(encoding="utf-8").count("```python")
+
+
+def test_the_readme_shows_code() -> None:
+    assert list(python_blocks(PROJECT / "README.md"))
+
+
+def test_a_false_block_fails_at_its_line(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A page\n\n```python\nx = 1\n```\n\n```python\nassert x == 2\n```\n")
+    with pytest.raises(AssertionError) as failure:
+        run_page(page)
+    assert failure.traceback[-1].lineno == 7
+
+
+@pytest.mark.parametrize("name", module_names())
+def test_doctests_hold(name: str) -> None:
+    module = importlib.import_module(name)
+    result = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("name", ["PowerKMeans", "KMeans", "k_means", "kmeans_plusplus"])
+def test_the_public_interface_has_an_example(name: str) -> None:
+    assert ">>> " in (getattr(powermeans, name).__doc__ or "")
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
+    citation = (PROJECT / "CITATION.cff").read_text()
+    changelog = (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert powermeans.__version__ == version
+    assert f"\nversion: {version}\n" in citation
+    assert f"\n## {version}" in changelog
