@@ -1,0 +1,1 @@
+"""Divergences: what a distance between a point and a center is."""

@@ -1,0 +1,265 @@
+"""The power mean, its gradient and the objective of power k-means, in log space.
+
+Equation numbers are those of Xu & Lange, "Power k-Means Clustering", ICML 2019. Throughout, k is
+the length of the last axis, s the power, and with y_min the least of the k distances of a point
+
+    a_j = log y_j - log y_min,    S = sum_j exp(s a_j), which lies in [1, k] for s < 0.
+
+Every quantity is a function of a, S and y_min, so no power overflows, nothing has to be clamped,
+and multiplying all distances by a constant changes no weight. Arithmetic is in float64, or in long
+double where the distances come so.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from powermeans.divergences import squared_euclidean
+from powermeans.types import FloatArray, Points, SparsePoints
+
+
+def log_power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
+    """Logarithm of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) along the last axis.
+
+    The limits of equation (6) are taken exactly: the minimum at s = -inf, the geometric mean at 0.
+
+    Parameters
+    ----------
+    sq_dist : (..., n_centers)
+        Distances, not negative. A zero makes the mean zero at every s <= 0.
+    power : float
+        From -inf to 1, both included.
+
+    Returns
+    -------
+    (...)
+        log M_s; -inf where the mean is zero.
+    """
+    _check_at_most_one(power)
+    distances = _as_real(sq_dist)
+    reference = np.min(distances, axis=-1) if power < 0 else np.max(distances, axis=-1)
+    with np.errstate(divide="ignore"):
+        log_reference: FloatArray = np.log(reference)
+    return log_reference + _log_mean_ratio(_log_ratio(distances, reference), power)
+
+
+def power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
+    """Power mean M_s along the last axis, between the minimum (s = -inf) and the mean (s = 1).
+
+    Parameters
+    ----------
+    sq_dist : (..., n_centers)
+        Distances, not negative.
+    power : float
+        From -inf to 1, both included.
+
+    Returns
+    -------
+    (...)
+        M_s, equation (6) at the limits.
+    """
+    _check_at_most_one(power)
+    distances = _as_real(sq_dist)
+    reference = np.min(distances, axis=-1) if power < 0 else np.max(distances, axis=-1)
+    log_ratio = _log_mean_ratio(_log_ratio(distances, reference), power)
+    # The ratio itself can overflow where its product with the reference does not; its root cannot.
+    root = np.exp(0.5 * np.where(reference == 0, 0.0, log_ratio))
+    means: FloatArray = reference * root * root
+    return means
+
+
+def power_mean_gradient(sq_dist: FloatArray, power: float) -> FloatArray:
+    """Gradient of the power mean, equation (5): (1/k) y_j^(s-1) ((1/k) sum_l y_l^s)^(1/s - 1).
+
+    By Euler's theorem sum_j y_j dM_s/dy_j = M_s. Where distances are zero it is the limit as they
+    go to zero together.
+
+    Parameters
+    ----------
+    sq_dist : (..., n_centers)
+        Distances, not negative.
+    power : float
+        Negative; at -inf the first of the least distances has slope one.
+
+    Returns
+    -------
+    (..., n_centers)
+    """
+    _check_negative(power)
+    if power == -math.inf:
+        return _first_nearest(_as_real(sq_dist))
+    log_ratio = _log_ratio_to_least(sq_dist)
+    log_mean_ratio = _log_mean_ratio(log_ratio, power)[..., None]
+    exponents = _times(power, log_ratio)
+    with np.errstate(over="ignore"):
+        return np.exp(log_mean_ratio - _log_sum(exponents) + exponents - log_ratio)
+
+
+def power_mean_weights(sq_dist: FloatArray, power: float) -> FloatArray:
+    """Weights of the majorisation (9): the gradient times k^(1/s), which puts them into [0, 1].
+
+    They are S^(1/s - 1) exp((s - 1) a_j); the factor, common to all points, changes no center. A
+    zero distance gives weight one to its center and zero to the others; of several zeros, each of
+    z has weight z^(1/s - 1), the limit as they vanish together.
+
+    Parameters
+    ----------
+    sq_dist : (..., n_centers)
+        Distances, not negative.
+    power : float
+        Negative; at -inf the first of the least distances takes all.
+
+    Returns
+    -------
+    (..., n_centers)
+    """
+    _check_negative(power)
+    if power == -math.inf:
+        return _first_nearest(_as_real(sq_dist))
+    log_ratio = _log_ratio_to_least(sq_dist)
+    exponents = _times(power, log_ratio)
+    log_sum = _log_sum(exponents)
+    return np.exp(log_sum / power - log_sum + exponents - log_ratio)
+
+
+def memberships(sq_dist: FloatArray, power: float) -> FloatArray:
+    """Membership h_j = y_j^(s-1) / sum_l y_l^(s-1) of a point in each center; they add to one.
+
+    Parameters
+    ----------
+    sq_dist : (..., n_centers)
+        Distances, not negative; zeros share the point equally.
+    power : float
+        Negative; at -inf the first of the least distances takes all.
+
+    Returns
+    -------
+    (..., n_centers)
+    """
+    _check_negative(power)
+    if power == -math.inf:
+        return _first_nearest(_as_real(sq_dist))
+    log_ratio = _log_ratio_to_least(sq_dist)
+    unscaled = np.exp(_times(power, log_ratio) - log_ratio)
+    shares: FloatArray = unscaled / unscaled.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def weighing(sq_dist: FloatArray, power: float) -> FloatArray:
+    """Weighing function alpha = sum_l y_l^(s-1) / (sum_l y_l^s)^(1 - 1/s): how much a point counts.
+
+    The weights of `power_mean_weights` are memberships times weighing.
+
+    Parameters
+    ----------
+    sq_dist : (..., n_centers)
+        Distances, not negative.
+    power : float
+        Negative; at -inf every point counts one.
+
+    Returns
+    -------
+    (...)
+    """
+    alpha: FloatArray = power_mean_weights(sq_dist, power).sum(axis=-1)
+    return alpha
+
+
+def objective(
+    points: Points | SparsePoints,
+    centers: FloatArray,
+    power: float,
+    sample_weight: FloatArray | None = None,
+) -> float:
+    """Objective f_s of equation (8): the power means of the squared distances, added over points.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR.
+    centers : (n_centers, n_features)
+    power : float
+        From -inf, where this is the k-means objective, to 1.
+    sample_weight : (n_points,), optional
+
+    Returns
+    -------
+    float
+    """
+    total = 0.0
+    for rows, sq_dist in squared_euclidean.in_chunks(points, centers):
+        means = power_mean(sq_dist, power)
+        total += float(means.sum() if sample_weight is None else sample_weight[rows] @ means)
+    return total
+
+
+def _check_at_most_one(power: float) -> None:
+    if not power <= 1:
+        raise ValueError(f"power={power!r} must be at most 1: pass for example power=-3.0")
+
+
+def _check_negative(power: float) -> None:
+    if not power < 0:
+        raise ValueError(f"power={power!r} must be negative: pass for example power=-3.0")
+
+
+def _as_real(sq_dist: FloatArray) -> FloatArray:
+    """Float64, or long double where it is already so."""
+    distances = np.asarray(sq_dist)
+    return distances.astype(np.result_type(distances.dtype, np.float64), copy=False)
+
+
+def _log_ratio_to_least(sq_dist: FloatArray) -> FloatArray:
+    distances = _as_real(sq_dist)
+    return _log_ratio(distances, np.min(distances, axis=-1))
+
+
+def _log_ratio(distances: FloatArray, reference: FloatArray) -> FloatArray:
+    """Logarithm of y_j over the reference of its point, zero where they are equal, even if zero.
+
+    Where the two are close, log y_j - log reference would cancel, and s = -1e6 would show it.
+    """
+    base = reference[..., None]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        far = np.log(distances) - np.log(base)
+        close = np.log1p((distances - base) / base)
+        is_close = np.abs(distances - base) < 0.5 * base
+    return np.where(distances == base, 0.0, np.where(is_close, close, far))
+
+
+def _log_mean_ratio(log_ratio: FloatArray, power: float) -> FloatArray:
+    """Logarithm of M_s over the reference, (1/s) log((1/k) sum_j exp(s a_j)).
+
+    For s near zero that mean is near one and its logarithm is taken from its distance to one.
+    """
+    if power == -math.inf:
+        return np.zeros_like(log_ratio[..., 0])
+    if power == 0:
+        return np.asarray(np.mean(log_ratio, axis=-1))
+    exponents = _times(power, log_ratio)
+    mean = np.mean(np.exp(exponents), axis=-1)
+    is_near_one = mean > 0.5
+    mean_less_one = np.where(is_near_one, np.mean(np.expm1(exponents), axis=-1), 0.0)
+    return np.where(is_near_one, np.log1p(mean_less_one), np.log(mean)) / power
+
+
+def _times(power: float, log_ratio: FloatArray) -> FloatArray:
+    """Exponents s a_j; beyond the range of floating point they are -inf, whose exponential is 0."""
+    with np.errstate(over="ignore"):
+        exponents: FloatArray = power * log_ratio
+    return exponents
+
+
+def _log_sum(exponents: FloatArray) -> FloatArray:
+    """Log S, with the last axis kept."""
+    log_sum: FloatArray = np.log(np.sum(np.exp(exponents), axis=-1, keepdims=True))
+    return log_sum
+
+
+def _first_nearest(distances: FloatArray) -> FloatArray:
+    """One for the first of the least distances, zero for the others."""
+    nearest = np.argmin(distances, axis=-1)[..., None]
+    is_nearest = np.arange(distances.shape[-1]) == nearest
+    return np.asarray(is_nearest, dtype=distances.dtype)

@@ -1,0 +1,177 @@
+"""The slow readable rows: every quantity by its formula, in NumPy. The oracle of every test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from powermeans.divergences import squared_euclidean
+from powermeans.rules import Rule
+from powermeans.seeding import draw_indices
+from powermeans.sums import Spread, Sums
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+
+class TwinRows:
+    """Weighted points in memory, with whole (n_points, n_centers) arrays and no tricks.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR, float32 or float64; valid, as after input checking.
+    sample_weight : (n_points,), optional
+        Not negative, not all zero.
+    precision : type, default float64
+        In what to calculate; long double gives the truth that accuracy is measured against.
+        Results are float64 all the same.
+    """
+
+    def __init__(
+        self,
+        points: Points | SparsePoints,
+        sample_weight: FloatArray | None = None,
+        *,
+        precision: type[np.floating[Any]] = np.float64,
+    ) -> None:
+        self._given = points
+        dense = points.toarray() if sparse.issparse(points) else np.asarray(points)
+        self._points: NDArray[Any] = dense.astype(precision)
+        weight = np.ones(len(dense)) if sample_weight is None else np.asarray(sample_weight)
+        self._weight: NDArray[Any] = weight.astype(precision)
+
+    @property
+    def n_points(self) -> int:
+        return int(self._points.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self._points.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        return self._given.dtype
+
+    @property
+    def total_weight(self) -> float:
+        return float(self._weight.sum())
+
+    def mean(self) -> FloatArray:
+        return _float64(self._weight @ self._points / self._weight.sum())
+
+    def mean_variance(self) -> float:
+        return float(np.mean(np.var(self._points, axis=0)))
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        sq_dist = self._sq_dist(centers)
+        weights, objectives = rule.weigh(sq_dist)
+        weighted = self._weight[:, None] * weights
+        return Sums(
+            points=_float64(weighted.T @ self._points),
+            weights=_float64(weighted.sum(axis=0)),
+            objective=float(self._weight @ objectives),
+            inertia=float(self._weight @ sq_dist.min(axis=1)),
+        )
+
+    def spread(self, centers: FloatArray) -> Spread:
+        sq_dist = self._sq_dist(centers)
+        labels = np.argmin(sq_dist, axis=1)
+        nearest = sq_dist.min(axis=1)
+        return Spread(
+            error=self._add_by_label(self._weight * nearest, labels, len(centers)),
+            utility=self._utility(sq_dist, labels),
+            weights=self._add_by_label(self._weight, labels, len(centers)),
+        )
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        sq_dist = self._sq_dist(centers)
+        return np.argmin(sq_dist, axis=1).astype(np.int32), float(
+            self._weight @ sq_dist.min(axis=1)
+        )
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        return self._sq_dist(centers).astype(self.dtype)
+
+    def nearness(self, centers: FloatArray) -> TwinNearness:
+        return TwinNearness(self._points, self._weight, centers)
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        return _float64(self._points[indices])
+
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        return _float64(self._weight[indices])
+
+    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+        return self._given[indices]
+
+    def _sq_dist(self, centers: FloatArray) -> NDArray[Any]:
+        return squared_euclidean.pairwise(self._points, centers)
+
+    def _utility(self, sq_dist: NDArray[Any], labels: NDArray[np.intp]) -> FloatArray:
+        n_centers = sq_dist.shape[1]
+        if n_centers == 1:
+            return np.array([np.inf])
+        nearest, second = np.partition(sq_dist, 1, axis=1)[:, :2].T
+        return self._add_by_label(self._weight * (second - nearest), labels, n_centers)
+
+    def _add_by_label(
+        self, values: NDArray[Any], labels: NDArray[np.intp], n_centers: int
+    ) -> FloatArray:
+        return _float64(np.array([values[labels == j].sum() for j in range(n_centers)]))
+
+
+class TwinNearness:
+    """Each point's squared distance to the nearest of the centers chosen so far.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+    sample_weight : (n_points,)
+    centers : (n_centers, n_features)
+        There may be none.
+    """
+
+    def __init__(
+        self, points: NDArray[Any], sample_weight: NDArray[Any], centers: FloatArray
+    ) -> None:
+        self._points = points
+        self._weight = sample_weight
+        self._nearest = np.full(len(points), np.inf, dtype=points.dtype)
+        for center in centers:
+            self.add(center)
+
+    def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
+        farthest = np.max(self._nearest[self._weight > 0])
+        if not 0 < farthest < np.inf:
+            return draw_indices(_float64(self._weight), uniforms)
+        # In units of the farthest, so that no exponent overflows.
+        mass = self._weight * (self._nearest / farthest) ** (exponent / 2)
+        return draw_indices(_float64(mass), uniforms)
+
+    def potentials(self, candidates: IndexArray) -> FloatArray:
+        sq_dist = squared_euclidean.pairwise(self._points, self._points[candidates])
+        return _float64(self._weight @ np.minimum(sq_dist, self._nearest[:, None]))
+
+    def add(self, center: FloatArray) -> None:
+        sq_dist = squared_euclidean.pairwise(self._points, np.asarray(center)[None, :])
+        self._nearest = np.minimum(self._nearest, sq_dist[:, 0])
+
+    def farthest(self) -> int:
+        return int(np.argmax(self._weighted()))
+
+    def inertia(self) -> float:
+        return float(self._weighted().sum())
+
+    def sq_dist(self, indices: IndexArray) -> FloatArray:
+        return _float64(self._nearest[indices])
+
+    def _weighted(self) -> NDArray[Any]:
+        """Weight times squared distance; a point without weight counts zero at any distance."""
+        with np.errstate(invalid="ignore"):
+            return np.where(self._weight > 0, self._weight * self._nearest, 0.0)
+
+
+def _float64(values: NDArray[Any]) -> FloatArray:
+    return values.astype(np.float64)

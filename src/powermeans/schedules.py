@@ -1,0 +1,124 @@
+"""Schedules: which power each sweep uses. Iterating one gives powers without end."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Geometric:
+    """The powers s_0, eta s_0, eta^2 s_0, ... of Xu & Lange 2019, Algorithm 1.
+
+    Parameters
+    ----------
+    start : float
+        The first power s_0, negative and finite.
+    growth : float
+        The factor eta, greater than one. The powers end at -inf, which is Lloyd's rule.
+    """
+
+    start: float
+    growth: float
+
+    def __post_init__(self) -> None:
+        _check_start(self.start)
+        _check_growth(self.growth)
+
+    def __iter__(self) -> Iterator[float]:
+        power = float(self.start)
+        while True:
+            yield power
+            power *= self.growth
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The same power for ever: k-harmonic means at -1, fuzzy c-means, Lloyd at -inf.
+
+    Parameters
+    ----------
+    power : float
+        Negative; -inf is Lloyd's rule.
+    """
+
+    power: float
+
+    def __post_init__(self) -> None:
+        if not self.power < 0:
+            raise ValueError(
+                f"power={self.power!r} must be negative: pass for example power=-1.0, "
+                "or power=-math.inf for Lloyd's rule"
+            )
+
+    def __iter__(self) -> Iterator[float]:
+        return itertools.repeat(float(self.power))
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorsSchedule:
+    """The schedule in the code behind the later papers of the authors of power k-means.
+
+    The power changes every second sweep: by -0.2 while it is above -1, then by the factor 1.06,
+    until it has reached about -120, where it stays.
+
+    Parameters
+    ----------
+    start : float
+        The first power, negative and finite.
+    step : float
+        What is taken from the power while it is above -1.
+    growth : float
+        The factor after that, greater than one.
+    sweeps_per_power : int
+        How many sweeps use the same power.
+    lowest : float
+        The power stays once it is at or below this.
+    """
+
+    start: float
+    step: float = 0.2
+    growth: float = 1.06
+    sweeps_per_power: int = 2
+    lowest: float = -120.0
+
+    def __post_init__(self) -> None:
+        _check_start(self.start)
+        _check_growth(self.growth)
+        if not 0 < self.step < math.inf:
+            raise ValueError(f"step={self.step!r} must be positive: pass for example step=0.2")
+        if self.sweeps_per_power != int(self.sweeps_per_power) or self.sweeps_per_power < 1:
+            raise ValueError(
+                f"sweeps_per_power={self.sweeps_per_power!r} must be a whole number of at least 1: "
+                "pass for example sweeps_per_power=2"
+            )
+        if not self.lowest < 0:
+            raise ValueError(f"lowest={self.lowest!r} must be negative: pass for example -120.0")
+
+    def __iter__(self) -> Iterator[float]:
+        power = float(self.start)
+        while True:
+            yield from itertools.repeat(power, int(self.sweeps_per_power))
+            if power > self.lowest:
+                power = power - self.step if power > -1 else power * self.growth
+
+
+Schedule = Geometric | Fixed | AuthorsSchedule
+
+
+def _check_start(start: float) -> None:
+    if not -math.inf < start < 0:
+        raise ValueError(
+            f"start={start!r} must be negative and finite: pass for example start=-3.0, "
+            "or use Fixed(-math.inf) for Lloyd's rule"
+        )
+
+
+def _check_growth(growth: float) -> None:
+    if not 1 < growth < math.inf:
+        raise ValueError(
+            f"growth={growth!r} must be finite and greater than 1: pass for example growth=1.05, "
+            "or use Fixed(power) to hold the power"
+        )
