@@ -88,27 +88,42 @@ $(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/%: pyproj
 	@touch $@
 
 # Sanitizers. The native tests are plain programs; each is linked with all of the native core but
-# its Python bindings. A source for an instruction set gets the flags of that set, and no other does.
+# its Python bindings. The kernels are compiled once for each instruction set, as CMakeLists.txt does.
 
 SANITIZERS := address thread
 SANITIZE_address := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_thread := -fsanitize=thread
-SANITIZE_SOURCES ?= $(filter-out native/bindings.cpp,$(wildcard native/*.cpp))
-SANITIZE_FLAGS := -std=c++17 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -pthread -Inative
-INSTRUCTION_SET_FLAGS = $(if $(findstring avx2,$*),-mavx2 -mfma) \
-  $(if $(findstring avx512,$*),-mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma)
+SANITIZE_SOURCES := $(filter-out native/bindings.cpp native/kernels.cpp,$(wildcard native/*.cpp))
 SANITIZE_TESTS := $(basename $(notdir $(wildcard native/tests/*.cpp)))
+SANITIZE_FLAGS := -std=gnu++17 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -pthread -Inative \
+  -Wall -Wextra -Wno-psabi
+
+INSTRUCTION_SETS := baseline
+ifneq ($(filter x86_64 amd64,$(shell uname -m)),)
+INSTRUCTION_SETS += avx2 avx512
+SANITIZE_FLAGS += -DPOWERMEANS_X86
+endif
+FLAGS_avx2 := -mavx2 -mfma
+FLAGS_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma \
+  -Wno-maybe-uninitialized -Wno-uninitialized
 
 sanitize: $(foreach sanitizer,$(SANITIZERS),$(SANITIZE_TESTS:%=build/sanitize/$(sanitizer)/%.passed))
-	@echo "$(words $^) sanitized test programs passed"
+	@test -n "$^" || { echo "there are no programs in native/tests" >&2; exit 1; }
+	@echo "$(words $^) sanitized runs of $(words $(SANITIZE_TESTS)) native test programs passed"
 
+# sanitizer_rules(sanitizer)
 define sanitizer_rules
 build/sanitize/$(1)/%.o: native/%.cpp $(NATIVE) $(NATIVE_TESTS)
 	@mkdir -p $$(@D)
-	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) $$(INSTRUCTION_SET_FLAGS) -c $$< -o $$@
+	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) -c $$< -o $$@
+
+build/sanitize/$(1)/kernels_%.o: native/kernels.cpp $(NATIVE)
+	@mkdir -p $$(@D)
+	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) -DPOWERMEANS_TABLE=kernels_$$* $$(FLAGS_$$*) -c $$< -o $$@
 
 build/sanitize/$(1)/%.run: build/sanitize/$(1)/tests/%.o \
-  $(patsubst native/%.cpp,build/sanitize/$(1)/%.o,$(SANITIZE_SOURCES))
+  $(SANITIZE_SOURCES:native/%.cpp=build/sanitize/$(1)/%.o) \
+  $(INSTRUCTION_SETS:%=build/sanitize/$(1)/kernels_%.o)
 	$$(CXX) $(SANITIZE_$(1)) -pthread $$^ -o $$@
 
 build/sanitize/$(1)/%.passed: build/sanitize/$(1)/%.run

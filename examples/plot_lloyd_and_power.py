@@ -1,0 +1,217 @@
+"""
+Lloyd's algorithm and power k-means from the same seeds
+=======================================================
+
+Sixteen clusters in the plane. Both algorithms begin at the same seeds, drawn in three ways, a
+hundred times each; a table counts how often they find all the clusters. The picture shows one
+draw of random seeds, a typical one: Lloyd's algorithm leaves clusters without a center of their
+own, and power k-means does not.
+
+The table shows the other side as well: the better the seeds, the less there is to gain.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances_argmin
+
+from powermeans import KMeans, PowerKMeans, kmeans_plusplus
+
+N_DRAWS = 100
+SIDE, SPACING, N_POINTS_EACH = 4, 4.5, 100
+N_CLUSTERS = SIDE**2
+
+# %%
+# The data: normal clouds on a grid. The optimum is what Lloyd's algorithm makes of their true
+# centers.
+
+Array = NDArray[np.float64]
+
+
+def sixteen_clouds() -> tuple[Array, Array]:
+    """The points, and the centers of the clouds they were drawn from."""
+    ticks = SPACING * np.arange(SIDE)
+    centers = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+    noise = np.random.default_rng(0).normal(size=(N_CLUSTERS * N_POINTS_EACH, 2))
+    return np.repeat(centers, N_POINTS_EACH, axis=0) + noise, centers
+
+
+points, true_centers = sixteen_clouds()
+optimum = KMeans(N_CLUSTERS, init=true_centers, n_init=1).fit(points)
+
+# %%
+# Three ways to draw seeds, from the poorest to the best.
+
+
+def random_seeds(draw: int) -> Array:
+    """Sixteen of the points, each as likely as any other."""
+    rows = np.random.default_rng(draw).choice(len(points), N_CLUSTERS, replace=False)
+    return points[rows]
+
+
+def plain_seeds(draw: int) -> Array:
+    """k-means++ as it was published: one candidate a seed."""
+    return kmeans_plusplus(points, N_CLUSTERS, n_local_trials=1, random_state=draw)[0]
+
+
+def greedy_seeds(draw: int) -> Array:
+    """Greedy k-means++, scikit-learn's default: the best of several candidates each time."""
+    return kmeans_plusplus(points, N_CLUSTERS, random_state=draw)[0]
+
+
+SEEDINGS: dict[str, Callable[[int], Array]] = {
+    "random points": random_seeds,
+    "plain k-means++": plain_seeds,
+    "greedy k-means++": greedy_seeds,
+}
+
+# %%
+# One fit, and how it compares with the optimum. A cluster is missed when no center is nearest to
+# its own, which happens when two centers share another cluster.
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where a fit ended, and the way there."""
+
+    path: list[Array]
+    excess: float
+    missed: NDArray[np.intp]
+
+    @property
+    def centers(self) -> Array:
+        """The centers at the end."""
+        return self.path[-1]
+
+
+def fit_from(seeds: Array, algorithm: str) -> Outcome:
+    """Fit from these seeds, by ``"Lloyd"`` or by ``"power k-means"``."""
+    path = [seeds]
+    model = KMeans(N_CLUSTERS, init=seeds, n_init=1)
+    if algorithm == "power k-means":
+        model = PowerKMeans(
+            N_CLUSTERS, init=seeds, callback=lambda state: path.append(state.centers)
+        )
+    model.fit(points)
+    path.append(model.cluster_centers_)
+    found = pairwise_distances_argmin(model.cluster_centers_, optimum.cluster_centers_)
+    missed = np.setdiff1d(np.arange(N_CLUSTERS), found)
+    return Outcome(path, model.inertia_ / optimum.inertia_ - 1, missed)
+
+
+# %%
+# The table.
+
+ALGORITHMS = ("Lloyd", "power k-means")
+Outcomes = dict[tuple[str, str], list[Outcome]]
+
+
+def compare() -> Outcomes:
+    """The outcomes of all draws, for each way of seeding and each algorithm."""
+    return {
+        (seeding, algorithm): [fit_from(draw_seeds(draw), algorithm) for draw in range(N_DRAWS)]
+        for seeding, draw_seeds in SEEDINGS.items()
+        for algorithm in ALGORITHMS
+    }
+
+
+def print_table(outcomes: Outcomes) -> None:
+    """How often all clusters were found, how many were missed, how far from the optimum."""
+    print(f"{N_CLUSTERS} clusters, {len(points)} points, {N_DRAWS} draws of seeds\n")
+    print(f"{'seeds':<18}{'algorithm':<15}{'all found':>10}{'missed':>9}{'excess':>9}")
+    for (seeding, algorithm), runs in outcomes.items():
+        found_all = np.mean([len(run.missed) == 0 for run in runs])
+        missed = np.mean([len(run.missed) for run in runs])
+        excess = np.mean([run.excess for run in runs])
+        print(f"{seeding:<18}{algorithm:<15}{found_all:>10.0%}{missed:>9.2f}{excess:>9.1%}")
+    print("\nmissed: clusters without a center of their own, a run")
+    print("excess: sum of squares above that of the optimum")
+
+
+# %%
+# The picture, in colours that most eyes tell apart (Okabe & Ito).
+
+BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#8793a0"
+
+
+def typical_draw(lloyd: list[Outcome], power: list[Outcome]) -> int:
+    """The first draw in which each algorithm misses as many clusters as it does in the median."""
+    missed = np.array([[len(run.missed) for run in runs] for runs in (lloyd, power)])
+    return int(np.argmin(np.abs(missed - np.median(missed, axis=1, keepdims=True)).sum(axis=0)))
+
+
+def verdict(outcome: Outcome) -> str:
+    """What the picture says under the name of the algorithm."""
+    missed = f"{len(outcome.missed) or 'none'} of {N_CLUSTERS} clusters missed"
+    if outcome.excess < 0.0005:
+        return f"{missed}, sum of squares at the optimum"
+    return f"{missed}, sum of squares {outcome.excess:.0%} above the optimum"
+
+
+def draw_outcome(axes: Axes, outcome: Outcome, title: str) -> None:
+    """Points, the way of each center from its seed to where it ended, and where it should be."""
+    in_missed = np.isin(optimum.labels_, outcome.missed)
+    ideal = optimum.cluster_centers_
+    axes.scatter(*points[~in_missed].T, s=4, color=GREY, alpha=0.5, linewidths=0)
+    axes.scatter(*points[in_missed].T, s=4, color=VERMILION, alpha=0.5, linewidths=0)
+    for way in np.stack(outcome.path, axis=1):
+        axes.plot(*way.T, color=BLUE, alpha=0.6, linewidth=1.2)
+    axes.scatter(*outcome.path[0].T, s=18, color="white", edgecolor=BLUE, zorder=3, label="seed")
+    axes.scatter(
+        *ideal.T,
+        s=80,
+        marker="^",
+        color=ORANGE,
+        edgecolor="white",
+        zorder=4,
+        label="optimal center",
+    )
+    axes.scatter(*outcome.centers.T, s=50, color=BLUE, edgecolor="white", zorder=5, label="center")
+    axes.scatter(
+        *ideal[outcome.missed].T, s=2600, facecolor="none", edgecolor=VERMILION, linewidths=2
+    )
+    axes.set_title(title, fontsize=14, fontweight="bold", pad=26)
+    axes.annotate(verdict(outcome), (0.5, 1), (0, 8), "axes fraction", "offset points", ha="center")
+    axes.set(aspect="equal", xticks=[], yticks=[])
+    axes.margins(0.01)
+    axes.spines[:].set_visible(False)
+
+
+def picture(outcomes: Outcomes) -> Figure:
+    """Both algorithms from the same random seeds."""
+    lloyd, power = (outcomes["random points", algorithm] for algorithm in ALGORITHMS)
+    draw = typical_draw(lloyd, power)
+    figure, panels = plt.subplots(1, 2, figsize=(10, 5.8))
+    figure.subplots_adjust(left=0.01, right=0.99, bottom=0.06, top=0.87, wspace=0.03)
+    draw_outcome(panels[0], lloyd[draw], "Lloyd's algorithm")
+    draw_outcome(panels[1], power[draw], "Power k-means")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False)
+    return figure
+
+
+def main() -> None:
+    """Print the table and draw the picture."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("--output", type=Path, help="write the picture here")
+    output = parser.parse_args().output
+    outcomes = compare()
+    print_table(outcomes)
+    figure = picture(outcomes)
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(output, dpi=110)
+        print(f"\npicture: {output}")
+
+
+if __name__ == "__main__":
+    main()
