@@ -62,7 +62,7 @@ clean:
 
 # requirements(group): one extra of pyproject.toml, or what building needs, quoted for the shell.
 define requirements
-$$($(BIN)/python -c 'import shlex, sys, tomllib; \
+$$($(BIN)/python -c 'import tomllib; \
 table = tomllib.load(open("pyproject.toml", "rb")); \
 extras = table["project"]["optional-dependencies"]; \
 print("\n".join({**extras, "build": table["build-system"]["requires"]}["$(1)"]))' > $(STAMPS)/$(1).txt \
