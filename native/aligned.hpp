@@ -1,0 +1,26 @@
+// Memory that starts on a cache line.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+
+namespace powermeans {
+
+template <class T>
+class Aligned {
+  public:
+    Aligned() = default;
+    explicit Aligned(std::size_t n) : values_(new (alignment) T[n]()) {}
+    T* get() const { return values_.get(); }
+    T& operator[](std::size_t i) const { return values_[i]; }
+
+  private:
+    static constexpr std::align_val_t alignment{64};
+    struct Free {
+        void operator()(T* values) const { ::operator delete[](values, alignment); }
+    };
+    std::unique_ptr<T[], Free> values_;
+};
+
+}  // namespace powermeans

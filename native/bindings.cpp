@@ -1,0 +1,251 @@
+// The only file that knows Python. Every argument is typed and taken as it is, never converted;
+// arrays that are written to come last.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <optional>
+
+#include "draw.hpp"
+#include "sweep.hpp"
+#include "thread_limit.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace powermeans {
+namespace {
+
+template <class T, int ndim>
+using In = nb::ndarray<const T, nb::ndim<ndim>, nb::c_contig, nb::device::cpu>;
+template <class T, int ndim>
+using Out = nb::ndarray<T, nb::ndim<ndim>, nb::c_contig, nb::device::cpu>;
+template <int ndim>
+using Result = nb::ndarray<nb::numpy, double, nb::ndim<ndim>>;
+
+template <int ndim>
+Result<ndim> to_numpy(std::vector<double>&& values, std::initializer_list<std::size_t> shape) {
+    auto* kept = new std::vector<double>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+    return Result<ndim>(kept->data(), shape, owner);
+}
+
+void require(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
+
+// Points with their weights and the threads that sweep over them.
+template <class Source>
+class Points {
+  public:
+    using T = typename Source::Computed;
+    using Centers = In<double, 2>;
+    using Weights = std::optional<In<double, 1>>;
+
+    Points(Source source, Weights sample_weight, Team& team, std::vector<nb::object> kept)
+        : source_(std::move(source)), sample_weight_(std::move(sample_weight)), team_(team), kept_(std::move(kept)) {
+        require(!sample_weight_ || int64_t(sample_weight_->shape(0)) == source_.n_points,
+                "sample_weight must have one entry for each point");
+    }
+
+    nb::tuple sweep_hard(Centers centers) const {
+        SweepResult result = swept(request(Task::hard_sums, centers));
+        const std::size_t k = centers.shape(0), d = centers.shape(1);
+        return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
+                              to_numpy<1>(std::move(result.weights), {k}), result.inertia, result.inertia);
+    }
+
+    nb::tuple sweep_power(Centers centers, double power) const {
+        require(power < 0 && std::isfinite(power), "power must be negative and finite");
+        Request<Source> asked = request(Task::power_sums, centers);
+        asked.power = power;
+        SweepResult result = swept(asked);
+        const std::size_t k = centers.shape(0), d = centers.shape(1);
+        return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
+                              to_numpy<1>(std::move(result.weights), {k}), result.objective, result.inertia);
+    }
+
+    nb::tuple spread(Centers centers) const {
+        SweepResult result = swept(request(Task::spread, centers));
+        const std::size_t k = centers.shape(0);
+        return nb::make_tuple(to_numpy<1>(std::move(result.error), {k}),
+                              to_numpy<1>(std::move(result.utility), {k}),
+                              to_numpy<1>(std::move(result.weights), {k}));
+    }
+
+    double assign(Centers centers, Out<int32_t, 1> labels) const {
+        require(int64_t(labels.shape(0)) == source_.n_points, "labels must have one entry for each point");
+        Request<Source> asked = request(Task::assign, centers);
+        asked.labels = labels.data();
+        return swept(asked).inertia;
+    }
+
+    void sq_distances(Centers centers, Out<T, 2> distances) const {
+        require(int64_t(distances.shape(0)) == source_.n_points && distances.shape(1) == centers.shape(0),
+                "distances must be of shape (n_points, n_centers)");
+        Request<Source> asked = request(Task::distances, centers);
+        asked.distances = distances.data();
+        swept(asked);
+    }
+
+    Result<1> potentials(Centers centers, In<double, 1> nearest) const {
+        Request<Source> asked = request(Task::potentials, centers);
+        asked.nearest = const_cast<double*>(checked(nearest));  // this task only reads it
+        return to_numpy<1>(std::move(swept(asked).weights), {centers.shape(0)});
+    }
+
+    void approach(Centers centers, Out<double, 1> nearest) const {
+        Request<Source> asked = request(Task::approach, centers);
+        asked.nearest = const_cast<double*>(checked(nearest));
+        swept(asked);
+    }
+
+    void draw(std::optional<In<double, 1>> nearest, In<double, 1> uniforms, double exponent,
+              Out<int64_t, 1> indices) const {
+        require(uniforms.shape(0) == indices.shape(0), "indices must have one entry for each of uniforms");
+        const Masses masses{nearest ? checked(*nearest) : nullptr, weights(), source_.n_points, exponent};
+        const double* numbers = uniforms.data();
+        const int64_t n_draws = int64_t(uniforms.shape(0));
+        int64_t* to = indices.data();
+        nb::gil_scoped_release released;
+        powermeans::draw(masses, numbers, n_draws, team_, to);
+    }
+
+    double scale() const { return source_.frame.scale; }
+
+  private:
+    Request<Source> request(Task task, const Centers& centers) const {
+        require(int64_t(centers.shape(1)) == source_.n_features, "centers must have as many columns as the points");
+        require(centers.shape(0) > 0, "centers must have at least one row");
+        Request<Source> asked{};
+        asked.task = task;
+        asked.centers = centers.data();
+        asked.n_centers = int64_t(centers.shape(0));
+        asked.sample_weight = weights();
+        return asked;
+    }
+
+    SweepResult swept(const Request<Source>& asked) const {
+        nb::gil_scoped_release released;
+        return sweep(source_, asked, team_);
+    }
+
+    template <class Array>
+    const double* checked(const Array& nearest) const {
+        require(int64_t(nearest.shape(0)) == source_.n_points, "nearest must have one entry for each point");
+        return nearest.data();
+    }
+
+    const double* weights() const { return sample_weight_ ? sample_weight_->data() : nullptr; }
+
+    Source source_;
+    Weights sample_weight_;
+    Team& team_;
+    std::vector<nb::object> kept_;  // what the pointers above point into
+};
+
+template <class V>
+struct DensePoints : Points<DenseSource<V>> {
+    DensePoints(In<V, 2> values, std::optional<In<double, 1>> sample_weight, nb::object team)
+        : DensePoints(values, std::move(sample_weight), team, described(values, nb::cast<Team&>(team))) {}
+
+    Moments moments;
+
+  private:
+    DensePoints(In<V, 2> values, std::optional<In<double, 1>> sample_weight, nb::object team, Moments described)
+        : Points<DenseSource<V>>(
+              {values.data(), int64_t(values.shape(0)), int64_t(values.shape(1)), dense_frame<V>(described)},
+              std::move(sample_weight), nb::cast<Team&>(team), {nb::cast(values), team}),
+          moments(std::move(described)) {}
+
+    static Moments described(const In<V, 2>& values, Team& team) {
+        const V* data = values.data();
+        const int64_t n_points = int64_t(values.shape(0)), n_features = int64_t(values.shape(1));
+        nb::gil_scoped_release released;
+        return moments_of(data, n_points, n_features, team);
+    }
+};
+
+template <class V>
+struct CsrPoints : Points<CsrSource<V>> {
+    CsrPoints(In<V, 1> values, In<int32_t, 1> columns, In<int64_t, 1> row_starts, int64_t n_features, double largest,
+              std::optional<In<double, 1>> sample_weight, nb::object team)
+        : Points<CsrSource<V>>({values.data(), columns.data(), row_starts.data(), int64_t(row_starts.shape(0)) - 1,
+                                n_features, Frame{{}, scale_for<double>(largest)}},
+                               std::move(sample_weight), nb::cast<Team&>(team),
+                               {nb::cast(values), nb::cast(columns), nb::cast(row_starts), team}) {
+        require(row_starts.shape(0) > 0 && row_starts.data()[0] == 0 &&
+                    row_starts.data()[row_starts.shape(0) - 1] == int64_t(values.shape(0)) &&
+                    values.shape(0) == columns.shape(0),
+                "row_starts, columns and values do not describe one sparse matrix");
+    }
+};
+
+template <class Class, class Binding>
+void bind_sweeps(Binding& binding) {
+    binding.def("sweep_hard", &Class::sweep_hard, "centers"_a.noconvert())
+        .def("sweep_power", &Class::sweep_power, "centers"_a.noconvert(), "power"_a)
+        .def("spread", &Class::spread, "centers"_a.noconvert())
+        .def("assign", &Class::assign, "centers"_a.noconvert(), "labels"_a.noconvert())
+        .def("sq_distances", &Class::sq_distances, "centers"_a.noconvert(), "distances"_a.noconvert())
+        .def("potentials", &Class::potentials, "centers"_a.noconvert(), "nearest"_a.noconvert())
+        .def("approach", &Class::approach, "centers"_a.noconvert(), "nearest"_a.noconvert())
+        .def("draw", &Class::draw, "nearest"_a.noconvert().none(), "uniforms"_a.noconvert(), "exponent"_a,
+             "indices"_a.noconvert())
+        .def_prop_ro("scale", &Class::scale);
+}
+
+template <class V>
+void bind_points(nb::module_& module, const char* dense_name, const char* csr_name) {
+    nb::class_<DensePoints<V>> dense(module, dense_name);
+    dense.def(nb::init<In<V, 2>, std::optional<In<double, 1>>, nb::object>(), "values"_a.noconvert(),
+              "sample_weight"_a.noconvert().none(), "team"_a);
+    dense.def("variance", [](const DensePoints<V>& points) {
+        return to_numpy<1>(std::vector<double>(points.moments.variance), {points.moments.variance.size()});
+    });
+    bind_sweeps<DensePoints<V>>(dense);
+    nb::class_<CsrPoints<V>> csr(module, csr_name);
+    csr.def(nb::init<In<V, 1>, In<int32_t, 1>, In<int64_t, 1>, int64_t, double, std::optional<In<double, 1>>,
+                     nb::object>(),
+            "values"_a.noconvert(), "columns"_a.noconvert(), "row_starts"_a.noconvert(), "n_features"_a, "largest"_a,
+            "sample_weight"_a.noconvert().none(), "team"_a);
+    bind_sweeps<CsrPoints<V>>(csr);
+}
+
+template <class T, void (*const KernelTable::*function)(const T*, int64_t, T*)>
+void elementwise(In<T, 1> values, Out<T, 1> results) {
+    require(values.shape(0) == results.shape(0), "results must be as long as values");
+    (chosen_instruction_set().kernels->*function)(values.data(), int64_t(values.shape(0)), results.data());
+}
+
+}  // namespace
+}  // namespace powermeans
+
+NB_MODULE(_native, module) {
+    using namespace powermeans;
+    module.doc() = "Sweeps over points in memory, compiled.";
+    chosen_instruction_set();  // an instruction set that cannot be had is an error at import
+
+    nb::class_<Team>(module, "Team")
+        .def(nb::init<int>(), "n_threads"_a)
+        .def_prop_ro("n_threads", &Team::n_threads)
+        .def_prop_ro("stripes_by_worker", &Team::stripes_by_worker);
+    bind_points<float>(module, "DenseFloat", "CsrFloat");
+    bind_points<double>(module, "DenseDouble", "CsrDouble");
+
+    module.def("instruction_set", [] { return std::string(chosen_instruction_set().name); });
+    module.def("instruction_sets", [] {
+        std::vector<std::string> names;
+        for (const InstructionSet& set : instruction_sets())
+            if (set.supported) names.push_back(set.name);
+        return names;
+    });
+    module.def("thread_limit", &powermeans_get_num_threads);
+    module.def("log", &elementwise<float, &KernelTable::log_float>, "values"_a.noconvert(), "results"_a.noconvert());
+    module.def("log", &elementwise<double, &KernelTable::log_double>, "values"_a.noconvert(), "results"_a.noconvert());
+    module.def("exp", &elementwise<float, &KernelTable::exp_float>, "values"_a.noconvert(), "results"_a.noconvert());
+    module.def("exp", &elementwise<double, &KernelTable::exp_double>, "values"_a.noconvert(), "results"_a.noconvert());
+}

@@ -1,0 +1,51 @@
+#include "dispatch.hpp"
+
+#include <cstdlib>
+#include <stdexcept>
+
+namespace powermeans {
+
+extern const KernelTable kernels_baseline;
+#ifdef POWERMEANS_X86
+extern const KernelTable kernels_avx2;
+extern const KernelTable kernels_avx512;
+#endif
+
+std::vector<InstructionSet> instruction_sets() {
+    std::vector<InstructionSet> sets{{"baseline", &kernels_baseline, true}};
+#ifdef POWERMEANS_X86
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    sets.push_back({"avx2", &kernels_avx2, avx2});
+    sets.push_back({"avx512", &kernels_avx512, avx512});
+#endif
+    return sets;
+}
+
+namespace {
+
+InstructionSet choose() {
+    const char* wanted = std::getenv("POWERMEANS_ISA");
+    InstructionSet best{};
+    std::string names;
+    for (const InstructionSet& set : instruction_sets()) {
+        if (!set.supported) continue;
+        names += names.empty() ? set.name : std::string(", ") + set.name;
+        if (!wanted || !*wanted || std::string(wanted) == set.name) best = set;
+    }
+    if (!best.kernels)
+        throw std::runtime_error("POWERMEANS_ISA=" + std::string(wanted) + " cannot be had here: unset it or choose from " +
+                                 names);
+    return best;
+}
+
+}  // namespace
+
+const InstructionSet& chosen_instruction_set() {
+    static const InstructionSet chosen = choose();
+    return chosen;
+}
+
+}  // namespace powermeans

@@ -1,0 +1,23 @@
+// Chooses the kernels for this machine's instruction set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace powermeans {
+
+struct InstructionSet {
+    const char* name;
+    const KernelTable* kernels;
+    bool supported;
+};
+
+// All that were compiled in, the best last.
+std::vector<InstructionSet> instruction_sets();
+
+// The best supported one, or the one that POWERMEANS_ISA names; throws if that cannot be had.
+const InstructionSet& chosen_instruction_set();
+
+}  // namespace powermeans

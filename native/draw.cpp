@@ -1,0 +1,69 @@
+#include "draw.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace powermeans {
+namespace {
+
+constexpr int64_t points_per_stripe = 1 << 14;
+
+double mass_of(const Masses& masses, int64_t i) {
+    const double weight = masses.sample_weight ? masses.sample_weight[i] : 1.0;
+    if (!masses.nearest) return weight;
+    if (masses.exponent == 2.0) return weight * masses.nearest[i];
+    return weight * std::pow(masses.nearest[i], masses.exponent / 2);
+}
+
+// Mass of the points before each stripe, and at the end that of all.
+std::vector<double> cumulative_masses(const Masses& masses, Team& team) {
+    const int64_t n_stripes = (masses.n_points + points_per_stripe - 1) / points_per_stripe;
+    std::vector<double> cumulative(std::size_t(n_stripes) + 1);
+    const auto compute = [&](int, int64_t stripe) {
+        double sum = 0;
+        const int64_t end = std::min(masses.n_points, (stripe + 1) * points_per_stripe);
+        for (int64_t i = stripe * points_per_stripe; i < end; ++i) sum += mass_of(masses, i);
+        cumulative[std::size_t(stripe) + 1] = sum;
+    };
+    const auto merge = [&](int, int64_t stripe) {
+        cumulative[std::size_t(stripe) + 1] += cumulative[std::size_t(stripe)];
+    };
+    team.run(n_stripes, int(std::min<int64_t>(team.n_threads(), n_stripes / 4 + 1)), compute, merge);
+    return cumulative;
+}
+
+// The point at which the cumulative mass passes `target`; rounding may ask for more than there is,
+// then the last with any mass.
+int64_t find(const Masses& masses, const std::vector<double>& cumulative, double target) {
+    const auto above = std::upper_bound(cumulative.begin() + 1, cumulative.end(), target);
+    int64_t stripe = std::min<int64_t>(above - cumulative.begin() - 1, int64_t(cumulative.size()) - 2);
+    for (;; --stripe) {
+        double sum = cumulative[std::size_t(stripe)];
+        int64_t last = -1;
+        const int64_t end = std::min(masses.n_points, (stripe + 1) * points_per_stripe);
+        for (int64_t i = stripe * points_per_stripe; i < end; ++i) {
+            const double mass = mass_of(masses, i);
+            if (!(mass > 0)) continue;
+            last = i;
+            sum += mass;
+            if (sum > target) return i;
+        }
+        if (last >= 0) return last;
+    }
+}
+
+}  // namespace
+
+void draw(const Masses& masses, const double* uniforms, int64_t n_draws, Team& team, int64_t* indices) {
+    const std::vector<double> cumulative = cumulative_masses(masses, team);
+    const double total = cumulative.back();
+    if (masses.nearest && !(total > 0)) {
+        Masses weights = masses;
+        weights.nearest = nullptr;
+        return draw(weights, uniforms, n_draws, team, indices);
+    }
+    for (int64_t i = 0; i < n_draws; ++i) indices[i] = find(masses, cumulative, uniforms[i] * total);
+}
+
+}  // namespace powermeans

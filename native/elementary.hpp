@@ -1,0 +1,114 @@
+// Logarithm and exponential on vectors, to an ulp or two. The coefficients are near-minimax fits,
+// printed by fit_polynomials.py.
+#pragma once
+
+#include "vectors.hpp"
+
+namespace powermeans {
+namespace {
+
+template <class T>
+struct Format;
+
+template <>
+struct Format<double> {
+    static constexpr int mantissa_bits = 52;
+    static constexpr int64_t exponent_bias = 1023;
+    static constexpr int64_t sqrt_half_bits = 0x3fe6a09e667f3bcd;
+    static constexpr double smallest_normal = 0x1p-1022;
+    static constexpr double exp_underflows_below = -708.0;
+    static constexpr double to_integer = 0x1.8p52;  // adding it leaves an integer in the low bits
+    static constexpr double log2_e = 0x1.71547652b82fep+0;
+    static constexpr double log_2_high = 0x1.62e42fec00000p-1;  // times an exponent: exact
+    static constexpr double log_2_low = 0x1.d1cf79abc9e3bp-32;
+};
+
+template <>
+struct Format<float> {
+    static constexpr int mantissa_bits = 23;
+    static constexpr int32_t exponent_bias = 127;
+    static constexpr int32_t sqrt_half_bits = 0x3f3504f3;
+    static constexpr float smallest_normal = 0x1p-126f;
+    static constexpr float exp_underflows_below = -87.0f;
+    static constexpr float to_integer = 0x1.8p23f;
+    static constexpr float log2_e = 0x1.715476p+0f;
+    static constexpr float log_2_high = 0x1.62e000p-1f;
+    static constexpr float log_2_low = 0x1.0bfbe8p-15f;
+};
+
+template <class T, int n>
+POWERMEANS_INLINE Vector<T> polynomial(Vector<T> x, const T (&coefficients)[n]) {
+    Vector<T> value = broadcast(coefficients[0]);
+#pragma GCC unroll 16
+    for (int i = 1; i < n; ++i) value = multiply_add(value, x, broadcast(coefficients[i]));
+    return value;
+}
+
+constexpr double exp_tail_double[] = {0x1.af3ce42b12b24p-26, 0x1.2894f52583578p-22, 0x1.71de0be2b5e96p-19,
+                                      0x1.a019b621f9d08p-16, 0x1.a01a01a83ba17p-13, 0x1.6c16c1794e1dcp-10,
+                                      0x1.1111111110918p-7,  0x1.5555555553b6cp-5,  0x1.5555555555556p-3,
+                                      0x1.0000000000001p-1};
+constexpr float exp_tail_float[] = {0x1.6d1606p-10f, 0x1.12106cp-7f, 0x1.555516p-5f, 0x1.5554d8p-3f, 0x1.000000p-1f};
+constexpr double atanh_tail_double[] = {0x1.2be78035f90e7p-3, 0x1.39f2ac8e848c3p-3, 0x1.74630fb47b087p-3,
+                                        0x1.c71c61a265960p-3, 0x1.2492492ef134dp-2, 0x1.99999999949c3p-2,
+                                        0x1.5555555555558p-1};
+constexpr float log_tail_float[] = {0x1.1d8ea6p-4f,  -0x1.d635bcp-4f, 0x1.dea282p-4f,
+                                    -0x1.fcf4c6p-4f, 0x1.23d21ap-3f,  -0x1.555b4ap-3f,
+                                    0x1.999d5ap-3f,  -0x1.fffffcp-3f, 0x1.555554p-2f};
+
+POWERMEANS_INLINE DoubleVector exp_tail(DoubleVector x) { return polynomial<double>(x, exp_tail_double); }
+POWERMEANS_INLINE FloatVector exp_tail(FloatVector x) { return polynomial<float>(x, exp_tail_float); }
+
+// exp(x), zero where x is below the normal range. Right up to where the result overflows.
+template <class T>
+POWERMEANS_INLINE Vector<T> exp_of(Vector<T> x) {
+    using F = Format<T>;
+    const Vector<T> lowest = broadcast(F::exp_underflows_below);
+    const Vector<T> clipped = larger(x, lowest);
+    const Vector<T> shifted = multiply_add(clipped, broadcast(F::log2_e), broadcast(F::to_integer));
+    const Vector<T> exponent = shifted - broadcast(F::to_integer);
+    Vector<T> rest = multiply_add(exponent, broadcast(-F::log_2_high), clipped);
+    rest = multiply_add(exponent, broadcast(-F::log_2_low), rest);
+    const Vector<T> mantissa = multiply_add(rest * rest, exp_tail(rest), rest) + T(1);
+    const Bits<T> power_of_two = Bits<T>(shifted) << F::mantissa_bits;
+    return keep_where_at_least<T>(x, lowest, Vector<T>(Bits<T>(mantissa) + power_of_two));
+}
+
+// Splits a positive normal x into exponent (as a number) and x / 2^exponent - 1, the latter between
+// sqrt(1/2) - 1 and sqrt(2) - 1.
+template <class T>
+POWERMEANS_INLINE void split(Vector<T> x, Vector<T>& exponent, Vector<T>& fraction) {
+    using F = Format<T>;
+    // Biased, so that the shift is of a positive number: few machines shift signed 64-bit lanes.
+    constexpr auto one_above_sqrt_half = (F::exponent_bias << F::mantissa_bits) - F::sqrt_half_bits;
+    const Unsigned<T> biased = Unsigned<T>(Bits<T>(x) + one_above_sqrt_half) >> F::mantissa_bits;
+    const Bits<T> whole = Bits<T>(biased) - F::exponent_bias;
+    fraction = Vector<T>(Bits<T>(x) - (whole << F::mantissa_bits)) - T(1);
+    const Bits<T> shifted = Bits<T>(broadcast(F::to_integer)) + whole;
+    exponent = Vector<T>(shifted) - broadcast(F::to_integer);
+}
+
+POWERMEANS_INLINE DoubleVector log_of(DoubleVector x) {
+    using F = Format<double>;
+    DoubleVector exponent, f;
+    split<double>(x, exponent, f);
+    const DoubleVector s = f / (f + 2.0);
+    const DoubleVector z = s * s;
+    const DoubleVector half_square = 0.5 * f * f;
+    const DoubleVector tail = z * polynomial<double>(z, atanh_tail_double);
+    const DoubleVector low = multiply_add(s, half_square + tail, exponent * F::log_2_low);
+    return multiply_add(exponent, broadcast(F::log_2_high), f - (half_square - low));
+}
+
+POWERMEANS_INLINE FloatVector log_of(FloatVector x) {
+    using F = Format<float>;
+    FloatVector exponent, f;
+    split<float>(x, exponent, f);
+    const FloatVector square = f * f;
+    const FloatVector tail = (square * f) * polynomial<float>(f, log_tail_float);
+    const FloatVector low = multiply_add(exponent, broadcast(F::log_2_low), tail);
+    return multiply_add(exponent, broadcast(F::log_2_high), f - (0.5f * square - low));
+}
+
+}  // namespace
+}  // namespace powermeans

@@ -1,0 +1,35 @@
+// The shift and the scale under which the kernels see the points: no square overflows or vanishes,
+// and products lose no digits to a mean far from zero.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "team.hpp"
+
+namespace powermeans {
+
+struct Frame {
+    std::vector<double> origin;  // (n_features,)
+    double scale = 1;            // a power of two
+};
+
+struct Moments {
+    std::vector<double> mean;      // (n_features,), every point counted once
+    std::vector<double> variance;  // (n_features,)
+    double largest = 0;            // largest |x|
+    double largest_shifted = 0;    // largest |x - mean|
+};
+
+template <class V>
+Moments moments_of(const V* values, int64_t n_points, int64_t n_features, Team& team);
+
+// A power of two that brings `largest` to between 1/2 and 1, within the normal range of V.
+template <class V>
+double scale_for(double largest);
+
+// The mean as origin, unless direct float64 differences make a shift needless.
+template <class V>
+Frame dense_frame(const Moments& moments);
+
+}  // namespace powermeans

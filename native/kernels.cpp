@@ -1,0 +1,542 @@
+// The sweep over one stripe of points. Compiled once for each instruction set, with its flags on
+// this file alone and POWERMEANS_TABLE naming the table it defines.
+#include "kernels.hpp"
+
+#include "elementary.hpp"
+#include "tile.hpp"
+
+namespace powermeans {
+namespace {
+
+// Features whose panels of centers stay in the first-level cache while rows of points pass.
+constexpr int64_t features_at_once = 128;
+
+// Below this share of |x|^2 + |center|^2 a distance from a product has lost too many digits and is
+// taken again from differences.
+template <class T>
+constexpr T cancellation = sizeof(T) == 4 ? T(1) / 64 : T(1) / 1024;
+
+// Logarithms of factors further apart than this do not share one product without underflow.
+// At a large power a rounded distance is a wrong weight: the error of a soft weight e is about
+// |s| e times that of its distance. Centers whose e is above this over |s| are taken in float64.
+template <class T>
+constexpr double tie_tolerance = sizeof(T) == 4 ? 8.0 : 128.0;
+
+template <class T>
+constexpr double widest_scaling = sizeof(T) == 4 ? 60.0 : 600.0;
+
+// Sum of the lanes of whole units in one order for all instruction sets.
+template <class T, int n_vectors>
+POWERMEANS_INLINE double sum_of_lanes(const Vector<T> (&vectors)[n_vectors]) {
+    T lane[n_vectors * lanes<T>];
+    for (int v = 0; v < n_vectors; ++v) store(lane + v * lanes<T>, vectors[v]);
+    double sum = 0;
+    for (int i = 0; i < n_vectors * lanes<T>; ++i) sum += double(lane[i]);
+    return sum;
+}
+
+template <class T>
+POWERMEANS_INLINE T smallest_lane(Vector<T> v) {
+    T smallest = v[0];
+    for (int lane = 1; lane < lanes<T>; ++lane)
+        if (v[lane] < smallest) smallest = v[lane];
+    return smallest;
+}
+
+template <class T>
+POWERMEANS_INLINE T smallest_in(const T* row, int64_t n_padded) {
+    Vector<T> smallest = load(row);
+    for (int64_t j = lanes<T>; j < n_padded; j += lanes<T>) smallest = smaller(smallest, load(row + j));
+    return smallest_lane<T>(smallest);
+}
+
+template <class T>
+POWERMEANS_INLINE bool has_two_up_to(const T* row, int64_t n_padded, T limit) {
+    const Vector<T> limits = broadcast(limit);
+    Bits<T> counts = {};
+    for (int64_t j = 0; j < n_padded; j += lanes<T>) counts -= Bits<T>(load(row + j) <= limits);
+    int64_t count = 0;
+    for (int lane = 0; lane < lanes<T>; ++lane) count += counts[lane];
+    return count > 1;
+}
+
+template <class T>
+POWERMEANS_INLINE int64_t first_equal(const T* row, T value) {
+    const Vector<T> wanted = broadcast(value);
+    for (int64_t j = 0;; j += lanes<T>) {
+        const int lane = first_lane_equal(load(row + j), wanted);
+        if (lane >= 0) return j + lane;
+    }
+}
+
+template <class T>
+POWERMEANS_INLINE double weight_of(const Job<T>& job, int64_t i) {
+    return job.sample_weight ? job.sample_weight[i] : 1.0;
+}
+
+// ---- Dense points -------------------------------------------------------------------------------
+
+POWERMEANS_INLINE double sq_norm(const double* packed, int64_t padded_features) {
+    DoubleVector sums[vectors_per_unit] = {};
+    for (int64_t f = 0; f < padded_features; f += unit_lanes<double>)
+        for (int v = 0; v < vectors_per_unit; ++v) {
+            const DoubleVector x = load(packed + f + v * lanes<double>);
+            sums[v] = multiply_add(x, x, sums[v]);
+        }
+    return sum_of_lanes<double>(sums);
+}
+
+POWERMEANS_INLINE double sq_norm(const float* packed, int64_t padded_features) {
+    DoubleVector sums[2 * vectors_per_unit] = {};
+    for (int64_t f = 0; f < padded_features; f += unit_lanes<float>)
+        for (int v = 0; v < vectors_per_unit; ++v) {
+            DoubleVector low, high;
+            widen(load(packed + f + v * lanes<float>), low, high);
+            sums[2 * v] = multiply_add(low, low, sums[2 * v]);
+            sums[2 * v + 1] = multiply_add(high, high, sums[2 * v + 1]);
+        }
+    return sum_of_lanes<double>(sums);
+}
+
+// Shifts and scales a block of points into `packed`, padding with zeros.
+template <class T>
+void pack(const Dense<T>& points, const Plan& plan, int64_t begin, int64_t n, const Workspace<T>& work) {
+    const int64_t d = points.n_features;
+    for (int64_t p = 0; p < n; ++p) {
+        const T* from = points.values + (begin + p) * d;
+        T* to = work.packed + p * plan.padded_features;
+        int64_t f = 0;
+        for (; f + lanes<T> <= d; f += lanes<T>)
+            store(to + f, multiply_add(load(from + f), broadcast(points.scale), -load(points.scaled_origin + f)));
+        for (; f < d; ++f) to[f] = from[f] * points.scale - points.scaled_origin[f];
+        for (; f < plan.padded_features; ++f) to[f] = 0;
+        if (!plan.direct) work.sq_norms[p] = sq_norm(to, plan.padded_features);
+    }
+}
+
+template <class T, bool squared_differences>
+void tiles_of_features(const Job<T>& job, const Workspace<T>& work, int64_t n, int64_t first, int64_t last) {
+    for (int64_t f = first; f < last; f += features_at_once) {
+        const int64_t n_steps = f + features_at_once < last ? features_at_once : last - f;
+        const DistanceTiles<T, squared_differences> tiles{work.packed,
+                                                          job.plan.padded_features,
+                                                          job.centers.panels,
+                                                          job.centers.n_features,
+                                                          f,
+                                                          n_steps,
+                                                          f == first,
+                                                          work.dist,
+                                                          job.centers.n_padded};
+        Tiling<DistanceTiles<T, squared_differences>>{tiles, n}.all(job.centers.n_padded / unit_lanes<T>);
+    }
+}
+
+template <class T>
+void fold(const Workspace<T>& work, int64_t n_values, bool first) {
+    if (first)
+        for (int64_t i = 0; i < n_values; ++i) work.folded[i] = 0;
+    for (int64_t i = 0; i < n_values; i += lanes<T>) add_to(work.folded + i, load(work.dist + i), 1.0);
+}
+
+// Fills work.dist with squared differences, or with -2 <x, center>.
+template <class T>
+void raw_distances(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n) {
+    pack(points, job.plan, begin, n, work);
+    const int64_t d = points.n_features;
+    if (job.plan.direct) return tiles_of_features<T, true>(job, work, n, 0, d);
+    if (!work.folded) return tiles_of_features<T, false>(job, work, n, 0, d);
+    for (int64_t f = 0; f < d; f += features_per_fold) {
+        tiles_of_features<T, false>(job, work, n, f, f + features_per_fold < d ? f + features_per_fold : d);
+        fold(work, n * job.centers.n_padded, f == 0);
+    }
+}
+
+template <class T>
+T sq_dist_from_differences(const Dense<T>&, const Job<T>& job, const Workspace<T>& work, int64_t, int64_t p,
+                           int64_t j) {
+    const T* point = work.packed + p * job.plan.padded_features;
+    const T* center = job.centers.rows + j * job.plan.padded_features;
+    Vector<T> sums[vectors_per_unit] = {};
+    for (int64_t f = 0; f < job.plan.padded_features; f += unit_lanes<T>)
+        for (int v = 0; v < vectors_per_unit; ++v) {
+            const Vector<T> difference = load(point + f + v * lanes<T>) - load(center + f + v * lanes<T>);
+            sums[v] = multiply_add(difference, difference, sums[v]);
+        }
+    return T(sum_of_lanes<T>(sums));
+}
+
+// From the point as stored, which `packed` has rounded.
+template <class T>
+double precise_sq_dist(const Dense<T>& points, const Job<T>& job, const Workspace<T>&, int64_t begin, int64_t p,
+                       int64_t j) {
+    const T* point = points.values + (begin + p) * points.n_features;
+    const double* center = job.centers.rows_wide + j * job.plan.padded_features;
+    double sum = 0;
+    for (int64_t f = 0; f < points.n_features; ++f) {
+        const double difference =
+            double(point[f]) * double(points.scale) - double(points.scaled_origin[f]) - center[f];
+        sum = multiply_add(difference, difference, sum);
+    }
+    return sum;
+}
+
+template <class T>
+void add_point(const Dense<T>&, const Job<T>& job, const Workspace<T>& work, int64_t, int64_t p, int64_t center,
+               double weight, Partial& out) {
+    const T* point = work.packed + p * job.plan.padded_features;
+    double* to = out.points + center * job.plan.padded_features;
+    int64_t f = 0;
+    for (; f + lanes<T> <= job.plan.padded_features; f += lanes<T>) add_to(to + f, load(point + f), weight);
+    for (; f < job.plan.padded_features; ++f) to[f] = multiply_add(double(point[f]), weight, to[f]);
+}
+
+// Adds the block's points, weighted by the rows of work.dist, to every center.
+template <class T>
+void add_block(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t, int64_t first,
+               int64_t n, double factor, Partial& out) {
+    const int64_t n_padded = job.centers.n_padded, width = job.plan.padded_features;
+    const T* packed = work.packed + first * width;
+    const T* weights = work.dist + first * n_padded;
+    if (job.plan.sums_by_center) {
+        const SumTiles<T> tiles{{weights, 1, n_padded}, {packed, unit_lanes<T>, width}, n, factor, out.points, width};
+        Tiling<SumTiles<T>>{tiles, job.centers.n_centers}.all(width / unit_lanes<T>);
+    } else {
+        const SumTiles<T> tiles{{packed, 1, width}, {weights, unit_lanes<T>, n_padded}, n, factor, out.points,
+                                n_padded};
+        Tiling<SumTiles<T>>{tiles, points.n_features}.all(n_padded / unit_lanes<T>);
+    }
+}
+
+// ---- Sparse points ------------------------------------------------------------------------------
+
+template <class V>
+void raw_distances(const Csr<V>& points, const Job<double>& job, const Workspace<double>& work, int64_t begin,
+                   int64_t n) {
+    const int64_t n_padded = job.centers.n_padded;
+    for (int64_t p = 0; p < n; ++p) {
+        double* row = work.dist + p * n_padded;
+        for (int64_t j = 0; j < n_padded; ++j) row[j] = 0;
+        double norm = 0;
+        for (int64_t e = points.row_starts[begin + p]; e < points.row_starts[begin + p + 1]; ++e) {
+            const double value = double(points.values[e]) * points.scale;
+            const double* panel = job.centers.panels + points.columns[e] * n_padded;
+            norm = multiply_add(value, value, norm);
+            for (int64_t j = 0; j < n_padded; j += lanes<double>) add_to(row + j, load(panel + j), value);
+        }
+        work.sq_norms[p] = norm;
+    }
+}
+
+template <class V>
+double sq_dist_from_differences(const Csr<V>& points, const Job<double>& job, const Workspace<double>&,
+                                int64_t begin, int64_t p, int64_t j) {
+    const double* center = job.centers.rows + j * job.plan.padded_features;
+    int64_t e = points.row_starts[begin + p];
+    const int64_t end = points.row_starts[begin + p + 1];
+    double sum = 0;
+    for (int64_t f = 0; f < points.n_features; ++f) {
+        double difference = -center[f];
+        for (; e < end && points.columns[e] == f; ++e) difference += double(points.values[e]) * points.scale;
+        sum = multiply_add(difference, difference, sum);
+    }
+    return sum;
+}
+
+template <class V>
+double precise_sq_dist(const Csr<V>& points, const Job<double>& job, const Workspace<double>& work, int64_t begin,
+                       int64_t p, int64_t j) {
+    return sq_dist_from_differences(points, job, work, begin, p, j);
+}
+
+template <class V>
+void add_point(const Csr<V>& points, const Job<double>& job, const Workspace<double>&, int64_t begin, int64_t p,
+               int64_t center, double weight, Partial& out) {
+    double* to = out.points + center * job.plan.padded_features;
+    for (int64_t e = points.row_starts[begin + p]; e < points.row_starts[begin + p + 1]; ++e) {
+        double& sum = to[points.columns[e]];
+        sum = multiply_add(double(points.values[e]) * points.scale, weight, sum);
+    }
+}
+
+template <class V>
+void add_block(const Csr<V>& points, const Job<double>& job, const Workspace<double>& work, int64_t begin,
+               int64_t first, int64_t n, double factor, Partial& out) {
+    const int64_t n_padded = job.centers.n_padded;
+    for (int64_t p = first; p < first + n; ++p) {
+        const double* weights = work.dist + p * n_padded;
+        for (int64_t e = points.row_starts[begin + p]; e < points.row_starts[begin + p + 1]; ++e) {
+            const double value = double(points.values[e]) * points.scale * factor;
+            double* sums = out.points + points.columns[e] * n_padded;
+            for (int64_t j = 0; j < n_padded; j += lanes<double>) add_to(sums + j, load(weights + j), value);
+        }
+    }
+}
+
+// ---- From raw sums to distances -----------------------------------------------------------------
+
+// row = |x|^2 + |center|^2 + row, at least zero; returns the smallest.
+template <class T>
+T complete_row(const Job<T>& job, const Workspace<T>& work, int64_t p) {
+    const int64_t n_padded = job.centers.n_padded;
+    T* row = work.dist + p * n_padded;
+    Vector<T> smallest = broadcast(T(__builtin_inf()));
+    if (work.folded) {
+        const double* folded = work.folded + p * n_padded;
+        for (int64_t j = 0; j < n_padded; ++j)
+            row[j] = T(work.sq_norms[p] + job.centers.sq_norms_wide[j] + folded[j]);
+    }
+    const Vector<T> norm = broadcast(T(work.sq_norms[p]));
+    for (int64_t j = 0; j < n_padded; j += lanes<T>) {
+        Vector<T> y = load(row + j);
+        if (!work.folded) y = (norm + load(job.centers.sq_norms + j)) + y;
+        y = larger(y, Vector<T>{});
+        store(row + j, y);
+        smallest = smaller(smallest, y);
+    }
+    return smallest_lane<T>(smallest);
+}
+
+// Takes the distances that cancellation has spoilt again; returns the smallest distance of the row.
+template <class Storage, class T>
+T mend_row(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t p) {
+    T* row = work.dist + p * job.centers.n_padded;
+    for (int64_t j = 0; j < job.centers.n_centers; ++j)
+        if (row[j] < cancellation<T> * (T(work.sq_norms[p]) + job.centers.sq_norms[j]))
+            row[j] = sq_dist_from_differences(points, job, work, begin, p, j);
+    return smallest_in(row, job.centers.n_padded);
+}
+
+// Squared distances of a block in work.dist, the smallest of each point in work.nearest.
+template <class Storage, class T>
+void distances(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n) {
+    raw_distances(points, job, work, begin, n);
+    for (int64_t p = 0; p < n; ++p) {
+        if (job.plan.direct) {
+            work.nearest[p] = double(smallest_in(work.dist + p * job.centers.n_padded, job.centers.n_padded));
+            continue;
+        }
+        T nearest = complete_row(job, work, p);
+        if (double(nearest) < double(cancellation<T>) * (work.sq_norms[p] + job.centers.largest_sq_norm))
+            nearest = mend_row(points, job, work, begin, p);
+        work.nearest[p] = double(nearest);
+    }
+}
+
+// ---- Rules --------------------------------------------------------------------------------------
+
+double log_of_one(double x) { return log_of(broadcast(x))[0]; }
+double exp_of_one(double x) { return exp_of<double>(broadcast(x))[0]; }
+
+// Distances up to this times the smallest are near ties at this power; 1 where there are none.
+template <class T>
+double tie_ratio_at(double power) {
+    const double log_limit = log_of_one(-power / tie_tolerance<T>);
+    return log_limit > 0 ? exp_of_one(log_limit / -power) : 1.0;
+}
+
+// Lists the centers of near ties with their float64 distances, takes them out of the row, and
+// returns how many there are.
+template <class Storage, class T>
+int64_t take_ties(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t p,
+                  double tie_ratio) {
+    T* row = work.dist + p * job.centers.n_padded;
+    const T limit = T(work.nearest[p] * tie_ratio);
+    if (!(tie_ratio > 1) || !has_two_up_to(row, job.centers.n_padded, limit)) return 0;
+    int64_t n_tied = 0;
+    for (int64_t j = 0; j < job.centers.n_centers; ++j)
+        if (row[j] <= limit) work.tied[n_tied++] = j;
+    for (int64_t t = 0; t < n_tied; ++t) {
+        work.tied_dist[t] = precise_sq_dist(points, job, work, begin, p, work.tied[t]);
+        row[work.tied[t]] = T(__builtin_inf());
+        if (t == 0 || work.tied_dist[t] < work.nearest[p]) work.nearest[p] = work.tied_dist[t];
+    }
+    return n_tied;
+}
+
+// Puts the centers of near ties back into a softened row; returns their part of S.
+template <class T>
+double soften_ties(const Workspace<T>& work, T* row, int64_t n_tied, double nearest, double abs_power) {
+    double sum = 0;
+    for (int64_t t = 0; t < n_tied; ++t) {
+        const double ratio = nearest > 0 ? nearest / work.tied_dist[t] : work.tied_dist[t] == 0;
+        const double soft = ratio > 0 ? exp_of_one(abs_power * log_of_one(ratio)) : 0;
+        row[work.tied[t]] = T(soft * ratio);
+        sum += soft;
+    }
+    return sum;
+}
+
+// row = exp((s - 1) a) with a = log(y / nearest); returns S = sum of exp(s a).
+template <class T>
+double soften_row(T* row, int64_t n_padded, T nearest, T abs_power) {
+    if (nearest == 0) {
+        double n_zeros = 0;
+        for (int64_t j = 0; j < n_padded; ++j) {
+            row[j] = T(row[j] == 0);
+            n_zeros += double(row[j]);
+        }
+        return n_zeros;
+    }
+    Vector<T> sums[vectors_per_unit] = {};
+    const Vector<T> smallest = broadcast(nearest), power = broadcast(abs_power);
+    for (int64_t j = 0; j < n_padded; j += unit_lanes<T>)
+        for (int v = 0; v < vectors_per_unit; ++v) {
+            T* at = row + j + v * lanes<T>;
+            const Vector<T> ratio = smaller(smallest / load(at), broadcast(T(1)));
+            const Vector<T> soft = keep_where_at_least<T>(ratio, broadcast(Format<T>::smallest_normal),
+                                                          exp_of<T>(power * log_of(ratio)));
+            sums[v] += soft;
+            store(at, soft * ratio);
+        }
+    return sum_of_lanes<T>(sums);
+}
+
+// scaling = (1/s - 1) log S, the log of the factor common to a point's weights.
+template <class T>
+void scalings(const Job<T>& job, const Workspace<T>& work, int64_t n) {
+    for (int64_t p = 0; p < n; p += lanes<double>)
+        store(work.scaling + p, log_of(load(work.softness + p)) * (1 / job.power - 1));
+}
+
+// Turns rows first .. first + n into weights relative to exp(scale), and adds them up.
+template <class Storage, class T>
+void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t first,
+                  int64_t n, double log_scale, Partial& out) {
+    const double scale = exp_of_one(log_scale);
+    for (int64_t p = first; p < first + n; ++p) {
+        const double weight = weight_of(job, begin + p);
+        const double relative = exp_of_one(work.scaling[p] - log_scale) * weight;
+        out.objective += scale * relative * work.softness[p] * work.nearest[p];
+        out.inertia += weight * work.nearest[p];
+        T* row = work.dist + p * job.centers.n_padded;
+        const Vector<T> factor = broadcast(T(relative));
+        for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>) {
+            const Vector<T> weights = load(row + j) * factor;
+            store(row + j, weights);
+            add_to(out.weights + j, weights, scale);
+        }
+    }
+    add_block(points, job, work, begin, first, n, scale, out);
+}
+
+template <class Storage, class T>
+void power_sums(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n,
+                Partial& out) {
+    const double tie_ratio = tie_ratio_at<T>(job.power);
+    for (int64_t p = 0; p < n; ++p) {
+        T* row = work.dist + p * job.centers.n_padded;
+        const int64_t n_tied = take_ties(points, job, work, begin, p, tie_ratio);
+        work.softness[p] = soften_row<T>(row, job.centers.n_padded, T(work.nearest[p]), T(-job.power)) +
+                           soften_ties(work, row, n_tied, work.nearest[p], -job.power);
+    }
+    scalings(job, work, n);
+    double lowest = work.scaling[0], highest = work.scaling[0];
+    for (int64_t p = 1; p < n; ++p) {
+        lowest = work.scaling[p] < lowest ? work.scaling[p] : lowest;
+        highest = work.scaling[p] > highest ? work.scaling[p] : highest;
+    }
+    if (highest - lowest <= widest_scaling<T>) return add_weighted(points, job, work, begin, 0, n, highest, out);
+    for (int64_t p = 0; p < n; ++p) add_weighted(points, job, work, begin, p, 1, work.scaling[p], out);
+}
+
+template <class Storage, class T>
+void hard_sums(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n,
+               Partial& out) {
+    for (int64_t p = 0; p < n; ++p) {
+        const int64_t center = first_equal(work.dist + p * job.centers.n_padded, T(work.nearest[p]));
+        const double weight = weight_of(job, begin + p);
+        if (job.labels) job.labels[begin + p] = int32_t(center);
+        out.weights[center] += weight;
+        out.inertia += weight * work.nearest[p];
+        add_point(points, job, work, begin, p, center, weight, out);
+    }
+    out.objective = out.inertia;
+}
+
+template <class T>
+void assign(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n, Partial& out) {
+    for (int64_t p = 0; p < n; ++p) {
+        job.labels[begin + p] = int32_t(first_equal(work.dist + p * job.centers.n_padded, T(work.nearest[p])));
+        out.inertia += weight_of(job, begin + p) * work.nearest[p];
+    }
+}
+
+template <class T>
+void spread(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n, Partial& out) {
+    for (int64_t p = 0; p < n; ++p) {
+        T* row = work.dist + p * job.centers.n_padded;
+        const int64_t center = first_equal(row, T(work.nearest[p]));
+        const double weight = weight_of(job, begin + p);
+        row[center] = T(__builtin_inf());
+        out.weights[center] += weight;
+        out.error[center] += weight * work.nearest[p];
+        if (job.centers.n_centers > 1)
+            out.utility[center] += weight * (double(smallest_in(row, job.centers.n_padded)) - work.nearest[p]);
+    }
+}
+
+template <class T>
+void copy_distances(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n) {
+    for (int64_t p = 0; p < n; ++p)
+        for (int64_t j = 0; j < job.centers.n_centers; ++j)
+            job.distances[(begin + p) * job.centers.n_centers + j] =
+                T(double(work.dist[p * job.centers.n_padded + j]) * job.unscale * job.unscale);
+}
+
+template <class T>
+void potentials(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n, Partial& out) {
+    for (int64_t p = 0; p < n; ++p) {
+        const double weight = weight_of(job, begin + p), known = job.nearest[begin + p];
+        for (int64_t j = 0; j < job.centers.n_centers; ++j) {
+            const double y = double(work.dist[p * job.centers.n_padded + j]);
+            out.weights[j] += weight * (y < known ? y : known);
+        }
+    }
+}
+
+template <class T>
+void approach(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n) {
+    for (int64_t p = 0; p < n; ++p)
+        if (work.nearest[p] < job.nearest[begin + p]) job.nearest[begin + p] = work.nearest[p];
+}
+
+template <class Storage, class T>
+void sweep_stripe(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t end,
+                  Partial& out) {
+    for (int64_t at = begin; at < end; at += job.plan.block_points) {
+        const int64_t n = at + job.plan.block_points < end ? job.plan.block_points : end - at;
+        distances(points, job, work, at, n);
+        switch (job.task) {
+            case Task::hard_sums: hard_sums(points, job, work, at, n, out); break;
+            case Task::power_sums: power_sums(points, job, work, at, n, out); break;
+            case Task::spread: spread(job, work, at, n, out); break;
+            case Task::assign: assign(job, work, at, n, out); break;
+            case Task::distances: copy_distances(job, work, at, n); break;
+            case Task::potentials: potentials(job, work, at, n, out); break;
+            case Task::approach: approach(job, work, at, n); break;
+        }
+    }
+}
+
+template <class T, Vector<T> (*function)(Vector<T>)>
+void elementwise(const T* in, int64_t n, T* out) {
+    T padded[lanes<T>];
+    for (int64_t i = 0; i < n; i += lanes<T>) {
+        const int64_t n_here = i + lanes<T> <= n ? lanes<T> : n - i;
+        for (int64_t lane = 0; lane < lanes<T>; ++lane) padded[lane] = in[i + (lane < n_here ? lane : 0)];
+        store(padded, function(load(padded)));
+        for (int64_t lane = 0; lane < n_here; ++lane) out[i + lane] = padded[lane];
+    }
+}
+
+}  // namespace
+
+extern const KernelTable POWERMEANS_TABLE;
+const KernelTable POWERMEANS_TABLE = {
+    sweep_stripe<Dense<float>, float>,  sweep_stripe<Dense<double>, double>,
+    sweep_stripe<Csr<float>, double>,   sweep_stripe<Csr<double>, double>,
+    elementwise<float, log_of>,         elementwise<double, log_of>,
+    elementwise<float, exp_of<float>>,  elementwise<double, exp_of<double>>,
+};
+
+}  // namespace powermeans

@@ -1,0 +1,128 @@
+// What the kernels of every instruction set share with the rest of the core: plain structures and a
+// table of functions. Included by files compiled for one instruction set: no standard header that
+// defines functions may come in here.
+#pragma once
+
+#include <stdint.h>
+
+namespace powermeans {
+
+// Sizes below are padded to whole units of this many bytes, whatever the vectors of the machine, so
+// that sums over lanes add up in the same order on all of them.
+inline constexpr int64_t unit_bytes = 64;
+template <class T>
+inline constexpr int64_t unit_lanes = unit_bytes / int64_t{sizeof(T)};
+
+// Distances of few features are summed from squared differences; those of more from products.
+inline constexpr int64_t direct_max_features = 16;
+
+// Features after which a float32 sum of products is folded into float64.
+inline constexpr int64_t features_per_fold = 256;
+
+enum class Task {
+    hard_sums,   // nearest center takes the point; labels too where asked for
+    power_sums,  // weights of the power mean
+    spread,      // error and utility of each center
+    assign,      // labels and inertia
+    distances,   // all squared distances
+    potentials,  // inertia left by each center if it joined those that `nearest` knows
+    approach,    // lower `nearest` where a center is nearer
+};
+
+// Points in memory, row after row. The kernels see (x - origin) * scale.
+template <class T>
+struct Dense {
+    const T* values;         // (n_points, n_features)
+    const T* scaled_origin;  // (n_features,), already multiplied by scale
+    T scale;                 // a power of two
+    int64_t n_features;
+};
+
+// Sparse points; the kernels see x * scale, in float64.
+template <class T>
+struct Csr {
+    const T* values;            // (n_stored,)
+    const int32_t* columns;     // (n_stored,), sorted within a row
+    const int64_t* row_starts;  // (n_points + 1,)
+    double scale;               // a power of two
+    int64_t n_features;
+};
+
+// Centers as the kernels read them: shifted, scaled, padded.
+template <class T>
+struct Centers {
+    int64_t n_centers;
+    int64_t n_padded;        // a multiple of unit_lanes<T>
+    int64_t n_features;
+    const T* panels;  // dense: (n_padded / lanes, n_features, lanes); sparse: (n_features, n_padded).
+                      // Centers for direct differences, else centers times -2
+    const T* sq_norms;        // (n_padded,), infinite in the padding
+    const double* sq_norms_wide;  // the same in float64
+    double largest_sq_norm;
+    const T* rows;             // (n_centers, padded_features)
+    const double* rows_wide;   // the same before rounding to T
+};
+
+// What a stripe of points adds up. Which layout `points` has, `Plan` says.
+struct Partial {
+    double* points;
+    double* weights;  // (n_padded,): weights; potentials of the task of that name
+    double* error;    // (n_padded,)
+    double* utility;  // (n_padded,)
+    double objective;
+    double inertia;
+};
+
+// How a sweep is cut up: fixed by the sizes alone, never by threads or instruction set.
+struct Plan {
+    int64_t block_points;       // points handled together while they are in cache
+    int64_t stripe_points;      // points added up in order before stripes are added in order
+    int64_t padded_features;    // length of a packed point
+    bool direct;                // squared differences rather than products
+    bool sums_by_center;        // layout of Partial::points: (n_centers, padded_features),
+                                // else (n_features, n_padded)
+};
+
+// Memory of one thread. T is the type that distances are computed in.
+template <class T>
+struct Workspace {
+    T* packed;          // (block_points, padded_features)
+    T* dist;            // (block_points, n_padded): distances, then weights
+    double* folded;     // (block_points, n_padded), only for long float32 sums, else null
+    double* sq_norms;   // (block_points,)
+    double* nearest;    // (block_points,): smallest distance
+    double* softness;   // (block_points,): S_i
+    double* scaling;    // (block_points,): log of the factor common to a point's weights
+    int64_t* tied;      // (n_padded,): centers nearly as near as the nearest
+    double* tied_dist;  // (n_padded,): their distances in float64
+};
+
+template <class T>
+struct Job {
+    Task task;
+    double power;                 // only for power_sums
+    const double* sample_weight;  // (n_points,) or null
+    int32_t* labels;              // (n_points,) or null
+    double* nearest;              // (n_points,), only for potentials and approach
+    T* distances;                 // (n_points, n_centers), only for distances
+    double unscale;               // 1 / scale; applied twice, since its square may underflow
+    Centers<T> centers;
+    Plan plan;
+};
+
+struct KernelTable {
+    void (*dense_float)(const Dense<float>&, const Job<float>&, const Workspace<float>&, int64_t begin, int64_t end,
+                        Partial& out);
+    void (*dense_double)(const Dense<double>&, const Job<double>&, const Workspace<double>&, int64_t begin,
+                         int64_t end, Partial& out);
+    void (*csr_float)(const Csr<float>&, const Job<double>&, const Workspace<double>&, int64_t begin, int64_t end,
+                      Partial& out);
+    void (*csr_double)(const Csr<double>&, const Job<double>&, const Workspace<double>&, int64_t begin, int64_t end,
+                       Partial& out);
+    void (*log_float)(const float* in, int64_t n, float* out);
+    void (*log_double)(const double* in, int64_t n, double* out);
+    void (*exp_float)(const float* in, int64_t n, float* out);
+    void (*exp_double)(const double* in, int64_t n, double* out);
+};
+
+}  // namespace powermeans

@@ -1,0 +1,268 @@
+#include "sweep.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace powermeans {
+namespace {
+
+constexpr int64_t block_bytes_of_distances = 1 << 18;
+constexpr int64_t block_bytes_of_points = 1 << 19;
+constexpr int64_t largest_block = 192;
+constexpr int64_t block_step = 12;  // a whole number of tile rows
+constexpr int64_t smallest_stripe = 192;
+constexpr int64_t most_stripes = 256;
+constexpr int64_t work_per_stripe = 1 << 21;
+
+int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+bool sums_points(Task task) { return task == Task::hard_sums || task == Task::power_sums; }
+
+template <class Source>
+constexpr bool is_dense = std::is_same_v<Source, DenseSource<typename Source::Stored>>;
+
+// Lanes hold centers or features, whichever wastes fewer of them.
+template <class T>
+bool lanes_fit_features_better(int64_t n_features, int64_t n_centers) {
+    const auto filled = [](int64_t n) { return double(n) / double(round_up(n, unit_lanes<T>)); };
+    return filled(n_features) >= filled(n_centers);
+}
+
+template <class Source>
+Plan plan_for(const Source& source, Task task, int64_t n_centers) {
+    using T = typename Source::Computed;
+    constexpr int64_t bytes = sizeof(T);
+    const int64_t d = source.n_features, n_padded = round_up(n_centers, unit_lanes<T>);
+    Plan plan{};
+    plan.direct = is_dense<Source> && d <= direct_max_features;
+    plan.padded_features = is_dense<Source> && !plan.direct ? round_up(d, unit_lanes<T>) : d;
+    plan.sums_by_center =
+        task == Task::hard_sums || (is_dense<Source> && !plan.direct && lanes_fit_features_better<T>(d, n_centers));
+    const int64_t fitting = std::min(block_bytes_of_distances / (n_padded * bytes),
+                                     block_bytes_of_points / (plan.padded_features * bytes));
+    plan.block_points = std::clamp(fitting / block_step * block_step, block_step, largest_block);
+    const int64_t by_work = work_per_stripe / (n_padded * (d + 16));
+    plan.stripe_points =
+        round_up(std::max({by_work, source.n_points / most_stripes, smallest_stripe}), plan.block_points);
+    return plan;
+}
+
+// Threads that the work is worth.
+template <class Source>
+int worthwhile_workers(const Source& source, int64_t n_centers, const Team& team) {
+    const double work = double(source.n_points) * double(n_centers + 8) * double(source.n_features + 16);
+    return int(std::clamp(work / double(work_per_stripe), 1.0, double(team.n_threads())));
+}
+
+// The centers in the frame of the points, and every form of them that the kernels read.
+template <class Source>
+struct PackedCenters {
+    using T = typename Source::Computed;
+    Aligned<T> panels, rows, sq_norms;
+    Aligned<double> rows_wide, sq_norms_wide;
+    Centers<T> view;
+
+    PackedCenters(const Source& source, const Plan& plan, const double* centers, int64_t n_centers) {
+        const int64_t d = source.n_features, n_padded = round_up(n_centers, unit_lanes<T>);
+        panels = Aligned<T>(std::size_t(n_padded * d));
+        rows = Aligned<T>(std::size_t(n_centers * plan.padded_features));
+        rows_wide = Aligned<double>(std::size_t(n_centers * plan.padded_features));
+        sq_norms = Aligned<T>(std::size_t(n_padded));
+        sq_norms_wide = Aligned<double>(std::size_t(n_padded));
+        double largest = 0;
+        for (int64_t j = 0; j < n_padded; ++j) {
+            double norm = j < n_centers ? 0 : std::numeric_limits<double>::infinity();
+            for (int64_t f = 0; f < d; ++f) {
+                T value = padding(plan);
+                if (j < n_centers) {
+                    const std::size_t at = std::size_t(j * plan.padded_features + f);
+                    rows_wide[at] = in_frame(source, centers[j * d + f], f);
+                    value = rows[at] = T(rows_wide[at]);
+                    norm += double(value) * double(value);
+                }
+                panels[panel_index(j, f, d, n_padded)] = plan.direct ? value : T(-2) * value;
+            }
+            sq_norms_wide[std::size_t(j)] = norm;
+            sq_norms[std::size_t(j)] = T(norm);
+            if (j < n_centers) largest = std::max(largest, norm);
+        }
+        view = {n_centers, n_padded, d, panels.get(), sq_norms.get(), sq_norms_wide.get(), largest, rows.get(),
+                rows_wide.get()};
+    }
+
+    static double in_frame(const Source& source, double value, int64_t f) {
+        if (source.frame.origin.empty()) return value * source.frame.scale;
+        return value * source.frame.scale - source.frame.origin[std::size_t(f)] * source.frame.scale;
+    }
+
+    // Centers of the padding are infinitely far; products leave that to their norms.
+    static T padding(const Plan& plan) { return plan.direct ? std::numeric_limits<T>::infinity() : T(0); }
+
+    static std::size_t panel_index(int64_t j, int64_t f, int64_t d, int64_t n_padded) {
+        constexpr int64_t width = unit_lanes<T>;
+        return std::size_t(is_dense<Source> ? (j / width * d + f) * width + j % width : f * n_padded + j);
+    }
+};
+
+// The memory of one worker: room for a block, and what its stripe adds up.
+template <class T>
+struct Bench {
+    Aligned<T> packed, dist;
+    Aligned<double> folded, per_point, points, per_center, tied_dist;
+    Aligned<int64_t> tied;
+    Workspace<T> work{};
+    Partial partial{};
+    int64_t n_sums, n_padded;
+
+    Bench(const Plan& plan, int64_t n_padded_, int64_t n_sums_, bool folds, bool packs)
+        : n_sums(n_sums_), n_padded(n_padded_) {
+        const int64_t block = plan.block_points, room = round_up(block, unit_lanes<double>);
+        if (packs) packed = Aligned<T>(std::size_t(block * plan.padded_features));
+        dist = Aligned<T>(std::size_t(block * n_padded));
+        if (folds) folded = Aligned<double>(std::size_t(block * n_padded));
+        per_point = Aligned<double>(std::size_t(4 * room));
+        std::fill_n(per_point.get(), 4 * room, 1.0);
+        points = Aligned<double>(std::size_t(n_sums));
+        per_center = Aligned<double>(std::size_t(3 * n_padded));
+        double* at = per_point.get();
+        tied = Aligned<int64_t>(std::size_t(n_padded));
+        tied_dist = Aligned<double>(std::size_t(n_padded));
+        work = {packed.get(), dist.get(), folded.get(), at, at + room, at + 2 * room, at + 3 * room,
+                tied.get(),   tied_dist.get()};
+        double* center_at = per_center.get();
+        partial = {points.get(), center_at, center_at + n_padded, center_at + 2 * n_padded, 0, 0};
+    }
+
+    void clear() {
+        std::fill_n(points.get(), n_sums, 0.0);
+        std::fill_n(per_center.get(), 3 * n_padded, 0.0);
+        partial.objective = partial.inertia = 0;
+    }
+
+    void add(const Bench& other) {
+        for (int64_t i = 0; i < n_sums; ++i) points[std::size_t(i)] += other.points[std::size_t(i)];
+        for (int64_t i = 0; i < 3 * n_padded; ++i) per_center[std::size_t(i)] += other.per_center[std::size_t(i)];
+        partial.objective += other.partial.objective;
+        partial.inertia += other.partial.inertia;
+    }
+};
+
+void run_stripe(const KernelTable& kernels, const DenseSource<float>& source, const float* origin,
+                const Job<float>& job, const Workspace<float>& work, int64_t begin, int64_t end, Partial& out) {
+    const Dense<float> points{source.values, origin, float(source.frame.scale), source.n_features};
+    kernels.dense_float(points, job, work, begin, end, out);
+}
+
+void run_stripe(const KernelTable& kernels, const DenseSource<double>& source, const double* origin,
+                const Job<double>& job, const Workspace<double>& work, int64_t begin, int64_t end, Partial& out) {
+    const Dense<double> points{source.values, origin, source.frame.scale, source.n_features};
+    kernels.dense_double(points, job, work, begin, end, out);
+}
+
+template <class V>
+Csr<V> view_of(const CsrSource<V>& source) {
+    return {source.values, source.columns, source.row_starts, source.frame.scale, source.n_features};
+}
+
+void run_stripe(const KernelTable& kernels, const CsrSource<float>& source, const double*, const Job<double>& job,
+                const Workspace<double>& work, int64_t begin, int64_t end, Partial& out) {
+    kernels.csr_float(view_of(source), job, work, begin, end, out);
+}
+
+void run_stripe(const KernelTable& kernels, const CsrSource<double>& source, const double*, const Job<double>& job,
+                const Workspace<double>& work, int64_t begin, int64_t end, Partial& out) {
+    kernels.csr_double(view_of(source), job, work, begin, end, out);
+}
+
+template <class Source>
+Aligned<typename Source::Computed> scaled_origin(const Source& source) {
+    using T = typename Source::Computed;
+    Aligned<T> origin(source.frame.origin.size());
+    for (std::size_t f = 0; f < source.frame.origin.size(); ++f)
+        origin[f] = T(source.frame.origin[f] * source.frame.scale);
+    return origin;
+}
+
+// Back from the frame and the layout of the kernels: sums of the points as they are.
+template <class Source>
+std::vector<double> unframed(const Source& source, const Plan& plan, const Bench<typename Source::Computed>& total,
+                             int64_t n_centers) {
+    const int64_t d = source.n_features;
+    std::vector<double> points(std::size_t(n_centers * d));
+    for (int64_t j = 0; j < n_centers; ++j)
+        for (int64_t f = 0; f < d; ++f) {
+            const int64_t at = plan.sums_by_center ? j * plan.padded_features + f : f * total.n_padded + j;
+            double sum = total.points[std::size_t(at)] / source.frame.scale;
+            if (!source.frame.origin.empty())
+                sum += total.partial.weights[j] * source.frame.origin[std::size_t(f)];
+            points[std::size_t(j * d + f)] = sum;
+        }
+    return points;
+}
+
+template <class Source>
+SweepResult result_of(const Source& source, const Request<Source>& request, const Plan& plan,
+                      const Bench<typename Source::Computed>& total) {
+    const double unscale = 1 / source.frame.scale;
+    const auto sq_unscaled = [unscale](double value) { return value * unscale * unscale; };
+    const auto first_centers = [&](const double* values) {
+        return std::vector<double>(values, values + request.n_centers);
+    };
+    SweepResult result;
+    if (sums_points(request.task)) result.points = unframed(source, plan, total, request.n_centers);
+    result.weights = first_centers(total.partial.weights);
+    result.error = first_centers(total.partial.error);
+    result.utility = first_centers(total.partial.utility);
+    for (std::vector<double>* values : {&result.error, &result.utility})
+        for (double& value : *values) value = sq_unscaled(value);
+    if (request.task == Task::potentials)
+        for (double& value : result.weights) value = sq_unscaled(value);
+    result.inertia = sq_unscaled(total.partial.inertia);
+    result.objective = sq_unscaled(total.partial.objective);
+    if (request.task == Task::power_sums)  // M_s has the mean of the powers, the kernels their sum
+        result.objective *= std::pow(double(request.n_centers), -1 / request.power);
+    return result;
+}
+
+}  // namespace
+
+template <class Source>
+SweepResult sweep(const Source& source, const Request<Source>& request, Team& team) {
+    using T = typename Source::Computed;
+    const Plan plan = plan_for(source, request.task, request.n_centers);
+    const PackedCenters<Source> centers(source, plan, request.centers, request.n_centers);
+    const Aligned<T> origin = scaled_origin(source);
+    const Job<T> job{request.task,     request.power,     request.sample_weight,    request.labels,
+                     request.nearest,  request.distances, 1 / source.frame.scale, centers.view, plan};
+    const int64_t n_padded = centers.view.n_padded;
+    const int64_t n_sums = !sums_points(request.task) ? 0
+                           : plan.sums_by_center      ? request.n_centers * plan.padded_features
+                                                      : source.n_features * n_padded;
+    const bool folds = std::is_same_v<T, float> && !plan.direct && source.n_features > features_per_fold;
+    const int n_workers = worthwhile_workers(source, request.n_centers, team);
+    const int64_t n_stripes = (source.n_points + plan.stripe_points - 1) / plan.stripe_points;
+    std::vector<Bench<T>> benches;
+    for (int worker = 0; worker < n_workers; ++worker)
+        benches.emplace_back(plan, n_padded, n_sums, folds, is_dense<Source>);
+    Bench<T> total(Plan{}, n_padded, n_sums, false, false);
+    const KernelTable& kernels = *chosen_instruction_set().kernels;
+    team.run(
+        n_stripes, n_workers,
+        [&](int worker, int64_t stripe) {
+            Bench<T>& bench = benches[std::size_t(worker)];
+            bench.clear();
+            const int64_t begin = stripe * plan.stripe_points;
+            const int64_t end = std::min(source.n_points, begin + plan.stripe_points);
+            run_stripe(kernels, source, origin.get(), job, bench.work, begin, end, bench.partial);
+        },
+        [&](int worker, int64_t) { total.add(benches[std::size_t(worker)]); });
+    return result_of(source, request, plan, total);
+}
+
+template SweepResult sweep(const DenseSource<float>&, const Request<DenseSource<float>>&, Team&);
+template SweepResult sweep(const DenseSource<double>&, const Request<DenseSource<double>>&, Team&);
+template SweepResult sweep(const CsrSource<float>&, const Request<CsrSource<float>>&, Team&);
+template SweepResult sweep(const CsrSource<double>&, const Request<CsrSource<double>>&, Team&);
+
+}  // namespace powermeans

@@ -1,0 +1,60 @@
+// Sweeps over all points: cut into stripes, shared by the team, added in order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "aligned.hpp"
+#include "dispatch.hpp"
+#include "frame.hpp"
+#include "kernels.hpp"
+#include "team.hpp"
+
+namespace powermeans {
+
+struct SweepResult {
+    std::vector<double> points;   // (n_centers, n_features), only from the tasks that sum
+    std::vector<double> weights;  // (n_centers,)
+    std::vector<double> error;    // (n_centers,)
+    std::vector<double> utility;  // (n_centers,)
+    double objective = 0;
+    double inertia = 0;
+};
+
+// Where a sweep reads its points. V is the type stored, Computed that of the distances.
+template <class V>
+struct DenseSource {
+    using Stored = V;
+    using Computed = V;
+    const V* values;  // (n_points, n_features)
+    int64_t n_points, n_features;
+    Frame frame;
+};
+
+template <class V>
+struct CsrSource {
+    using Stored = V;
+    using Computed = double;
+    const V* values;
+    const int32_t* columns;
+    const int64_t* row_starts;
+    int64_t n_points, n_features;
+    Frame frame;
+};
+
+template <class Source>
+struct Request {
+    Task task;
+    double power = 0;
+    const double* centers;  // (n_centers, n_features)
+    int64_t n_centers;
+    const double* sample_weight = nullptr;             // (n_points,)
+    int32_t* labels = nullptr;                         // (n_points,)
+    double* nearest = nullptr;                         // (n_points,), in the frame's squared unit
+    typename Source::Computed* distances = nullptr;    // (n_points, n_centers)
+};
+
+template <class Source>
+SweepResult sweep(const Source& source, const Request<Source>& request, Team& team);
+
+}  // namespace powermeans

@@ -1,0 +1,211 @@
+// Vectors of one instruction set, as wide as it has them. Everything is in an unnamed namespace:
+// the same names compiled for another instruction set must never be linked into this one.
+#pragma once
+
+#include <stdint.h>
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+#include "kernels.hpp"
+
+namespace powermeans {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int vector_bytes = 64;
+#elif defined(__AVX2__)
+constexpr int vector_bytes = 32;
+#else
+constexpr int vector_bytes = 16;
+#endif
+
+constexpr int vectors_per_unit = int(unit_bytes) / vector_bytes;
+
+template <class T>
+struct VectorTypes;
+
+template <>
+struct VectorTypes<float> {
+    typedef float Vector __attribute__((vector_size(vector_bytes)));
+    typedef float Loose __attribute__((vector_size(vector_bytes), aligned(4), may_alias));
+    typedef int32_t Bits __attribute__((vector_size(vector_bytes)));
+    typedef uint32_t Unsigned __attribute__((vector_size(vector_bytes)));
+};
+
+template <>
+struct VectorTypes<double> {
+    typedef double Vector __attribute__((vector_size(vector_bytes)));
+    typedef double Loose __attribute__((vector_size(vector_bytes), aligned(8), may_alias));
+    typedef int64_t Bits __attribute__((vector_size(vector_bytes)));
+    typedef uint64_t Unsigned __attribute__((vector_size(vector_bytes)));
+};
+
+template <class T>
+using Vector = typename VectorTypes<T>::Vector;
+template <class T>
+using Bits = typename VectorTypes<T>::Bits;
+template <class T>
+using Unsigned = typename VectorTypes<T>::Unsigned;
+template <class T>
+constexpr int lanes = vector_bytes / int(sizeof(T));
+
+using FloatVector = Vector<float>;
+using DoubleVector = Vector<double>;
+
+#define POWERMEANS_INLINE inline __attribute__((always_inline))
+
+template <class T>
+POWERMEANS_INLINE Vector<T> load(const T* from) {
+    return *reinterpret_cast<const typename VectorTypes<T>::Loose*>(from);
+}
+
+template <class T>
+POWERMEANS_INLINE void store(T* to, Vector<T> value) {
+    *reinterpret_cast<typename VectorTypes<T>::Loose*>(to) = value;
+}
+
+template <class T>
+POWERMEANS_INLINE Vector<T> broadcast(T value) {
+    return Vector<T>{} + value;
+}
+
+// One rounding where the machine can; the instruction sets that are compared bit for bit all can.
+POWERMEANS_INLINE FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
+#if defined(__AVX512F__)
+    return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+    return _mm256_fmadd_ps(a, b, c);
+#elif defined(__ARM_NEON)
+    return FloatVector(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b)));
+#else
+    return a * b + c;
+#endif
+}
+
+POWERMEANS_INLINE DoubleVector multiply_add(DoubleVector a, DoubleVector b, DoubleVector c) {
+#if defined(__AVX512F__)
+    return _mm512_fmadd_pd(a, b, c);
+#elif defined(__FMA__)
+    return _mm256_fmadd_pd(a, b, c);
+#elif defined(__ARM_NEON)
+    return DoubleVector(vfmaq_f64(float64x2_t(c), float64x2_t(a), float64x2_t(b)));
+#else
+    return a * b + c;
+#endif
+}
+
+POWERMEANS_INLINE double multiply_add(double a, double b, double c) {
+#if defined(__FMA__) || defined(__ARM_NEON)
+    return __builtin_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+POWERMEANS_INLINE FloatVector smaller(FloatVector a, FloatVector b) {
+#if defined(__AVX512F__)
+    return _mm512_min_ps(a, b);
+#elif defined(__AVX2__)
+    return _mm256_min_ps(a, b);
+#else
+    return a < b ? a : b;
+#endif
+}
+
+POWERMEANS_INLINE DoubleVector smaller(DoubleVector a, DoubleVector b) {
+#if defined(__AVX512F__)
+    return _mm512_min_pd(a, b);
+#elif defined(__AVX2__)
+    return _mm256_min_pd(a, b);
+#else
+    return a < b ? a : b;
+#endif
+}
+
+POWERMEANS_INLINE FloatVector larger(FloatVector a, FloatVector b) {
+#if defined(__AVX512F__)
+    return _mm512_max_ps(a, b);
+#elif defined(__AVX2__)
+    return _mm256_max_ps(a, b);
+#else
+    return a > b ? a : b;
+#endif
+}
+
+POWERMEANS_INLINE DoubleVector larger(DoubleVector a, DoubleVector b) {
+#if defined(__AVX512F__)
+    return _mm512_max_pd(a, b);
+#elif defined(__AVX2__)
+    return _mm256_max_pd(a, b);
+#else
+    return a > b ? a : b;
+#endif
+}
+
+// Value where `condition >= bound`, else zero.
+template <class T>
+POWERMEANS_INLINE Vector<T> keep_where_at_least(Vector<T> condition, Vector<T> bound, Vector<T> value) {
+    return Vector<T>(Bits<T>(condition >= bound) & Bits<T>(value));
+}
+
+// First lane equal to `value`, or -1.
+POWERMEANS_INLINE int first_lane_equal(FloatVector v, FloatVector value) {
+#if defined(__AVX512F__)
+    unsigned mask = _mm512_cmp_ps_mask(v, value, _CMP_EQ_OQ);
+    return mask ? __builtin_ctz(mask) : -1;
+#elif defined(__AVX2__)
+    unsigned mask = unsigned(_mm256_movemask_ps(_mm256_cmp_ps(v, value, _CMP_EQ_OQ)));
+    return mask ? __builtin_ctz(mask) : -1;
+#else
+    for (int lane = 0; lane < lanes<float>; ++lane)
+        if (v[lane] == value[lane]) return lane;
+    return -1;
+#endif
+}
+
+POWERMEANS_INLINE int first_lane_equal(DoubleVector v, DoubleVector value) {
+#if defined(__AVX512F__)
+    unsigned mask = _mm512_cmp_pd_mask(v, value, _CMP_EQ_OQ);
+    return mask ? __builtin_ctz(mask) : -1;
+#elif defined(__AVX2__)
+    unsigned mask = unsigned(_mm256_movemask_pd(_mm256_cmp_pd(v, value, _CMP_EQ_OQ)));
+    return mask ? __builtin_ctz(mask) : -1;
+#else
+    for (int lane = 0; lane < lanes<double>; ++lane)
+        if (v[lane] == value[lane]) return lane;
+    return -1;
+#endif
+}
+
+// The two halves of a vector of floats, as doubles.
+POWERMEANS_INLINE void widen(FloatVector v, DoubleVector& low, DoubleVector& high) {
+#if defined(__AVX512F__)
+    low = _mm512_cvtps_pd(_mm512_castps512_ps256(v));
+    high = _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1)));
+#elif defined(__AVX2__)
+    low = _mm256_cvtps_pd(_mm256_castps256_ps128(v));
+    high = _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
+#else
+    low = DoubleVector{double(v[0]), double(v[1])};
+    high = DoubleVector{double(v[2]), double(v[3])};
+#endif
+}
+
+// to[0 .. lanes) += factor * v, in float64.
+POWERMEANS_INLINE void add_to(double* to, DoubleVector v, double factor) {
+    store(to, multiply_add(v, broadcast(factor), load(to)));
+}
+
+POWERMEANS_INLINE void add_to(double* to, FloatVector v, double factor) {
+    DoubleVector low, high;
+    widen(v, low, high);
+    add_to(to, low, factor);
+    add_to(to + lanes<double>, high, factor);
+}
+
+}  // namespace
+}  // namespace powermeans

@@ -1,0 +1,213 @@
+"""Points in this process's memory, dense or sparse, swept over by the compiled core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from powermeans import _native
+from powermeans.rules import Hard, Rule
+from powermeans.sums import Spread, Sums
+from powermeans.threads import effective_n_threads
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+
+class NativeRows:
+    """Rows in memory. Points must be C-contiguous or CSR, finite, float32 or float64; never copied.
+
+    Parameters
+    ----------
+    points : ndarray or CSR of shape (n_points, n_features)
+        The points, as the border of the package leaves them.
+    sample_weight : ndarray of shape (n_points,), optional
+        Float64 weights, none negative.
+    n_threads : int, optional
+        See `powermeans.threads.effective_n_threads`.
+    """
+
+    def __init__(
+        self,
+        points: Points | SparsePoints,
+        sample_weight: FloatArray | None = None,
+        *,
+        n_threads: int | None = None,
+    ) -> None:
+        self._points = points
+        self._weights, self._weight_unit = _in_unit(sample_weight)
+        self.team = _native.Team(effective_n_threads(n_threads, _native.thread_limit()))
+        is_float = points.dtype == np.float32
+        self._column_variance: FloatArray
+        if sparse.issparse(points):
+            kind = _native.CsrFloat if is_float else _native.CsrDouble
+            self._native = kind(*_csr_parts(points), self._weights, self.team)
+            self._column_variance = _sparse_variance(points)
+        else:
+            kind = _native.DenseFloat if is_float else _native.DenseDouble
+            self._native = kind(points, self._weights, self.team)
+            self._column_variance = self._native.variance()
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return int(self._points.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self._points.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        """Dtype of the points."""
+        return self._points.dtype
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the sample weights."""
+        if self._weights is None:
+            return float(self.n_points)
+        return float(np.sum(self._weights)) * self._weight_unit
+
+    def mean(self) -> FloatArray:
+        """Weighted mean of the points."""
+        origin = np.zeros((1, self.n_features))
+        return self.sweep(origin, Hard()).centers(fallback=origin)[0]
+
+    def mean_variance(self) -> float:
+        """Mean over the features of the unweighted variance."""
+        return float(np.mean(self._column_variance))
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        """Weigh every point by the rule and add up."""
+        if isinstance(rule, Hard):
+            points, weights, objective, inertia = self._native.sweep_hard(centers)
+        else:
+            points, weights, objective, inertia = self._native.sweep_power(centers, rule.power)
+        unit = self._weight_unit
+        return Sums(points * unit, weights * unit, objective * unit, inertia * unit)
+
+    def spread(self, centers: FloatArray) -> Spread:
+        """Error and utility of each center under the hard rule."""
+        error, utility, weights = self._native.spread(centers)
+        if len(centers) == 1:
+            utility = np.array([np.inf])
+        unit = self._weight_unit
+        return Spread(error * unit, utility * unit, weights * unit)
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        """Label of the nearest center for each point, and the inertia."""
+        labels = np.empty(self.n_points, dtype=np.int32)
+        return labels, self._native.assign(centers, labels) * self._weight_unit
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        """All squared distances, in the points' dtype."""
+        computed = np.float64 if sparse.issparse(self._points) else self.dtype
+        distances: Points = np.empty((self.n_points, len(centers)), dtype=computed)
+        self._native.sq_distances(centers, distances)
+        return distances.astype(self.dtype, copy=False)
+
+    def nearness(self, centers: FloatArray) -> NativeNearness:
+        """Nearness to these centers, of which there may be none."""
+        return NativeNearness(self._native, self, self._weights, self._weight_unit, centers)
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        """These points, dense."""
+        rows = self._points[indices]
+        dense = rows.toarray() if sparse.issparse(rows) else rows
+        return np.ascontiguousarray(dense, dtype=np.float64)
+
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        """The weights of these points."""
+        if self._weights is None:
+            return np.ones(len(indices))
+        return self._weights[indices] * self._weight_unit
+
+    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+        """These points in the kind they live in."""
+        return self._points[indices]
+
+
+class NativeNearness:
+    """Squared distances to the nearest center chosen so far, in the unit of the compiled points."""
+
+    def __init__(
+        self,
+        native: Any,
+        rows: NativeRows,
+        weights: FloatArray | None,
+        weight_unit: float,
+        centers: FloatArray,
+    ) -> None:
+        self._native, self._rows = native, rows
+        self._weights, self._weight_unit = weights, weight_unit
+        self._nearest = np.full(rows.n_points, np.inf)
+        self._has_centers = len(centers) > 0
+        if self._has_centers:
+            native.approach(np.ascontiguousarray(centers), self._nearest)
+
+    def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
+        """Draw one point for each number, by weight times distance to the exponent."""
+        indices = np.empty(len(uniforms), dtype=np.int64)
+        known = self._nearest if self._has_centers else None
+        self._native.draw(known, np.ascontiguousarray(uniforms), exponent, indices)
+        return indices
+
+    def potentials(self, candidates: IndexArray) -> FloatArray:
+        """The inertia that adding each of these points as a center would leave."""
+        left: FloatArray = self._native.potentials(self._rows.take(candidates), self._nearest)
+        return left * self._weight_unit
+
+    def add(self, center: FloatArray) -> None:
+        """Take one more center into account."""
+        self._native.approach(np.ascontiguousarray(center)[None, :], self._nearest)
+        self._has_centers = True
+
+    def farthest(self) -> int:
+        """The point with the largest weighted squared distance."""
+        return int(np.argmax(self._weighted()))
+
+    def inertia(self) -> float:
+        """Weighted sum of the squared distances."""
+        return float(np.sum(self._weighted())) / self._native.scale**2 * self._weight_unit
+
+    def sq_dist(self, indices: IndexArray) -> FloatArray:
+        """The squared distances of these points."""
+        unscale = 1.0 / self._native.scale
+        return self._nearest[indices] * unscale * unscale
+
+    def _weighted(self) -> FloatArray:
+        if self._weights is None:
+            return self._nearest
+        # A point of no weight counts for nothing, be it infinitely far.
+        return np.where(self._weights > 0, self._weights * self._nearest, 0.0)
+
+
+def _in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float]:
+    """Weights divided by a power of two, so that the largest is between 1/2 and 1."""
+    if sample_weight is None:
+        return None, 1.0
+    largest = float(np.max(sample_weight, initial=0.0))
+    unit = 2.0 ** np.clip(np.frexp(largest)[1], -1022, 1022) if largest > 0 else 1.0
+    return np.ascontiguousarray(sample_weight / unit, dtype=np.float64), float(unit)
+
+
+def _csr_parts(points: SparsePoints) -> tuple[Any, ...]:
+    if points.nnz and not 0 <= points.indices.min() <= points.indices.max() < points.shape[1]:
+        raise ValueError("X is not a valid CSR matrix: a column index lies outside its shape")
+    largest = float(np.abs(points.data).max(initial=0.0))
+    row_starts = points.indptr.astype(np.int64)
+    return points.data, points.indices, row_starts, points.shape[1], largest
+
+
+def _sparse_variance(points: SparsePoints) -> FloatArray:
+    """Variance of each column, about its mean; the entries not stored are zeros."""
+    n_points, n_features = points.shape
+    stored = np.bincount(points.indices, minlength=n_features)
+    mean = np.bincount(points.indices, weights=points.data, minlength=n_features) / n_points
+    deviations = points.data - mean[points.indices]
+    squares = np.bincount(points.indices, weights=deviations**2, minlength=n_features)
+    variance: FloatArray = (squares + (n_points - stored) * mean**2) / n_points
+    return variance
+

@@ -1,0 +1,101 @@
+"""What every place where points can live must be able to do. The loop knows nothing else of it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from powermeans.rules import Rule
+from powermeans.sums import Spread, Sums
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+
+class Nearness(Protocol):
+    """Each point's squared distance to the nearest of the centers chosen so far."""
+
+    def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
+        """Draw one point for each number of [0, 1).
+
+        The probability is proportional to `sample_weight * distance ** exponent`; while no center
+        is chosen, or where all those are zero, to `sample_weight`.
+        """
+        ...
+
+    def potentials(self, candidates: IndexArray) -> FloatArray:
+        """The inertia that adding each of these points as a center would leave."""
+        ...
+
+    def add(self, center: FloatArray) -> None:
+        """Take one more center, of shape (n_features,), into account."""
+        ...
+
+    def farthest(self) -> int:
+        """The point with the largest `sample_weight * squared distance`, the first of several."""
+        ...
+
+    def inertia(self) -> float:
+        """Sum of `sample_weight * squared distance`; infinite while no center is chosen."""
+        ...
+
+    def sq_dist(self, indices: IndexArray) -> FloatArray:
+        """The squared distances of these points."""
+        ...
+
+
+class Rows(Protocol):
+    """Weighted points, wherever they live. Centers come and go as float64 (n_centers, n_features)."""
+
+    @property
+    def n_points(self) -> int: ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]: ...
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the sample weights."""
+        ...
+
+    def mean(self) -> FloatArray:
+        """Weighted mean of the points, (n_features,)."""
+        ...
+
+    def mean_variance(self) -> float:
+        """Mean over the features of the unweighted variance: the unit of `tol`, as in scikit-learn."""
+        ...
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        """Weigh every point by the rule and add up."""
+        ...
+
+    def spread(self, centers: FloatArray) -> Spread:
+        """Error and utility of each center under the hard rule; utility is infinite for one center."""
+        ...
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        """Label of the nearest center for each point (the first of several), and the inertia."""
+        ...
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        """All squared distances, (n_points, n_centers), in the points' dtype."""
+        ...
+
+    def nearness(self, centers: FloatArray) -> Nearness:
+        """Nearness to these centers, of which there may be none: shape (0, n_features)."""
+        ...
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        """These points, dense, (n_indices, n_features)."""
+        ...
+
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        """The weights of these points."""
+        ...
+
+    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+        """These points in the kind they live in (dense or CSR)."""
+        ...

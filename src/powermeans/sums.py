@@ -1,0 +1,70 @@
+"""What one sweep over the points adds up. Sums of parts of the points add to the sums of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from powermeans.types import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Weighted points and weights of each center, and the objectives, from one sweep.
+
+    Attributes
+    ----------
+    points : (n_centers, n_features)
+        Sum over the points i of `sample_weight_i * w_ij * x_i`.
+    weights : (n_centers,)
+        Sum over the points of `sample_weight_i * w_ij`.
+    objective : float
+        Sum over the points of `sample_weight_i * M_s(y_i1, ..., y_ik)`, at the centers swept.
+    inertia : float
+        Sum over the points of `sample_weight_i * min_j y_ij`, at the centers swept.
+    """
+
+    points: FloatArray
+    weights: FloatArray
+    objective: float
+    inertia: float
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.points + other.points,
+            self.weights + other.weights,
+            self.objective + other.objective,
+            self.inertia + other.inertia,
+        )
+
+    def centers(self, fallback: FloatArray) -> FloatArray:
+        """The weighted means; a center that no point weighs keeps its row of `fallback`."""
+        weighed = self.weights > 0
+        safe_weights = np.where(weighed, self.weights, 1.0)[:, None]
+        return np.where(weighed[:, None], self.points / safe_weights, fallback)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Where the error is, and which centers matter, from one hard sweep.
+
+    Attributes
+    ----------
+    error : (n_centers,)
+        Weighted sum of squared distances from a center to its points.
+    utility : (n_centers,)
+        By how much the inertia would rise without this center: the weighted sum over its points of
+        squared distance to the second nearest center minus that to the nearest.
+    weights : (n_centers,)
+        Sum of the sample weights of its points.
+    """
+
+    error: FloatArray
+    utility: FloatArray
+    weights: FloatArray
+
+    def __add__(self, other: Spread) -> Spread:
+        return Spread(
+            self.error + other.error, self.utility + other.utility, self.weights + other.weights
+        )

@@ -1,0 +1,121 @@
+"""How many threads a fit may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import threadpoolctl
+
+_VARIABLES = ("POWERMEANS_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+def effective_n_threads(n_threads: int | None, limit: int = 0) -> int:
+    """The number of threads for one fit.
+
+    Parameters
+    ----------
+    n_threads : int or None
+        What the user asked for. Negative numbers count down from all processors, as in joblib:
+        -1 is all of them. None leaves it to what follows.
+    limit : int, default=0
+        The limit set through threadpoolctl for this thread; 0 for none.
+
+    Returns
+    -------
+    int
+        `n_threads`, else the limit, else the first of POWERMEANS_NUM_THREADS and OMP_NUM_THREADS
+        that is set, else the processors that this process may use.
+
+    Examples
+    --------
+    >>> from powermeans.threads import effective_n_threads
+    >>> effective_n_threads(3)
+    3
+    >>> effective_n_threads(None, limit=1)
+    1
+    """
+    if n_threads is not None:
+        return _asked_for(n_threads)
+    if limit > 0:
+        return limit
+    for variable in _VARIABLES:
+        value = os.environ.get(variable, "").split(",")[0].strip()
+        if value:
+            return _from_environment(variable, value)
+    return usable_processors()
+
+
+def _asked_for(n_threads: int) -> int:
+    if isinstance(n_threads, bool) or not hasattr(n_threads, "__index__") or n_threads == 0:
+        raise ValueError(
+            f"n_threads={n_threads!r} must be a positive integer, a negative one to count down from "
+            "all processors, or None to choose by limits and environment"
+        )
+    n_threads = int(n_threads)
+    return n_threads if n_threads > 0 else max(1, usable_processors() + 1 + n_threads)
+
+
+def _from_environment(variable: str, value: str) -> int:
+    if not value.isdigit() or int(value) == 0:
+        raise ValueError(f"{variable}={value!r} must be a positive integer: correct or unset it")
+    return int(value)
+
+
+def usable_processors() -> int:
+    """Processors that the affinity and the control group of this process leave to it.
+
+    Examples
+    --------
+    >>> from powermeans.threads import usable_processors
+    >>> usable_processors() >= 1
+    True
+    """
+    by_affinity = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return max(1, min(by_affinity, _control_group_quota(by_affinity)))
+
+
+def _control_group_quota(otherwise: int) -> int:
+    """Whole processors granted by a version 2 or version 1 control group."""
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+    except (OSError, ValueError):
+        folder = Path("/sys/fs/cgroup/cpu")
+        try:
+            quota = (folder / "cpu.cfs_quota_us").read_text().strip()
+            period = (folder / "cpu.cfs_period_us").read_text().strip()
+        except OSError:
+            return otherwise
+    if not quota.isdigit() or not period.isdigit() or int(period) == 0:
+        return otherwise
+    return -(-int(quota) // int(period))
+
+
+class _TeamController(threadpoolctl.LibController):  # type: ignore[misc]
+    """Lets `threadpoolctl` see and limit our threads together with those of OpenMP."""
+
+    user_api = "openmp"
+    internal_api = "powermeans"
+    filename_prefixes = ("_native",)
+    check_symbols = ("powermeans_get_num_threads",)
+
+    def get_num_threads(self) -> int:
+        """Threads that a fit started by this thread would use."""
+        return effective_n_threads(None, self.dynlib.powermeans_get_num_threads())
+
+    def set_num_threads(self, n_threads: int) -> None:
+        """Limit the fits that this thread starts."""
+        self.dynlib.powermeans_set_num_threads(n_threads)
+
+    def get_version(self) -> Any:
+        """No version of its own."""
+        return None
+
+    def set_additional_attributes(self) -> None:
+        """Nothing to add."""
+
+
+threadpoolctl.register(_TeamController)
