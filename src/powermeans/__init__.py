@@ -1,0 +1,33 @@
+"""Clustering around centers: power k-means and its family, with scikit-learn's interface."""
+
+from __future__ import annotations
+
+from powermeans.critical_power import critical_power
+from powermeans.errors import ObjectiveRoseWarning
+from powermeans.functions import k_means, kmeans_plusplus
+from powermeans.history import SweepState
+from powermeans.kmeans import KMeans
+from powermeans.power_kmeans import PowerKMeans
+from powermeans.schedules import AuthorsSchedule, Fixed, Geometric
+
+__all__ = [
+    "AuthorsSchedule",
+    "Fixed",
+    "Geometric",
+    "KMeans",
+    "ObjectiveRoseWarning",
+    "PowerKMeans",
+    "SweepState",
+    "critical_power",
+    "k_means",
+    "kmeans_plusplus",
+]
+
+
+def __getattr__(name: str) -> str:
+    """The version is looked up when asked for: reading the metadata takes longer than importing."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("powermeans")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

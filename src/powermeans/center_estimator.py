@@ -1,0 +1,448 @@
+"""What all estimators of the package share: the border, restarts, and everything after a fit."""
+
+from __future__ import annotations
+
+import abc
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from powermeans.anneal import Stage, StageEnd, anneal
+from powermeans.history import History, SweepState
+from powermeans.input_checks import (
+    canonical_csr,
+    check_init,
+    check_n_clusters,
+    check_points,
+    check_sample_weight,
+    wanted_dtype,
+)
+from powermeans.rows import open_rows
+from powermeans.rows.protocol import Rows
+from powermeans.seeding import n_greedy_candidates
+from powermeans.seeds import choose_seeds, uniform_seeds
+from powermeans.types import FloatArray, Labels, Points, SparsePoints
+
+MatrixLike = ArrayLike | SparsePoints
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """What a fit works on, as it left the border."""
+
+    points: Points | SparsePoints
+    weights: FloatArray | None
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The outcome of one run, complete or interrupted."""
+
+    centers: Points
+    labels: Labels
+    inertia: float
+    history: History
+    ends: Sequence[StageEnd] = ()
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether the callback asked to stop."""
+        return any(end.was_stopped for end in self.ends)
+
+
+class CenterEstimator(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
+    metaclass=abc.ABCMeta,
+):
+    """Base of estimators that describe data by centers.
+
+    A subclass says which stages a fit has; everything else is here.
+    """
+
+    n_clusters: int
+    init: Any
+    random_state: Any
+    verbose: Any
+    cluster_centers_: Points
+    labels_: Labels
+    inertia_: float
+    n_iter_: int
+    n_relocated_: int
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+        "copy_x": ["boolean"],
+    }
+
+    # What a subclass decides.
+
+    @abc.abstractmethod
+    def _stages(self, data: TrainingData) -> list[Stage]:
+        """The stages of each run."""
+
+    @abc.abstractmethod
+    def _wanted_runs(self) -> int:
+        """How many runs to make where the initial centers differ from run to run."""
+
+    def _callback(self, state: SweepState) -> object:
+        """Called after each sweep; True stops the fit."""
+        del state
+        return None
+
+    def _report_end(self, run: Run) -> None:
+        """Tell the user how a run ended."""
+        del run
+
+    def _wanted_threads(self) -> int | None:
+        """How many threads the user asks for; None leaves it to limits and environment."""
+        return None
+
+    def _keep(self, run: Run) -> None:
+        """Put a run on the estimator."""
+        self.cluster_centers_ = run.centers
+        self.labels_ = run.labels
+        self.inertia_ = run.inertia
+        self.n_iter_ = len(run.history.records)
+        self.n_relocated_ = run.history.n_relocated
+
+    # Fitting.
+
+    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the centers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points. They are never changed, and are copied only where their dtype is not
+            float32 or float64 or their order is not C (CSR, if sparse). float16 becomes float32,
+            every other dtype float64.
+        y : None
+            Ignored, here for scikit-learn's convention.
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative. A weight of three is the same as three copies of the point, a weight of
+            zero the same as none.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        data = self._training_data(X, sample_weight)
+        self._keep_best_run(data, self._stages(data), check_random_state(self.random_state))
+        n_found = int(np.count_nonzero(np.bincount(self.labels_, minlength=self.n_clusters)))
+        if n_found < self.n_clusters:
+            warnings.warn(
+                f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
+                f"({self.n_clusters}). Possibly due to duplicate points in X.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
+        points = self._points(X, reset=True)
+        n_points = points.shape[0]
+        weights = check_sample_weight(sample_weight, n_points)
+        check_n_clusters(self.n_clusters, n_points)
+        self._check_points(points, weights, must_differ=True)
+        return TrainingData(
+            points, weights, open_rows(points, weights, n_threads=self._wanted_threads())
+        )
+
+    def _keep_best_run(
+        self, data: TrainingData, stages: list[Stage], rng: np.random.RandomState
+    ) -> None:
+        """Run, and run again; the run of least inertia is kept, also when this is interrupted."""
+        best: Run | None = None
+        for number in range(self._n_runs()):
+            history = History(number)
+            try:
+                centers = self._initial_centers(data, rng)
+                ends = anneal(data.rows, centers, stages, history, self._watch)
+            except BaseException:
+                best = _better(best, _finish(data, history))
+                if best is not None:
+                    self._keep(best)
+                raise
+            run = _finish(data, history, ends)
+            best = _better(best, run)
+            if run is not None:
+                self._report_end(run)
+                if run.was_stopped:
+                    break
+        assert best is not None, "a stage has at least one sweep"
+        self._keep(best)
+
+    def _n_runs(self) -> int:
+        wanted = self._wanted_runs()
+        if isinstance(self.init, str) or callable(self.init) or wanted == 1:
+            return wanted
+        warnings.warn(
+            "Explicit initial center position passed: performing only one init in "
+            f"{type(self).__name__} instead of n_init={wanted}.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+        return 1
+
+    def _initial_centers(self, data: TrainingData, rng: np.random.RandomState) -> FloatArray:
+        rows, n_clusters = data.rows, self.n_clusters
+        if callable(self.init):
+            centers = check_init(
+                self.init(data.points, n_clusters, random_state=rng), n_clusters, rows.n_features
+            )
+        elif not isinstance(self.init, str):
+            centers = check_init(self.init, n_clusters, rows.n_features)
+        elif self.init == "random":
+            centers = uniform_seeds(rows, n_clusters, rng)
+        else:
+            n_candidates = n_greedy_candidates(n_clusters) if self.init == "k-means++" else 1
+            centers, _ = choose_seeds(rows, n_clusters, rng, n_candidates=n_candidates)
+        if self.verbose:
+            print("Initialization complete")
+        return centers
+
+    def _watch(self, state: SweepState) -> object:
+        if self.verbose:
+            print(f"Iteration {state.sweep - 1}, inertia {state.inertia}.")
+        return self._callback(state)
+
+    # After a fit.
+
+    def fit_predict(
+        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Labels:
+        """Find the centers and return the label of each point; the same as `fit(X).labels_`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            int32 labels.
+        """
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def predict(self, X: MatrixLike) -> Labels:
+        """Label of the nearest center for each point, the first of several.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            int32 labels.
+        """
+        labels, _ = self._rows(X).assign(self._centers())
+        return labels
+
+    def transform(self, X: MatrixLike) -> Points:
+        """Distance from each point to each center.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Euclidean distances, not squared, dense also for sparse points.
+        """
+        sq_dist = self._rows(X).sq_distances(self._centers())
+        return np.sqrt(sq_dist, out=sq_dist)
+
+    def fit_transform(
+        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Points:
+        """Find the centers and return the distances to them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            As from `transform`.
+        """
+        self.fit(X, sample_weight=sample_weight)
+        sq_dist = self._rows(X).sq_distances(self._centers())
+        return np.sqrt(sq_dist, out=sq_dist)
+
+    def score(
+        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Minus the weighted sum of squared distances to the nearest centers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        float
+            Higher is better; zero is the most there is.
+        """
+        _, inertia = self._rows(X, sample_weight).assign(self._centers())
+        return -inertia
+
+    @classmethod
+    def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
+        """An estimator that predicts with centers from elsewhere, without a fit.
+
+        Parameters
+        ----------
+        centers : array-like of shape (n_clusters, n_features)
+            The centers. The columns of a DataFrame become the feature names.
+        **params
+            Parameters of the constructor, but for `n_clusters`.
+
+        Returns
+        -------
+        estimator
+            With `cluster_centers_`, `n_features_in_` and `n_iter_ = 0`; with no `labels_` and no
+            `inertia_`, which belong to data.
+        """
+        estimator = cls(n_clusters=np.shape(centers)[0], **params)
+        estimator._validate_params()
+        points = estimator._points(centers, reset=True)
+        if sparse.issparse(points):
+            raise ValueError("centers are sparse: pass centers.toarray()")
+        estimator._check_points(points, None, name="centers")
+        estimator.cluster_centers_ = points.copy()
+        estimator.n_iter_ = 0
+        return estimator
+
+    def to_sklearn(self) -> Any:
+        """The same centers as a fitted `sklearn.cluster.KMeans`, which predicts the same.
+
+        Returns
+        -------
+        sklearn.cluster.KMeans
+        """
+        check_is_fitted(self)
+        from sklearn.cluster import KMeans as SklearnKMeans
+
+        centers = np.asarray(self.cluster_centers_)
+        theirs = SklearnKMeans(n_clusters=len(centers), init=centers, n_init=1, max_iter=1)
+        with warnings.catch_warnings():
+            # It complains about centers that coincide.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            theirs.fit(centers)
+        theirs.cluster_centers_ = centers.copy()
+        for attribute in ("labels_", "inertia_", "n_iter_", "feature_names_in_"):
+            if hasattr(self, attribute):
+                setattr(theirs, attribute, getattr(self, attribute))
+        return theirs
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # The border.
+
+    def _points(self, X: MatrixLike, *, reset: bool) -> Points | SparsePoints:
+        """As float32 or float64, in C order or canonical CSR; finiteness is not looked at yet."""
+        points: Points | SparsePoints = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=wanted_dtype(X),
+            order="C",
+            ensure_all_finite=False,
+        )
+        return canonical_csr(points) if sparse.issparse(points) else points
+
+    def _check_points(
+        self,
+        points: Points | SparsePoints,
+        weights: FloatArray | None,
+        *,
+        name: str = "X",
+        must_differ: bool = False,
+    ) -> None:
+        check_points(
+            points,
+            name=name,
+            feature_names=getattr(self, "feature_names_in_", None),
+            total_weight=None if weights is None else float(weights.sum()),
+            must_differ=must_differ,
+        )
+
+    def _rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Rows:
+        """New points, for a fitted estimator."""
+        check_is_fitted(self)
+        points = self._points(X, reset=False)
+        weights = check_sample_weight(sample_weight, points.shape[0])
+        self._check_points(points, weights)
+        return open_rows(points, weights, n_threads=self._wanted_threads())
+
+    def _centers(self) -> FloatArray:
+        return np.ascontiguousarray(self.cluster_centers_, dtype=np.float64)
+
+
+def _finish(data: TrainingData, history: History, ends: Sequence[StageEnd] = ()) -> Run | None:
+    """Labels and inertia of the centers as they are stored; None if no sweep was complete."""
+    if history.last is None:
+        return None
+    centers = np.array(history.last.centers, dtype=data.points.dtype)
+    labels, inertia = data.rows.assign(centers.astype(np.float64))
+    return Run(centers, labels, inertia, history, ends)
+
+
+def _better(best: Run | None, run: Run | None) -> Run | None:
+    if best is None or (run is not None and run.inertia < best.inertia):
+        return run
+    return best

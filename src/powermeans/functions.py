@@ -1,0 +1,183 @@
+"""scikit-learn's functions around k-means, ours underneath."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+from powermeans.center_estimator import MatrixLike
+from powermeans.input_checks import (
+    canonical_csr,
+    check_n_clusters,
+    check_points,
+    check_sample_weight,
+    wanted_dtype,
+)
+from powermeans.kmeans import KMeans
+from powermeans.rows import open_rows
+from powermeans.seeding import n_greedy_candidates
+from powermeans.seeds import choose_seeds
+from powermeans.types import IndexArray, Labels, Points, SparsePoints
+
+
+def k_means(
+    X: MatrixLike,
+    n_clusters: int,
+    *,
+    sample_weight: ArrayLike | None = None,
+    init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+    n_init: int | Literal["auto"] = "auto",
+    max_iter: int = 300,
+    verbose: bool = False,
+    tol: float = 1e-4,
+    random_state: int | np.random.RandomState | None = None,
+    copy_x: bool = True,
+    algorithm: Literal["lloyd", "elkan", "auto"] = "lloyd",
+    return_n_iter: bool = False,
+) -> tuple[Points, Labels, float] | tuple[Points, Labels, float, int]:
+    """k-means by Lloyd's algorithm, as a function.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The points.
+    n_clusters : int
+        How many centers to find.
+    sample_weight : array-like of shape (n_samples,), optional
+        Not negative.
+    init, n_init, max_iter, verbose, tol, random_state, copy_x, algorithm
+        As in `KMeans`.
+    return_n_iter : bool, default=False
+        Whether to return the number of sweeps too.
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, n_features)
+    labels : ndarray of shape (n_samples,)
+    inertia : float
+    n_iter : int
+        Only with `return_n_iter`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import k_means
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> centers, labels, inertia = k_means(X, 2, random_state=0)
+    >>> inertia
+    16.0
+    """
+    estimator = KMeans(
+        n_clusters,
+        init=init,
+        n_init=n_init,
+        max_iter=max_iter,
+        verbose=verbose,
+        tol=tol,
+        random_state=random_state,
+        copy_x=copy_x,
+        algorithm=algorithm,
+    ).fit(X, sample_weight=sample_weight)
+    found = estimator.cluster_centers_, estimator.labels_, estimator.inertia_
+    return (*found, estimator.n_iter_) if return_n_iter else found
+
+
+def kmeans_plusplus(
+    X: MatrixLike,
+    n_clusters: int,
+    *,
+    sample_weight: ArrayLike | None = None,
+    x_squared_norms: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_local_trials: int | None = None,
+    exponent: float = 2.0,
+) -> tuple[Points, IndexArray]:
+    """Choose points as initial centers by k-means++.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The points.
+    n_clusters : int
+        How many to choose.
+    sample_weight : array-like of shape (n_samples,), optional
+        Not negative; a point without weight is not chosen.
+    x_squared_norms : array-like of shape (n_samples,), optional
+        Accepted because scikit-learn has it, and not needed.
+    random_state : int, RandomState instance or None, default=None
+        An int makes the choice the same each time.
+    n_local_trials : int, optional
+        How many candidates to draw for each center but the first, of which the one that leaves the
+        least inertia is kept; by default 2 + floor(ln n_clusters). One is plain k-means++.
+    exponent : float, default=2.0
+        A point is drawn with a probability proportional to its weight times its distance to the
+        nearest center so far, to this power. One gives the seeds of the power k-means paper.
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, n_features)
+        The points chosen.
+    indices : ndarray of shape (n_clusters,)
+        Which they are: ``X[indices]`` are the centers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import kmeans_plusplus
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> centers, indices = kmeans_plusplus(X, 2, random_state=0)
+    >>> bool((X[indices] == centers).all())
+    True
+    """
+    _check_parameters(locals())
+    points = _points(X)
+    weights = check_sample_weight(sample_weight, points.shape[0])
+    check_n_clusters(n_clusters, points.shape[0])
+    _check_norms(x_squared_norms, points.shape[0])
+    check_points(points, total_weight=None if weights is None else float(weights.sum()))
+    centers, indices = choose_seeds(
+        open_rows(points, weights),
+        n_clusters,
+        check_random_state(random_state),
+        n_candidates=n_local_trials or n_greedy_candidates(n_clusters),
+        exponent=exponent,
+    )
+    return centers.astype(points.dtype), indices
+
+
+def _check_parameters(arguments: dict[str, Any]) -> None:
+    constraints = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_local_trials": [Interval(Integral, 1, None, closed="left"), None],
+        "exponent": [Interval(Real, 0, None, closed="neither")],
+    }
+    given = {name: arguments[name] for name in constraints}
+    validate_parameter_constraints(constraints, given, caller_name="kmeans_plusplus")
+
+
+def _points(X: MatrixLike) -> Points | SparsePoints:
+    points: Points | SparsePoints = check_array(
+        X,
+        accept_sparse="csr",
+        dtype=wanted_dtype(X),
+        order="C",
+        ensure_all_finite=False,
+        input_name="X",
+    )
+    return canonical_csr(points) if sparse.issparse(points) else points
+
+
+def _check_norms(x_squared_norms: ArrayLike | None, n_points: int) -> None:
+    if x_squared_norms is not None and len(np.asarray(x_squared_norms)) != n_points:
+        raise ValueError(
+            f"The length of x_squared_norms {len(np.asarray(x_squared_norms))} should be equal to "
+            f"the length of n_samples {n_points}: leave it out, it is not needed"
+        )

@@ -1,0 +1,95 @@
+"""What happened in each sweep of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from powermeans.types import FloatArray
+
+
+class SweepRecord(NamedTuple):
+    """The figures of one sweep, one row of `history_`."""
+
+    power: float
+    objective: float
+    inertia: float
+    center_shift: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SweepState:
+    """A sweep that is complete: what a callback gets.
+
+    Attributes
+    ----------
+    run : int
+        Which of the `n_init` runs this is, from zero.
+    sweep : int
+        How many sweeps of this run are complete.
+    power : float
+        The power of this sweep; -inf in a Lloyd sweep.
+    objective, inertia : float
+        The objective at that power and the k-means objective, at the centers before the sweep.
+    center_shift : float
+        Root of the summed squared distances by which this sweep moved the centers.
+    seconds : float
+        How long the sweep took.
+    centers : ndarray of shape (n_clusters, n_features)
+        Where the sweep moved the centers, float64, not to be written to.
+    n_relocated : int
+        Empty clusters that this sweep moved to where the error is largest.
+    n_separated : int
+        Coincident centers that were moved apart before this sweep.
+    """
+
+    run: int
+    sweep: int
+    power: float
+    objective: float
+    inertia: float
+    center_shift: float
+    seconds: float
+    centers: FloatArray
+    n_relocated: int = 0
+    n_separated: int = 0
+
+    def record(self) -> SweepRecord:
+        """The figures alone."""
+        return SweepRecord(
+            self.power, self.objective, self.inertia, self.center_shift, self.seconds
+        )
+
+
+class History:
+    """The records of a run so far, and its last complete state.
+
+    It outlives an interrupt, which is what it is for.
+
+    Parameters
+    ----------
+    run : int
+        Which of the `n_init` runs this is, from zero.
+    """
+
+    def __init__(self, run: int = 0) -> None:
+        self.run = run
+        self.records: list[SweepRecord] = []
+        self.last: SweepState | None = None
+        self.n_relocated = 0
+        self.n_separated = 0
+
+    def append(self, state: SweepState) -> None:
+        """Add one complete sweep."""
+        self.records.append(state.record())
+        self.n_relocated += state.n_relocated
+        self.n_separated += state.n_separated
+        self.last = state
+
+    def as_recarray(self) -> np.recarray[Any, Any]:
+        """One record for each sweep; `pandas.DataFrame` takes it as it is."""
+        dtype = [(field, np.float64) for field in SweepRecord._fields]
+        return np.array(self.records, dtype=dtype).view(np.recarray)

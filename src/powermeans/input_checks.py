@@ -1,0 +1,248 @@
+"""The border: what comes from the user is checked here, once, and trusted everywhere else.
+
+Behind it points are float32 or float64 in native byte order, finite, dense in C order or CSR with
+sorted indices and no entry twice; weights are float64, not negative, not all zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from powermeans.types import FloatArray, Points, SparsePoints
+
+_BLOCK_ELEMENTS = 2**17
+
+# Squared differences below the square of this are no longer normal numbers.
+_LEAST_SPREAD = math.sqrt(np.finfo(np.float64).tiny)
+
+
+def wanted_dtype(X: object) -> type | list[type]:
+    """The dtype for points: float32 stays; float16, which it holds exactly, becomes float32.
+
+    All else becomes float64.
+    """
+    if getattr(X, "dtype", None) == np.float16:
+        return np.float32
+    return [np.float64, np.float32]
+
+
+def canonical_csr(points: SparsePoints) -> SparsePoints:
+    """The same matrix with sorted indices, no entry twice, and 32-bit indices where they suffice.
+
+    The user's matrix is never changed: where there is something to do, it is done to a copy.
+    """
+    if not points.has_canonical_format:
+        points = points.copy()
+        points.sum_duplicates()
+    index_dtype = sparse.get_index_dtype(maxval=max(points.nnz, points.shape[1]))
+    if points.indices.dtype == index_dtype and points.indptr.dtype == index_dtype:
+        return points
+    indices = points.indices.astype(index_dtype), points.indptr.astype(index_dtype)
+    return type(points)((points.data, *indices), shape=points.shape)
+
+
+def check_points(
+    points: Points | SparsePoints,
+    *,
+    name: str = "X",
+    feature_names: Iterable[object] | None = None,
+    total_weight: float | None = None,
+    must_differ: bool = False,
+) -> None:
+    """Raise where an entry is not finite, or squared distances leave the range of float64.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR.
+    name : str
+        What the error calls it.
+    feature_names : iterable, optional
+        Names of the columns, for the error.
+    total_weight : float, optional
+        Sum of the sample weights, if not one each.
+    must_differ : bool
+        Whether differences too small to be squared are an error too.
+    """
+    extent = _extent(points)
+    if not math.isfinite(extent.largest):
+        raise ValueError(_not_finite(points, name, feature_names))
+    n_points, n_features = points.shape
+    total = max(float(n_points), total_weight or 0.0)
+    # The difference of two points is at most twice the largest; hypot would round, logs do not.
+    room = math.log(np.finfo(np.float64).max) - math.log(total) - math.log(n_features)
+    if extent.largest > 0 and 2 * math.log(2 * extent.largest) > room:
+        raise ValueError(
+            f"Input {name} has values as large as {extent.largest:.3g}: the sum of squared "
+            f"distances would overflow float64. Scale {name}, for example divide it by "
+            f"{extent.largest:.0e}"
+        )
+    if must_differ and 0 < extent.spread < _LEAST_SPREAD:
+        raise ValueError(
+            f"Input {name} varies by no more than {extent.spread:.3g}: squared distances would "
+            f"vanish in float64. Scale {name}, for example divide it by {extent.spread:.0e}"
+        )
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, n_points: int) -> FloatArray | None:
+    """The weights as float64, or None where there are none; a number stands for all of them."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Number):
+        sample_weight = np.full(n_points, sample_weight)
+    weights = _real_numbers(sample_weight, "sample_weight")
+    if weights.shape != (n_points,):
+        raise ValueError(
+            f"sample_weight has the shape {weights.shape}: "
+            f"pass one weight for each of the {n_points} rows of X, shape ({n_points},)"
+        )
+    _refuse_weights(~np.isfinite(weights), weights, "pass finite weights")
+    _refuse_weights(weights < 0, weights, "pass weights of at least zero; zero leaves a row out")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row: give some row a positive weight")
+    with np.errstate(over="ignore"):
+        if not math.isfinite(weights.sum()):
+            raise ValueError(
+                f"sample_weight adds up to more than float64 holds: "
+                f"divide it by its largest, {weights.max():.3g}"
+            )
+    return weights
+
+
+def check_n_clusters(n_clusters: int, n_points: int) -> None:
+    """Raise where there are fewer rows than clusters."""
+    if n_points < n_clusters:
+        raise ValueError(
+            f"n_samples={n_points} should be >= n_clusters={n_clusters}: "
+            f"pass more rows, or n_clusters of at most {n_points}"
+        )
+
+
+def check_init(init: ArrayLike | SparsePoints, n_clusters: int, n_features: int) -> FloatArray:
+    """Initial centers as a new float64 array of shape (n_clusters, n_features)."""
+    given = init.toarray() if sparse.issparse(init) else init
+    centers = np.array(_real_numbers(given, "init"), order="C")
+    if centers.ndim != 2:
+        raise ValueError(
+            f"init has the shape {centers.shape}: "
+            f'pass {n_clusters} rows of {n_features} numbers or init="k-means++"'
+        )
+    if len(centers) != n_clusters:
+        raise ValueError(
+            f"The shape of the initial centers {centers.shape} does not match the number of "
+            f"clusters {n_clusters}. init has {len(centers)} rows but n_clusters={n_clusters}: "
+            f'pass {n_clusters} rows or init="k-means++"'
+        )
+    if centers.shape[1] != n_features:
+        raise ValueError(
+            f"The shape of the initial centers {centers.shape} does not match the number of "
+            f"features of the data {n_features}. init has {centers.shape[1]} columns but X has "
+            f'{n_features}: pass {n_features} columns or init="k-means++"'
+        )
+    check_points(centers, name="init")
+    return centers
+
+
+def check_schedule(schedule: Iterable[float]) -> None:
+    """Raise unless the schedule gives powers, and gives them again when it is iterated again."""
+    powers = iter(schedule)
+    if powers is schedule:
+        raise ValueError(
+            f"schedule={schedule!r} can be iterated only once: pass a list of powers, "
+            "Geometric(start, growth) or Fixed(power)"
+        )
+    first = next(powers, None)
+    if not isinstance(first, (int, float, np.integer, np.floating)) or not first < 0:
+        raise ValueError(
+            f"schedule={schedule!r} begins with {first!r}: pass negative powers, "
+            "for example Geometric(-3.0, 1.05)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """The largest magnitude, and by how much the feature that varies most does so."""
+
+    largest: float
+    spread: float
+
+
+def _extent(points: Points | SparsePoints) -> _Extent:
+    if sparse.issparse(points):
+        entries: Points = points.data.reshape(-1, 1)
+        has_zeros = points.nnz < points.shape[0] * points.shape[1]
+    else:
+        entries, has_zeros = points, False
+    zero = np.zeros(entries.shape[1]) if has_zeros else None
+    lowest = np.full(entries.shape[1], np.inf) if zero is None else zero
+    highest = -lowest
+    for block in _blocks(entries):
+        # The minimum of a block is NaN as soon as one entry is.
+        lowest = np.minimum(lowest, block.min(axis=0))
+        highest = np.maximum(highest, block.max(axis=0))
+    largest = np.maximum(np.abs(lowest), np.abs(highest)).max(initial=0.0)
+    if not math.isfinite(largest):
+        return _Extent(math.inf, math.inf)
+    # Halved before subtracting: the difference of the largest numbers overflows.
+    return _Extent(float(largest), 2 * float((highest / 2 - lowest / 2).max(initial=0.0)))
+
+
+def _blocks(entries: Points) -> Iterator[Points]:
+    """Some rows at a time, so that no temporary array is as large as the points."""
+    n_rows = max(1, _BLOCK_ELEMENTS // entries.shape[1])
+    for start in range(0, len(entries), n_rows):
+        yield entries[start : start + n_rows]
+
+
+def _not_finite(
+    points: Points | SparsePoints, name: str, feature_names: Iterable[object] | None
+) -> str:
+    row, column, value = _first_not_finite(points)
+    kind = "NaN" if math.isnan(value) else "infinity"
+    label = "" if feature_names is None else f" ({list(feature_names)[column]!r})"
+    return (
+        f"Input {name} contains {kind}: the first entry that is not finite is in "
+        f"row {row}, column {column}{label}. Leave such rows out, or fill the entries in"
+    )
+
+
+def _first_not_finite(points: Points | SparsePoints) -> tuple[int, int, float]:
+    if sparse.issparse(points):
+        entry = int(np.argmin(np.isfinite(points.data)))
+        row = int(np.searchsorted(points.indptr, entry, side="right")) - 1
+        return row, int(points.indices[entry]), float(points.data[entry])
+    first_row = 0
+    for block in _blocks(points):
+        finite = np.isfinite(block)
+        if not finite.all():
+            row, column = divmod(int(np.argmin(finite)), block.shape[1])
+            return first_row + row, column, float(block[row, column])
+        first_row += len(block)
+    raise AssertionError("every entry is finite")
+
+
+def _real_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """As float64 in C order, without a copy where that is what it is."""
+    given: NDArray[Any] = np.asarray(values)
+    if given.dtype.kind not in "biufO":
+        raise ValueError(f"{name} has the dtype {given.dtype}: pass real numbers")
+    try:
+        return np.ascontiguousarray(given, dtype=np.float64) if given.ndim else given.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} holds {error}: pass real numbers") from error
+
+
+def _refuse_weights(is_bad: NDArray[np.bool_], weights: FloatArray, way_out: str) -> None:
+    if is_bad.any():
+        first = int(np.argmax(is_bad))
+        value = weights[first]
+        what = "NaN" if math.isnan(value) else str(value)
+        raise ValueError(f"sample_weight contains {what} at index {first}: {way_out}")

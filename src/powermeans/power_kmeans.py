@@ -1,0 +1,302 @@
+"""Power k-means (Xu & Lange 2019) as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from powermeans.anneal import Callback, Stage
+from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
+from powermeans.critical_power import critical_power
+from powermeans.history import SweepState
+from powermeans.input_checks import check_schedule
+from powermeans.power_mean import memberships
+from powermeans.repairs import LeaveAlone, RelocateEmpty, SeparateCoincident
+from powermeans.schedules import Fixed, Geometric
+from powermeans.seeds import spread
+from powermeans.stopping import CentersSettled, ObjectiveSettled, WeightsHard
+from powermeans.types import FloatArray
+
+_BLOCK_ELEMENTS = 2**17
+
+
+class PowerKMeans(CenterEstimator):
+    """Power k-means: k-means that anneals from a smooth objective to that of k-means.
+
+    Each sweep weighs every point by the gradient of a power mean of its squared distances to the
+    centers and moves the centers to the weighted means. The power s < 0 goes towards minus
+    infinity, where the power mean is the minimum and the method is Lloyd's.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers to find.
+    init : {"k-means++", "plain-k-means++", "random"}, array-like or callable, default="k-means++"
+        Where the centers start. "k-means++" is the greedy kind, which keeps the best of
+        2 + floor(ln k) candidates for each center; "plain-k-means++" draws one (Arthur &
+        Vassilvitskii 2007); "random" draws points by their weights. An array has the shape
+        (n_clusters, n_features). A callable is called as
+        ``init(X, n_clusters, random_state=random_state)`` and returns such an array.
+    power : float or "auto", default="auto"
+        The power of the first sweep, negative. "auto" starts at twice the critical power of the
+        data less one, and at no more than -1. At ``-math.inf`` the method is Lloyd's.
+    growth : float, default=1.1
+        The factor from one power to the next, greater than one.
+    schedule : iterable of float, optional
+        The powers of the sweeps, instead of `power` and `growth`: a list, or one of
+        `powermeans.Geometric`, `powermeans.Fixed` and `powermeans.AuthorsSchedule`.
+    polish : bool, default=True
+        Whether to finish with Lloyd sweeps once the weights are as good as hard. Coincident centers
+        are then moved apart during annealing, and empty clusters during Lloyd moved to where the
+        error is largest. With False the sweeps are those of the paper, and nothing else is done.
+    n_init : int, default=1
+        How many runs to make, of which the one of least inertia is kept.
+    max_iter : int, default=300
+        The largest number of sweeps, for annealing and for Lloyd each.
+    tol : float, default=1e-6
+        Lloyd ends when the sum of squared center shifts is at most `tol` times the mean variance of
+        the features (scikit-learn's meaning), or when no center moves. Without `polish`, a run
+        ends when the objective falls by no more than ``tol / sqrt(n_features)`` of itself.
+    divergence : {"squared_euclidean"}, default="squared_euclidean"
+        What a distance is.
+    random_state : int, RandomState instance or None, default=None
+        For the initial centers. An int makes the result the same each time.
+    n_threads : int, optional
+        How many threads to use; None leaves it to threadpoolctl's limits, the environment
+        variables POWERMEANS_NUM_THREADS and OMP_NUM_THREADS, and the processors there are. The
+        result does not depend on it.
+    callback : callable, optional
+        Called after each sweep with a `powermeans.SweepState`. Returning True ends the fit.
+    verbose : int, default=0
+        Whether to print a line for each sweep.
+    copy_x : bool, default=True
+        Accepted because scikit-learn has it; X is never changed either way.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centers, in the dtype of the points.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of each point; always what `predict` says of the same points.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center.
+    n_iter_ : int
+        Number of sweeps of the run that is kept.
+    history_ : recarray
+        A record for each of these sweeps: `power` (-inf for Lloyd), `objective` and `inertia` at
+        the centers before the sweep, `center_shift`, `seconds`. ``pandas.DataFrame(history_)``
+        makes a table of it.
+    power_ : float
+        The power at which annealing ended, before any Lloyd sweep.
+    critical_power_ : float
+        Above this power all centers collapse to the mean of these data.
+    n_relocated_ : int
+        How often an empty cluster was moved to where the error is largest.
+    n_separated_ : int
+        How often a center that coincided with another was moved from it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    KMeans : Lloyd's algorithm alone, with scikit-learn's signature.
+
+    Notes
+    -----
+    The paper's Algorithm 1 to the letter, with its settings, is
+
+        PowerKMeans(power=-3.0, growth=1.05, init="plain-k-means++", polish=False)
+
+    A Ctrl-C during `fit` leaves the last complete state on the estimator, and so does an error
+    raised by the callback.
+
+    Held at one power the method is fuzzy c-means with fuzzifier 1 - 1/s (k-harmonic means at -1):
+    ``PowerKMeans(schedule=Fixed(-1.0), polish=False)``.
+
+    References
+    ----------
+    Xu, J. and Lange, K. "Power k-Means Clustering". ICML 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import PowerKMeans
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> model = PowerKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_, axis=0)
+    array([[ 1.,  2.],
+           [10.,  2.]])
+    >>> model.inertia_
+    16.0
+    >>> left, right = model.predict([[0, 0], [12, 3]])
+    >>> bool(left == right)
+    False
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CenterEstimator._parameter_constraints,
+        "init": [StrOptions({"k-means++", "plain-k-means++", "random"}), callable, "array-like"],
+        "power": [Interval(Real, None, 0, closed="neither"), StrOptions({"auto"})],
+        "growth": [Interval(Real, 1, None, closed="neither")],
+        "schedule": [HasMethods(["__iter__"]), None],
+        "polish": ["boolean"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "divergence": [StrOptions({"squared_euclidean"})],
+        "n_threads": [Integral, None],
+        "callback": [callable, None],
+    }
+
+    history_: np.recarray[Any, Any]
+    power_: float
+    critical_power_: float
+    n_separated_: int
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        power: float | Literal["auto"] = "auto",
+        growth: float = 1.1,
+        schedule: Iterable[float] | None = None,
+        polish: bool = True,
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        divergence: Literal["squared_euclidean"] = "squared_euclidean",
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+        copy_x: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.power = power
+        self.growth = growth
+        self.schedule = schedule
+        self.polish = polish
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.divergence = divergence
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.callback = callback
+        self.verbose = verbose
+        self.copy_x = copy_x
+
+    def memberships(self, X: MatrixLike, power: float | None = None) -> FloatArray:
+        """How much each point belongs to each center.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points.
+        power : float, optional
+            Negative: near zero the memberships are soft, at ``-math.inf`` they are hard. By
+            default `power_`, the power at which annealing ended.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Each row adds up to one.
+
+        Examples
+        --------
+        >>> from powermeans import PowerKMeans
+        >>> model = PowerKMeans.from_centers([[0.0], [3.0]])
+        >>> model.memberships([[1.0], [0.0]], power=-1.0)
+        array([[0.94117647, 0.05882353],
+               [1.        , 0.        ]])
+        """
+        rows = self._rows(X)
+        at = self.power_ if power is None else power
+        sq_dist = rows.sq_distances(self._centers())
+        shares = np.empty(sq_dist.shape)
+        n_block = max(1, _BLOCK_ELEMENTS // sq_dist.shape[1])
+        for start in range(0, len(sq_dist), n_block):
+            block = slice(start, start + n_block)
+            shares[block] = memberships(sq_dist[block].astype(np.float64), at)
+        return shares
+
+    @classmethod
+    def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
+        """An estimator that predicts with centers from elsewhere, without a fit.
+
+        Parameters
+        ----------
+        centers : array-like of shape (n_clusters, n_features)
+            The centers. The columns of a DataFrame become the feature names.
+        **params
+            Parameters of the constructor, but for `n_clusters`.
+
+        Returns
+        -------
+        PowerKMeans
+            With `cluster_centers_`, `n_features_in_` and `n_iter_ = 0`; with no `labels_` and no
+            `inertia_`, which belong to data. `power_` is `power` if that is a number, else -inf.
+        """
+        estimator = super().from_centers(centers, **params)
+        estimator.power_ = -math.inf if estimator.power == "auto" else float(estimator.power)
+        return estimator
+
+    def _stages(self, data: TrainingData) -> list[Stage]:
+        self.critical_power_ = critical_power(data.points, data.weights)
+        schedule = self._powers()
+        if not self.polish:
+            stop = ObjectiveSettled(self.tol / math.sqrt(data.rows.n_features))
+            return [Stage(schedule, stop, self.max_iter, LeaveAlone())]
+        tolerance = self.tol * data.rows.mean_variance()
+        are_hard = WeightsHard(self.critical_power_, self.n_clusters, tolerance)
+        separate = SeparateCoincident(self.critical_power_, spread(data.rows))
+        return [
+            Stage(schedule, are_hard, self.max_iter, separate),
+            Stage(Fixed(-math.inf), CentersSettled(tolerance), self.max_iter, RelocateEmpty()),
+        ]
+
+    def _powers(self) -> Iterable[float]:
+        if self.schedule is not None:
+            check_schedule(self.schedule)
+            return self.schedule
+        if self.power == "auto":
+            return Geometric(min(2 * self.critical_power_ - 1, -1.0), self.growth)
+        power = float(self.power)
+        return Fixed(power) if power == -math.inf else Geometric(power, self.growth)
+
+    def _wanted_runs(self) -> int:
+        return self.n_init
+
+    def _wanted_threads(self) -> int | None:
+        return self.n_threads
+
+    def _callback(self, state: SweepState) -> object:
+        return None if self.callback is None else self.callback(state)
+
+    def _report_end(self, run: Run) -> None:
+        for stage, end in zip(("annealing", "Lloyd"), run.ends, strict=False):
+            if self.verbose:
+                print(f"End of {stage}: {end.reason}.")
+            if not (end.has_converged or end.was_stopped):
+                warnings.warn(
+                    f"{stage} was cut short at power={end.power:.4g} by {end.reason}: "
+                    "raise max_iter, growth or tol",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+
+    def _keep(self, run: Run) -> None:
+        super()._keep(run)
+        self.history_ = run.history.as_recarray()
+        self.power_ = run.ends[0].power if run.ends else run.history.records[-1].power
+        self.n_separated_ = run.history.n_separated

@@ -1,0 +1,124 @@
+"""Centers that no sweep can bring back to life: coincident ones, and those of empty clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from powermeans.rows.protocol import Rows
+from powermeans.sums import Sums
+from powermeans.types import FloatArray, IndexArray
+
+# In units of the spread of the points: what counts as coincident, and how far apart to move.
+_COINCIDENT = 1e-8
+_HAIR = 1e-6
+
+
+class Repair(Protocol):
+    """What to do about lost centers around each sweep."""
+
+    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
+        """The centers to sweep with, and how many were moved."""
+        ...
+
+    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
+        """The sums to take the next centers from, and how many were changed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveAlone:
+    """No repair: the iterates are those of the algorithm to the letter."""
+
+    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
+        """The same centers."""
+        return centers, 0
+
+    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
+        """The same sums."""
+        return sums, 0
+
+
+@dataclass(frozen=True, slots=True)
+class SeparateCoincident:
+    """Move coincident centers apart by a hair, since soft weights would keep them together.
+
+    Above the critical power all centers coincide near the mean, and that is left to be; below
+    it a hair is enough, since it grows from sweep to sweep.
+
+    Attributes
+    ----------
+    critical_power : float
+    spread : float
+        Root mean squared distance of the points from their mean, the unit of "coincident".
+    """
+
+    critical_power: float
+    spread: float
+    _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
+        """Give all but one of the coincident centers a push, each in a direction of its own."""
+        if power > self.critical_power or self.spread == 0:
+            return centers, 0
+        followers = self._coincident(centers)
+        if not len(followers):
+            return centers, 0
+        pushes = self._rng.standard_normal((len(followers), centers.shape[1]))
+        pushes /= np.linalg.norm(pushes, axis=1, keepdims=True)
+        resolved = 16 * np.finfo(np.float64).eps * np.abs(centers).max()
+        separated = centers.copy()
+        separated[followers] += max(_HAIR * self.spread, resolved) * pushes
+        return separated, len(followers)
+
+    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
+        """The same sums."""
+        return sums, 0
+
+    def _coincident(self, centers: FloatArray) -> IndexArray:
+        """Centers that coincide with their predecessor along a random direction."""
+        direction = self._rng.standard_normal(centers.shape[1])
+        order = np.argsort(centers @ (direction / np.linalg.norm(direction)), kind="stable")
+        gaps = np.linalg.norm(np.diff(centers[order], axis=0) / self.spread, axis=1)
+        return np.asarray(order[1:][gaps <= _COINCIDENT])
+
+
+@dataclass(frozen=True, slots=True)
+class RelocateEmpty:
+    """Move each empty cluster to the point that adds most to the error, as scikit-learn does.
+
+    The point's weight leaves the cluster it was in within the same sweep. Where every point is at
+    a center, as with fewer distinct points than centers, an empty cluster stays empty.
+    """
+
+    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
+        """The same centers."""
+        return centers, 0
+
+    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
+        """Sums in which the empty clusters have a point each, as far as there are any."""
+        empty = np.flatnonzero(sums.weights <= 0)
+        if not len(empty):
+            return sums, 0
+        points, weights = sums.points.copy(), sums.weights.copy()
+        nearness = rows.nearness(centers)
+        n_relocated = 0
+        for cluster in empty:
+            index = np.array([nearness.farthest()])
+            if not nearness.sq_dist(index)[0] > 0:
+                break
+            point, weight = rows.take(index)[0], rows.sample_weight(index)[0]
+            former = _nearest(centers, point)
+            points[former] -= weight * point
+            weights[former] -= weight
+            points[cluster] = weight * point
+            weights[cluster] = weight
+            nearness.add(point)
+            n_relocated += 1
+        return replace(sums, points=points, weights=weights), n_relocated
+
+
+def _nearest(centers: FloatArray, point: FloatArray) -> int:
+    return int(np.argmin(np.square(centers - point).sum(axis=1)))

@@ -1,0 +1,112 @@
+"""When a stage of a fit is over. A rule looks at the records so far and says why, or nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from powermeans.history import SweepRecord
+
+# Weights count as hard once the objective, but for its factor, is this near to the inertia.
+_SOFTNESS = 1e-3
+
+# The authors' schedule holds each power for two sweeps and then moves on.
+_SWEEPS_THAT_SHOW_A_FIXED_POWER = 3
+
+
+class StopRule(Protocol):
+    """Looks at the records of a run and decides whether its stage is over."""
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Why the stage is over, or None while it goes on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CentersSettled:
+    """The rule of Lloyd's algorithm in scikit-learn.
+
+    The sums are the same bits for the same labels, so that labels that no longer change show as
+    centers that no longer change.
+
+    Attributes
+    ----------
+    tolerance : float
+        The largest sum of squared center shifts that counts as none.
+    """
+
+    tolerance: float
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Strict convergence, or a shift within the tolerance."""
+        shift = records[-1].center_shift
+        if shift == 0:
+            return "strict convergence"
+        if self.tolerance > 0 and shift**2 <= self.tolerance:
+            return f"center shift {shift**2} within tolerance {self.tolerance}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsHard:
+    """The rule of annealing: go on until the weights are as good as hard.
+
+    With y the least distance of a point, S as in `power_mean`, the objective is the sum of
+    y (S / k)^(1/s) with S in [1, k]. So the objective times k^(1/s) is at most the inertia, and
+    equals it when each point gives all its weight to one center. Comparing these two, both of the
+    same sweep, is not misled by the factor k^(1/s), which changes with s. Where the schedule
+    holds its power for good, weights may never be hard, and centers that have settled end it.
+
+    Attributes
+    ----------
+    critical_power : float
+        While the power is above it, all centers collapse to the mean and nothing is converged.
+    n_centers : int
+    tolerance : float
+        The largest sum of squared center shifts that counts as none.
+    """
+
+    critical_power: float
+    n_centers: int
+    tolerance: float
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Hard weights, or settled centers at a power that stays."""
+        last = records[-1]
+        if last.inertia == 0:
+            return "every point is at a center"
+        if last.power > self.critical_power:
+            return None
+        if self._hardness(last) >= 1 - _SOFTNESS:
+            return f"weights are hard at power {last.power}"
+        recent = {record.power for record in records[-_SWEEPS_THAT_SHOW_A_FIXED_POWER:]}
+        holds = len(records) >= _SWEEPS_THAT_SHOW_A_FIXED_POWER and len(recent) == 1
+        return CentersSettled(self.tolerance).reason(records) if holds else None
+
+    def _hardness(self, record: SweepRecord) -> float:
+        factor = math.exp(math.log(self.n_centers) / record.power)
+        return factor * record.objective / record.inertia
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveSettled:
+    """The rule of Xu & Lange 2019, Algorithm 1: the objective has all but ceased to fall.
+
+    Attributes
+    ----------
+    tolerance : float
+        The largest decrease, relative to the objective before, that counts as none.
+    """
+
+    tolerance: float
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """A relative decrease within the tolerance."""
+        if len(records) < 2:
+            return None
+        before, now = records[-2].objective, records[-1].objective
+        if before - now <= self.tolerance * before:
+            return f"the objective fell from {before} to {now}, within tolerance {self.tolerance}"
+        return None
