@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import re
+
+from sphinx.application import Sphinx
+
 import powermeans
 
 project = "powermeans"
@@ -46,3 +50,16 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 6,
 }
+
+# Methods that scikit-learn adds to every estimator; their text refers to its own documentation.
+SCIKIT_LEARNS_OWN = re.compile(r"get_metadata_routing|set_output|set_\w+_request")
+
+
+def skip_member(
+    app: Sphinx, kind: str, name: str, member: object, skip: bool, options: object
+) -> bool | None:
+    return True if SCIKIT_LEARNS_OWN.fullmatch(name) else None
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("autodoc-skip-member", skip_member)
