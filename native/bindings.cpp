@@ -46,7 +46,10 @@ class Points {
     using Weights = std::optional<In<double, 1>>;
 
     Points(Source source, Weights sample_weight, Team& team, std::vector<nb::object> kept)
-        : source_(std::move(source)), sample_weight_(std::move(sample_weight)), team_(team), kept_(std::move(kept)) {
+        : source_(std::move(source)),
+          sample_weight_(std::move(sample_weight)),
+          team_(team),
+          kept_(std::move(kept)) {
         require(!sample_weight_ || int64_t(sample_weight_->shape(0)) == source_.n_points,
                 "sample_weight must have one entry for each point");
     }
@@ -118,7 +121,8 @@ class Points {
 
   private:
     Request<Source> request(Task task, const Centers& centers) const {
-        require(int64_t(centers.shape(1)) == source_.n_features, "centers must have as many columns as the points");
+        require(int64_t(centers.shape(1)) == source_.n_features,
+                "centers must have as many columns as the points");
         require(centers.shape(0) > 0, "centers must have at least one row");
         Request<Source> asked{};
         asked.task = task;
@@ -155,7 +159,8 @@ struct DensePoints : Points<DenseSource<V>> {
     Moments moments;
 
   private:
-    DensePoints(In<V, 2> values, std::optional<In<double, 1>> sample_weight, nb::object team, Moments described)
+    DensePoints(In<V, 2> values, std::optional<In<double, 1>> sample_weight, nb::object team,
+                Moments described)
         : Points<DenseSource<V>>(
               {values.data(), int64_t(values.shape(0)), int64_t(values.shape(1)), dense_frame<V>(described)},
               std::move(sample_weight), nb::cast<Team&>(team), {nb::cast(values), team}),
@@ -171,12 +176,13 @@ struct DensePoints : Points<DenseSource<V>> {
 
 template <class V>
 struct CsrPoints : Points<CsrSource<V>> {
-    CsrPoints(In<V, 1> values, In<int32_t, 1> columns, In<int64_t, 1> row_starts, int64_t n_features, double largest,
-              std::optional<In<double, 1>> sample_weight, nb::object team)
-        : Points<CsrSource<V>>({values.data(), columns.data(), row_starts.data(), int64_t(row_starts.shape(0)) - 1,
-                                n_features, Frame{{}, scale_for<double>(largest)}},
-                               std::move(sample_weight), nb::cast<Team&>(team),
-                               {nb::cast(values), nb::cast(columns), nb::cast(row_starts), team}) {
+    CsrPoints(In<V, 1> values, In<int32_t, 1> columns, In<int64_t, 1> row_starts, int64_t n_features,
+              double largest, std::optional<In<double, 1>> sample_weight, nb::object team)
+        : Points<CsrSource<V>>(
+              {values.data(), columns.data(), row_starts.data(), int64_t(row_starts.shape(0)) - 1, n_features,
+               Frame{{}, scale_for<double>(largest)}},
+              std::move(sample_weight), nb::cast<Team&>(team),
+              {nb::cast(values), nb::cast(columns), nb::cast(row_starts), team}) {
         require(row_starts.shape(0) > 0 && row_starts.data()[0] == 0 &&
                     row_starts.data()[row_starts.shape(0) - 1] == int64_t(values.shape(0)) &&
                     values.shape(0) == columns.shape(0),
@@ -210,8 +216,8 @@ void bind_points(nb::module_& module, const char* dense_name, const char* csr_na
     nb::class_<CsrPoints<V>> csr(module, csr_name);
     csr.def(nb::init<In<V, 1>, In<int32_t, 1>, In<int64_t, 1>, int64_t, double, std::optional<In<double, 1>>,
                      nb::object>(),
-            "values"_a.noconvert(), "columns"_a.noconvert(), "row_starts"_a.noconvert(), "n_features"_a, "largest"_a,
-            "sample_weight"_a.noconvert().none(), "team"_a);
+            "values"_a.noconvert(), "columns"_a.noconvert(), "row_starts"_a.noconvert(), "n_features"_a,
+            "largest"_a, "sample_weight"_a.noconvert().none(), "team"_a);
     bind_sweeps<CsrPoints<V>>(csr);
 }
 
@@ -244,8 +250,12 @@ NB_MODULE(_native, module) {
         return names;
     });
     module.def("thread_limit", &powermeans_get_num_threads);
-    module.def("log", &elementwise<float, &KernelTable::log_float>, "values"_a.noconvert(), "results"_a.noconvert());
-    module.def("log", &elementwise<double, &KernelTable::log_double>, "values"_a.noconvert(), "results"_a.noconvert());
-    module.def("exp", &elementwise<float, &KernelTable::exp_float>, "values"_a.noconvert(), "results"_a.noconvert());
-    module.def("exp", &elementwise<double, &KernelTable::exp_double>, "values"_a.noconvert(), "results"_a.noconvert());
+    module.def("log", &elementwise<float, &KernelTable::log_float>, "values"_a.noconvert(),
+               "results"_a.noconvert());
+    module.def("log", &elementwise<double, &KernelTable::log_double>, "values"_a.noconvert(),
+               "results"_a.noconvert());
+    module.def("exp", &elementwise<float, &KernelTable::exp_float>, "values"_a.noconvert(),
+               "results"_a.noconvert());
+    module.def("exp", &elementwise<double, &KernelTable::exp_double>, "values"_a.noconvert(),
+               "results"_a.noconvert());
 }

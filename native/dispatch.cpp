@@ -26,26 +26,33 @@ std::vector<InstructionSet> instruction_sets() {
 
 namespace {
 
-InstructionSet choose() {
-    const char* wanted = std::getenv("POWERMEANS_ISA");
+// An empty name asks for the best.
+InstructionSet find(const std::string& name) {
     InstructionSet best{};
     std::string names;
     for (const InstructionSet& set : instruction_sets()) {
         if (!set.supported) continue;
         names += names.empty() ? set.name : std::string(", ") + set.name;
-        if (!wanted || !*wanted || std::string(wanted) == set.name) best = set;
+        if (name.empty() || name == set.name) best = set;
     }
     if (!best.kernels)
-        throw std::runtime_error("POWERMEANS_ISA=" + std::string(wanted) + " cannot be had here: unset it or choose from " +
+        throw std::runtime_error("POWERMEANS_ISA=" + name + " cannot be had here: unset it or choose from " +
                                  names);
     return best;
 }
 
+InstructionSet& chosen() {
+    static InstructionSet set = [] {
+        const char* wanted = std::getenv("POWERMEANS_ISA");
+        return find(wanted ? wanted : "");
+    }();
+    return set;
+}
+
 }  // namespace
 
-const InstructionSet& chosen_instruction_set() {
-    static const InstructionSet chosen = choose();
-    return chosen;
-}
+const InstructionSet& chosen_instruction_set() { return chosen(); }
+
+void use_instruction_set(const std::string& name) { chosen() = find(name); }
 
 }  // namespace powermeans

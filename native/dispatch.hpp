@@ -20,4 +20,7 @@ std::vector<InstructionSet> instruction_sets();
 // The best supported one, or the one that POWERMEANS_ISA names; throws if that cannot be had.
 const InstructionSet& chosen_instruction_set();
 
+// Switches to another; throws if it cannot be had. For tests, between sweeps.
+void use_instruction_set(const std::string& name);
+
 }  // namespace powermeans

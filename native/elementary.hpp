@@ -48,7 +48,8 @@ constexpr double exp_tail_double[] = {0x1.af3ce42b12b24p-26, 0x1.2894f52583578p-
                                       0x1.a019b621f9d08p-16, 0x1.a01a01a83ba17p-13, 0x1.6c16c1794e1dcp-10,
                                       0x1.1111111110918p-7,  0x1.5555555553b6cp-5,  0x1.5555555555556p-3,
                                       0x1.0000000000001p-1};
-constexpr float exp_tail_float[] = {0x1.6d1606p-10f, 0x1.12106cp-7f, 0x1.555516p-5f, 0x1.5554d8p-3f, 0x1.000000p-1f};
+constexpr float exp_tail_float[] = {0x1.6d1606p-10f, 0x1.12106cp-7f, 0x1.555516p-5f, 0x1.5554d8p-3f,
+                                    0x1.000000p-1f};
 constexpr double atanh_tail_double[] = {0x1.2be78035f90e7p-3, 0x1.39f2ac8e848c3p-3, 0x1.74630fb47b087p-3,
                                         0x1.c71c61a265960p-3, 0x1.2492492ef134dp-2, 0x1.99999999949c3p-2,
                                         0x1.5555555555558p-1};

@@ -43,14 +43,15 @@ Totals add_up(const V* values, int64_t n_points, int64_t n_features, Team& team,
 template <class V>
 Moments moments_of(const V* values, int64_t n_points, int64_t n_features, Team& team) {
     Moments moments;
-    const Totals first = add_up(values, n_points, n_features, team, [n_features](const V* point, Totals& part) {
-        double largest = part.largest;
-        for (int64_t f = 0; f < n_features; ++f) {
-            part.sums[std::size_t(f)] += double(point[f]);
-            largest = std::max(largest, std::abs(double(point[f])));
-        }
-        part.largest = largest;
-    });
+    const Totals first =
+        add_up(values, n_points, n_features, team, [n_features](const V* point, Totals& part) {
+            double largest = part.largest;
+            for (int64_t f = 0; f < n_features; ++f) {
+                part.sums[std::size_t(f)] += double(point[f]);
+                largest = std::max(largest, std::abs(double(point[f])));
+            }
+            part.largest = largest;
+        });
     moments.mean = first.sums;
     for (double& mean : moments.mean) mean /= double(n_points);
     // Squares of scaled deviations, so that neither tiny nor huge values leave the range.

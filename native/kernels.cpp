@@ -107,7 +107,8 @@ void pack(const Dense<T>& points, const Plan& plan, int64_t begin, int64_t n, co
         T* to = work.packed + p * plan.padded_features;
         int64_t f = 0;
         for (; f + lanes<T> <= d; f += lanes<T>)
-            store(to + f, multiply_add(load(from + f), broadcast(points.scale), -load(points.scaled_origin + f)));
+            store(to + f,
+                  multiply_add(load(from + f), broadcast(points.scale), -load(points.scaled_origin + f)));
         for (; f < d; ++f) to[f] = from[f] * points.scale - points.scaled_origin[f];
         for (; f < plan.padded_features; ++f) to[f] = 0;
         if (!plan.direct) work.sq_norms[p] = sq_norm(to, plan.padded_features);
@@ -140,7 +141,8 @@ void fold(const Workspace<T>& work, int64_t n_values, bool first) {
 
 // Fills work.dist with squared differences, or with -2 <x, center>.
 template <class T>
-void raw_distances(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n) {
+void raw_distances(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+                   int64_t n) {
     pack(points, job.plan, begin, n, work);
     const int64_t d = points.n_features;
     if (job.plan.direct) return tiles_of_features<T, true>(job, work, n, 0, d);
@@ -167,8 +169,8 @@ T sq_dist_from_differences(const Dense<T>&, const Job<T>& job, const Workspace<T
 
 // From the point as stored, which `packed` has rounded.
 template <class T>
-double precise_sq_dist(const Dense<T>& points, const Job<T>& job, const Workspace<T>&, int64_t begin, int64_t p,
-                       int64_t j) {
+double precise_sq_dist(const Dense<T>& points, const Job<T>& job, const Workspace<T>&, int64_t begin,
+                       int64_t p, int64_t j) {
     const T* point = points.values + (begin + p) * points.n_features;
     const double* center = job.centers.rows_wide + j * job.plan.padded_features;
     double sum = 0;
@@ -181,8 +183,8 @@ double precise_sq_dist(const Dense<T>& points, const Job<T>& job, const Workspac
 }
 
 template <class T>
-void add_point(const Dense<T>&, const Job<T>& job, const Workspace<T>& work, int64_t, int64_t p, int64_t center,
-               double weight, Partial& out) {
+void add_point(const Dense<T>&, const Job<T>& job, const Workspace<T>& work, int64_t, int64_t p,
+               int64_t center, double weight, Partial& out) {
     const T* point = work.packed + p * job.plan.padded_features;
     double* to = out.points + center * job.plan.padded_features;
     int64_t f = 0;
@@ -198,11 +200,12 @@ void add_block(const Dense<T>& points, const Job<T>& job, const Workspace<T>& wo
     const T* packed = work.packed + first * width;
     const T* weights = work.dist + first * n_padded;
     if (job.plan.sums_by_center) {
-        const SumTiles<T> tiles{{weights, 1, n_padded}, {packed, unit_lanes<T>, width}, n, factor, out.points, width};
+        const SumTiles<T> tiles{
+            {weights, 1, n_padded}, {packed, unit_lanes<T>, width}, n, factor, out.points, width};
         Tiling<SumTiles<T>>{tiles, job.centers.n_centers}.all(width / unit_lanes<T>);
     } else {
-        const SumTiles<T> tiles{{packed, 1, width}, {weights, unit_lanes<T>, n_padded}, n, factor, out.points,
-                                n_padded};
+        const SumTiles<T> tiles{
+            {packed, 1, width}, {weights, unit_lanes<T>, n_padded}, n, factor, out.points, n_padded};
         Tiling<SumTiles<T>>{tiles, points.n_features}.all(n_padded / unit_lanes<T>);
     }
 }
@@ -243,14 +246,14 @@ double sq_dist_from_differences(const Csr<V>& points, const Job<double>& job, co
 }
 
 template <class V>
-double precise_sq_dist(const Csr<V>& points, const Job<double>& job, const Workspace<double>& work, int64_t begin,
-                       int64_t p, int64_t j) {
+double precise_sq_dist(const Csr<V>& points, const Job<double>& job, const Workspace<double>& work,
+                       int64_t begin, int64_t p, int64_t j) {
     return sq_dist_from_differences(points, job, work, begin, p, j);
 }
 
 template <class V>
-void add_point(const Csr<V>& points, const Job<double>& job, const Workspace<double>&, int64_t begin, int64_t p,
-               int64_t center, double weight, Partial& out) {
+void add_point(const Csr<V>& points, const Job<double>& job, const Workspace<double>&, int64_t begin,
+               int64_t p, int64_t center, double weight, Partial& out) {
     double* to = out.points + center * job.plan.padded_features;
     for (int64_t e = points.row_starts[begin + p]; e < points.row_starts[begin + p + 1]; ++e) {
         double& sum = to[points.columns[e]];
@@ -337,8 +340,8 @@ double tie_ratio_at(double power) {
 // Lists the centers of near ties with their float64 distances, takes them out of the row, and
 // returns how many there are.
 template <class Storage, class T>
-int64_t take_ties(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t p,
-                  double tie_ratio) {
+int64_t take_ties(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+                  int64_t p, double tie_ratio) {
     T* row = work.dist + p * job.centers.n_padded;
     const T limit = T(work.nearest[p] * tie_ratio);
     if (!(tie_ratio > 1) || !has_two_up_to(row, job.centers.n_padded, limit)) return 0;
@@ -400,8 +403,8 @@ void scalings(const Job<T>& job, const Workspace<T>& work, int64_t n) {
 
 // Turns rows first .. first + n into weights relative to exp(scale), and adds them up.
 template <class Storage, class T>
-void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t first,
-                  int64_t n, double log_scale, Partial& out) {
+void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+                  int64_t first, int64_t n, double log_scale, Partial& out) {
     const double scale = exp_of_one(log_scale);
     for (int64_t p = first; p < first + n; ++p) {
         const double weight = weight_of(job, begin + p);
@@ -435,7 +438,8 @@ void power_sums(const Storage& points, const Job<T>& job, const Workspace<T>& wo
         lowest = work.scaling[p] < lowest ? work.scaling[p] : lowest;
         highest = work.scaling[p] > highest ? work.scaling[p] : highest;
     }
-    if (highest - lowest <= widest_scaling<T>) return add_weighted(points, job, work, begin, 0, n, highest, out);
+    if (highest - lowest <= widest_scaling<T>)
+        return add_weighted(points, job, work, begin, 0, n, highest, out);
     for (int64_t p = 0; p < n; ++p) add_weighted(points, job, work, begin, p, 1, work.scaling[p], out);
 }
 
@@ -456,7 +460,8 @@ void hard_sums(const Storage& points, const Job<T>& job, const Workspace<T>& wor
 template <class T>
 void assign(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n, Partial& out) {
     for (int64_t p = 0; p < n; ++p) {
-        job.labels[begin + p] = int32_t(first_equal(work.dist + p * job.centers.n_padded, T(work.nearest[p])));
+        job.labels[begin + p] =
+            int32_t(first_equal(work.dist + p * job.centers.n_padded, T(work.nearest[p])));
         out.inertia += weight_of(job, begin + p) * work.nearest[p];
     }
 }
@@ -471,7 +476,8 @@ void spread(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t 
         out.weights[center] += weight;
         out.error[center] += weight * work.nearest[p];
         if (job.centers.n_centers > 1)
-            out.utility[center] += weight * (double(smallest_in(row, job.centers.n_padded)) - work.nearest[p]);
+            out.utility[center] +=
+                weight * (double(smallest_in(row, job.centers.n_padded)) - work.nearest[p]);
     }
 }
 
@@ -501,19 +507,33 @@ void approach(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_
 }
 
 template <class Storage, class T>
-void sweep_stripe(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t end,
-                  Partial& out) {
+void sweep_stripe(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+                  int64_t end, Partial& out) {
     for (int64_t at = begin; at < end; at += job.plan.block_points) {
         const int64_t n = at + job.plan.block_points < end ? job.plan.block_points : end - at;
         distances(points, job, work, at, n);
         switch (job.task) {
-            case Task::hard_sums: hard_sums(points, job, work, at, n, out); break;
-            case Task::power_sums: power_sums(points, job, work, at, n, out); break;
-            case Task::spread: spread(job, work, at, n, out); break;
-            case Task::assign: assign(job, work, at, n, out); break;
-            case Task::distances: copy_distances(job, work, at, n); break;
-            case Task::potentials: potentials(job, work, at, n, out); break;
-            case Task::approach: approach(job, work, at, n); break;
+            case Task::hard_sums:
+                hard_sums(points, job, work, at, n, out);
+                break;
+            case Task::power_sums:
+                power_sums(points, job, work, at, n, out);
+                break;
+            case Task::spread:
+                spread(job, work, at, n, out);
+                break;
+            case Task::assign:
+                assign(job, work, at, n, out);
+                break;
+            case Task::distances:
+                copy_distances(job, work, at, n);
+                break;
+            case Task::potentials:
+                potentials(job, work, at, n, out);
+                break;
+            case Task::approach:
+                approach(job, work, at, n);
+                break;
         }
     }
 }
@@ -533,10 +553,9 @@ void elementwise(const T* in, int64_t n, T* out) {
 
 extern const KernelTable POWERMEANS_TABLE;
 const KernelTable POWERMEANS_TABLE = {
-    sweep_stripe<Dense<float>, float>,  sweep_stripe<Dense<double>, double>,
-    sweep_stripe<Csr<float>, double>,   sweep_stripe<Csr<double>, double>,
-    elementwise<float, log_of>,         elementwise<double, log_of>,
-    elementwise<float, exp_of<float>>,  elementwise<double, exp_of<double>>,
+    sweep_stripe<Dense<float>, float>, sweep_stripe<Dense<double>, double>, sweep_stripe<Csr<float>, double>,
+    sweep_stripe<Csr<double>, double>, elementwise<float, log_of>,          elementwise<double, log_of>,
+    elementwise<float, exp_of<float>>, elementwise<double, exp_of<double>>,
 };
 
 }  // namespace powermeans

@@ -52,15 +52,15 @@ struct Csr {
 template <class T>
 struct Centers {
     int64_t n_centers;
-    int64_t n_padded;        // a multiple of unit_lanes<T>
+    int64_t n_padded;  // a multiple of unit_lanes<T>
     int64_t n_features;
-    const T* panels;  // dense: (n_padded / lanes, n_features, lanes); sparse: (n_features, n_padded).
-                      // Centers for direct differences, else centers times -2
-    const T* sq_norms;        // (n_padded,), infinite in the padding
+    const T* panels;    // dense: (n_padded / lanes, n_features, lanes); sparse: (n_features, n_padded).
+                        // Centers for direct differences, else centers times -2
+    const T* sq_norms;  // (n_padded,), infinite in the padding
     const double* sq_norms_wide;  // the same in float64
     double largest_sq_norm;
-    const T* rows;             // (n_centers, padded_features)
-    const double* rows_wide;   // the same before rounding to T
+    const T* rows;            // (n_centers, padded_features)
+    const double* rows_wide;  // the same before rounding to T
 };
 
 // What a stripe of points adds up. Which layout `points` has, `Plan` says.
@@ -75,12 +75,12 @@ struct Partial {
 
 // How a sweep is cut up: fixed by the sizes alone, never by threads or instruction set.
 struct Plan {
-    int64_t block_points;       // points handled together while they are in cache
-    int64_t stripe_points;      // points added up in order before stripes are added in order
-    int64_t padded_features;    // length of a packed point
-    bool direct;                // squared differences rather than products
-    bool sums_by_center;        // layout of Partial::points: (n_centers, padded_features),
-                                // else (n_features, n_padded)
+    int64_t block_points;     // points handled together while they are in cache
+    int64_t stripe_points;    // points added up in order before stripes are added in order
+    int64_t padded_features;  // length of a packed point
+    bool direct;              // squared differences rather than products
+    bool sums_by_center;      // layout of Partial::points: (n_centers, padded_features),
+                              // else (n_features, n_padded)
 };
 
 // Memory of one thread. T is the type that distances are computed in.
@@ -111,14 +111,14 @@ struct Job {
 };
 
 struct KernelTable {
-    void (*dense_float)(const Dense<float>&, const Job<float>&, const Workspace<float>&, int64_t begin, int64_t end,
-                        Partial& out);
+    void (*dense_float)(const Dense<float>&, const Job<float>&, const Workspace<float>&, int64_t begin,
+                        int64_t end, Partial& out);
     void (*dense_double)(const Dense<double>&, const Job<double>&, const Workspace<double>&, int64_t begin,
                          int64_t end, Partial& out);
-    void (*csr_float)(const Csr<float>&, const Job<double>&, const Workspace<double>&, int64_t begin, int64_t end,
-                      Partial& out);
-    void (*csr_double)(const Csr<double>&, const Job<double>&, const Workspace<double>&, int64_t begin, int64_t end,
-                       Partial& out);
+    void (*csr_float)(const Csr<float>&, const Job<double>&, const Workspace<double>&, int64_t begin,
+                      int64_t end, Partial& out);
+    void (*csr_double)(const Csr<double>&, const Job<double>&, const Workspace<double>&, int64_t begin,
+                       int64_t end, Partial& out);
     void (*log_float)(const float* in, int64_t n, float* out);
     void (*log_double)(const double* in, int64_t n, double* out);
     void (*exp_float)(const float* in, int64_t n, float* out);

@@ -37,8 +37,8 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers) {
     Plan plan{};
     plan.direct = is_dense<Source> && d <= direct_max_features;
     plan.padded_features = is_dense<Source> && !plan.direct ? round_up(d, unit_lanes<T>) : d;
-    plan.sums_by_center =
-        task == Task::hard_sums || (is_dense<Source> && !plan.direct && lanes_fit_features_better<T>(d, n_centers));
+    plan.sums_by_center = task == Task::hard_sums ||
+                          (is_dense<Source> && !plan.direct && lanes_fit_features_better<T>(d, n_centers));
     const int64_t fitting = std::min(block_bytes_of_distances / (n_padded * bytes),
                                      block_bytes_of_points / (plan.padded_features * bytes));
     plan.block_points = std::clamp(fitting / block_step * block_step, block_step, largest_block);
@@ -87,8 +87,8 @@ struct PackedCenters {
             sq_norms[std::size_t(j)] = T(norm);
             if (j < n_centers) largest = std::max(largest, norm);
         }
-        view = {n_centers, n_padded, d, panels.get(), sq_norms.get(), sq_norms_wide.get(), largest, rows.get(),
-                rows_wide.get()};
+        view = {n_centers,           n_padded, d,          panels.get(),   sq_norms.get(),
+                sq_norms_wide.get(), largest,  rows.get(), rows_wide.get()};
     }
 
     static double in_frame(const Source& source, double value, int64_t f) {
@@ -128,8 +128,8 @@ struct Bench {
         double* at = per_point.get();
         tied = Aligned<int64_t>(std::size_t(n_padded));
         tied_dist = Aligned<double>(std::size_t(n_padded));
-        work = {packed.get(), dist.get(), folded.get(), at, at + room, at + 2 * room, at + 3 * room,
-                tied.get(),   tied_dist.get()};
+        work = {packed.get(),  dist.get(), folded.get(),   at, at + room, at + 2 * room,
+                at + 3 * room, tied.get(), tied_dist.get()};
         double* center_at = per_center.get();
         partial = {points.get(), center_at, center_at + n_padded, center_at + 2 * n_padded, 0, 0};
     }
@@ -142,20 +142,23 @@ struct Bench {
 
     void add(const Bench& other) {
         for (int64_t i = 0; i < n_sums; ++i) points[std::size_t(i)] += other.points[std::size_t(i)];
-        for (int64_t i = 0; i < 3 * n_padded; ++i) per_center[std::size_t(i)] += other.per_center[std::size_t(i)];
+        for (int64_t i = 0; i < 3 * n_padded; ++i)
+            per_center[std::size_t(i)] += other.per_center[std::size_t(i)];
         partial.objective += other.partial.objective;
         partial.inertia += other.partial.inertia;
     }
 };
 
 void run_stripe(const KernelTable& kernels, const DenseSource<float>& source, const float* origin,
-                const Job<float>& job, const Workspace<float>& work, int64_t begin, int64_t end, Partial& out) {
+                const Job<float>& job, const Workspace<float>& work, int64_t begin, int64_t end,
+                Partial& out) {
     const Dense<float> points{source.values, origin, float(source.frame.scale), source.n_features};
     kernels.dense_float(points, job, work, begin, end, out);
 }
 
 void run_stripe(const KernelTable& kernels, const DenseSource<double>& source, const double* origin,
-                const Job<double>& job, const Workspace<double>& work, int64_t begin, int64_t end, Partial& out) {
+                const Job<double>& job, const Workspace<double>& work, int64_t begin, int64_t end,
+                Partial& out) {
     const Dense<double> points{source.values, origin, source.frame.scale, source.n_features};
     kernels.dense_double(points, job, work, begin, end, out);
 }
@@ -165,13 +168,15 @@ Csr<V> view_of(const CsrSource<V>& source) {
     return {source.values, source.columns, source.row_starts, source.frame.scale, source.n_features};
 }
 
-void run_stripe(const KernelTable& kernels, const CsrSource<float>& source, const double*, const Job<double>& job,
-                const Workspace<double>& work, int64_t begin, int64_t end, Partial& out) {
+void run_stripe(const KernelTable& kernels, const CsrSource<float>& source, const double*,
+                const Job<double>& job, const Workspace<double>& work, int64_t begin, int64_t end,
+                Partial& out) {
     kernels.csr_float(view_of(source), job, work, begin, end, out);
 }
 
-void run_stripe(const KernelTable& kernels, const CsrSource<double>& source, const double*, const Job<double>& job,
-                const Workspace<double>& work, int64_t begin, int64_t end, Partial& out) {
+void run_stripe(const KernelTable& kernels, const CsrSource<double>& source, const double*,
+                const Job<double>& job, const Workspace<double>& work, int64_t begin, int64_t end,
+                Partial& out) {
     kernels.csr_double(view_of(source), job, work, begin, end, out);
 }
 
@@ -186,8 +191,8 @@ Aligned<typename Source::Computed> scaled_origin(const Source& source) {
 
 // Back from the frame and the layout of the kernels: sums of the points as they are.
 template <class Source>
-std::vector<double> unframed(const Source& source, const Plan& plan, const Bench<typename Source::Computed>& total,
-                             int64_t n_centers) {
+std::vector<double> unframed(const Source& source, const Plan& plan,
+                             const Bench<typename Source::Computed>& total, int64_t n_centers) {
     const int64_t d = source.n_features;
     std::vector<double> points(std::size_t(n_centers * d));
     for (int64_t j = 0; j < n_centers; ++j)
@@ -233,8 +238,9 @@ SweepResult sweep(const Source& source, const Request<Source>& request, Team& te
     const Plan plan = plan_for(source, request.task, request.n_centers);
     const PackedCenters<Source> centers(source, plan, request.centers, request.n_centers);
     const Aligned<T> origin = scaled_origin(source);
-    const Job<T> job{request.task,     request.power,     request.sample_weight,    request.labels,
-                     request.nearest,  request.distances, 1 / source.frame.scale, centers.view, plan};
+    const Job<T> job{request.task,           request.power,   request.sample_weight,
+                     request.labels,         request.nearest, request.distances,
+                     1 / source.frame.scale, centers.view,    plan};
     const int64_t n_padded = centers.view.n_padded;
     const int64_t n_sums = !sums_points(request.task) ? 0
                            : plan.sums_by_center      ? request.n_centers * plan.padded_features

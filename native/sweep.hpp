@@ -48,10 +48,10 @@ struct Request {
     double power = 0;
     const double* centers;  // (n_centers, n_features)
     int64_t n_centers;
-    const double* sample_weight = nullptr;             // (n_points,)
-    int32_t* labels = nullptr;                         // (n_points,)
-    double* nearest = nullptr;                         // (n_points,), in the frame's squared unit
-    typename Source::Computed* distances = nullptr;    // (n_points, n_centers)
+    const double* sample_weight = nullptr;           // (n_points,)
+    int32_t* labels = nullptr;                       // (n_points,)
+    double* nearest = nullptr;                       // (n_points,), in the frame's squared unit
+    typename Source::Computed* distances = nullptr;  // (n_points, n_centers)
 };
 
 template <class Source>

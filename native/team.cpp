@@ -98,7 +98,9 @@ void Crew::record_failure() {
 }
 
 Team::Team(int n_threads)
-    : n_threads_(std::max(1, n_threads)), owner_process_(getpid()), crew_(std::make_unique<Crew>(n_threads_)) {}
+    : n_threads_(std::max(1, n_threads)),
+      owner_process_(getpid()),
+      crew_(std::make_unique<Crew>(n_threads_)) {}
 
 Team::~Team() { leave_to_parent_process(); }
 
@@ -109,7 +111,9 @@ void Team::run(int64_t n_stripes, int n_workers, const std::function<void(int, i
     crew_->run(n_stripes, n_workers, compute, merge);
 }
 
-std::vector<int64_t> Team::stripes_by_worker() const { return crew_ ? crew_->stripes_by_worker() : std::vector<int64_t>{}; }
+std::vector<int64_t> Team::stripes_by_worker() const {
+    return crew_ ? crew_->stripes_by_worker() : std::vector<int64_t>{};
+}
 
 // After a fork the threads stayed behind: joining them, or destroying what they wait for, would hang.
 void Team::leave_to_parent_process() {

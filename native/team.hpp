@@ -2,8 +2,8 @@
 // merged in order, so results do not depend on it.
 #pragma once
 
-#include <cstdint>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>

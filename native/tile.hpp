@@ -8,7 +8,9 @@ namespace {
 
 // How many rows a tile of `units` columns may have before its accumulators spill.
 template <int units>
-constexpr int tile_rows = vectors_per_unit == 1   ? (units == 4 ? 6 : units == 2 ? 12 : 16)
+constexpr int tile_rows = vectors_per_unit == 1   ? (units == 4   ? 6
+                                                     : units == 2 ? 12
+                                                                  : 16)
                           : vectors_per_unit == 2 ? 6
 #if defined(__ARM_NEON)
                                                   : 6;
@@ -40,14 +42,15 @@ struct Accumulators {
 
 // acc(row, column) += sum over the steps, in order, of left * right or of (left - right)^2.
 template <class T, int rows, int units, bool squared_differences>
-POWERMEANS_INLINE void accumulate(Left<T> left, Right<T> right, int64_t n_steps, Accumulators<T, rows, units>& acc) {
+POWERMEANS_INLINE void accumulate(Left<T> left, Right<T> right, int64_t n_steps,
+                                  Accumulators<T, rows, units>& acc) {
     constexpr int n_vectors = units * vectors_per_unit;
     for (int64_t step = 0; step < n_steps; ++step) {
         Vector<T> column[n_vectors];
 #pragma GCC unroll 16
         for (int v = 0; v < n_vectors; ++v)
-            column[v] = load(right.first + (v / vectors_per_unit) * right.unit_stride + step * right.step_stride +
-                             (v % vectors_per_unit) * lanes<T>);
+            column[v] = load(right.first + (v / vectors_per_unit) * right.unit_stride +
+                             step * right.step_stride + (v % vectors_per_unit) * lanes<T>);
 #pragma GCC unroll 16
         for (int row = 0; row < rows; ++row) {
             const Vector<T> value = broadcast(left.first[row * left.row_stride + step * left.step_stride]);
@@ -117,7 +120,8 @@ struct DistanceTiles {
             for (int v = 0; v < units * vectors_per_unit; ++v)
                 acc.at[row][v] = starts_at_zero ? Vector<T>{} : load(corner + row * n_padded + v * lanes<T>);
         const Left<T> left{packed + first_row * padded_features + first_feature, padded_features, 1};
-        const Right<T> right{panels + (first_unit * n_features + first_feature) * width, n_features * width, width};
+        const Right<T> right{panels + (first_unit * n_features + first_feature) * width, n_features * width,
+                             width};
         accumulate<T, rows, units, squared_differences>(left, right, n_steps, acc);
 #pragma GCC unroll 16
         for (int row = 0; row < rows; ++row)
@@ -141,7 +145,8 @@ struct SumTiles {
     POWERMEANS_INLINE void with_tile(int64_t first_row, int64_t first_unit) const {
         Accumulators<T, rows, units> acc{};
         const Left<T> at_rows{left.first + first_row * left.row_stride, left.row_stride, left.step_stride};
-        const Right<T> at_units{right.first + first_unit * right.unit_stride, right.unit_stride, right.step_stride};
+        const Right<T> at_units{right.first + first_unit * right.unit_stride, right.unit_stride,
+                                right.step_stride};
         accumulate<T, rows, units, false>(at_rows, at_units, n_points, acc);
         double* corner = sums + first_row * sums_stride + first_unit * unit_lanes<T>;
 #pragma GCC unroll 16

@@ -31,12 +31,14 @@ class Power:
     """Weights are the gradient of the power mean M_s (Xu & Lange 2019, equation 5)."""
 
     power: float
+    highest: ClassVar[float] = -0.02
+    """Nearer to zero the weights k^(1/s) of many centers leave the range of float64."""
 
     def __post_init__(self) -> None:
-        if not -math.inf < self.power < 0:
+        if not -math.inf < self.power <= self.highest:
             raise ValueError(
-                f"power={self.power!r} must be negative and finite: pass for example power=-3.0, "
-                "or use Hard() for the limit at -inf"
+                f"power={self.power!r} must be finite and at most {self.highest}: pass for example "
+                "power=-3.0, or use Hard() for the limit at -inf"
             )
 
     def weigh(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:

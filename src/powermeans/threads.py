@@ -50,8 +50,8 @@ def effective_n_threads(n_threads: int | None, limit: int = 0) -> int:
 def _asked_for(n_threads: int) -> int:
     if isinstance(n_threads, bool) or not hasattr(n_threads, "__index__") or n_threads == 0:
         raise ValueError(
-            f"n_threads={n_threads!r} must be a positive integer, a negative one to count down from "
-            "all processors, or None to choose by limits and environment"
+            f"n_threads={n_threads!r} must be a positive integer, a negative one to count down "
+            "from all processors, or None to choose by limits and environment"
         )
     n_threads = int(n_threads)
     return n_threads if n_threads > 0 else max(1, usable_processors() + 1 + n_threads)
@@ -94,7 +94,7 @@ def _control_group_quota(otherwise: int) -> int:
     return -(-int(quota) // int(period))
 
 
-class _TeamController(threadpoolctl.LibController):  # type: ignore[misc]
+class _TeamController(threadpoolctl.LibController):
     """Lets `threadpoolctl` see and limit our threads together with those of OpenMP."""
 
     user_api = "openmp"
@@ -107,8 +107,13 @@ class _TeamController(threadpoolctl.LibController):  # type: ignore[misc]
         return effective_n_threads(None, self.dynlib.powermeans_get_num_threads())
 
     def set_num_threads(self, n_threads: int) -> None:
-        """Limit the fits that this thread starts."""
-        self.dynlib.powermeans_set_num_threads(n_threads)
+        """Limit the fits that this thread starts.
+
+        What would be chosen anyway is no limit: threadpoolctl lifts a limit by setting the number
+        that it found, and later changes of the environment should count again.
+        """
+        unlimited = effective_n_threads(None)
+        self.dynlib.powermeans_set_num_threads(0 if n_threads == unlimited else n_threads)
 
     def get_version(self) -> Any:
         """No version of its own."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from powermeans import _native
+import powermeans._native as _native
 from powermeans.rules import Hard, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.threads import effective_n_threads
@@ -37,16 +37,8 @@ class NativeRows:
         self._points = points
         self._weights, self._weight_unit = _in_unit(sample_weight)
         self.team = _native.Team(effective_n_threads(n_threads, _native.thread_limit()))
-        is_float = points.dtype == np.float32
-        self._column_variance: FloatArray
-        if sparse.issparse(points):
-            kind = _native.CsrFloat if is_float else _native.CsrDouble
-            self._native = kind(*_csr_parts(points), self._weights, self.team)
-            self._column_variance = _sparse_variance(points)
-        else:
-            kind = _native.DenseFloat if is_float else _native.DenseDouble
-            self._native = kind(points, self._weights, self.team)
-            self._column_variance = self._native.variance()
+        compiled = _sparse if sparse.issparse(points) else _dense
+        self._native, self._column_variance = compiled(points, self._weights, self.team)
 
     @property
     def n_points(self) -> int:
@@ -73,7 +65,8 @@ class NativeRows:
     def mean(self) -> FloatArray:
         """Weighted mean of the points."""
         origin = np.zeros((1, self.n_features))
-        return self.sweep(origin, Hard()).centers(fallback=origin)[0]
+        center: FloatArray = self.sweep(origin, Hard()).centers(fallback=origin)[0]
+        return center
 
     def mean_variance(self) -> float:
         """Mean over the features of the unweighted variance."""
@@ -134,18 +127,18 @@ class NativeNearness:
 
     def __init__(
         self,
-        native: Any,
+        compiled: _native.CompiledPoints,
         rows: NativeRows,
         weights: FloatArray | None,
         weight_unit: float,
         centers: FloatArray,
     ) -> None:
-        self._native, self._rows = native, rows
+        self._native, self._rows = compiled, rows
         self._weights, self._weight_unit = weights, weight_unit
         self._nearest = np.full(rows.n_points, np.inf)
         self._has_centers = len(centers) > 0
         if self._has_centers:
-            native.approach(np.ascontiguousarray(centers), self._nearest)
+            compiled.approach(np.ascontiguousarray(centers), self._nearest)
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
         """Draw one point for each number, by weight times distance to the exponent."""
@@ -170,7 +163,8 @@ class NativeNearness:
 
     def inertia(self) -> float:
         """Weighted sum of the squared distances."""
-        return float(np.sum(self._weighted())) / self._native.scale**2 * self._weight_unit
+        unscale = 1.0 / self._native.scale
+        return float(np.sum(self._weighted())) * unscale * unscale * self._weight_unit
 
     def sq_dist(self, indices: IndexArray) -> FloatArray:
         """The squared distances of these points."""
@@ -181,7 +175,8 @@ class NativeNearness:
         if self._weights is None:
             return self._nearest
         # A point of no weight counts for nothing, be it infinitely far.
-        return np.where(self._weights > 0, self._weights * self._nearest, 0.0)
+        with np.errstate(invalid="ignore"):
+            return np.where(self._weights > 0, self._weights * self._nearest, 0.0)
 
 
 def _in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float]:
@@ -193,15 +188,28 @@ def _in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float
     return np.ascontiguousarray(sample_weight / unit, dtype=np.float64), float(unit)
 
 
-def _csr_parts(points: SparsePoints) -> tuple[Any, ...]:
-    if points.nnz and not 0 <= points.indices.min() <= points.indices.max() < points.shape[1]:
+def _dense(
+    points: Any, weights: FloatArray | None, team: _native.Team
+) -> tuple[_native.CompiledPoints, FloatArray]:
+    kind = _native.DenseFloat if points.dtype == np.float32 else _native.DenseDouble
+    compiled = kind(points, weights, team)
+    return compiled, compiled.variance()
+
+
+def _sparse(
+    points: Any, weights: FloatArray | None, team: _native.Team
+) -> tuple[_native.CompiledPoints, FloatArray]:
+    n_features = points.shape[1]
+    if points.nnz and not 0 <= points.indices.min() <= points.indices.max() < n_features:
         raise ValueError("X is not a valid CSR matrix: a column index lies outside its shape")
     largest = float(np.abs(points.data).max(initial=0.0))
     row_starts = points.indptr.astype(np.int64)
-    return points.data, points.indices, row_starts, points.shape[1], largest
+    kind = _native.CsrFloat if points.dtype == np.float32 else _native.CsrDouble
+    compiled = kind(points.data, points.indices, row_starts, n_features, largest, weights, team)
+    return compiled, _sparse_variance(points)
 
 
-def _sparse_variance(points: SparsePoints) -> FloatArray:
+def _sparse_variance(points: Any) -> FloatArray:
     """Variance of each column, about its mean; the entries not stored are zeros."""
     n_points, n_features = points.shape
     stored = np.bincount(points.indices, minlength=n_features)
@@ -210,4 +218,3 @@ def _sparse_variance(points: SparsePoints) -> FloatArray:
     squares = np.bincount(points.indices, weights=deviations**2, minlength=n_features)
     variance: FloatArray = (squares + (n_points - stored) * mean**2) / n_points
     return variance
-

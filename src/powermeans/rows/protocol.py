@@ -44,7 +44,7 @@ class Nearness(Protocol):
 
 
 class Rows(Protocol):
-    """Weighted points, wherever they live. Centers come and go as float64 (n_centers, n_features)."""
+    """Weighted points, wherever they live. Centers are float64, (n_centers, n_features)."""
 
     @property
     def n_points(self) -> int: ...
@@ -65,7 +65,7 @@ class Rows(Protocol):
         ...
 
     def mean_variance(self) -> float:
-        """Mean over the features of the unweighted variance: the unit of `tol`, as in scikit-learn."""
+        """Mean over the features of the unweighted variance, scikit-learn's unit of `tol`."""
         ...
 
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
@@ -73,7 +73,7 @@ class Rows(Protocol):
         ...
 
     def spread(self, centers: FloatArray) -> Spread:
-        """Error and utility of each center under the hard rule; utility is infinite for one center."""
+        """Error and utility of each center by the hard rule; one alone has infinite utility."""
         ...
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:

@@ -1,0 +1,352 @@
+"""The compiled rows against the twin: accuracy, extremes, threads and instruction sets."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from powermeans import _native
+from powermeans.rows.native import NativeRows
+from powermeans.rows.twin import TwinRows
+from powermeans.rules import Hard, Power
+
+RULES = [Hard(), *(Power(s) for s in (-0.1, -1.0, -3.0, -30.0, -1000.0, -1e6))]
+SHAPES = [(2000, 1, 3), (2000, 2, 7), (3000, 16, 20), (2000, 17, 33), (3000, 64, 40), (800, 300, 9)]
+INSTRUCTION_SETS = _native.instruction_sets()
+
+
+def clusters(n_points, n_features, n_centers, dtype, *, shift=0.0, seed=0):
+    """Overlapping clusters, weights, and centers near points, all shifted."""
+    rng = np.random.default_rng(seed)
+    means = rng.normal(size=(n_centers, n_features)) * 2
+    points = means[rng.integers(0, n_centers, n_points)] + rng.normal(size=(n_points, n_features))
+    weights = rng.uniform(0, 2, n_points)
+    centers = means + rng.normal(size=means.shape) * 0.1
+    return (points + shift).astype(dtype), weights, centers + shift
+
+
+def relative_error(found, expected):
+    return np.max(np.abs(found - expected)) / np.max(np.abs(expected))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 1e-5)])
+def test_one_step_agrees_with_extended_precision(dtype, tolerance, shape, shift, rule):
+    points, weights, centers = clusters(*shape, dtype, shift=shift)
+    swept = NativeRows(points, weights).sweep(centers, rule)
+    expected = TwinRows(points, weights, precision=np.longdouble).sweep(centers, rule)
+    error = relative_error(swept.centers(centers), expected.centers(centers))
+    assert error < tolerance
+    assert swept.objective == pytest.approx(expected.objective, rel=tolerance)
+    assert swept.inertia == pytest.approx(expected.inertia, rel=tolerance)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 1e-5)])
+def test_a_shift_costs_no_digits_relative_to_the_spread(dtype, tolerance):
+    """Not only relative to the centers, which a shift makes large."""
+    points, weights, centers = clusters(3000, 40, 12, dtype, shift=1e4)
+    for rule in RULES:
+        swept = NativeRows(points, weights).sweep(centers, rule).centers(centers)
+        expected = TwinRows(points, weights, precision=np.longdouble).sweep(centers, rule)
+        error = np.max(np.abs(swept - expected.centers(centers)))
+        assert error < max(tolerance, 4 * np.finfo(np.float64).eps * 1e4)
+
+
+@pytest.mark.parametrize("exponent", [-100, -30, 30, 100])
+@pytest.mark.parametrize("n_features", [2, 40])
+def test_scaling_float64_data_scales_centers_and_keeps_labels(n_features, exponent):
+    points, weights, centers = clusters(1000, n_features, 9, np.float64)
+    scale = 10.0**exponent
+    scaled = NativeRows(points * scale, weights)
+    plain = NativeRows(points, weights)
+    np.testing.assert_array_equal(scaled.assign(centers * scale)[0], plain.assign(centers)[0])
+    for rule in RULES[:5]:
+        np.testing.assert_allclose(
+            scaled.sweep(centers * scale, rule).centers(centers) / scale,
+            plain.sweep(centers, rule).centers(centers),
+            rtol=1e-9,
+            atol=1e-9,
+        )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "magnitude"),
+    [(np.float64, 1e150), (np.float64, 1e-150), (np.float32, 1e18), (np.float32, 1e-18)],
+)
+@pytest.mark.parametrize("n_features", [2, 40])
+def test_extreme_magnitudes_keep_their_labels(dtype, magnitude, n_features):
+    points, _, centers = clusters(500, n_features, 5, dtype)
+    extreme = (points * dtype(magnitude)).astype(dtype)
+    rows = NativeRows(extreme)
+    labels, _ = rows.assign(centers * magnitude)
+    np.testing.assert_array_equal(labels, NativeRows(points).assign(centers)[0])
+    moved = rows.sweep(centers * magnitude, Power(-3.0)).centers(centers) / magnitude
+    expected = TwinRows(points).sweep(centers, Power(-3.0)).centers(centers)
+    assert relative_error(moved, expected) < (1e-12 if dtype == np.float64 else 1e-5)
+
+
+def test_subnormal_differences_are_told_apart():
+    points = np.array([[0.0], [5e-324], [1e-320], [1.1e-320]])
+    labels, _ = NativeRows(points).assign(np.array([[0.0], [1e-320]]))
+    np.testing.assert_array_equal(labels, [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tight_clusters_far_from_the_mean_survive_cancellation(dtype):
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(20, 60)) * 100
+    labels = rng.integers(0, 20, 2000)
+    points = (means[labels] + rng.normal(size=(2000, 60)) * 1e-3).astype(dtype)
+    found, inertia = NativeRows(points).assign(means)
+    np.testing.assert_array_equal(found, labels)
+    expected = TwinRows(points, precision=np.longdouble).assign(means)[1]
+    assert inertia == pytest.approx(expected, rel=1e-3 if dtype == np.float32 else 1e-9)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_centers_on_points_and_on_each_other_share_without_nan(rule):
+    points = np.repeat(np.arange(6.0), 3)[:, None]
+    centers = np.array([[0.0], [0.0], [3.0], [5.5]])
+    swept = NativeRows(points).sweep(centers, rule)
+    expected = TwinRows(points).sweep(centers, rule)
+    np.testing.assert_allclose(swept.weights, expected.weights, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(swept.centers(centers), expected.centers(centers), rtol=1e-9)
+
+
+def test_a_point_on_its_center_does_not_drown_the_others_in_float32():
+    """At a small |s| and many centers its weight is 1e30 times that of the rest."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(1000, 2)).astype(np.float32)
+    centers = points[:300].astype(np.float64)
+    for power in (-0.1, -0.05):
+        swept = NativeRows(points).sweep(centers, Power(power))
+        expected = TwinRows(points, precision=np.longdouble).sweep(centers, Power(power))
+        assert relative_error(swept.centers(centers), expected.centers(centers)) < 1e-5
+
+
+# ---- Threads ------------------------------------------------------------------------------------
+
+
+def all_bytes(rows, centers):
+    """Everything that the rows compute at these centers, as bytes."""
+    parts = []
+    for rule in RULES:
+        sums = rows.sweep(centers, rule)
+        parts += [sums.points, sums.weights, np.array([sums.objective, sums.inertia])]
+    spread = rows.spread(centers)
+    labels, inertia = rows.assign(centers)
+    nearness = rows.nearness(centers[:2])
+    draws = nearness.draw(np.linspace(0, 0.999, 50))
+    potentials = nearness.potentials(draws)
+    parts += [spread.error, spread.utility, labels, np.array(inertia), draws, potentials]
+    return b"".join(part.tobytes() for part in parts)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("n_features", [3, 50])
+def test_any_number_of_threads_gives_the_same_bytes(dtype, kind, n_features):
+    points, weights, centers = clusters(40_000, n_features, 40, dtype)
+    if kind == "sparse":
+        points = sparse.csr_matrix(np.where(points > 1, points, 0))
+    found = {}
+    for n_threads in (1, 2, 3, 8):
+        rows = NativeRows(points, weights, n_threads=n_threads)
+        found[n_threads] = all_bytes(rows, centers)
+        rows.sweep(centers, Power(-3.0))
+        stripes = rows.team.stripes_by_worker
+        assert len(stripes) == n_threads
+        assert all(n > 0 for n in stripes), "some thread had nothing to do"
+    assert len(set(found.values())) == 1
+
+
+def test_a_tiny_sweep_starts_no_threads():
+    rows = NativeRows(np.random.default_rng(0).normal(size=(200, 3)), n_threads=8)
+    rows.sweep(np.zeros((3, 3)), Hard())
+    assert len(rows.team.stripes_by_worker) == 1
+
+
+def test_rows_work_on_after_a_fork():
+    """Threads do not survive a fork; the child starts its own, and neither process hangs."""
+    program = """
+import os, sys, warnings
+import numpy as np
+from powermeans.rows.native import NativeRows
+from powermeans.rules import Hard
+points = np.random.default_rng(0).normal(size=(50_000, 3))
+rows = NativeRows(points, n_threads=4)
+before = rows.sweep(points[:40].copy(), Hard()).points
+assert len(rows.team.stripes_by_worker) == 4
+warnings.simplefilter("ignore", DeprecationWarning)
+child = os.fork()
+if child == 0:
+    after = rows.sweep(points[:40].copy(), Hard()).points
+    several = len(rows.team.stripes_by_worker) == 4
+    del rows
+    os._exit(0 if several and np.array_equal(before, after) else 1)
+_, status = os.waitpid(child, 0)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
+
+
+# ---- Instruction sets ---------------------------------------------------------------------------
+
+DIGEST_PROGRAM = """
+import hashlib, sys
+sys.path.insert(0, sys.argv[1])
+from powermeans import _native
+from test_native_rows import all_bytes, clusters
+from powermeans.rows.native import NativeRows
+import numpy as np
+digest = hashlib.sha256()
+for dtype in (np.float32, np.float64):
+    for shape in [(3000, 2, 7), (2000, 17, 33), (2000, 64, 100), (500, 300, 5)]:
+        points, weights, centers = clusters(*shape, dtype)
+        digest.update(all_bytes(NativeRows(points, weights), centers))
+print(_native.instruction_set(), digest.hexdigest())
+"""
+
+
+def run_with(instruction_set, program):
+    """The words that a program prints in a process of its own, forced to use these kernels."""
+    environment = os.environ | {"POWERMEANS_ISA": instruction_set}
+    result = subprocess.run(
+        [sys.executable, "-c", program, str(Path(__file__).parent)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.split()
+
+
+def test_avx2_and_avx512_agree_to_the_last_bit():
+    wanted = [name for name in ("avx2", "avx512") if name in INSTRUCTION_SETS]
+    if len(wanted) < 2:
+        pytest.skip(f"this machine has only {INSTRUCTION_SETS}")
+    outputs = [run_with(name, DIGEST_PROGRAM) for name in wanted]
+    assert [name for name, _ in outputs] == wanted
+    assert outputs[0][1] == outputs[1][1]
+
+
+ACCURACY_PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from powermeans import _native
+import test_native_rows as tests
+import numpy as np
+for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 1e-5)):
+    for shape in tests.SHAPES:
+        for rule in tests.RULES:
+            tests.test_one_step_agrees_with_extended_precision(dtype, tolerance, shape, 0.0, rule)
+    tests.test_own_exponential_and_logarithm_are_right_to_two_ulps(dtype)
+print(_native.instruction_set())
+"""
+
+
+@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
+def test_each_instruction_set_is_accurate_in_its_own_process(instruction_set):
+    assert run_with(instruction_set, ACCURACY_PROGRAM) == [instruction_set]
+
+
+def test_an_unknown_instruction_set_is_an_error_that_names_the_choices():
+    result = subprocess.run(
+        [sys.executable, "-c", "import powermeans._native"],
+        env=os.environ | {"POWERMEANS_ISA": "avx1024"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode != 0
+    assert "POWERMEANS_ISA=avx1024 cannot be had here" in result.stderr
+    assert "baseline" in result.stderr
+
+
+def ulps(found, exact, dtype):
+    exact_here = exact.astype(dtype)
+    return np.max(np.abs(found - exact) / np.spacing(np.abs(exact_here)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_own_exponential_and_logarithm_are_right_to_two_ulps(dtype):
+    rng = np.random.default_rng(0)
+    lowest = -86.0 if dtype == np.float32 else -707.0
+    x = np.concatenate([rng.uniform(lowest, 0, 50_000), -np.geomspace(1e-12, 1, 5000)]).astype(
+        dtype
+    )
+    found = np.empty_like(x)
+    _native.exp(x, found)
+    assert ulps(found, np.exp(x.astype(np.longdouble)), dtype) < 2
+    x = np.concatenate([rng.uniform(0.01, 2, 50_000), 1 - np.geomspace(1e-6, 0.5, 5000)])
+    x = np.concatenate([x, np.geomspace(1e-37, 1e37, 5000)]).astype(dtype)
+    x = x[x != 1]
+    found = np.empty_like(x)
+    _native.log(x, found)
+    assert ulps(found, np.log(x.astype(np.longdouble)), dtype) < 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_exponential_vanishes_where_it_would_be_subnormal(dtype):
+    x = np.array([-1e4, -1e30, -np.inf], dtype=dtype)
+    found = np.empty_like(x)
+    _native.exp(x, found)
+    np.testing.assert_array_equal(found, 0)
+
+
+def test_kernels_for_an_instruction_set_leave_no_symbol_to_be_shared():
+    """An inline function compiled for one set could be linked into the path of another."""
+    source = Path(__file__).parents[1] / "native" / "kernels.cpp"
+    includes = [line for line in source.read_text().splitlines() if line.startswith("#include <")]
+    assert includes == []
+
+
+# ---- The binding --------------------------------------------------------------------------------
+
+
+def test_read_only_and_memory_mapped_points_are_taken_as_they_are(tmp_path):
+    points, weights, centers = clusters(500, 4, 3, np.float64)
+    expected = NativeRows(points, weights).sweep(centers, Hard()).points
+    np.save(tmp_path / "points.npy", points)
+    mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
+    np.testing.assert_array_equal(
+        NativeRows(mapped, weights).sweep(centers, Hard()).points, expected
+    )
+    points.flags.writeable = False
+    np.testing.assert_array_equal(
+        NativeRows(points, weights).sweep(centers, Hard()).points, expected
+    )
+
+
+def test_centers_of_the_wrong_width_are_refused():
+    rows = NativeRows(np.zeros((5, 3)))
+    with pytest.raises(ValueError, match="as many columns"):
+        rows.sweep(np.zeros((2, 4)), Hard())
+    with pytest.raises(TypeError):
+        rows.sweep(np.zeros((2, 3), dtype=np.float32), Hard())
+
+
+def test_an_invalid_sparse_matrix_is_refused():
+    points = sparse.csr_matrix(np.eye(4))
+    points.indices[1] = 9
+    with pytest.raises(ValueError, match="column index"):
+        NativeRows(points)
+
+
+def test_hashes_differ_when_the_bytes_do():
+    """The comparison of bytes above could otherwise compare nothing."""
+    points, weights, centers = clusters(300, 3, 4, np.float64)
+    plain = hashlib.sha256(all_bytes(NativeRows(points, weights), centers)).digest()
+    nudged = np.nextafter(centers, np.inf)
+    assert hashlib.sha256(all_bytes(NativeRows(points, weights), nudged)).digest() != plain

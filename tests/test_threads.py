@@ -1,0 +1,87 @@
+"""The number of threads: who decides it, and that limits set elsewhere govern ours."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+import threadpoolctl
+
+from powermeans.rows.native import NativeRows
+from powermeans.threads import effective_n_threads, usable_processors
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch):
+    monkeypatch.delenv("POWERMEANS_NUM_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+
+def threads_of_a_fit(n_threads=None):
+    return NativeRows(np.zeros((3, 2)), n_threads=n_threads).team.n_threads
+
+
+def test_without_any_say_all_usable_processors_serve():
+    assert threads_of_a_fit() == usable_processors()
+    if hasattr(os, "sched_getaffinity"):
+        assert usable_processors() <= len(os.sched_getaffinity(0))
+
+
+def test_the_argument_comes_before_limits_and_variables(monkeypatch):
+    monkeypatch.setenv("POWERMEANS_NUM_THREADS", "5")
+    with threadpoolctl.threadpool_limits(2):
+        assert threads_of_a_fit(7) == 7
+
+
+def test_negative_counts_count_down_from_all_processors():
+    assert effective_n_threads(-1) == usable_processors()
+    assert effective_n_threads(-1000) == 1
+
+
+def test_threadpool_limits_govern_and_are_lifted_again():
+    before = threads_of_a_fit()
+    with threadpoolctl.threadpool_limits(1):
+        assert threads_of_a_fit() == 1
+    with threadpoolctl.threadpool_limits(3, user_api="openmp"):
+        assert threads_of_a_fit() == 3
+    assert threads_of_a_fit() == before
+
+
+def test_threadpool_info_lists_our_threads():
+    ours = [
+        pool for pool in threadpoolctl.threadpool_info() if pool["internal_api"] == "powermeans"
+    ]
+    assert len(ours) == 1
+    assert ours[0]["user_api"] == "openmp"
+    assert ours[0]["num_threads"] == usable_processors()
+
+
+def test_our_variable_comes_before_that_of_openmp(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "4,2")
+    assert threads_of_a_fit() == 4
+    monkeypatch.setenv("POWERMEANS_NUM_THREADS", "3")
+    assert threads_of_a_fit() == 3
+
+
+@pytest.mark.parametrize("n_threads", [0, 2.5, "two", True])
+def test_nonsense_is_refused(n_threads):
+    with pytest.raises(ValueError, match="n_threads="):
+        effective_n_threads(n_threads)
+
+
+def test_a_nonsense_variable_is_refused_by_name(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    with pytest.raises(ValueError, match="OMP_NUM_THREADS='many'"):
+        effective_n_threads(None)
+
+
+def test_the_affinity_of_the_process_is_respected():
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("this system has no affinity")
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert usable_processors() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
