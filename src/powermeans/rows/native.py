@@ -13,6 +13,10 @@ from powermeans.sums import Spread, Sums
 from powermeans.threads import effective_n_threads
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
+instruction_set = _native.instruction_set
+instruction_sets = _native.instruction_sets
+thread_limit = _native.thread_limit
+
 
 class NativeRows:
     """Rows in memory. Points must be C-contiguous or CSR, finite, float32 or float64; never copied.
@@ -36,7 +40,7 @@ class NativeRows:
     ) -> None:
         self._points = points
         self._weights, self._weight_unit = _in_unit(sample_weight)
-        self.team = _native.Team(effective_n_threads(n_threads, _native.thread_limit()))
+        self.team = _native.Team(effective_n_threads(n_threads, thread_limit()))
         compiled = _sparse if sparse.issparse(points) else _dense
         self._native, self._column_variance = compiled(points, self._weights, self.team)
 
