@@ -37,12 +37,10 @@ def log_power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     (...)
         log M_s; -inf where the mean is zero.
     """
-    _check_at_most_one(power)
-    distances = _as_real(sq_dist)
-    reference = np.min(distances, axis=-1) if power < 0 else np.max(distances, axis=-1)
+    reference, log_ratio = _reference_and_log_ratio(sq_dist, power)
     with np.errstate(divide="ignore"):
         log_reference: FloatArray = np.log(reference)
-    return log_reference + _log_mean_ratio(_log_ratio(distances, reference), power)
+    return log_reference + log_ratio
 
 
 def power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
@@ -60,12 +58,9 @@ def power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     (...)
         M_s, equation (6) at the limits.
     """
-    _check_at_most_one(power)
-    distances = _as_real(sq_dist)
-    reference = np.min(distances, axis=-1) if power < 0 else np.max(distances, axis=-1)
-    log_ratio = _log_mean_ratio(_log_ratio(distances, reference), power)
+    reference, log_ratio = _reference_and_log_ratio(sq_dist, power)
     # The ratio itself can overflow where its product with the reference does not; its root cannot.
-    root = np.exp(0.5 * np.where(reference == 0, 0.0, log_ratio))
+    root = np.exp(0.5 * log_ratio)
     means: FloatArray = reference * root * root
     return means
 
@@ -93,8 +88,9 @@ def power_mean_gradient(sq_dist: FloatArray, power: float) -> FloatArray:
     log_ratio = _log_ratio_to_least(sq_dist)
     log_mean_ratio = _log_mean_ratio(log_ratio, power)[..., None]
     exponents = _times(power, log_ratio)
-    with np.errstate(over="ignore"):
-        return np.exp(log_mean_ratio - _log_sum(exponents) + exponents - log_ratio)
+    with np.errstate(over="ignore", invalid="ignore"):
+        slopes = np.exp(log_mean_ratio - _log_sum(exponents) + exponents - log_ratio)
+    return np.where(np.isinf(log_ratio), 0.0, slopes)
 
 
 def power_mean_weights(sq_dist: FloatArray, power: float) -> FloatArray:
@@ -121,7 +117,8 @@ def power_mean_weights(sq_dist: FloatArray, power: float) -> FloatArray:
     log_ratio = _log_ratio_to_least(sq_dist)
     exponents = _times(power, log_ratio)
     log_sum = _log_sum(exponents)
-    return np.exp(log_sum / power - log_sum + exponents - log_ratio)
+    with np.errstate(over="ignore"):
+        return np.exp(log_sum / power - log_sum + exponents - log_ratio)
 
 
 def memberships(sq_dist: FloatArray, power: float) -> FloatArray:
@@ -195,9 +192,14 @@ def objective(
     return total
 
 
-def _check_at_most_one(power: float) -> None:
+def _reference_and_log_ratio(sq_dist: FloatArray, power: float) -> tuple[FloatArray, FloatArray]:
+    """One of the distances, and the logarithm of M_s over it; zero if the reference is zero."""
     if not power <= 1:
         raise ValueError(f"power={power!r} must be at most 1: pass for example power=-3.0")
+    distances = _as_real(sq_dist)
+    reference = np.min(distances, axis=-1) if power < 0 else np.max(distances, axis=-1)
+    log_ratio = _log_mean_ratio(_log_ratio(distances, reference), power)
+    return reference, np.where(reference == 0, 0.0, log_ratio)
 
 
 def _check_negative(power: float) -> None:
@@ -242,7 +244,8 @@ def _log_mean_ratio(log_ratio: FloatArray, power: float) -> FloatArray:
     mean = np.mean(np.exp(exponents), axis=-1)
     is_near_one = mean > 0.5
     mean_less_one = np.where(is_near_one, np.mean(np.expm1(exponents), axis=-1), 0.0)
-    return np.where(is_near_one, np.log1p(mean_less_one), np.log(mean)) / power
+    with np.errstate(over="ignore"):
+        return np.where(is_near_one, np.log1p(mean_less_one), np.log(mean)) / power
 
 
 def _times(power: float, log_ratio: FloatArray) -> FloatArray:

@@ -1,0 +1,266 @@
+"""The power mean against its limits, high-precision arithmetic and its own identities."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from powermeans.power_mean import (
+    log_power_mean,
+    memberships,
+    objective,
+    power_mean,
+    power_mean_gradient,
+    power_mean_weights,
+    weighing,
+)
+
+POWERS = [-0.05, -0.5, -1.0, -3.3, -20.0, -150.0, -1e4, -1e6]
+NEGATIVE_FUNCTIONS = [power_mean_gradient, power_mean_weights, memberships, weighing]
+
+ordinary_distances = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=6).map(np.array)
+any_distance = st.one_of(st.just(0.0), st.floats(5e-324, 1e308), st.sampled_from([1e-300, 1.0]))
+any_distances = st.lists(any_distance, min_size=1, max_size=6).map(np.array)
+negative_powers = st.one_of(st.floats(-30, -0.05), st.sampled_from([-1e3, -1e6, -1e300]))
+
+
+def exact(sq_dist, power):
+    """Power mean, weights k^(1/s) times its gradient, with 60 digits."""
+    with mpmath.workdps(60):
+        y, s, k = [mpmath.mpf(float(value)) for value in sq_dist], mpmath.mpf(power), len(sq_dist)
+        least = min(y)
+        total = sum((value / least) ** s for value in y)
+        mean = least * (total / k) ** (1 / s)
+        weights = [total ** (1 / s - 1) * (value / least) ** (s - 1) for value in y]
+        return float(mean), np.array([float(weight) for weight in weights])
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_mean_and_weights_agree_with_sixty_digits(power):
+    rng = np.random.default_rng(0)
+    for spread in (1e-9, 1e-6, 0.1, 10.0, 100.0):
+        sq_dist = 3.7 * np.exp(spread * rng.uniform(size=5))
+        mean, weights = exact(sq_dist, power)
+        np.testing.assert_allclose(power_mean(sq_dist, power), mean, rtol=3e-15)
+        # What rounding the exponent, (s - 1) a_j + (1/s - 1) log S, can do.
+        exponent = min(745.0, (1 - power) * spread) + (1 - 1 / power) * math.log(5)
+        rtol = 1e-15 * (1 + exponent)
+        np.testing.assert_allclose(power_mean_weights(sq_dist, power), weights, rtol, atol=1e-300)
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_long_double_is_kept_and_is_more_accurate(power):
+    if np.finfo(np.longdouble).eps == np.finfo(np.float64).eps:
+        pytest.skip("long double is float64 on this platform")
+    sq_dist = np.array([1.0, 1.0 + 2**-20, 1.0 + 2**-15])
+    with mpmath.workdps(60):
+        y, s = [mpmath.mpf(float(value)) for value in sq_dist], mpmath.mpf(power)
+        total = sum(value**s for value in y)
+        expected = [total ** (1 / s - 1) * value ** (s - 1) for value in y]
+        weights = power_mean_weights(sq_dist.astype(np.longdouble), power)
+        assert weights.dtype == np.longdouble
+        for got, wanted in zip(weights, expected, strict=True):
+            # The shortest digits that tell a long double from its neighbours.
+            error = abs(mpmath.mpf(np.format_float_scientific(got, unique=True)) - wanted)
+            assert error <= 1e-18 * (50 + 2**-15 * abs(power)) * wanted
+
+
+def test_the_example_done_by_hand():
+    sq_dist = np.array([1.0, 3.0])
+    assert power_mean(sq_dist, -1.0) == pytest.approx(1.5)
+    np.testing.assert_allclose(power_mean_gradient(sq_dist, -1.0), [9 / 8, 1 / 8])
+    np.testing.assert_allclose(power_mean_weights(sq_dist, -1.0), [9 / 16, 1 / 16])
+    np.testing.assert_allclose(memberships(sq_dist, -1.0), [0.9, 0.1])
+    assert weighing(sq_dist, -1.0) == pytest.approx(5 / 8)
+
+
+@given(ordinary_distances)
+def test_limits_are_minimum_harmonic_geometric_and_arithmetic_mean(sq_dist):
+    assert power_mean(sq_dist, -math.inf) == sq_dist.min()
+    assert power_mean(sq_dist, -1.0) == pytest.approx(1 / np.mean(1 / sq_dist))
+    assert power_mean(sq_dist, 0.0) == pytest.approx(np.exp(np.mean(np.log(sq_dist))))
+    assert power_mean(sq_dist, 1.0) == pytest.approx(np.mean(sq_dist))
+
+
+@given(ordinary_distances, st.sampled_from([-1e-15, -1e-9, 1e-9, 1e-15]))
+def test_power_near_zero_gives_nearly_the_geometric_mean(sq_dist, power):
+    assert power_mean(sq_dist, power) == pytest.approx(power_mean(sq_dist, 0.0), rel=1e-7)
+
+
+@given(ordinary_distances, st.floats(-200, 1), st.floats(-200, 1))
+def test_mean_increases_with_the_power(sq_dist, power, other):
+    low, high = sorted([power, other])
+    assert power_mean(sq_dist, low) <= power_mean(sq_dist, high) * (1 + 1e-13)
+
+
+@given(ordinary_distances, st.floats(-200, 1), st.floats(1, 10))
+def test_mean_increases_with_each_distance(sq_dist, power, factor):
+    larger = sq_dist.copy()
+    larger[0] *= factor
+    assert power_mean(sq_dist, power) <= power_mean(larger, power) * (1 + 1e-13)
+
+
+@given(st.integers(1, 6), st.floats(-50, 1), st.integers(0, 10**6))
+def test_mean_is_concave(n_centers, power, seed):
+    one, other = np.random.default_rng(seed).exponential(size=(2, n_centers))
+    chord = (power_mean(one, power) + power_mean(other, power)) / 2
+    assert power_mean((one + other) / 2, power) >= chord * (1 - 1e-13)
+
+
+@given(ordinary_distances, st.floats(-200, 1))
+def test_logarithm_is_that_of_the_mean(sq_dist, power):
+    assert np.exp(log_power_mean(sq_dist, power)) == pytest.approx(power_mean(sq_dist, power))
+
+
+@pytest.mark.parametrize("power", [-30.0, -3.0, -1.0, -0.1])
+def test_gradient_is_the_slope_of_the_mean(power):
+    sq_dist = np.random.default_rng(1).uniform(0.5, 2.0, size=(20, 4))
+    gradient = power_mean_gradient(sq_dist, power)
+    for j in range(4):
+        step = 1e-5 * np.eye(4)[j]
+        slope = (power_mean(sq_dist + step, power) - power_mean(sq_dist - step, power)) / 2e-5
+        np.testing.assert_allclose(gradient[:, j], slope, rtol=1e-6, atol=1e-9)
+
+
+@given(ordinary_distances, negative_powers)
+def test_gradient_times_distances_adds_to_the_mean(sq_dist, power):
+    total = power_mean_gradient(sq_dist, power) @ sq_dist
+    # The exponent of the gradient is rounded, and it is as large as |s| log(y / y_min).
+    assert total == pytest.approx(power_mean(sq_dist, power), rel=1e-12)
+
+
+@given(ordinary_distances, negative_powers)
+def test_weights_are_scaled_gradient_and_memberships_times_weighing(sq_dist, power):
+    weights = power_mean_weights(sq_dist, power)
+    gradient = power_mean_gradient(sq_dist, power)
+    np.testing.assert_allclose(weights, len(sq_dist) ** (1 / power) * gradient, 1e-11, 1e-300)
+    h, alpha = memberships(sq_dist, power), weighing(sq_dist, power)
+    np.testing.assert_allclose(weights, h * alpha, rtol=1e-11, atol=1e-300)
+    assert h.sum() == pytest.approx(1)
+
+
+@given(any_distances, negative_powers)
+def test_any_distances_give_weights_between_zero_and_one(sq_dist, power):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        weights = power_mean_weights(sq_dist, power)
+        h = memberships(sq_dist, power)
+        mean = power_mean(sq_dist, power)
+    assert np.all((weights >= 0) & (weights <= 1))
+    assert h.sum() == pytest.approx(1)
+    assert sq_dist.min() * (1 - 1e-12) <= mean <= sq_dist.max() * (1 + 1e-12)
+
+
+@given(any_distances, st.floats(-1e308, 1))
+def test_any_distances_and_power_give_a_mean_without_warning(sq_dist, power):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mean, log_mean = power_mean(sq_dist, power), log_power_mean(sq_dist, power)
+    assert not np.isnan(mean)
+    assert not np.isnan(log_mean)
+
+
+@given(ordinary_distances, negative_powers, st.floats(-290, 290))
+def test_scaling_all_distances_changes_no_weight(sq_dist, power, exponent):
+    scaled = sq_dist * 10.0**exponent
+    # Scaling rounds each distance, which the power multiplies.
+    rtol = 1e-13 + 1e-15 * abs(power)
+    if rtol < 0.1:
+        weights, scaled_weights = (
+            power_mean_weights(sq_dist, power),
+            power_mean_weights(scaled, power),
+        )
+        np.testing.assert_allclose(scaled_weights, weights, rtol=rtol * 1000, atol=1e-300)
+    assert power_mean(scaled, power) == pytest.approx(power_mean(sq_dist, power) * 10.0**exponent)
+
+
+@pytest.mark.parametrize("power", [*POWERS, -math.inf])
+def test_a_zero_distance_takes_all(power):
+    sq_dist = np.array([2.0, 0.0, 1e-300])
+    for function in (power_mean_weights, memberships):
+        np.testing.assert_array_equal(function(sq_dist, power), [0, 1, 0])
+    assert power_mean(sq_dist, power) == 0
+    assert log_power_mean(sq_dist, power) == -math.inf
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_several_zero_distances_share_as_equal_small_ones_do(power):
+    weights = power_mean_weights(np.array([0.0, 5.0, 0.0, 0.0]), power)
+    expected = 3.0 ** (1 / power - 1)
+    np.testing.assert_allclose(weights, [expected, 0, expected, expected], rtol=1e-14)
+    tiny = power_mean_weights(np.array([1e-300, 1e300, 1e-300, 1e-300]), power)
+    np.testing.assert_allclose(tiny, weights, rtol=1e-14, atol=1e-29)
+    np.testing.assert_allclose(memberships(np.zeros(4), power), 0.25)
+
+
+@pytest.mark.parametrize("function", [power_mean_gradient, power_mean_weights, memberships])
+def test_at_minus_infinity_the_first_nearest_takes_all(function):
+    sq_dist = np.array([[3.0, 1.0, 1.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(function(sq_dist, -math.inf), [[0, 1, 0], [1, 0, 0]])
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_zeros_count_in_the_means_of_positive_power(power):
+    assert power_mean(np.array([0.0, 4.0]), power) == pytest.approx(4 * 0.5 ** (1 / power))
+    assert power_mean(np.zeros(3), power) == 0
+
+
+def test_mean_is_taken_along_the_last_axis_only():
+    sq_dist = np.random.default_rng(2).exponential(size=(2, 3, 4))
+    assert power_mean(sq_dist, -2.0).shape == (2, 3)
+    np.testing.assert_array_equal(power_mean(sq_dist, -2.0)[1, 2], power_mean(sq_dist[1, 2], -2.0))
+    np.testing.assert_array_equal(
+        power_mean_weights(sq_dist, -2.0)[1, 2], power_mean_weights(sq_dist[1, 2], -2.0)
+    )
+
+
+@pytest.mark.parametrize("function", [power_mean, log_power_mean])
+@pytest.mark.parametrize("power", [1.5, math.inf, math.nan])
+def test_mean_refuses_a_power_above_one(function, power):
+    with pytest.raises(ValueError, match=f"power={power} must be at most 1"):
+        function(np.ones(3), power)
+
+
+@pytest.mark.parametrize("function", NEGATIVE_FUNCTIONS)
+@pytest.mark.parametrize("power", [0.0, 0.5, math.nan])
+def test_weights_refuse_a_power_that_is_not_negative(function, power):
+    with pytest.raises(ValueError, match=f"power={power} must be negative"):
+        function(np.ones(3), power)
+
+
+def test_objective_adds_the_power_means_of_the_points():
+    points, centers = np.array([[0.0], [1.0]]), np.array([[1.0], [3.0]])
+    # Squared distances (1, 9) and (0, 4).
+    assert objective(points, centers, -1.0) == pytest.approx(2 / (1 + 1 / 9))
+    assert objective(points, centers, -math.inf) == 1
+    assert objective(points, centers, 1.0) == pytest.approx(5 + 2)
+    assert objective(points, centers, 1.0, np.array([2.0, 3.0])) == pytest.approx(2 * 5 + 3 * 2)
+
+
+def test_objective_of_many_points_is_that_of_their_parts_dense_or_sparse():
+    rng = np.random.default_rng(3)
+    points, centers = rng.normal(size=(5000, 3)), rng.normal(size=(40, 3))
+    points[rng.uniform(size=points.shape) < 0.5] = 0
+    weights = rng.uniform(size=5000)
+    whole = objective(points, centers, -2.0, weights)
+    parts = sum(
+        objective(points[i : i + 10], centers, -2.0, weights[i : i + 10])
+        for i in range(0, 5000, 10)
+    )
+    assert whole == pytest.approx(parts, rel=1e-12)
+    assert objective(sparse.csr_array(points), centers, -2.0, weights) == whole
+
+
+@given(st.integers(0, 10**6), st.floats(-50, -0.1), st.floats(1, 4))
+def test_lowering_the_power_lowers_the_objective(seed, power, growth):
+    rng = np.random.default_rng(seed)
+    points, centers = rng.normal(size=(30, 2)), rng.normal(size=(4, 2))
+    lower = objective(points, centers, growth * power)
+    assert lower <= objective(points, centers, power) * (1 + 1e-13)

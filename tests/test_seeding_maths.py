@@ -1,0 +1,67 @@
+"""Drawing in proportion to a mass."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from powermeans.seeding import draw_indices, n_greedy_candidates
+
+BEFORE_ONE = np.nextafter(1.0, 0.0)
+
+masses = st.lists(
+    st.one_of(st.just(0.0), st.floats(5e-324, 1e308)), min_size=1, max_size=20
+).filter(any)
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "n_candidates"), [(1, 2), (2, 2), (3, 3), (7, 3), (8, 4), (20, 4), (21, 5)]
+)
+def test_candidates_are_two_more_than_the_whole_part_of_the_logarithm(n_clusters, n_candidates):
+    assert n_greedy_candidates(n_clusters) == n_candidates
+
+
+def test_each_index_owns_its_share_of_the_unit_interval():
+    mass = np.array([1.0, 0.0, 2.0, 1.0])
+    uniforms = np.array([0.0, 0.24, 0.25, 0.5, 0.74, 0.75, BEFORE_ONE])
+    np.testing.assert_array_equal(draw_indices(mass, uniforms), [0, 0, 2, 2, 2, 3, 3])
+
+
+@given(masses, st.lists(st.floats(0, BEFORE_ONE), min_size=1, max_size=20))
+def test_an_index_without_mass_is_never_drawn(mass, uniforms):
+    mass = np.array(mass)
+    drawn = draw_indices(mass, np.array([0.0, BEFORE_ONE, *uniforms]))
+    assert np.all(mass[drawn] > 0)
+
+
+@given(st.integers(0, 10**6), st.floats(-300, 300))
+def test_scaling_the_mass_changes_no_draw(seed, exponent):
+    rng = np.random.default_rng(seed)
+    mass, uniforms = rng.integers(0, 3, size=30) + 0.5, rng.uniform(size=50)
+    scaled = draw_indices(mass * 2.0 ** round(exponent), uniforms)
+    np.testing.assert_array_equal(scaled, draw_indices(mass, uniforms))
+
+
+def test_draws_are_as_frequent_as_the_mass_says():
+    mass = np.array([3.0, 0.0, 1.0, 6.0])
+    n_draws = 100_000
+    uniforms = np.random.default_rng(0).uniform(size=n_draws)
+    counts = np.bincount(draw_indices(mass, uniforms), minlength=4)
+    deviations = math.sqrt(n_draws) * np.sqrt([0.21, 1, 0.09, 0.24])
+    np.testing.assert_array_less(np.abs(counts - n_draws * mass / 10), 5 * deviations)
+
+
+def test_draws_have_the_shape_of_the_uniform_numbers():
+    drawn = draw_indices(np.ones(5), np.full((3, 2), 0.5))
+    np.testing.assert_array_equal(drawn, np.full((3, 2), 2))
+    assert drawn.dtype == np.intp
+
+
+@pytest.mark.parametrize("mass", [[], [0.0, 0.0], [1.0, math.inf], [math.nan, 1.0]])
+def test_masses_to_which_nothing_is_proportional_are_refused(mass):
+    with pytest.raises(ValueError, match="mass has the maximum"):
+        draw_indices(np.array(mass), np.array([0.5]))
