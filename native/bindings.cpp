@@ -106,10 +106,13 @@ class Points {
         swept(asked);
     }
 
-    void draw(std::optional<In<double, 1>> nearest, In<double, 1> uniforms, double exponent,
-              Out<int64_t, 1> indices) const {
+    void draw(In<double, 1> nearest, std::optional<In<int64_t, 1>> order, In<double, 1> uniforms,
+              double exponent, Out<int64_t, 1> indices) const {
         require(uniforms.shape(0) == indices.shape(0), "indices must have one entry for each of uniforms");
-        const Masses masses{nearest ? checked(*nearest) : nullptr, weights(), source_.n_points, exponent};
+        require(!order || int64_t(order->shape(0)) == source_.n_points,
+                "order must have one entry for each point");
+        const Masses masses{checked(nearest), weights(), order ? order->data() : nullptr, source_.n_points,
+                            exponent};
         const double* numbers = uniforms.data();
         const int64_t n_draws = int64_t(uniforms.shape(0));
         int64_t* to = indices.data();
@@ -199,8 +202,8 @@ void bind_sweeps(Binding& binding) {
         .def("sq_distances", &Class::sq_distances, "centers"_a.noconvert(), "distances"_a.noconvert())
         .def("potentials", &Class::potentials, "centers"_a.noconvert(), "nearest"_a.noconvert())
         .def("approach", &Class::approach, "centers"_a.noconvert(), "nearest"_a.noconvert())
-        .def("draw", &Class::draw, "nearest"_a.noconvert().none(), "uniforms"_a.noconvert(), "exponent"_a,
-             "indices"_a.noconvert())
+        .def("draw", &Class::draw, "nearest"_a.noconvert(), "order"_a.noconvert().none(),
+             "uniforms"_a.noconvert(), "exponent"_a, "indices"_a.noconvert())
         .def_prop_ro("scale", &Class::scale);
 }
 

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace powermeans {
 namespace {
 
 constexpr int64_t points_per_stripe = 1 << 14;
+
+int64_t point_at(const Masses& masses, int64_t place) { return masses.order ? masses.order[place] : place; }
 
 double mass_of(const Masses& masses, int64_t i) {
     const double weight = masses.sample_weight ? masses.sample_weight[i] : 1.0;
@@ -23,7 +26,8 @@ std::vector<double> cumulative_masses(const Masses& masses, Team& team) {
     const auto compute = [&](int, int64_t stripe) {
         double sum = 0;
         const int64_t end = std::min(masses.n_points, (stripe + 1) * points_per_stripe);
-        for (int64_t i = stripe * points_per_stripe; i < end; ++i) sum += mass_of(masses, i);
+        for (int64_t i = stripe * points_per_stripe; i < end; ++i)
+            sum += mass_of(masses, point_at(masses, i));
         cumulative[std::size_t(stripe) + 1] = sum;
     };
     const auto merge = [&](int, int64_t stripe) {
@@ -43,13 +47,13 @@ int64_t find(const Masses& masses, const std::vector<double>& cumulative, double
         int64_t last = -1;
         const int64_t end = std::min(masses.n_points, (stripe + 1) * points_per_stripe);
         for (int64_t i = stripe * points_per_stripe; i < end; ++i) {
-            const double mass = mass_of(masses, i);
+            const double mass = mass_of(masses, point_at(masses, i));
             if (!(mass > 0)) continue;
             last = i;
             sum += mass;
-            if (sum > target) return i;
+            if (sum > target) return point_at(masses, i);
         }
-        if (last >= 0) return last;
+        if (last >= 0) return point_at(masses, last);
     }
 }
 
@@ -58,7 +62,8 @@ int64_t find(const Masses& masses, const std::vector<double>& cumulative, double
 void draw(const Masses& masses, const double* uniforms, int64_t n_draws, Team& team, int64_t* indices) {
     const std::vector<double> cumulative = cumulative_masses(masses, team);
     const double total = cumulative.back();
-    if (masses.nearest && !(total > 0)) {
+    // No point has any mass while there is no center, or once all are at one.
+    if (masses.nearest && !(0 < total && total < std::numeric_limits<double>::infinity())) {
         Masses weights = masses;
         weights.nearest = nullptr;
         return draw(weights, uniforms, n_draws, team, indices);

@@ -10,6 +10,7 @@ namespace powermeans {
 struct Masses {
     const double* nearest;        // (n_points,): squared distances, or null before there is a center
     const double* sample_weight;  // (n_points,) or null
+    const int64_t* order;         // (n_points,): how the draws walk along the points, or null
     int64_t n_points;
     double exponent;  // of the distance, not of its square
 };

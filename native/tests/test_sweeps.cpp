@@ -63,7 +63,8 @@ void run_every_task(const Source& source, int64_t n_centers, int n_threads) {
     }
     const std::vector<double> uniforms{0.0, 0.3, 0.999999};
     std::vector<int64_t> drawn(uniforms.size());
-    draw({nearest.data(), weight.data(), source.n_points, 2.0}, uniforms.data(), 3, team, drawn.data());
+    draw({nearest.data(), weight.data(), nullptr, source.n_points, 2.0}, uniforms.data(), 3, team,
+         drawn.data());
     for (int64_t i : drawn) require(0 <= i && i < source.n_points, "drawn points exist");
 }
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.types import FloatArray, Labels, Points
+from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 class Team:
     """Threads that live as long as one fit."""
@@ -30,7 +30,8 @@ class CompiledPoints:
     def approach(self, centers: FloatArray, nearest: FloatArray) -> None: ...
     def draw(
         self,
-        nearest: FloatArray | None,
+        nearest: FloatArray,
+        order: IndexArray | None,
         uniforms: FloatArray,
         exponent: float,
         indices: NDArray[np.int64],

@@ -14,7 +14,7 @@ from powermeans.types import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Hard:
-    """All the weight of a point to its nearest center: Lloyd's rule, the limit of `Power` at -inf."""
+    """All the weight of a point to its nearest center: Lloyd's rule, `Power` at -inf."""
 
     power: ClassVar[float] = -math.inf
 

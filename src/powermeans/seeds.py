@@ -13,7 +13,6 @@ import numpy as np
 
 from powermeans.rows.protocol import Nearness, Rows
 from powermeans.rules import Hard
-from powermeans.seeding import draw_indices
 from powermeans.types import FloatArray, IndexArray
 
 
@@ -45,13 +44,11 @@ def choose_seeds(
         Which points they are. Once every point has a seed at distance zero, points repeat.
     """
     order, _ = order_by_place(rows, rng)
-    weights = rows.sample_weight(order)
-    nearness = rows.nearness(np.empty((0, rows.n_features)))
+    nearness = rows.nearness(np.empty((0, rows.n_features)), order)
     chosen = np.empty(n_centers, dtype=np.intp)
     for seed in range(n_centers):
         uniforms = rng.uniform(size=n_candidates if seed else 1)
-        mass = _drawing_mass(nearness.sq_dist(order), weights, exponent)
-        chosen[seed] = _best(nearness, order[draw_indices(mass, uniforms)])
+        chosen[seed] = _best(nearness, nearness.draw(uniforms, exponent))
         nearness.add(rows.take(chosen[seed : seed + 1])[0])
     return rows.take(chosen), chosen
 
@@ -95,14 +92,6 @@ def spread(rows: Rows) -> float:
     """Root of the weighted mean squared distance of the points from their mean."""
     inertia = rows.sweep(rows.mean()[None, :], Hard()).inertia
     return math.sqrt(inertia / rows.total_weight)
-
-
-def _drawing_mass(sq_dist: FloatArray, weights: FloatArray, exponent: float) -> FloatArray:
-    farthest = float(np.max(sq_dist, where=weights > 0, initial=0.0))
-    if not 0 < farthest < math.inf:
-        return weights
-    # In units of the farthest, so that no exponent overflows.
-    return np.asarray(weights * (sq_dist / farthest) ** (exponent / 2))
 
 
 def _best(nearness: Nearness, candidates: IndexArray) -> int:

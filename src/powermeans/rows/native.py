@@ -105,9 +105,9 @@ class NativeRows:
         self._native.sq_distances(centers, distances)
         return distances.astype(self.dtype, copy=False)
 
-    def nearness(self, centers: FloatArray) -> NativeNearness:
+    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> NativeNearness:
         """Nearness to these centers, of which there may be none."""
-        return NativeNearness(self._native, self, self._weights, self._weight_unit, centers)
+        return NativeNearness(self._native, self, self._weights, self._weight_unit, centers, order)
 
     def take(self, indices: IndexArray) -> FloatArray:
         """These points, dense."""
@@ -136,19 +136,19 @@ class NativeNearness:
         weights: FloatArray | None,
         weight_unit: float,
         centers: FloatArray,
+        order: IndexArray | None,
     ) -> None:
-        self._native, self._rows = compiled, rows
+        self._native, self._rows, self._order = compiled, rows, order
         self._weights, self._weight_unit = weights, weight_unit
         self._nearest = np.full(rows.n_points, np.inf)
-        self._has_centers = len(centers) > 0
-        if self._has_centers:
+        if len(centers):
             compiled.approach(np.ascontiguousarray(centers), self._nearest)
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
         """Draw one point for each number, by weight times distance to the exponent."""
         indices = np.empty(len(uniforms), dtype=np.int64)
-        known = self._nearest if self._has_centers else None
-        self._native.draw(known, np.ascontiguousarray(uniforms), exponent, indices)
+        numbers = np.ascontiguousarray(uniforms)
+        self._native.draw(self._nearest, self._order, numbers, exponent, indices)
         return indices
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
@@ -159,7 +159,6 @@ class NativeNearness:
     def add(self, center: FloatArray) -> None:
         """Take one more center into account."""
         self._native.approach(np.ascontiguousarray(center)[None, :], self._nearest)
-        self._has_centers = True
 
     def farthest(self) -> int:
         """The point with the largest weighted squared distance."""

@@ -18,7 +18,8 @@ class Nearness(Protocol):
         """Draw one point for each number of [0, 1).
 
         The probability is proportional to `sample_weight * distance ** exponent`; while no center
-        is chosen, or where all those are zero, to `sample_weight`.
+        is chosen, or where all those are zero, to `sample_weight`. A number picks the point at
+        which the cumulative probability passes it, walking along the order given to `nearness`.
         """
         ...
 
@@ -84,8 +85,11 @@ class Rows(Protocol):
         """All squared distances, (n_points, n_centers), in the points' dtype."""
         ...
 
-    def nearness(self, centers: FloatArray) -> Nearness:
-        """Nearness to these centers, of which there may be none: shape (0, n_features)."""
+    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> Nearness:
+        """Nearness to these centers, of which there may be none: shape (0, n_features).
+
+        Draws walk along the points in this order, a permutation; by default as they come.
+        """
         ...
 
     def take(self, indices: IndexArray) -> FloatArray:

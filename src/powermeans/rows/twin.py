@@ -94,8 +94,8 @@ class TwinRows:
     def sq_distances(self, centers: FloatArray) -> Points:
         return self._sq_dist(centers).astype(self.dtype)
 
-    def nearness(self, centers: FloatArray) -> TwinNearness:
-        return TwinNearness(self._points, self._weight, centers)
+    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> TwinNearness:
+        return TwinNearness(self._points, self._weight, centers, order)
 
     def take(self, indices: IndexArray) -> FloatArray:
         return _float64(self._points[indices])
@@ -131,12 +131,19 @@ class TwinNearness:
     sample_weight : (n_points,)
     centers : (n_centers, n_features)
         There may be none.
+    order : (n_points,), optional
+        In which draws walk along the points.
     """
 
     def __init__(
-        self, points: NDArray[Any], sample_weight: NDArray[Any], centers: FloatArray
+        self,
+        points: NDArray[Any],
+        sample_weight: NDArray[Any],
+        centers: FloatArray,
+        order: IndexArray | None,
     ) -> None:
         self._points = points
+        self._order = np.arange(len(points)) if order is None else order
         self._weight = sample_weight
         self._nearest = np.full(len(points), np.inf, dtype=points.dtype)
         for center in centers:
@@ -144,11 +151,12 @@ class TwinNearness:
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
         farthest = np.max(self._nearest[self._weight > 0])
-        if not 0 < farthest < np.inf:
-            return draw_indices(_float64(self._weight), uniforms)
-        # In units of the farthest, so that no exponent overflows.
-        mass = self._weight * (self._nearest / farthest) ** (exponent / 2)
-        return draw_indices(_float64(mass), uniforms)
+        mass = self._weight
+        if 0 < farthest < np.inf:
+            # In units of the farthest, so that no exponent overflows.
+            mass = self._weight * (self._nearest / farthest) ** (exponent / 2)
+        drawn: IndexArray = self._order[draw_indices(_float64(mass[self._order]), uniforms)]
+        return drawn
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
         sq_dist = squared_euclidean.pairwise(self._points, self._points[candidates])
