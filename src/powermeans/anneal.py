@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from powermeans.errors import ObjectiveRoseWarning
+from powermeans.extent import rounding_inertia
 from powermeans.history import History, SweepState
 from powermeans.repairs import Repair
 from powermeans.rows.protocol import Rows
@@ -166,8 +167,9 @@ def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Ro
     """At equal power every sweep descends; a repair is the only thing that may lift it."""
     if before is None or before.power != now.power or before.n_relocated or now.n_separated:
         return
-    allowed = _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps)
-    if now.objective > before.objective * (1 + allowed):
+    rise = now.objective - before.objective
+    allowed = _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps) * before.objective
+    if rise > allowed and rise > rounding_inertia(rows):
         warnings.warn(
             f"the objective rose from {before.objective!r} to {now.objective!r} in sweep "
             f"{now.sweep} at power={now.power}: please report this with the data, it is a defect",

@@ -108,14 +108,13 @@ class CenterEstimator(
     def _wanted_runs(self) -> int:
         """How many runs to make where the initial centers differ from run to run."""
 
-    def _callback(self, state: SweepState) -> object:
-        """Called after each sweep; True stops the fit."""
-        del state
-        return None
-
+    @abc.abstractmethod
     def _report_end(self, run: Run) -> None:
         """Tell the user how a run ended."""
-        del run
+
+    def _callback(self, state: SweepState) -> object:
+        """Called after each sweep; True stops the fit."""
+        return None
 
     def _wanted_threads(self) -> int | None:
         """How many threads the user asks for; None leaves it to limits and environment."""
@@ -183,19 +182,19 @@ class CenterEstimator(
             try:
                 centers = self._initial_centers(data, rng)
                 ends = anneal(data.rows, centers, stages, history, self._watch)
+                run = _finish(data, history, ends)
             except BaseException:
-                best = _better(best, _finish(data, history))
+                if history.last is not None:
+                    best = _better(best, _finish(data, history))
                 if best is not None:
                     self._keep(best)
                 raise
-            run = _finish(data, history, ends)
+            self._report_end(run)
             best = _better(best, run)
-            if run is not None:
-                self._report_end(run)
-                if run.was_stopped:
-                    break
-        assert best is not None, "a stage has at least one sweep"
-        self._keep(best)
+            if run.was_stopped:
+                break
+        if best is not None:
+            self._keep(best)
 
     def _n_runs(self) -> int:
         wanted = self._wanted_runs()
@@ -433,16 +432,13 @@ class CenterEstimator(
         return np.ascontiguousarray(self.cluster_centers_, dtype=np.float64)
 
 
-def _finish(data: TrainingData, history: History, ends: Sequence[StageEnd] = ()) -> Run | None:
-    """Labels and inertia of the centers as they are stored; None if no sweep was complete."""
-    if history.last is None:
-        return None
+def _finish(data: TrainingData, history: History, ends: Sequence[StageEnd] = ()) -> Run:
+    """Labels and inertia of the centers as they are stored."""
+    assert history.last is not None, "every stage has a sweep"
     centers = np.array(history.last.centers, dtype=data.points.dtype)
     labels, inertia = data.rows.assign(centers.astype(np.float64))
     return Run(centers, labels, inertia, history, ends)
 
 
-def _better(best: Run | None, run: Run | None) -> Run | None:
-    if best is None or (run is not None and run.inertia < best.inertia):
-        return run
-    return best
+def _better(best: Run | None, run: Run) -> Run:
+    return run if best is None or run.inertia < best.inertia else best

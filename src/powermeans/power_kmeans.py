@@ -11,17 +11,18 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
 from powermeans.anneal import Callback, Stage
 from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
 from powermeans.critical_power import critical_power
+from powermeans.extent import spread
 from powermeans.history import SweepState
 from powermeans.input_checks import check_schedule
 from powermeans.power_mean import memberships
 from powermeans.repairs import LeaveAlone, RelocateEmpty, SeparateCoincident
+from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric
-from powermeans.seeds import spread
 from powermeans.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 from powermeans.types import FloatArray
 
@@ -95,7 +96,7 @@ class PowerKMeans(CenterEstimator):
         the centers before the sweep, `center_shift`, `seconds`. ``pandas.DataFrame(history_)``
         makes a table of it.
     power_ : float
-        The power at which annealing ended, before any Lloyd sweep.
+        The power at which annealing ended, before any Lloyd sweep; -inf if all were Lloyd's.
     critical_power_ : float
         Above this power all centers collapse to the mean of these data.
     n_relocated_ : int
@@ -146,7 +147,11 @@ class PowerKMeans(CenterEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
         "init": [StrOptions({"k-means++", "plain-k-means++", "random"}), callable, "array-like"],
-        "power": [Interval(Real, None, 0, closed="neither"), StrOptions({"auto"})],
+        "power": [
+            Interval(Real, None, Power.highest, closed="right"),
+            Options(Real, {-math.inf}),
+            StrOptions({"auto"}),
+        ],
         "growth": [Interval(Real, 1, None, closed="neither")],
         "schedule": [HasMethods(["__iter__"]), None],
         "polish": ["boolean"],
@@ -298,5 +303,6 @@ class PowerKMeans(CenterEstimator):
     def _keep(self, run: Run) -> None:
         super()._keep(run)
         self.history_ = run.history.as_recarray()
-        self.power_ = run.ends[0].power if run.ends else run.history.records[-1].power
+        powers = [record.power for record in run.history.records if record.power > -math.inf]
+        self.power_ = powers[-1] if powers else -math.inf
         self.n_separated_ = run.history.n_separated

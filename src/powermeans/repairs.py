@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from powermeans.extent import is_at_center
 from powermeans.rows.protocol import Rows
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray
@@ -103,13 +104,13 @@ class RelocateEmpty:
         if not len(empty):
             return sums, 0
         points, weights = sums.points.copy(), sums.weights.copy()
-        nearness = rows.nearness(centers)
+        nearness, mean = rows.nearness(centers), rows.mean()
         n_relocated = 0
         for cluster in empty:
             index = np.array([nearness.farthest()])
-            if not nearness.sq_dist(index)[0] > 0:
-                break
             point, weight = rows.take(index)[0], rows.sample_weight(index)[0]
+            if weight == 0 or is_at_center(rows, point, mean, nearness.sq_dist(index)[0]):
+                break
             former = _nearest(centers, point)
             points[former] -= weight * point
             weights[former] -= weight

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
+from powermeans.extent import spread
 from powermeans.rows.protocol import Nearness, Rows
-from powermeans.rules import Hard
 from powermeans.types import FloatArray, IndexArray
 
 
@@ -86,12 +86,6 @@ def random_places(rows: Rows, rng: np.random.RandomState, n_places: int) -> Floa
     """Places about as far from the mean as the points are, (n_places, n_features)."""
     directions = rng.standard_normal((n_places, rows.n_features)) / math.sqrt(rows.n_features)
     return rows.mean() + spread(rows) * directions
-
-
-def spread(rows: Rows) -> float:
-    """Root of the weighted mean squared distance of the points from their mean."""
-    inertia = rows.sweep(rows.mean()[None, :], Hard()).inertia
-    return math.sqrt(inertia / rows.total_weight)
 
 
 def _best(nearness: Nearness, candidates: IndexArray) -> int:

@@ -1,0 +1,189 @@
+"""The border lets through what the rest can trust, and names what it refuses."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from powermeans.input_checks import (
+    canonical_csr,
+    check_init,
+    check_n_clusters,
+    check_points,
+    check_sample_weight,
+    check_schedule,
+    wanted_dtype,
+)
+from powermeans.schedules import Fixed, Geometric
+
+MANY_ROWS = 200_000
+
+
+def test_half_precision_becomes_single_and_the_rest_is_left_to_choose() -> None:
+    assert wanted_dtype(np.zeros(3, dtype=np.float16)) is np.float32
+    assert wanted_dtype(np.zeros(3, dtype=np.int8)) == [np.float64, np.float32]
+    assert wanted_dtype([[1, 2]]) == [np.float64, np.float32]
+
+
+def unsorted_with_an_entry_twice() -> sparse.csr_array:
+    return sparse.csr_array(([1.0, 2.0, 3.0], [2, 0, 2], [0, 3, 3]), shape=(2, 3))
+
+
+def test_csr_gets_sorted_indices_and_each_entry_once() -> None:
+    tidy = canonical_csr(unsorted_with_an_entry_twice())
+    np.testing.assert_array_equal(tidy.indices, [0, 2])
+    np.testing.assert_array_equal(tidy.data, [2.0, 4.0])
+
+
+def test_the_given_csr_is_not_changed() -> None:
+    given = unsorted_with_an_entry_twice()
+    canonical_csr(given)
+    np.testing.assert_array_equal(given.indices, [2, 0, 2])
+    np.testing.assert_array_equal(given.data, [1.0, 2.0, 3.0])
+
+
+def test_a_tidy_csr_is_not_copied() -> None:
+    given = sparse.csr_array(np.eye(3))
+    assert canonical_csr(given) is given
+
+
+def test_wide_indices_become_narrow_where_they_fit() -> None:
+    given = sparse.csr_array(np.eye(3))
+    given.indices, given.indptr = given.indices.astype(np.int64), given.indptr.astype(np.int64)
+    narrow = canonical_csr(given)
+    assert narrow.indices.dtype == narrow.indptr.dtype == np.int32
+    np.testing.assert_array_equal(narrow.toarray(), np.eye(3))
+
+
+@pytest.mark.parametrize("row", [0, 5, MANY_ROWS - 1])
+@pytest.mark.parametrize(("bad", "kind"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_the_first_bad_entry_is_named(row: int, bad: float, kind: str) -> None:
+    points = np.zeros((MANY_ROWS, 3), dtype=np.float32)
+    points[row, 1] = bad
+    points[-1, 2] = np.nan
+    with pytest.raises(ValueError, match=f"Input X contains {kind}.* row {row}, column 1 "):
+        check_points(points, feature_names=["a", "height", "c"])
+    with pytest.raises(ValueError, match="'height'"):
+        check_points(points, feature_names=["a", "height", "c"])
+
+
+def test_a_bad_entry_of_a_sparse_matrix_is_named() -> None:
+    points = sparse.csr_array(([1.0, np.inf], [4, 2], [0, 1, 1, 2]), shape=(3, 5))
+    with pytest.raises(ValueError, match=r"Input X contains infinity.* row 2, column 2\."):
+        check_points(points)
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e-150, 1.0])
+def test_extreme_values_that_can_be_squared_pass(scale: float) -> None:
+    check_points(scale * np.arange(6.0).reshape(3, 2), must_differ=True)
+
+
+def test_values_too_large_to_be_squared_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"values as large as 1e\+154.*overflow.*Scale X"):
+        check_points(np.array([[1e154], [0.0]]))
+
+
+def test_weights_count_in_the_overflow() -> None:
+    points = np.array([[1e150], [0.0]])
+    check_points(points, total_weight=1.0)
+    with pytest.raises(ValueError, match="overflow"):
+        check_points(points, total_weight=1e9)
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_differences_too_small_to_be_squared_are_refused(kind) -> None:
+    points = kind([[1e-170, 0.0], [3e-170, 0.0]])
+    with pytest.raises(ValueError, match=r"varies by no more than [23]e-170.*Scale X"):
+        check_points(points, must_differ=True)
+    check_points(points)
+
+
+def test_equal_points_are_no_error() -> None:
+    check_points(np.ones((4, 2)), must_differ=True)
+
+
+def test_a_sparse_matrix_without_entries_is_no_error() -> None:
+    check_points(sparse.csr_array((4, 2)), must_differ=True)
+
+
+def test_checking_allocates_next_to_nothing() -> None:
+    points = np.ones((MANY_ROWS, 10))
+    tracemalloc.start()
+    check_points(points)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < points.nbytes / 10
+
+
+def test_weights_come_back_as_float64_without_a_copy() -> None:
+    weights = np.array([1.0, 2.0])
+    assert check_sample_weight(weights, 2) is weights
+    assert check_sample_weight([1, 2], 2).dtype == np.float64
+    assert check_sample_weight(None, 2) is None
+
+
+def test_a_number_stands_for_all_weights() -> None:
+    np.testing.assert_array_equal(check_sample_weight(3, 2), [3.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, -2.0], r"contains -2\.0 at index 1"),
+        ([np.nan, 1.0], "contains NaN at index 0"),
+        ([1.0, np.inf], "contains inf at index 1"),
+        ([0.0, 0.0], "zero for every row"),
+        ([1.0], r"shape \(1,\).* 2 rows"),
+        ([[1.0, 2.0]], r"shape \(1, 2\)"),
+        ([1e308, 1e308], "adds up to more than float64 holds"),
+        (["a", "b"], "dtype <U1"),
+        ([1j, 1.0], "dtype complex128"),
+        ([object(), 1.0], "pass real numbers"),
+    ],
+)
+def test_bad_weights_are_refused(weights: object, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"sample_weight .*{message}"):
+        check_sample_weight(weights, 2)
+
+
+def test_more_clusters_than_rows_are_refused() -> None:
+    check_n_clusters(3, 3)
+    with pytest.raises(ValueError, match="n_samples=2 should be >= n_clusters=3"):
+        check_n_clusters(3, 2)
+
+
+def test_initial_centers_are_a_copy_in_float64() -> None:
+    given = np.arange(6, dtype=np.float32).reshape(3, 2)
+    centers = check_init(given, 3, 2)
+    assert centers.dtype == np.float64
+    assert not np.shares_memory(check_init(centers, 3, 2), centers)
+
+
+@pytest.mark.parametrize(
+    ("init", "message"),
+    [
+        (np.ones((3, 2)), 'init has 3 rows but n_clusters=8: pass 8 rows or init="k-means\\+\\+"'),
+        (np.ones((8, 3)), "init has 3 columns but X has 2"),
+        (np.ones(8), r"init has the shape \(8,\)"),
+        (np.full((8, 2), np.nan), "Input init contains NaN"),
+        (np.full((8, 2), 1e200), "Input init has values as large as"),
+        ([["a", "b"]] * 8, "init has the dtype <U1"),
+    ],
+)
+def test_bad_initial_centers_are_refused(init: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_init(init, 8, 2)
+
+
+@pytest.mark.parametrize("schedule", [[-1.0], (-1, -2), Geometric(-1.0, 1.1), Fixed(-np.inf)])
+def test_schedules_pass(schedule) -> None:
+    check_schedule(schedule)
+
+
+@pytest.mark.parametrize("schedule", [[], [1.0], [np.nan], ["a"], (power for power in [-1.0])])
+def test_bad_schedules_are_refused(schedule) -> None:
+    with pytest.raises(ValueError, match="schedule="):
+        check_schedule(schedule)

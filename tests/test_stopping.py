@@ -1,0 +1,100 @@
+"""Each rule stops when it should, and not before."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from powermeans.history import SweepRecord
+from powermeans.rows.twin import TwinRows
+from powermeans.rules import Power
+from powermeans.schedules import AuthorsSchedule
+from powermeans.stopping import CentersSettled, ObjectiveSettled, WeightsHard
+
+
+def record(power=-3.0, objective=1.0, inertia=1.0, center_shift=1.0) -> SweepRecord:
+    return SweepRecord(power, objective, inertia, center_shift, seconds=0.0)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1e-3])
+def test_centers_that_do_not_move_have_converged(tolerance: float) -> None:
+    reason = CentersSettled(tolerance).reason([record(center_shift=0.0)])
+    assert reason == "strict convergence"
+
+
+def test_the_squared_shift_is_what_is_within_the_tolerance() -> None:
+    rule = CentersSettled(1e-4)
+    assert "within tolerance" in rule.reason([record(center_shift=0.99e-2)])
+    assert rule.reason([record(center_shift=1.01e-2)]) is None
+
+
+def test_without_a_tolerance_the_smallest_shift_goes_on() -> None:
+    assert CentersSettled(0.0).reason([record(center_shift=1e-200)]) is None
+
+
+HARD_RULE = WeightsHard(critical_power=-2.0, n_centers=4, tolerance=1e-4)
+
+
+def at_hardness(hardness: float, power: float) -> SweepRecord:
+    """A record whose objective times k^(1/s) is this part of the inertia."""
+    return record(power, objective=hardness * 5.0 * 4 ** (-1 / power), inertia=5.0)
+
+
+@pytest.mark.parametrize("power", [-2.5, -30.0, -1e6])
+def test_annealing_ends_once_the_weights_are_hard(power: float) -> None:
+    assert "hard" in HARD_RULE.reason([at_hardness(0.9995, power)])
+    assert HARD_RULE.reason([at_hardness(0.9985, power)]) is None
+
+
+def test_hard_weights_have_hardness_one_at_minus_infinity() -> None:
+    assert "hard" in HARD_RULE.reason([record(-math.inf, objective=5.0, inertia=5.0)])
+
+
+def test_above_the_critical_power_nothing_ends_annealing() -> None:
+    settled = [at_hardness(1.0, -1.0)._replace(center_shift=0.0)] * 10
+    assert HARD_RULE.reason(settled) is None
+
+
+def test_settled_centers_end_annealing_where_the_power_stays() -> None:
+    settled = [at_hardness(0.5, -3.0)._replace(center_shift=1e-3)]
+    assert HARD_RULE.reason(settled * 2) is None
+    assert "within tolerance" in HARD_RULE.reason(settled * 3)
+
+
+def test_the_authors_schedule_does_not_look_as_if_its_power_stays() -> None:
+    records = []
+    for power in itertools.islice(AuthorsSchedule(-3.0), 60):
+        records.append(at_hardness(0.5, power)._replace(center_shift=0.0))
+        assert HARD_RULE.reason(records) is None
+
+
+def test_points_that_all_lie_at_centers_end_annealing() -> None:
+    assert HARD_RULE.reason([record(objective=0.0, inertia=0.0)]) is not None
+
+
+@given(
+    power=st.floats(-1e6, -0.02),
+    n_centers=st.integers(1, 6),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_the_objective_without_its_factor_is_never_above_the_inertia(
+    power: float, n_centers: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = TwinRows(rng.normal(size=(10, 2)))
+    sums = rows.sweep(rng.normal(size=(n_centers, 2)), Power(power))
+    hardness = n_centers ** (1 / power) * sums.objective / sums.inertia
+    assert n_centers ** (1 / power) * (1 - 1e-9) <= hardness <= 1 + 1e-9
+
+
+def test_the_papers_rule_looks_at_the_relative_decrease() -> None:
+    rule = ObjectiveSettled(1e-3)
+    first = record(objective=2.0)
+    assert rule.reason([first]) is None
+    assert rule.reason([first, record(objective=2.0 - 0.0021)]) is None
+    assert "fell from 2.0" in rule.reason([first, record(objective=2.0 - 0.0019)])
