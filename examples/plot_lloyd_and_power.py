@@ -23,7 +23,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances_argmin
 
 from powermeans import Fixed, KMeans, PowerKMeans, kmeans_plusplus
 
@@ -112,7 +111,7 @@ def fit_from(seeds: Array, algorithm: str) -> Outcome:
         callback=lambda state: path.append(state.centers),
         **ALGORITHMS[algorithm],
     ).fit(points)
-    found = pairwise_distances_argmin(model.cluster_centers_, optimum.cluster_centers_)
+    found = optimum.predict(model.cluster_centers_)
     missed = np.setdiff1d(np.arange(N_CLUSTERS), found)
     return Outcome(path, model.inertia_ / optimum.inertia_ - 1, missed)
 
