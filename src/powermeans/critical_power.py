@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,17 @@ _MOST_ELEMENTS_SAMPLED = 2**22
 _FEWEST_ROWS_AFFORDED = 64
 _LEAST_REDUCTION = 4
 
-# The mean is rounded, so a point that equals it may lie this far away, relative to the mean.
+# The mean is rounded, so a point that equals it may lie this far away, relative to all points.
 _ROUNDING = 1e-13
 # Lanczos stops at this residual, relative to the eigenvalue. That bounds the eigenvalue's error,
 # which goes with the square of the residual where the eigenvalue stands out.
 _LANCZOS_TOLERANCE = 1e-2
+
+
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    mean: FloatArray
+    mean_square: float
 
 
 def critical_power(
@@ -70,12 +77,12 @@ def critical_power(
     """
     rng = np.random.default_rng(random_state)
     shares = _shares(points.shape[0], sample_weight)
-    mean = _mean(points, shares)
+    moments = _moments(points, shares)
     n_sampled = _n_rows_to_sample(points)
     if points.shape[0] < _LEAST_REDUCTION * n_sampled:
-        eigenvalue, _ = _largest_eigenpair(_directions(points, shares, mean), rng)
+        eigenvalue, _ = _largest_eigenpair(_directions(points, shares, moments), rng)
     else:
-        eigenvalue = _eigenvalue_of_sample(points, shares, mean, n_sampled, rng)
+        eigenvalue = _eigenvalue_of_sample(points, shares, moments, n_sampled, rng)
     return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
 
 
@@ -88,11 +95,12 @@ def _shares(n_points: int, sample_weight: FloatArray | None) -> FloatArray:
     return np.asarray(scaled / scaled.sum())
 
 
-def _mean(points: Points | SparsePoints, shares: FloatArray) -> FloatArray:
-    mean = np.zeros(points.shape[1])
+def _moments(points: Points | SparsePoints, shares: FloatArray) -> _Moments:
+    mean, mean_square = np.zeros(points.shape[1]), 0.0
     for rows, block in _blocks(points):
         mean += block.T @ shares[rows]
-    return mean
+        mean_square += float(shares[rows] @ _row_norms_squared(block))
+    return _Moments(mean, mean_square)
 
 
 def _n_rows_to_sample(points: Points | SparsePoints) -> int:
@@ -106,7 +114,7 @@ def _n_rows_to_sample(points: Points | SparsePoints) -> int:
 def _eigenvalue_of_sample(
     points: Points | SparsePoints,
     shares: FloatArray,
-    mean: FloatArray,
+    moments: _Moments,
     n_sampled: int,
     rng: np.random.Generator,
 ) -> float:
@@ -120,7 +128,7 @@ def _eigenvalue_of_sample(
     strata = (np.arange(n_sampled) + rng.random(n_sampled)) / n_sampled
     drawn = draw_indices(shares, strata)
     halves = [
-        _directions(points[half], _shares(len(half), None), mean)
+        _directions(points[half], _shares(len(half), None), moments)
         for half in (drawn[0::2], drawn[1::2])
     ]
     pairs = [_largest_eigenpair(half, rng) for half in halves]
@@ -133,29 +141,30 @@ def _eigenvalue_of_sample(
 
 
 def _directions(
-    points: Points | SparsePoints, shares: FloatArray, mean: FloatArray
+    points: Points | SparsePoints, shares: FloatArray, moments: _Moments
 ) -> FloatArray | LinearOperator:
     """F, the weighted mean of r r^T / |r|^2, as an operator if there are many features."""
     if points.shape[1] <= _MOST_FEATURES_FORMED:
-        return _formed(points, shares, mean)
-    return _operator(points, shares, mean)
+        return _formed(points, shares, moments)
+    return _operator(points, shares, moments)
 
 
-def _formed(points: Points | SparsePoints, shares: FloatArray, mean: FloatArray) -> FloatArray:
-    directions = np.zeros((len(mean), len(mean)))
+def _formed(points: Points | SparsePoints, shares: FloatArray, moments: _Moments) -> FloatArray:
+    directions = np.zeros((points.shape[1], points.shape[1]))
     for rows, block in _dense_blocks(points):
-        residuals = block - mean
-        scales = np.sqrt(_inverse(_row_norms_squared(residuals), mean, _ROUNDING) * shares[rows])
-        residuals *= scales[:, None]
+        residuals = block - moments.mean
+        inverses = _inverse(_row_norms_squared(residuals), _ROUNDING**2 * moments.mean_square)
+        residuals *= np.sqrt(inverses * shares[rows])[:, None]
         directions += residuals.T @ residuals
     return directions
 
 
 def _operator(
-    points: Points | SparsePoints, shares: FloatArray, mean: FloatArray
+    points: Points | SparsePoints, shares: FloatArray, moments: _Moments
 ) -> FloatArray | LinearOperator:
     """Multiply by F without subtracting the mean from anything as large as the points."""
-    factors = shares * _inverse_residuals(points, mean)
+    mean = moments.mean
+    factors = shares * _inverse_residuals(points, moments)
 
     def multiply(vector: FloatArray) -> FloatArray:
         vector = vector.ravel()
@@ -172,21 +181,23 @@ def _operator(
     return LinearOperator((len(mean), len(mean)), matvec=multiply, dtype=np.float64)
 
 
-def _inverse_residuals(points: Points | SparsePoints, mean: FloatArray) -> FloatArray:
+def _inverse_residuals(points: Points | SparsePoints, moments: _Moments) -> FloatArray:
     """1 / |r|^2 of each point, zero for points at the mean."""
+    mean = moments.mean
     if not sparse.issparse(points):
         norms = [_row_norms_squared(block - mean) for _, block in _dense_blocks(points)]
-        return _inverse(np.concatenate(norms), mean, _ROUNDING)
+        return _inverse(np.concatenate(norms), _ROUNDING**2 * moments.mean_square)
+    # Stored entries change the square of the mean. What cancels leaves an error in |r|^2 itself.
     values = points.data.astype(np.float64)
     values *= values - 2 * mean[points.indices]
     changes = sparse.csr_array((values, points.indices, points.indptr), shape=points.shape)
-    # The square of the mean cancels here: only its root can be told from zero.
-    return _inverse(changes @ np.ones(len(mean)) + mean @ mean, mean, math.sqrt(_ROUNDING))
+    norms_squared = changes @ np.ones(len(mean)) + mean @ mean
+    return _inverse(norms_squared, _ROUNDING * moments.mean_square)
 
 
-def _inverse(norms_squared: FloatArray, mean: FloatArray, tolerance: float) -> FloatArray:
-    is_away = norms_squared > tolerance**2 * (mean @ mean)
-    return np.divide(1.0, norms_squared, out=np.zeros_like(norms_squared), where=is_away)
+def _inverse(norms_squared: FloatArray, least: float) -> FloatArray:
+    result = np.zeros_like(norms_squared)
+    return np.divide(1.0, norms_squared, out=result, where=norms_squared > least)
 
 
 def _largest_eigenpair(
@@ -201,7 +212,11 @@ def _largest_eigenpair(
     return float(values[0]), vectors[:, 0]
 
 
-def _row_norms_squared(rows: FloatArray) -> FloatArray:
+def _row_norms_squared(rows: FloatArray | SparsePoints) -> FloatArray:
+    if sparse.issparse(rows):
+        squares = rows.data.astype(np.float64) ** 2
+        squared = sparse.csr_array((squares, rows.indices, rows.indptr), shape=rows.shape)
+        return np.asarray(squared @ np.ones(rows.shape[1]))
     return np.asarray(np.einsum("if,if->i", rows, rows))
 
 

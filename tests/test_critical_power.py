@@ -1,0 +1,191 @@
+"""The critical power: where it is known, what leaves it unchanged, and what happens around it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import ortho_group
+
+from powermeans.critical_power import critical_power
+from powermeans.rows.twin import TwinRows
+from powermeans.rules import Power
+
+
+def eigenvalues_by_definition(points, weights=None):
+    """Eigenvalues and eigenvectors of the mean of r r^T / |r|^2, one point after the other."""
+    weights = np.ones(len(points)) if weights is None else weights
+    mean = np.average(points, axis=0, weights=weights)
+    total = np.zeros((points.shape[1], points.shape[1]))
+    for point, weight in zip(points, weights, strict=True):
+        residual = point - mean
+        if np.any(residual != 0):
+            total += weight * np.outer(residual, residual) / (residual @ residual)
+    return np.linalg.eigh(total / np.sum(weights))
+
+
+def by_definition(points, weights=None):
+    values, _ = eigenvalues_by_definition(points, weights)
+    return 1 - 1 / (2 * values[-1])
+
+
+def stretched(n_points, n_features, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_points, n_features)) * np.linspace(1, 2, n_features)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 4, 30])
+def test_it_is_what_its_definition_says(n_features):
+    points = stretched(300, n_features)
+    assert critical_power(points) == pytest.approx(by_definition(points), rel=1e-11)
+
+
+def test_points_on_a_line_have_one_half():
+    points = np.outer(np.arange(6.0), [3.0, -1.0, 2.0])
+    assert critical_power(points) == pytest.approx(0.5)
+
+
+def test_the_corners_of_a_cross_are_isotropic():
+    corners = np.vstack([np.eye(5), -np.eye(5)])
+    assert critical_power(corners) == pytest.approx(1 - 5 / 2)
+
+
+@pytest.mark.parametrize("n_features", [2, 8, 40])
+def test_isotropic_data_has_one_minus_half_the_dimension(n_features):
+    points = np.random.default_rng(0).normal(size=(20_000, n_features))
+    assert 1 - critical_power(points) == pytest.approx(n_features / 2, rel=0.15)
+
+
+@pytest.mark.parametrize("n_features", [3, 600])
+def test_translation_rotation_and_scaling_change_nothing(n_features):
+    points = stretched(200, n_features)
+    original = critical_power(points)
+    rotation = ortho_group.rvs(n_features, random_state=0)
+    # The Lanczos iteration starts in another direction after a rotation, and ends within a percent.
+    rel = 1e-9 if n_features < 512 else 1e-2
+    assert critical_power(points + 1e4) == pytest.approx(original, rel=1e-9)
+    assert critical_power(points @ rotation) == pytest.approx(original, rel=rel)
+    for scale in (1e-100, 1e100, 1e-140, 1e140):
+        assert critical_power(points * scale) == pytest.approx(original, rel=1e-9)
+
+
+@pytest.mark.parametrize("n_features", [3, 600])
+def test_integer_weights_are_repetition(n_features):
+    points = stretched(60, n_features)
+    weights = np.random.default_rng(1).integers(0, 4, size=60)
+    repeated = critical_power(np.repeat(points, weights, axis=0))
+    assert critical_power(points, weights) == pytest.approx(repeated, rel=1e-9)
+    assert critical_power(points, weights * 1e-200) == pytest.approx(repeated, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize(("n_points", "n_features"), [(200, 20), (300, 600), (20, 600)])
+def test_sparse_points_have_the_same_as_dense_ones(kind, n_points, n_features):
+    rng = np.random.default_rng(2)
+    points = rng.normal(1, 1, size=(n_points, n_features))
+    points *= rng.uniform(size=points.shape) < 0.1
+    weights = rng.uniform(size=n_points)
+    of_dense = critical_power(points, weights)
+    assert critical_power(kind(points), weights) == pytest.approx(of_dense, rel=1e-9)
+    assert of_dense == pytest.approx(by_definition(points, weights), rel=1e-2)
+
+
+def test_many_features_are_iterated_to_within_a_percent():
+    points = stretched(400, 550)
+    assert critical_power(points) == pytest.approx(by_definition(points), rel=1e-2)
+
+
+def test_float32_and_other_orders_are_the_same():
+    points = stretched(100, 6).astype(np.float32)
+    expected = critical_power(points.astype(np.float64))
+    assert critical_power(points) == expected
+    assert critical_power(np.asfortranarray(points)) == pytest.approx(expected, rel=1e-12)
+    assert critical_power(np.repeat(points, 2, axis=0)[::2]) == expected
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 700])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_equal_points_have_one_half_as_points_on_a_line(kind, n_features):
+    assert critical_power(kind(np.full((10, n_features), 0.1))) == 0.5
+    assert critical_power(kind(np.full((1, n_features), 3.0))) == 0.5
+    one_apart = np.full((10, n_features), 0.1)
+    one_apart[3] += 1
+    assert critical_power(kind(one_apart)) == pytest.approx(0.5)
+
+
+def test_points_at_the_mean_count_although_they_have_no_direction():
+    # Half of the points at the mean, half on a line: the eigenvalue is 1/2.
+    points = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [-1.0, -1.0]])
+    assert critical_power(points) == pytest.approx(0.0)
+
+
+def test_rounding_of_the_mean_gives_points_at_the_mean_no_direction():
+    # In decimal fractions the mean of these is not exactly the point in the middle.
+    middle = np.array([0.1, 0.2, 0.7])
+    away = np.outer([1.0, -1.0, 2.0, -2.0], [0.3, 0.1, 0.2])
+    points = np.vstack([np.tile(middle, (12, 1)), middle + away])
+    assert np.any(points.mean(axis=0) != middle)
+    assert critical_power(points) == pytest.approx(1 - 1 / (2 * 4 / 16))
+
+
+@pytest.mark.parametrize("n_at_mean", [0, 40])
+@pytest.mark.parametrize("power", [-0.5, -2.0, -7.0])
+def test_centers_near_the_mean_move_apart_by_the_growth_factor(n_at_mean, power):
+    half = stretched(100, 3)
+    points = np.vstack([half, -half, np.zeros((n_at_mean, 3))])
+    eigenvalue = 1 / (2 * (1 - critical_power(points)))
+    _, vectors = np.linalg.eigh(sum(np.outer(x, x) / (x @ x) for x in half))
+    offset = 1e-6 * vectors[:, -1]
+    centers = points.mean(axis=0) + np.array([offset, -offset])
+    moved = TwinRows(points).sweep(centers, Power(power)).centers(fallback=centers)
+    growth = (moved[0] - moved[1]) @ vectors[:, -1] / 2e-6
+    assert growth == pytest.approx(2 * (1 - power) * eigenvalue, rel=1e-6)
+
+
+@pytest.mark.parametrize(("distance_below", "collapses"), [(-0.3, True), (0.3, False)])
+def test_centers_collapse_to_the_mean_above_it_and_separate_below(distance_below, collapses):
+    points = stretched(400, 10)
+    power = critical_power(points) - distance_below
+    rng = np.random.default_rng(3)
+    start = points.mean(axis=0) + 1e-3 * rng.normal(size=(2, 10))
+    centers, rows = start, TwinRows(points)
+    for _ in range(100):
+        centers = rows.sweep(centers, Power(power)).centers(fallback=centers)
+    gap, first_gap = np.linalg.norm(centers[0] - centers[1]), np.linalg.norm(start[0] - start[1])
+    assert gap < 0.1 * first_gap if collapses else gap > 10 * first_gap
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_sample_of_many_rows_is_nearly_as_good_as_all(weighted):
+    rng = np.random.default_rng(4)
+    points = stretched(50_000, 3)
+    points[:25_000] += [10, 0, 0]
+    weights = rng.exponential(size=50_000) ** 3 if weighted else None
+    mean = np.average(points, axis=0, weights=weights)
+    directions = (points - mean) / np.linalg.norm(points - mean, axis=1)[:, None]
+    shares = np.ones(50_000) if weights is None else weights
+    moments = (directions.T * shares) @ directions / shares.sum()
+    expected = 1 - 1 / (2 * np.linalg.eigvalsh(moments)[-1])
+    sampled = critical_power(points, weights)
+    assert sampled != expected
+    assert 1 - sampled == pytest.approx(1 - expected, rel=0.03)
+
+
+def test_a_sample_too_small_for_its_dimension_is_not_fooled_by_it():
+    # 2**22 elements are 10485 rows of 400 features; the largest eigenvalue of a covariance of so
+    # few rows is 1.43 times the true one in isotropic data, and 1.12 times where one is threefold.
+    rng = np.random.default_rng(5)
+    points = rng.standard_normal(size=(42_000, 400), dtype=np.float32)
+    assert 1 - critical_power(points) == pytest.approx(200, rel=0.3)
+    points[:, 0] *= np.sqrt(3)
+    directions = points[:, 0] / np.linalg.norm(points, axis=1)
+    expected = 1 / (2 * np.mean(directions**2))
+    assert 1 - critical_power(points) == pytest.approx(expected, rel=0.02)
+
+
+def test_the_sample_depends_on_the_random_state_alone():
+    points = stretched(50_000, 2)
+    assert critical_power(points, random_state=3) == critical_power(points, random_state=3)
+    assert critical_power(points, random_state=3) != critical_power(points, random_state=4)
+    generator = np.random.default_rng(3)
+    assert critical_power(points, random_state=generator) == critical_power(points, random_state=3)

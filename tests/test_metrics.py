@@ -1,0 +1,154 @@
+"""Measures of agreement against examples done by hand and plain loops."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from powermeans.metrics import (
+    adjusted_rand_index,
+    centroid_index,
+    normalized_mutual_information,
+    quality_ratio,
+    variation_of_information,
+)
+
+
+def entropy(labels):
+    return -sum(c / len(labels) * math.log(c / len(labels)) for c in Counter(labels).values())
+
+
+def rand_index_by_pairs(u, v):
+    """Adjusted Rand index from its definition: count the pairs of points, subtract the expected."""
+    pairs = [(i, j) for i in range(len(u)) for j in range(i)]
+    together_u = sum(u[i] == u[j] for i, j in pairs)
+    together_v = sum(v[i] == v[j] for i, j in pairs)
+    together = sum(u[i] == u[j] and v[i] == v[j] for i, j in pairs)
+    expected = together_u * together_v / len(pairs)
+    return (together - expected) / ((together_u + together_v) / 2 - expected)
+
+
+two_labellings = st.lists(
+    st.tuples(st.integers(-2, 3), st.integers(0, 4)), min_size=1, max_size=30
+).map(lambda pairs: tuple(list(labels) for labels in zip(*pairs, strict=True)))
+
+
+def test_independent_halves_are_two_bits_apart():
+    u, v = [0, 0, 1, 1], [0, 1, 0, 1]
+    assert variation_of_information(u, v) == pytest.approx(2 * math.log(2))
+    assert normalized_mutual_information(u, v) == pytest.approx(0, abs=1e-12)
+
+
+def test_all_together_and_all_alone_are_as_far_apart_as_can_be():
+    assert variation_of_information([0] * 8, range(8)) == pytest.approx(math.log(8))
+
+
+def test_one_point_astray_done_by_hand():
+    # Clusters {1 2 3} {4} against {1 2} {3 4}.
+    u, v = [0, 0, 0, 1], [0, 0, 1, 1]
+    h_u = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
+    h_v, h_both = math.log(2), 1.5 * math.log(2)
+    assert variation_of_information(u, v) == pytest.approx(2 * h_both - h_u - h_v)
+    information = h_u + h_v - h_both
+    expected = information / math.sqrt(h_u * h_v)
+    assert normalized_mutual_information(u, v) == pytest.approx(expected)
+
+
+@given(two_labellings)
+def test_variation_of_information_is_twice_the_joint_entropy_less_the_entropies(labellings):
+    u, v = labellings
+    expected = 2 * entropy(list(zip(u, v, strict=True))) - entropy(u) - entropy(v)
+    assert variation_of_information(u, v) == pytest.approx(expected, abs=1e-12)
+    assert variation_of_information(v, u) == pytest.approx(expected, abs=1e-12)
+
+
+@given(two_labellings)
+def test_normalized_mutual_information_divides_by_the_geometric_mean(labellings):
+    u, v = labellings
+    information = entropy(u) + entropy(v) - entropy(list(zip(u, v, strict=True)))
+    if information > 1e-9:
+        expected = information / math.sqrt(entropy(u) * entropy(v))
+        assert normalized_mutual_information(u, v) == pytest.approx(expected)
+
+
+@given(two_labellings)
+def test_equal_clusterings_agree_whatever_their_names(labellings):
+    u, names = labellings[0], ["a", "b", "c", "d", "e", "f"]
+    renamed = [names[-label] for label in u]
+    assert variation_of_information(u, renamed) == 0
+    assert adjusted_rand_index(u, renamed) == 1
+    assert normalized_mutual_information(u, renamed) == pytest.approx(1)
+
+
+def test_adjusted_rand_index_counts_pairs():
+    u, v = [0, 0, 0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 1, 1, 2, 2]
+    assert adjusted_rand_index(u, v) == pytest.approx(rand_index_by_pairs(u, v))
+
+
+def test_labels_of_different_lengths_are_refused():
+    with pytest.raises(ValueError, match="labels_true has 3 labels but labels_pred has 2"):
+        variation_of_information([0, 1, 2], [0, 1])
+
+
+def test_centroid_index_counts_the_misplaced():
+    truth = np.array([[0.0, 0.0], [10.0, 0.0], [20.0, 0.0], [30.0, 0.0]])
+    assert centroid_index(truth, truth[::-1] + 1) == 0
+    # Two centers share the first cluster, so one cluster has none.
+    one_astray = np.array([[-0.5, 0.0], [0.5, 0.0], [20.0, 0.0], [30.0, 0.0]])
+    assert centroid_index(one_astray, truth) == 1
+    two_astray = np.array([[-0.5, 0.0], [0.5, 0.0], [0.0, 0.5], [30.0, 0.0]])
+    assert centroid_index(two_astray, truth) == 2
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 10**6))
+def test_centroid_index_is_the_larger_number_of_orphans(n_one, n_other, seed):
+    rng = np.random.default_rng(seed)
+    one, other = rng.normal(size=(n_one, 2)), rng.normal(size=(n_other, 2))
+
+    def orphans(sources, targets):
+        chosen = {min(range(len(targets)), key=lambda j: math.dist(c, targets[j])) for c in sources}
+        return len(targets) - len(chosen)
+
+    expected = max(orphans(one, other), orphans(other, one))
+    assert centroid_index(one, other) == expected
+    assert centroid_index(other, one) == expected
+
+
+def test_quality_ratio_done_by_hand_in_both_forms():
+    points = np.array([[0.0], [3.0], [10.0]])
+    # Distances 0, 3, 1 against 1, 2, 0.
+    centers, reference = np.array([[0.0], [9.0]]), np.array([[1.0], [10.0]])
+    assert quality_ratio(points, centers, reference) == pytest.approx(math.sqrt(10 / 5))
+    unsquared = quality_ratio(points, centers, reference, form="unsquared")
+    assert unsquared == pytest.approx(math.sqrt(4 / 3))
+    weights = np.array([1.0, 0.0, 4.0])
+    weighted = quality_ratio(points, centers, reference, sample_weight=weights)
+    assert weighted == pytest.approx(math.sqrt(4 / 1))
+
+
+def test_quality_ratio_of_sparse_points_is_that_of_dense_ones():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(4000, 20)) * (rng.uniform(size=(4000, 20)) < 0.3)
+    one, other = rng.normal(size=(2, 30, 20))
+    for form in ("squared", "unsquared"):
+        of_dense = quality_ratio(points, one, other, form=form)
+        assert quality_ratio(sparse.csr_array(points), one, other, form=form) == of_dense
+        # The other way round is the inverse.
+        assert quality_ratio(points, other, one, form=form) == pytest.approx(1 / of_dense)
+
+
+def test_quality_ratio_to_a_reference_without_error():
+    points = np.array([[0.0], [1.0]])
+    assert quality_ratio(points, points[::-1], points) == 1
+    assert quality_ratio(points, points[:1], points) == math.inf
+
+
+def test_quality_ratio_names_the_forms_it_knows():
+    with pytest.raises(ValueError, match=r'form=.cubed. is unknown: pass "squared" or "unsquared"'):
+        quality_ratio(np.ones((2, 1)), np.ones((1, 1)), np.ones((1, 1)), form="cubed")
