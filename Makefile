@@ -60,14 +60,11 @@ clean:
 
 # Setting up. An install needs no network once its requirements are met.
 
-# requirements(group): one extra of pyproject.toml, or what building needs, quoted for the shell.
-define requirements
-$$($(BIN)/python -c 'import tomllib; \
-table = tomllib.load(open("pyproject.toml", "rb")); \
-extras = table["project"]["optional-dependencies"]; \
-print("\n".join({**extras, "build": table["build-system"]["requires"]}["$(1)"]))' > $(STAMPS)/$(1).txt \
-&& echo $(STAMPS)/$(1).txt)
-endef
+# The requirements of one extra of pyproject.toml, or of the build, one a line.
+REQUIREMENTS := import sys, tomllib; \
+  table = tomllib.load(open("pyproject.toml", "rb")); \
+  extras = table["project"]["optional-dependencies"]; \
+  print(*{**extras, "build": table["build-system"]["requires"]}[sys.argv[1]], sep="\n")
 
 $(STAMPS)/venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -75,16 +72,15 @@ $(STAMPS)/venv:
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/build: pyproject.toml | $(STAMPS)/venv
-	$(PIP) install --quiet -r $(call requirements,build) cmake ninja
+EXTRAS := $(addprefix $(STAMPS)/,build plot test lint docs)
+$(EXTRAS): $(STAMPS)/%: pyproject.toml | $(STAMPS)/venv
+	@echo "installing what is needed for: $*"
+	@$(BIN)/python -c '$(REQUIREMENTS)' $* > $(STAMPS)/$*.txt
+	@$(PIP) install --quiet -r $(STAMPS)/$*.txt $(if $(filter build,$*),cmake ninja)
 	@touch $@
 
 $(STAMPS)/installed: pyproject.toml CMakeLists.txt $(NATIVE) | $(STAMPS)/build
 	$(PIP) install --quiet --no-build-isolation --editable .
-	@touch $@
-
-$(STAMPS)/plot $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/%: pyproject.toml | $(STAMPS)/venv
-	$(PIP) install --quiet -r $(call requirements,$*)
 	@touch $@
 
 # Sanitizers. The native tests are plain programs; each is linked with all of the native core but
