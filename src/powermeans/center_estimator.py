@@ -31,6 +31,8 @@ from powermeans.input_checks import (
     check_n_clusters,
     check_points,
     check_sample_weight,
+    divide_by_power_of_two,
+    exponent_to_square,
     wanted_dtype,
 )
 from powermeans.rows import open_rows
@@ -282,8 +284,9 @@ class CenterEstimator(
         ndarray of shape (n_samples, n_clusters)
             Euclidean distances, not squared, dense also for sparse points.
         """
-        sq_dist = self._rows(X).sq_distances(self._centers())
-        return np.sqrt(sq_dist, out=sq_dist)
+        sq_dist, exponent = self._squared_distances(X)
+        distances = np.sqrt(sq_dist, out=sq_dist)
+        return np.ldexp(distances, exponent, out=distances) if exponent else distances
 
     def fit_transform(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -304,9 +307,7 @@ class CenterEstimator(
         ndarray of shape (n_samples, n_clusters)
             As from `transform`.
         """
-        self.fit(X, sample_weight=sample_weight)
-        sq_dist = self._rows(X).sq_distances(self._centers())
-        return np.sqrt(sq_dist, out=sq_dist)
+        return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -411,8 +412,8 @@ class CenterEstimator(
         *,
         name: str = "X",
         must_differ: bool = False,
-    ) -> None:
-        check_points(
+    ) -> float:
+        return check_points(
             points,
             name=name,
             feature_names=getattr(self, "feature_names_in_", None),
@@ -427,6 +428,15 @@ class CenterEstimator(
         weights = check_sample_weight(sample_weight, points.shape[0])
         self._check_points(points, weights)
         return open_rows(points, weights, n_threads=self._wanted_threads())
+
+    def _squared_distances(self, X: MatrixLike) -> tuple[Points, int]:
+        """Squared distances of points and centers divided by a power of two, and its exponent."""
+        check_is_fitted(self)
+        points, centers = self._points(X, reset=False), self._centers()
+        largest = max(self._check_points(points, None), float(np.abs(centers).max()))
+        exponent = exponent_to_square(largest, points.dtype)
+        rows = open_rows(divide_by_power_of_two(points, exponent), n_threads=self._wanted_threads())
+        return rows.sq_distances(np.ldexp(centers, -exponent)), exponent
 
     def _centers(self) -> FloatArray:
         return np.ascontiguousarray(self.cluster_centers_, dtype=np.float64)

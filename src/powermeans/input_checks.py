@@ -56,7 +56,7 @@ def check_points(
     feature_names: Iterable[object] | None = None,
     total_weight: float | None = None,
     must_differ: bool = False,
-) -> None:
+) -> float:
     """Raise where an entry is not finite, or squared distances leave the range of float64.
 
     Parameters
@@ -71,6 +71,11 @@ def check_points(
         Sum of the sample weights, if not one each.
     must_differ : bool
         Whether differences too small to be squared are an error too.
+
+    Returns
+    -------
+    float
+        The largest magnitude among the entries.
     """
     extent = _extent(points)
     if not math.isfinite(extent.largest):
@@ -90,6 +95,28 @@ def check_points(
             f"Input {name} varies by no more than {extent.spread:.3g}: squared distances would "
             f"vanish in float64. Scale {name}, for example divide it by {extent.spread:.0e}"
         )
+    return extent.largest
+
+
+def exponent_to_square(largest: float, dtype: np.dtype[Any]) -> int:
+    """The power of two to divide entries by before squared distances are stored in this dtype.
+
+    It is zero unless the squares would leave the range of float32.
+    """
+    if dtype != np.float32 or largest == 0 or 1e-15 < largest < 1e15:
+        return 0
+    return math.frexp(largest)[1]
+
+
+def divide_by_power_of_two(points: Points | SparsePoints, exponent: int) -> Points | SparsePoints:
+    """The points over 2 to the exponent; a copy, unless that is zero."""
+    if exponent == 0:
+        return points
+    if not sparse.issparse(points):
+        return np.ldexp(points, -exponent)
+    divided = points.copy()
+    divided.data = np.ldexp(divided.data, -exponent)
+    return divided
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, n_points: int) -> FloatArray | None:

@@ -225,9 +225,8 @@ class PowerKMeans(CenterEstimator):
         array([[0.94117647, 0.05882353],
                [1.        , 0.        ]])
         """
-        rows = self._rows(X)
+        sq_dist, _ = self._squared_distances(X)
         at = self.power_ if power is None else power
-        sq_dist = rows.sq_distances(self._centers())
         shares = np.empty(sq_dist.shape)
         n_block = max(1, _BLOCK_ELEMENTS // sq_dist.shape[1])
         for start in range(0, len(sq_dist), n_block):

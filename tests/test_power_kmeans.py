@@ -1,0 +1,462 @@
+"""PowerKMeans is the paper's algorithm, ends where it should, and survives being interrupted."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import pickle
+import signal
+import threading
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from powermeans import (
+    AuthorsSchedule,
+    Fixed,
+    Geometric,
+    KMeans,
+    PowerKMeans,
+    SweepState,
+    center_estimator,
+)
+from powermeans.power_mean import memberships
+from powermeans.rows import open_rows
+
+
+def clusters(n_clusters=12, n_features=5, n_points=600, distance=8.0, seed=0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    middles = rng.normal(scale=distance / math.sqrt(n_features), size=(n_clusters, n_features))
+    return (
+        rng.normal(size=(n_points, n_features)) + middles[rng.integers(n_clusters, size=n_points)]
+    )
+
+
+@pytest.fixture
+def points() -> np.ndarray:
+    return clusters()
+
+
+def squared_distances(points, centers) -> np.ndarray:
+    return ((points[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2)
+
+
+def algorithm_1(points, centers, power=-3.0, growth=1.05, tol=1e-6, max_iter=300):
+    """Xu & Lange 2019, Algorithm 1, from the paper, with plain powers."""
+    previous, objectives = math.inf, []
+    for _ in range(max_iter):
+        sq_dist = squared_distances(points, centers)
+        mean = (sq_dist**power).mean(axis=1)
+        objective = (mean ** (1 / power)).sum()
+        weights = mean[:, None] ** (1 / power - 1) * sq_dist ** (power - 1)
+        centers = weights.T @ points / weights.sum(axis=0)[:, None]
+        power *= growth
+        objectives.append(objective)
+        least_decrease = tol / math.sqrt(points.shape[1]) * previous
+        if previous < math.inf and previous - objective <= least_decrease:
+            break
+        previous = objective
+    return centers, len(objectives)
+
+
+def test_without_polish_it_is_algorithm_1_of_the_paper(points) -> None:
+    start = points[:12] + 0.01
+    model = PowerKMeans(12, power=-3.0, growth=1.05, init=start, polish=False, max_iter=60)
+    with pytest.warns(ConvergenceWarning, match="max_iter=60"):
+        model.fit(points)
+    expected, n_sweeps = algorithm_1(points, start, max_iter=60)
+    assert model.n_iter_ == n_sweeps == 60
+    np.testing.assert_allclose(model.cluster_centers_, expected, rtol=1e-7)
+
+
+def test_algorithm_1_ends_by_the_relative_decrease_of_the_objective(points) -> None:
+    start = points[:12] + 0.01
+    options = {"power": -3.0, "growth": 1.05, "tol": 1e-2}
+    model = PowerKMeans(12, init=start, polish=False, **options).fit(points)
+    expected, n_sweeps = algorithm_1(points, start, **options)
+    assert 2 < model.n_iter_ == n_sweeps < 300
+    np.testing.assert_allclose(model.cluster_centers_, expected, rtol=1e-7)
+    decrease = -np.diff(model.history_.objective) / model.history_.objective[:-1]
+    assert (decrease[:-1] > 1e-2 / math.sqrt(5)).all()
+    assert decrease[-1] <= 1e-2 / math.sqrt(5)
+
+
+def test_without_polish_nothing_is_repaired(points) -> None:
+    start = np.repeat(points[:6], 2, axis=0)
+    with pytest.warns(ConvergenceWarning, match="distinct clusters"):
+        model = PowerKMeans(12, init=start, polish=False, tol=1e-3).fit(points)
+    assert model.n_separated_ == model.n_relocated_ == 0
+    np.testing.assert_array_equal(model.cluster_centers_[0::2], model.cluster_centers_[1::2])
+
+
+@pytest.mark.parametrize("fuzzifier", [1.3, 2.0, 3.0])
+def test_at_a_fixed_power_it_is_fuzzy_c_means(points, fuzzifier: float) -> None:
+    start = points[:12] + 0.01
+    centers = start
+    for _ in range(15):
+        ratios = squared_distances(points, centers) ** (-1 / (fuzzifier - 1))
+        weights = (ratios / ratios.sum(axis=1, keepdims=True)) ** fuzzifier
+        centers = weights.T @ points / weights.sum(axis=0)[:, None]
+    states = []
+    PowerKMeans(
+        12,
+        init=start,
+        schedule=Fixed(-1 / (fuzzifier - 1)),
+        polish=False,
+        tol=0,
+        callback=lambda state: states.append(state) or state.sweep == 15,
+    ).fit(points)
+    np.testing.assert_allclose(states[-1].centers, centers, rtol=1e-7)
+
+
+def test_auto_starts_at_twice_the_critical_power_less_one() -> None:
+    model = PowerKMeans(12, random_state=0).fit(clusters(n_features=20, distance=4))
+    assert model.critical_power_ < -1
+    assert model.history_.power[0] == 2 * model.critical_power_ - 1
+
+
+def test_auto_starts_at_minus_one_at_most() -> None:
+    model = PowerKMeans(5, random_state=0).fit(clusters(n_features=1))
+    assert model.critical_power_ == pytest.approx(0.5)
+    assert model.history_.power[0] == -1.0
+
+
+def test_the_power_grows_by_the_growth(points) -> None:
+    model = PowerKMeans(12, power=-2.0, growth=1.5, random_state=0).fit(points)
+    annealing = model.history_.power[model.history_.power > -math.inf]
+    np.testing.assert_allclose(annealing, -2.0 * 1.5 ** np.arange(len(annealing)))
+    assert model.power_ == annealing[-1]
+
+
+def test_a_schedule_overrides_power_and_growth(points) -> None:
+    model = PowerKMeans(12, power=-7.0, schedule=[-1.0, -4.0], random_state=0).fit(points)
+    assert model.history_.power[:2].tolist() == [-1.0, -4.0]
+    assert (model.history_.power[2:] == -math.inf).all()
+    assert model.power_ == -4.0
+
+
+@pytest.mark.parametrize(
+    "schedule", [Geometric(-2.0, 1.3), AuthorsSchedule(-0.2), Fixed(-1.0), Fixed(-math.inf)]
+)
+def test_every_schedule_comes_to_an_end(points, schedule) -> None:
+    model = PowerKMeans(12, schedule=schedule, random_state=0).fit(points)
+    assert model.n_iter_ < 600
+    assert model.history_.power[-1] == -math.inf
+
+
+@pytest.mark.parametrize("tol", [0, 1e-6])
+def test_the_polish_ends_at_a_fixed_point_of_lloyd(points, tol) -> None:
+    model = PowerKMeans(12, tol=tol, random_state=0).fit(points)
+    means = [points[model.labels_ == j].mean(axis=0) for j in range(12)]
+    np.testing.assert_allclose(model.cluster_centers_, means, rtol=1e-9 if tol == 0 else 1e-3)
+
+
+def test_minus_infinity_is_lloyds_algorithm(points) -> None:
+    ours = PowerKMeans(12, power=-math.inf, init=points[:12], tol=0).fit(points)
+    lloyd = KMeans(12, init=points[:12], tol=0).fit(points)
+    np.testing.assert_array_equal(ours.cluster_centers_, lloyd.cluster_centers_)
+    assert ours.power_ == -math.inf
+
+
+def test_a_start_above_the_critical_power_recovers() -> None:
+    points = clusters(n_clusters=10, n_features=30, distance=25.0)
+    model = PowerKMeans(10, power=-0.1, random_state=0).fit(points)
+    collapsed = model.history_.power > model.critical_power_
+    assert collapsed.sum() > 3
+    good = PowerKMeans(10, random_state=0).fit(points)
+    assert model.inertia_ < 1.5 * good.inertia_
+    assert len(set(model.labels_)) == 10
+
+
+def test_annealing_finds_lower_inertia_than_lloyd_from_the_same_starts() -> None:
+    ratios = []
+    for seed in range(5):
+        points = clusters(n_clusters=30, n_features=10, n_points=1500, distance=10, seed=seed)
+        start = points[:30]
+        annealed = PowerKMeans(30, init=start).fit(points).inertia_
+        ratios.append(annealed / KMeans(30, init=start).fit(points).inertia_)
+    assert np.mean(ratios) < 0.9
+
+
+def test_the_history_is_a_table_of_the_run(points) -> None:
+    model = PowerKMeans(12, random_state=0).fit(points)
+    table = pd.DataFrame(model.history_)
+    assert len(table) == model.n_iter_
+    assert list(table.columns) == ["power", "objective", "inertia", "center_shift", "seconds"]
+    assert isinstance(model.history_, np.recarray)
+    assert (np.diff(table.objective) < 1e-9 * table.objective.max()).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+def test_labels_and_inertia_belong_to_the_stored_centers(points, dtype, container) -> None:
+    typed = points.astype(dtype)
+    model = PowerKMeans(12, random_state=0).fit(container(typed))
+    sq_dist = squared_distances(typed.astype(float), model.cluster_centers_.astype(float))
+    assert model.cluster_centers_.dtype == dtype
+    np.testing.assert_array_equal(model.labels_, model.predict(container(typed)))
+    np.testing.assert_array_equal(model.labels_, sq_dist.argmin(axis=1))
+    assert model.inertia_ == pytest.approx(sq_dist.min(axis=1).sum(), rel=1e-5)
+
+
+def test_the_run_of_least_inertia_is_kept(points) -> None:
+    states: list[SweepState] = []
+    several = PowerKMeans(12, init="random", n_init=6, random_state=0, callback=states.append).fit(
+        points
+    )
+    assert {state.run for state in states} == set(range(6))
+    last_of_run = [
+        list(run)[-1].inertia for _, run in itertools.groupby(states, lambda state: state.run)
+    ]
+    assert several.inertia_ <= min(last_of_run) * (1 + 1e-12)
+    assert max(last_of_run) > min(last_of_run) * 1.001
+    best = int(np.argmin(last_of_run))
+    assert several.n_iter_ == sum(state.run == best for state in states)
+
+
+@pytest.mark.parametrize("init", ["k-means++", "plain-k-means++", "random"])
+def test_the_same_random_state_gives_the_same_bytes(points, init: str) -> None:
+    first, second = (PowerKMeans(12, init=init, random_state=5).fit(points) for _ in range(2))
+    other = PowerKMeans(12, init=init, random_state=6).fit(points)
+    assert first.cluster_centers_.tobytes() == second.cluster_centers_.tobytes()
+    assert first.cluster_centers_.tobytes() != other.cluster_centers_.tobytes()
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 8])
+def test_threads_do_not_change_a_bit(n_threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+
+    def open_and_remember(*args, **kwargs):
+        opened.append(open_rows(*args, **kwargs))
+        return opened[-1]
+
+    monkeypatch.setattr(center_estimator, "open_rows", open_and_remember)
+    points = clusters(n_points=20_000)
+    options = {"random_state": 0, "growth": 2, "tol": 1e-2}
+    alone = PowerKMeans(12, n_threads=1, **options).fit(points)
+    together = PowerKMeans(12, n_threads=n_threads, **options).fit(points)
+    workers = [np.count_nonzero(rows.team.stripes_by_worker) for rows in opened]
+    assert workers[0] == 1
+    assert workers[1] > 1
+    assert alone.cluster_centers_.tobytes() == together.cluster_centers_.tobytes()
+    assert alone.labels_.tobytes() == together.labels_.tobytes()
+
+
+@pytest.mark.parametrize("init", ["k-means++", "plain-k-means++", "random"])
+def test_the_order_of_the_rows_does_not_matter(points, init: str) -> None:
+    order = np.random.default_rng(1).permutation(len(points))
+    model = PowerKMeans(12, init=init, random_state=0, tol=0).fit(points)
+    shuffled = PowerKMeans(12, init=init, random_state=0, tol=0).fit(points[order])
+    np.testing.assert_array_equal(shuffled.labels_, model.labels_[order])
+
+
+@pytest.mark.parametrize("scale", [1e-100, 2.0, 1e100])
+@pytest.mark.parametrize("polish", [True, False])
+def test_scaling_the_points_scales_the_centers(points, scale: float, polish: bool) -> None:
+    model = PowerKMeans(12, random_state=0, tol=1e-3, polish=polish).fit(points)
+    scaled = PowerKMeans(12, random_state=0, tol=1e-3, polish=polish).fit(scale * points)
+    np.testing.assert_array_equal(scaled.labels_, model.labels_)
+    np.testing.assert_allclose(scaled.cluster_centers_, scale * model.cluster_centers_, rtol=1e-9)
+
+
+def test_moving_or_turning_the_points_does_the_same_to_the_centers(points) -> None:
+    turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))
+    moved_start, moved = points[:12] @ turn + 100, points @ turn + 100
+    model = PowerKMeans(12, init=points[:12], tol=0).fit(points)
+    turned = PowerKMeans(12, init=moved_start, tol=0).fit(moved)
+    np.testing.assert_array_equal(turned.labels_, model.labels_)
+    np.testing.assert_allclose(turned.cluster_centers_, model.cluster_centers_ @ turn + 100)
+
+
+def test_memberships_are_those_of_the_formula_and_add_to_one(points) -> None:
+    model = PowerKMeans(12, random_state=0).fit(points)
+    shares = model.memberships(points, power=-2.0)
+    expected = memberships(squared_distances(points, model.cluster_centers_), -2.0)
+    np.testing.assert_allclose(shares, expected, rtol=1e-9)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_array_equal(
+        model.memberships(points), model.memberships(points, model.power_)
+    )
+    hard = model.memberships(points, power=-math.inf)
+    np.testing.assert_array_equal(hard.argmax(axis=1), model.labels_)
+    assert set(np.unique(hard)) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, math.nan])
+def test_a_power_without_memberships_is_refused(points, power: float) -> None:
+    with pytest.raises(ValueError, match="power="):
+        PowerKMeans.from_centers(points[:3]).memberships(points, power=power)
+
+
+def test_centers_from_elsewhere_have_the_power_that_is_given(points) -> None:
+    assert PowerKMeans.from_centers(points[:3]).power_ == -math.inf
+    model = PowerKMeans.from_centers(points[:3], power=-4.0)
+    assert model.power_ == -4.0
+    np.testing.assert_array_equal(model.memberships(points), model.memberships(points, -4.0))
+    assert model.predict(points[:3]).tolist() == [0, 1, 2]
+
+
+def test_the_output_may_be_a_table(points) -> None:
+    table = pd.DataFrame(points, columns=list("abcde"))
+    model = PowerKMeans(3, random_state=0).set_output(transform="pandas").fit(table)
+    distances = model.transform(table)
+    assert list(distances.columns) == ["powerkmeans0", "powerkmeans1", "powerkmeans2"]
+    np.testing.assert_array_equal(distances.to_numpy().argmin(axis=1), model.labels_)
+
+
+def test_a_fitted_model_survives_pickling(points) -> None:
+    model = PowerKMeans(3, random_state=0, schedule=Geometric(-1.0, 1.2)).fit(points)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(points), model.labels_)
+    assert sklearn.clone(copy).schedule == Geometric(-1.0, 1.2)
+
+
+def test_scikit_learns_estimator_predicts_the_same(points) -> None:
+    model = PowerKMeans(12, random_state=0).fit(points)
+    np.testing.assert_array_equal(model.to_sklearn().predict(points), model.labels_)
+
+
+def test_coincident_initial_centers_part_and_are_counted(points) -> None:
+    model = PowerKMeans(12, init=np.repeat(points[:6], 2, axis=0)).fit(points)
+    assert model.n_separated_ >= 6
+    assert len(set(model.labels_)) == 12
+
+
+def test_verbose_tells_each_sweep_and_the_ends(points, capsys) -> None:
+    model = PowerKMeans(3, random_state=0, verbose=1).fit(points)
+    printed = capsys.readouterr().out
+    assert printed.count("Iteration ") == model.n_iter_
+    assert "End of annealing: " in printed
+    assert "End of Lloyd: " in printed
+
+
+@pytest.mark.parametrize("stage", ["annealing", "Lloyd"])
+def test_a_stage_that_is_cut_short_is_told(stage: str) -> None:
+    points = np.random.default_rng(0).normal(size=(500, 6))
+    options = {"power": -math.inf, "tol": 0} if stage == "Lloyd" else {"tol": 1e3}
+    with pytest.warns(ConvergenceWarning, match=f"^{stage} was cut short at .* by max_iter=2"):
+        PowerKMeans(12, max_iter=2, random_state=0, **options).fit(points)
+
+
+# Stopping and interrupting.
+
+
+def test_a_callback_that_returns_true_ends_the_whole_fit(points) -> None:
+    states: list[SweepState] = []
+
+    def stop_in_the_second_run(state: SweepState) -> bool:
+        states.append(state)
+        return state.run == 1 and state.sweep == 3
+
+    model = PowerKMeans(12, n_init=5, random_state=0, callback=stop_in_the_second_run).fit(points)
+    assert (states[-1].run, states[-1].sweep) == (1, 3)
+    assert model.n_iter_ == sum(state.run == 0 for state in states)
+
+
+def assert_is_complete(model: PowerKMeans, points: np.ndarray) -> None:
+    np.testing.assert_array_equal(model.labels_, model.predict(points))
+    assert model.inertia_ == pytest.approx(-model.score(points))
+    assert len(model.history_) == model.n_iter_ > 0
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])
+@pytest.mark.parametrize("sweep", [1, 4])
+def test_an_interrupt_leaves_the_last_complete_state(points, error, sweep: int) -> None:
+    states: list[SweepState] = []
+
+    def interrupt(state: SweepState) -> None:
+        states.append(state)
+        if state.sweep == sweep:
+            raise error("now")
+
+    model = PowerKMeans(12, random_state=0, callback=interrupt)
+    with pytest.raises(error, match="now"):
+        model.fit(points)
+    assert_is_complete(model, points)
+    assert model.n_iter_ == sweep
+    assert model.power_ == states[-1].power
+    np.testing.assert_array_equal(model.cluster_centers_, states[-1].centers)
+
+
+def test_an_interrupt_in_a_later_run_keeps_the_better_run_before(points) -> None:
+    def interrupt(state: SweepState) -> None:
+        if state.run == 1:
+            raise KeyboardInterrupt
+
+    model = PowerKMeans(12, random_state=0, n_init=3, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(points)
+    assert_is_complete(model, points)
+    single = PowerKMeans(12, random_state=0).fit(points)
+    np.testing.assert_array_equal(model.cluster_centers_, single.cluster_centers_)
+
+
+def test_an_interrupt_before_the_first_sweep_leaves_nothing(points) -> None:
+    def choose(X, n_clusters, random_state):
+        raise KeyboardInterrupt
+
+    model = PowerKMeans(12, init=choose)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(points)
+    assert not hasattr(model, "cluster_centers_")
+
+
+def test_an_interrupt_leaves_kmeans_complete_too(points, monkeypatch) -> None:
+    def interrupt(self, state: SweepState) -> None:
+        if state.sweep == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(KMeans, "_callback", interrupt)
+    model = KMeans(12, init=points[:12])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(points)
+    assert model.n_iter_ == 2
+    np.testing.assert_array_equal(model.labels_, model.predict(points))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
+def test_ctrl_c_ends_a_fit_and_leaves_the_last_complete_state() -> None:
+    points = np.random.default_rng(0).normal(size=(20_000, 8))
+    begun = threading.Event()
+
+    def press_ctrl_c() -> None:
+        begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    model = PowerKMeans(
+        20,
+        schedule=Fixed(-1.0),
+        polish=False,
+        tol=0,
+        max_iter=100_000,
+        random_state=0,
+        callback=lambda state: begun.set(),
+    )
+    presser = threading.Thread(target=press_ctrl_c)
+    presser.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(points)
+    presser.join()
+    assert_is_complete(model, points)
+    assert model.n_iter_ < 100_000
+
+
+# Memory.
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_points_of_the_right_kind_are_neither_copied_nor_changed(dtype) -> None:
+    points = np.random.default_rng(0).random(size=(200_000, 100), dtype=dtype)
+    before = points.copy()
+    tracemalloc.start()
+    PowerKMeans(5, random_state=0, max_iter=3, schedule=[-3.0, -9.0], tol=1e9).fit(points)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < points.nbytes / 5
+    np.testing.assert_array_equal(points, before)
