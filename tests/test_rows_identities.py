@@ -1,0 +1,397 @@
+"""What must hold for rows of every kind, whatever the data: the identities of power k-means."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from comparator import compare_rows, varied_cases
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from kinds_of_rows import KINDS
+from scipy.optimize import linprog
+from scipy.stats import ortho_group
+
+from powermeans.critical_power import critical_power
+from powermeans.power_mean import power_mean
+from powermeans.rows.twin import TwinRows
+from powermeans.rules import Hard, Power, rule_at
+
+pytestmark = pytest.mark.parametrize("make_rows", KINDS.values(), ids=KINDS.keys())
+
+MODERATE_POWERS = [-0.1, -0.5, -1.0, -2.0, -3.3, -9.0, -30.0]
+
+
+class Problem:
+    """Points in clusters, some of them with zeros, with weights and starting centers."""
+
+    def __init__(self, n_points, n_features, n_centers, power, seed):
+        rng = np.random.default_rng(seed)
+        middles = rng.normal(scale=2, size=(n_centers, n_features))
+        self.points = middles[rng.integers(n_centers, size=n_points)]
+        self.points += rng.normal(size=self.points.shape)
+        self.points[rng.uniform(size=self.points.shape) < 0.1] = 0
+        self.weights = rng.exponential(size=n_points)
+        self.centers = middles + rng.normal(size=middles.shape)
+        self.power, self.rng, self.seed = power, rng, seed
+
+    def __repr__(self):
+        n_points, n_features = self.points.shape
+        return f"Problem({n_points}, {n_features}, {len(self.centers)}, {self.power}, {self.seed})"
+
+
+def problems_of(n_points, n_centers, powers):
+    return st.builds(
+        Problem,
+        n_points=n_points,
+        n_features=st.sampled_from([1, 2, 3, 5, 17, 40]),
+        n_centers=n_centers,
+        power=st.sampled_from(powers),
+        seed=st.integers(0, 2**32 - 1),
+    )
+
+
+problems = problems_of(st.integers(1, 60), st.integers(1, 12), [*MODERATE_POWERS, -1e3])
+# At lower powers the weights of some centers are next to the least float there is.
+moderate_problems = problems_of(st.integers(1, 60), st.integers(1, 12), MODERATE_POWERS)
+# Fuzzy c-means as it is written overflows at lower powers. Few points draw centers onto themselves,
+# and distances next to zero have no accurate ratios.
+fuzzy_problems = problems_of(
+    st.integers(30, 60), st.integers(1, 10), [-0.1, -0.5, -1.0, -3.3, -9.0]
+)
+several_centers = problems_of(st.integers(1, 60), st.integers(2, 12), MODERATE_POWERS)
+several_points = problems_of(st.integers(2, 60), st.integers(1, 12), [*MODERATE_POWERS, -1e3])
+varied = settings(max_examples=30)
+
+
+def iterate(rows, centers, power):
+    """The centers after one sweep."""
+    return rows.sweep(centers, rule_at(power)).centers(fallback=centers)
+
+
+def assert_same_centers(got, expected, problem, rtol=1e-9):
+    """Equal up to rounding, which a power multiplies by itself."""
+    extent = np.abs(problem.points).max() + np.abs(problem.centers).max()
+    tolerance = max(rtol, 1e-12 * abs(problem.power))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * extent)
+
+
+# Against the twin in extended precision.
+
+
+@pytest.mark.parametrize("case", varied_cases(storages=["dense"]), ids=str)
+def test_all_quantities_agree_with_the_twin_in_long_double(make_rows, case):
+    rows = make_rows(case.points, case.sample_weight)
+    given = rows.sample(np.arange(rows.n_points))
+    oracle = TwinRows(given, case.sample_weight, precision=np.longdouble)
+    compare_rows(rows, oracle, case.centers, tolerance=case.tolerance)
+
+
+# Against other algorithms.
+
+
+def fuzzy_c_means_step(points, weights, centers, m):
+    """Bezdek's algorithm in his own terms: memberships u, centers weighted by u^m."""
+    distances = np.linalg.norm(points[:, None, :] - centers[None, :, :], axis=2)
+    ratios = distances[:, :, None] / distances[:, None, :]
+    u = 1 / np.sum(ratios ** (2 / (m - 1)), axis=2)
+    mass = weights[:, None] * u**m
+    return mass.T @ points / mass.sum(axis=0)[:, None]
+
+
+@varied
+@given(problem=fuzzy_problems)
+def test_iterates_are_those_of_fuzzy_c_means(make_rows, problem):
+    rows = make_rows(problem.points, problem.weights)
+    centers = expected = problem.centers
+    for _ in range(3):
+        centers = iterate(rows, centers, problem.power)
+        m = 1 - 1 / problem.power
+        expected = fuzzy_c_means_step(problem.points, problem.weights, expected, m)
+    assert_same_centers(centers, expected, problem, rtol=1e-8)
+
+
+@varied
+@given(problem=problems)
+def test_iterates_at_power_minus_one_are_those_of_k_harmonic_means(make_rows, problem):
+    rows = make_rows(problem.points, problem.weights)
+    distances = np.linalg.norm(problem.points[:, None] - problem.centers[None], axis=2)
+    # Zhang's weights, d^(-p-2) / (sum d^-p)^2 at p = 2.
+    mass = distances**-4.0 / np.sum(distances**-2.0, axis=1, keepdims=True) ** 2
+    mass *= problem.weights[:, None]
+    expected = mass.T @ problem.points / mass.sum(axis=0)[:, None]
+    assert_same_centers(iterate(rows, problem.centers, -1.0), expected, problem)
+
+
+@varied
+@given(problem=problems)
+def test_a_very_low_power_takes_lloyds_step(make_rows, problem):
+    sq_dist = np.sort(TwinRows(problem.points).sq_distances(problem.centers), axis=1)
+    # Closer ties than this still share at s = -1e6.
+    assume(np.all(sq_dist[:, 1:2] > sq_dist[:, :1] * (1 + 1e-4)))
+    rows = make_rows(problem.points, problem.weights)
+    labels = np.argmin(TwinRows(problem.points).sq_distances(problem.centers), axis=1)
+    expected = problem.centers.copy()
+    for j in set(labels):
+        mine = labels == j
+        expected[j] = np.average(problem.points[mine], axis=0, weights=problem.weights[mine])
+    hard = iterate(rows, problem.centers, -math.inf)
+    np.testing.assert_allclose(hard, expected, rtol=1e-12, atol=1e-12)
+    soft = rows.sweep(problem.centers, Power(-1e6))
+    has_points = np.isin(np.arange(len(expected)), labels)
+    centers = soft.centers(fallback=problem.centers)
+    np.testing.assert_allclose(centers[has_points], expected[has_points], rtol=1e-12, atol=1e-12)
+
+
+# The objective.
+
+
+def rounding_of_objective(problem, centers, power):
+    """What some ulps of the data in each distance do to the objective."""
+    distances = np.linalg.norm(problem.points[:, None] - centers[None], axis=2)
+    ulps = 1e-14 * (np.abs(problem.points).max() + np.abs(centers).max())
+    highest = power_mean((distances + ulps) ** 2, power)
+    lowest = power_mean(np.maximum(distances - ulps, 0) ** 2, power)
+    return problem.weights @ (highest - lowest)
+
+
+def assert_never_rises(make_rows, problem, powers):
+    rows, centers, highest = make_rows(problem.points, problem.weights), problem.centers, math.inf
+    for power in powers:
+        sums = rows.sweep(centers, Power(power))
+        rounding = rounding_of_objective(problem, centers, power)
+        assert sums.objective <= highest + rounding
+        centers, highest = sums.centers(fallback=centers), sums.objective + rounding
+
+
+@varied
+@given(problem=moderate_problems)
+def test_weights_are_the_gradient_of_the_objective(make_rows, problem):
+    """df/dθ_j = -2 k^(-1/s) (sum_i w_ij x_i - θ_j sum_i w_ij), by finite differences of f."""
+    rows, rule = make_rows(problem.points, problem.weights), Power(problem.power)
+    centers = problem.centers
+    sums = rows.sweep(centers, rule)
+    scale = 2 * len(centers) ** (-1 / problem.power)
+    gradient = scale * (centers * sums.weights[:, None] - sums.points)
+    direction = problem.rng.normal(size=centers.shape)
+    step = 1e-6
+    after = rows.sweep(centers + step * direction, rule).objective
+    before = rows.sweep(centers - step * direction, rule).objective
+    slope = np.sum(gradient * direction)
+    # The second difference bounds what curvature and rounding do to the first.
+    size = abs(slope) + np.sum(np.abs(gradient * direction)) + sums.objective
+    assert (after - before) / (2 * step) == pytest.approx(slope, abs=1e-5 * size)
+
+
+@varied
+@given(problem=problems)
+def test_objective_never_rises_at_equal_power(make_rows, problem):
+    assert_never_rises(make_rows, problem, 15 * [problem.power])
+
+
+@varied
+@given(problem=problems, growth=st.floats(1.01, 3))
+def test_objective_never_rises_while_the_power_falls(make_rows, problem, growth):
+    assert_never_rises(make_rows, problem, problem.power * growth ** np.arange(8))
+
+
+@varied
+@given(problem=problems)
+def test_objective_lies_between_inertia_and_its_multiple(make_rows, problem):
+    sums = make_rows(problem.points, problem.weights).sweep(problem.centers, Power(problem.power))
+    highest = len(problem.centers) ** (1 / abs(problem.power)) * sums.inertia
+    assert sums.inertia * (1 - 1e-12) <= sums.objective <= highest * (1 + 1e-12)
+
+
+@varied
+@given(problem=problems)
+def test_objective_is_the_weighted_sum_of_power_means(make_rows, problem):
+    rows = make_rows(problem.points, problem.weights)
+    means = power_mean(rows.sq_distances(problem.centers), problem.power)
+    objective = rows.sweep(problem.centers, Power(problem.power)).objective
+    assert objective == pytest.approx(problem.weights @ means, rel=1e-11)
+
+
+# Centers.
+
+
+@varied
+@given(problem=moderate_problems)
+def test_centers_stay_inside_the_box_around_the_points(make_rows, problem):
+    rows = make_rows(problem.points, problem.weights)
+    centers = iterate(rows, problem.centers, problem.power)
+    moved = rows.sweep(problem.centers, Power(problem.power)).weights > 0
+    rounding = 1e-12 * np.abs(problem.points).max()
+    assert np.all(centers[moved] >= problem.points.min(axis=0) - rounding)
+    assert np.all(centers[moved] <= problem.points.max(axis=0) + rounding)
+
+
+@pytest.mark.parametrize("power", [-0.1, -3.3, -30.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_centers_stay_inside_the_convex_hull(make_rows, power, seed):
+    problem = Problem(15, 3, 4, power, seed)
+    rows = make_rows(problem.points, None)
+    for center in iterate(rows, 10 * problem.centers, power):
+        # How little a convex combination can miss the center by: 0 inside the hull.
+        n_points, n_features = problem.points.shape
+        slack = np.ones((n_features, 1))
+        found = linprog(
+            np.append(np.zeros(n_points), 1),
+            A_ub=np.block([[problem.points.T, -slack], [-problem.points.T, -slack]]),
+            b_ub=np.append(center, -center),
+            A_eq=[np.append(np.ones(n_points), 0)],
+            b_eq=[1],
+        )
+        assert found.fun == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("power", [-0.5, -2.0, -7.0])
+def test_centers_near_the_mean_move_apart_by_the_growth_factor(make_rows, power):
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(200, 4)) * [1.0, 1.2, 1.5, 3.0]
+    residuals = points - points.mean(axis=0)
+    directions = residuals / np.linalg.norm(residuals, axis=1)[:, None]
+    _, vectors = np.linalg.eigh(directions.T @ directions)
+    offset = 1e-6 * vectors[:, -1]
+    centers = points.mean(axis=0) + np.array([offset, -offset])
+    moved = iterate(make_rows(points, None), centers, power)
+    growth = (moved[0] - moved[1]) @ vectors[:, -1] / 2e-6
+    eigenvalue = 1 / (2 * (1 - critical_power(points)))
+    assert growth == pytest.approx(2 * (1 - power) * eigenvalue, rel=1e-5)
+
+
+# What changes nothing.
+
+
+@varied
+@given(problem=moderate_problems)
+def test_integer_weights_are_repetition(make_rows, problem):
+    counts = problem.rng.integers(0, 4, size=len(problem.points))
+    counts[0] = 1
+    weighted = make_rows(problem.points, counts.astype(np.float64))
+    repeated = make_rows(np.repeat(problem.points, counts, axis=0), None)
+    for rule in (Hard(), Power(problem.power)):
+        one = weighted.sweep(problem.centers, rule)
+        other = repeated.sweep(problem.centers, rule)
+        np.testing.assert_allclose(one.weights, other.weights, rtol=1e-12)
+        np.testing.assert_allclose(one.points, other.points, rtol=1e-12, atol=1e-10)
+        assert one.objective == pytest.approx(other.objective, rel=1e-12)
+        assert one.inertia == pytest.approx(other.inertia, rel=1e-12)
+    one, other = weighted.spread(problem.centers), repeated.spread(problem.centers)
+    np.testing.assert_allclose(one.error, other.error, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(one.utility, other.utility, rtol=1e-9, atol=1e-9)
+    assert weighted.total_weight == repeated.total_weight
+    np.testing.assert_allclose(weighted.mean(), repeated.mean(), rtol=1e-12, atol=1e-12)
+
+
+@varied
+@given(problem=moderate_problems)
+def test_translation_moves_the_centers_along(make_rows, problem):
+    shift = problem.rng.normal(scale=10, size=problem.points.shape[1])
+    moved = make_rows(problem.points + shift, problem.weights)
+    centers = iterate(moved, problem.centers + shift, problem.power) - shift
+    expected = iterate(make_rows(problem.points, problem.weights), problem.centers, problem.power)
+    assert_same_centers(centers, expected, problem)
+
+
+@varied
+@given(problem=moderate_problems)
+def test_rotation_turns_the_centers_along(make_rows, problem):
+    n_features = problem.points.shape[1]
+    rotation = np.ones((1, 1)) if n_features == 1 else ortho_group.rvs(n_features, 1, problem.seed)
+    rotated = make_rows(problem.points @ rotation, problem.weights)
+    centers = iterate(rotated, problem.centers @ rotation, problem.power)
+    expected = iterate(make_rows(problem.points, problem.weights), problem.centers, problem.power)
+    assert_same_centers(centers, expected @ rotation, problem)
+
+
+@varied
+@given(problem=moderate_problems, exponent=st.integers(-100, 100))
+def test_positive_scaling_scales_the_centers(make_rows, problem, exponent):
+    scale = 10.0**exponent
+    scaled = make_rows(problem.points * scale, problem.weights)
+    plain = make_rows(problem.points, problem.weights)
+    centers = iterate(scaled, problem.centers * scale, problem.power) / scale
+    assert_same_centers(centers, iterate(plain, problem.centers, problem.power), problem)
+    labels, inertia = scaled.assign(problem.centers * scale)
+    expected_labels, expected_inertia = plain.assign(problem.centers)
+    np.testing.assert_array_equal(labels, expected_labels)
+    assert inertia == pytest.approx(expected_inertia * scale**2, rel=1e-11)
+
+
+@varied
+@given(problem=moderate_problems, exponent=st.integers(-100, 100))
+def test_scaling_the_weights_changes_no_center(make_rows, problem, exponent):
+    scaled = make_rows(problem.points, problem.weights * 10.0**exponent)
+    plain = make_rows(problem.points, problem.weights)
+    centers = iterate(scaled, problem.centers, problem.power)
+    assert_same_centers(centers, iterate(plain, problem.centers, problem.power), problem)
+
+
+@varied
+@given(problem=moderate_problems)
+def test_order_of_the_points_changes_nothing(make_rows, problem):
+    order = problem.rng.permutation(len(problem.points))
+    shuffled = make_rows(problem.points[order], problem.weights[order])
+    plain = make_rows(problem.points, problem.weights)
+    centers = iterate(shuffled, problem.centers, problem.power)
+    assert_same_centers(centers, iterate(plain, problem.centers, problem.power), problem)
+    labels, _ = plain.assign(problem.centers)
+    np.testing.assert_array_equal(shuffled.assign(problem.centers)[0], labels[order])
+
+
+@varied
+@given(problem=moderate_problems)
+def test_order_of_the_centers_orders_the_sums(make_rows, problem):
+    order = problem.rng.permutation(len(problem.centers))
+    rows = make_rows(problem.points, problem.weights)
+    ordered = iterate(rows, problem.centers[order], problem.power)
+    assert_same_centers(ordered, iterate(rows, problem.centers, problem.power)[order], problem)
+
+
+@varied
+@given(problem=several_points, part=st.floats(0, 1))
+def test_sums_of_parts_add_to_the_sums_of_all(make_rows, problem, part):
+    n_first = 1 + int(part * (len(problem.points) - 2))
+    cut = [slice(None, n_first), slice(n_first, None)]
+    first, second = (make_rows(problem.points[s], problem.weights[s]) for s in cut)
+    whole, centers = make_rows(problem.points, problem.weights), problem.centers
+    for rule in (Hard(), Power(problem.power)):
+        added = first.sweep(centers, rule) + second.sweep(centers, rule)
+        expected = whole.sweep(centers, rule)
+        np.testing.assert_allclose(added.weights, expected.weights, rtol=1e-12)
+        np.testing.assert_allclose(added.points, expected.points, rtol=1e-12, atol=1e-10)
+        assert added.objective == pytest.approx(expected.objective, rel=1e-12)
+        assert added.inertia == pytest.approx(expected.inertia, rel=1e-12)
+    added, expected = first.spread(centers) + second.spread(centers), whole.spread(centers)
+    np.testing.assert_allclose(added.error, expected.error, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(added.utility, expected.utility, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(added.weights, expected.weights, rtol=1e-12)
+
+
+# Spread and seeding by what they mean.
+
+
+@varied
+@given(problem=several_centers)
+def test_utility_is_what_the_inertia_rises_by_without_the_center(make_rows, problem):
+    rows = make_rows(problem.points, problem.weights)
+    spread = rows.spread(problem.centers)
+    inertia = rows.assign(problem.centers)[1]
+    assert spread.error.sum() == pytest.approx(inertia, rel=1e-11)
+    for j in range(len(problem.centers)):
+        without = rows.assign(np.delete(problem.centers, j, axis=0))[1]
+        assert spread.utility[j] == pytest.approx(without - inertia, abs=1e-10 * without)
+
+
+@varied
+@given(problem=problems)
+def test_potentials_are_the_inertia_after_adding(make_rows, problem):
+    rows = make_rows(problem.points, problem.weights)
+    candidates = problem.rng.integers(len(problem.points), size=3)
+    potentials = rows.nearness(problem.centers).potentials(candidates)
+    for candidate, potential in zip(candidates, potentials, strict=True):
+        nearness = rows.nearness(problem.centers)
+        nearness.add(problem.points[candidate])
+        assert nearness.inertia() == pytest.approx(potential, rel=1e-11, abs=1e-12)
