@@ -8,10 +8,19 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import KMeans, PowerKMeans, kmeans_plusplus
+from powermeans import (
+    AuthorsSchedule,
+    Fixed,
+    Geometric,
+    KMeans,
+    PowerKMeans,
+    kmeans_plusplus,
+)
 
 N_POINTS = 90
 LABELS = np.repeat([0, 1, 2], 30)
@@ -362,7 +371,6 @@ def test_a_million_features_are_no_trouble(estimator, container) -> None:
         {"tol": np.nan},
         {"random_state": "a"},
     ],
-    ids=str,
 )
 def test_a_bad_parameter_is_named(points, estimator, parameter: dict) -> None:
     with pytest.raises(ValueError, match=next(iter(parameter))):
@@ -380,7 +388,6 @@ def test_a_bad_parameter_is_named(points, estimator, parameter: dict) -> None:
         {"polish": "yes"},
         {"callback": "print"},
     ],
-    ids=str,
 )
 def test_a_bad_parameter_of_power_kmeans_is_named(points, parameter: dict) -> None:
     with pytest.raises(ValueError, match=next(iter(parameter))):
@@ -417,3 +424,60 @@ def test_the_wrong_number_of_features_is_refused(points, estimator) -> None:
     for method in (model.predict, model.transform, model.score):
         with pytest.raises(ValueError, match=r"X has 1 features, but .* is expecting 2"):
             method(points[:, :1])
+
+
+# Anything at all.
+
+
+def anything(rng: np.random.Generator) -> tuple[object, np.ndarray | None, int]:
+    """Points of some kind and size, some weights, and a number of clusters."""
+    n_points, n_features = int(rng.integers(1, 200)), int(rng.choice([1, 2, 5, 40]))
+    plain = rng.normal(size=(n_points, n_features))
+    kinds = [
+        plain,
+        np.round(plain),
+        plain[rng.integers(0, 1 + n_points // 10, n_points)],
+        plain * 10.0 ** rng.integers(-6, 6, size=(n_points, 1)),
+        plain + 10.0 ** rng.integers(0, 9),
+        plain * (rng.random(plain.shape) < 0.3),
+    ]
+    given = (rng.choice(kinds) * 10.0 ** rng.integers(-20, 20)).astype(
+        rng.choice([np.float32, np.float64])
+    )
+    weights = [None, rng.integers(1, 4, n_points), 10.0 ** rng.uniform(-10, 10, n_points)]
+    container = [np.asarray, sparse.csr_array][rng.integers(2)]
+    return container(given), weights[rng.integers(3)], int(rng.integers(1, min(n_points, 40) + 1))
+
+
+def any_estimator(rng: np.random.Generator, n_clusters: int) -> KMeans | PowerKMeans:
+    options = {
+        "init": str(rng.choice(["k-means++", "random"])),
+        "tol": float(rng.choice([0, 1e-6, 1e-3])),
+        "random_state": int(rng.integers(1000)),
+    }
+    if rng.random() < 0.3:
+        return KMeans(n_clusters, **options)
+    power = -float(10 ** rng.uniform(-1.5, 3))
+    schedules = [None, Fixed(power), Geometric(power, 1.2), AuthorsSchedule(-0.3)]
+    return PowerKMeans(
+        n_clusters,
+        schedule=schedules[rng.integers(4)],
+        polish=bool(rng.integers(2)),
+        **options,
+    )
+
+
+@for_all(st.integers(0, 2**32 - 1))
+def test_whatever_the_points_the_result_is_sound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    given, weights, n_clusters = anything(rng)
+    model = any_estimator(rng, n_clusters)
+    with warnings.catch_warnings():
+        # Too few distinct points, too few sweeps: both may be, and are said.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(given, sample_weight=weights)
+    assert_is_sound(model)
+    np.testing.assert_array_equal(model.labels_, model.predict(given))
+    assert np.isfinite(model.transform(given)).all()
+    if isinstance(model, PowerKMeans):
+        np.testing.assert_allclose(model.memberships(given).sum(axis=1), 1)

@@ -90,6 +90,7 @@ class CenterEstimator(
     inertia_: float
     n_iter_: int
     n_relocated_: int
+    history_: np.recarray[Any, Any]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -129,6 +130,7 @@ class CenterEstimator(
         self.inertia_ = run.inertia
         self.n_iter_ = len(run.history.records)
         self.n_relocated_ = run.history.n_relocated
+        self.history_ = run.history.as_recarray()
 
     # Fitting.
 
@@ -347,6 +349,12 @@ class CenterEstimator(
         estimator
             With `cluster_centers_`, `n_features_in_` and `n_iter_ = 0`; with no `labels_` and no
             `inertia_`, which belong to data.
+
+        Examples
+        --------
+        >>> from powermeans import KMeans
+        >>> KMeans.from_centers([[0.0], [3.0]]).predict([[1.0], [2.0]])
+        array([0, 1], dtype=int32)
         """
         estimator = cls(n_clusters=np.shape(centers)[0], **params)
         estimator._validate_params()
@@ -364,6 +372,13 @@ class CenterEstimator(
         Returns
         -------
         sklearn.cluster.KMeans
+
+        Examples
+        --------
+        >>> from powermeans import KMeans
+        >>> theirs = KMeans.from_centers([[0.0], [3.0]]).to_sklearn()
+        >>> theirs.predict([[1.0], [2.0]])
+        array([0, 1], dtype=int32)
         """
         check_is_fitted(self)
         from sklearn.cluster import KMeans as SklearnKMeans

@@ -11,9 +11,9 @@ from powermeans.rules import Hard
 from powermeans.types import FloatArray
 
 # A mean of equal points may miss them by some units in the last place of a float64, since it is a
-# sum of many; a distance is rounded once more, to the precision of the points, after their mean
-# has been taken off.
-_UNITS_OF_A_MEAN = 1e3
+# sum of many. A distance is rounded to the precision of the points, after a mean has been taken
+# off them.
+_ROUNDING_OF_A_MEAN = 1e3 * float(np.finfo(np.float64).eps)
 _UNITS_OF_A_DISTANCE = 4
 
 
@@ -23,36 +23,16 @@ def spread(rows: Rows) -> float:
     return math.sqrt(inertia / rows.total_weight)
 
 
-def rounding_distance(rows: Rows, from_origin: float, from_mean: float) -> float:
-    """How far a point may seem to be from a center that is the mean of copies of it.
-
-    Parameters
-    ----------
-    rows : Rows
-        For the precision in which distances are computed.
-    from_origin, from_mean : float
-        How far the point is from the origin and from the mean of all points.
-    """
-    of_a_mean = _UNITS_OF_A_MEAN * float(np.finfo(np.float64).eps) * from_origin
-    return of_a_mean + _UNITS_OF_A_DISTANCE * float(np.finfo(rows.dtype).eps) * from_mean
+def is_at_center(point: FloatArray, center: FloatArray) -> bool:
+    """Whether the center may be the mean of copies of this point, both (n_features,)."""
+    distance, size = np.linalg.norm(point - center), np.linalg.norm(point)
+    return bool(distance <= _ROUNDING_OF_A_MEAN * size)
 
 
 def rounding_inertia(rows: Rows) -> float:
     """What the inertia may seem to be while every point is at a center."""
-    from_mean = spread(rows)
-    from_origin = math.hypot(float(np.linalg.norm(rows.mean())), from_mean)
-    return rows.total_weight * rounding_distance(rows, from_origin, from_mean) ** 2
-
-
-def is_at_center(rows: Rows, point: FloatArray, mean: FloatArray, sq_dist: float) -> bool:
-    """Whether the squared distance from a point to its center is no more than rounding.
-
-    Parameters
-    ----------
-    rows : Rows
-    point, mean : (n_features,)
-        The point, and the mean of all points.
-    sq_dist : float
-    """
-    lengths = float(np.linalg.norm(point)), float(np.linalg.norm(point - mean))
-    return math.sqrt(sq_dist) <= rounding_distance(rows, *lengths)
+    # No point is farther from the mean than all of them are together.
+    from_mean = math.sqrt(rows.n_points * rows.n_features * rows.mean_variance())
+    from_origin = float(np.linalg.norm(rows.mean())) + from_mean
+    of_a_distance = _UNITS_OF_A_DISTANCE * float(np.finfo(rows.dtype).eps) * from_mean
+    return rows.total_weight * (_ROUNDING_OF_A_MEAN * from_origin + of_a_distance) ** 2

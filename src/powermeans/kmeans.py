@@ -62,6 +62,9 @@ class KMeans(CenterEstimator):
         Number of sweeps of the run that is kept.
     n_relocated_ : int
         How often an empty cluster was moved to where the error is largest.
+    history_ : recarray
+        A record for each of these sweeps: `power` (always -inf), `objective` and `inertia` at the
+        centers before the sweep, `center_shift`, `seconds`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -142,6 +142,18 @@ class PowerKMeans(CenterEstimator):
     >>> left, right = model.predict([[0, 0], [12, 3]])
     >>> bool(left == right)
     False
+
+    What each sweep did is in `history_`; a callback sees it while it happens, and may end the fit:
+
+    >>> def three_sweeps(state):
+    ...     print(f"{state.sweep}: power {state.power:.2f}, inertia {state.inertia:.1f}")
+    ...     return state.sweep == 3
+    >>> model = PowerKMeans(2, power=-2.0, init=X[[1, 5]], callback=three_sweeps).fit(X)
+    1: power -2.00, inertia 40.0
+    2: power -2.20, inertia 16.0
+    3: power -inf, inertia 16.0
+    >>> model.history_.power
+    array([-2. , -2.2, -inf])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -161,7 +173,6 @@ class PowerKMeans(CenterEstimator):
         "callback": [callable, None],
     }
 
-    history_: np.recarray[Any, Any]
     power_: float
     critical_power_: float
     n_separated_: int
@@ -301,7 +312,6 @@ class PowerKMeans(CenterEstimator):
 
     def _keep(self, run: Run) -> None:
         super()._keep(run)
-        self.history_ = run.history.as_recarray()
         powers = [record.power for record in run.history.records if record.power > -math.inf]
         self.power_ = powers[-1] if powers else -math.inf
         self.n_separated_ = run.history.n_separated

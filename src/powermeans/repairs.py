@@ -104,14 +104,15 @@ class RelocateEmpty:
         if not len(empty):
             return sums, 0
         points, weights = sums.points.copy(), sums.weights.copy()
-        nearness, mean = rows.nearness(centers), rows.mean()
+        nearness = rows.nearness(centers)
         n_relocated = 0
         for cluster in empty:
             index = np.array([nearness.farthest()])
             point, weight = rows.take(index)[0], rows.sample_weight(index)[0]
-            if weight == 0 or is_at_center(rows, point, mean, nearness.sq_dist(index)[0]):
-                break
             former = _nearest(centers, point)
+            is_near = nearness.sq_dist(index)[0] == 0 or is_at_center(point, centers[former])
+            if weight == 0 or is_near:
+                break
             points[former] -= weight * point
             weights[former] -= weight
             points[cluster] = weight * point
