@@ -63,40 +63,93 @@ def imported_modules(source: str) -> Iterator[str]:
 
 
 def part_of(module: str) -> str | None:
-    """The part of the package that a module belongs to, `None` for what is not ours or native."""
+    """The part of the package that a module belongs to, `None` for what is not ours or native.
+
+    What is taken from the package itself comes through its public face.
+    """
     root, _, rest = module.partition(".")
     part = rest.partition(".")[0]
-    return part if root == "powermeans" and part != "_native" else None
+    if root != "powermeans" or part == "_native":
+        return None
+    return part if part in LAYER_OF else "__init__"
 
 
-def upward_imports(part: str, source: str) -> list[str]:
-    """What a source in this part imports from layers above its own."""
+def upward_imports(layer: int, source: str) -> list[str]:
+    """What a source in this layer imports from those above it."""
     parts = ((module, part_of(module)) for module in imported_modules(source))
-    return [module for module, other in parts if other and LAYER_OF[other] > LAYER_OF[part]]
+    return [module for module, part in parts if part and LAYER_OF[part] > layer]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
-def test_no_module_imports_upward(file: Path) -> None:
-    part = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def layer_of(file: str) -> int:
+    part = file.partition("/")[0].removesuffix(".py")
     assert part in LAYER_OF, f"{part} has no layer yet: give it one in this test"
-    assert upward_imports(part, file.read_text(encoding="utf-8")) == []
+    return LAYER_OF[part]
+
+
+def importers_of(library: str, sources: dict[str, str]) -> set[str]:
+    """Of these sources by file, those that import the library or a part of it."""
+    return {
+        file
+        for file, source in sources.items()
+        if any(f"{module}.".startswith(f"{library}.") for module in imported_modules(source))
+    }
+
+
+SOURCES = {file.relative_to(PACKAGE).as_posix(): file.read_text(encoding="utf-8") for file in FILES}
+
+
+@pytest.mark.parametrize("file", SOURCES)
+def test_no_module_imports_upward(file: str) -> None:
+    assert upward_imports(layer_of(file), SOURCES[file]) == []
 
 
 @pytest.mark.parametrize("library", IMPORTERS)
 def test_a_library_is_imported_only_where_it_belongs(library: str) -> None:
-    importers = {
-        file.relative_to(PACKAGE).as_posix()
-        for file in FILES
-        for module in imported_modules(file.read_text(encoding="utf-8"))
-        if f"{module}.".startswith(f"{library}.")
-    }
-    assert importers == IMPORTERS[library]
+    assert importers_of(library, SOURCES) == IMPORTERS[library]
 
 
-def test_an_upward_import_is_found() -> None:
-    source = "def late():\n    from powermeans.anneal import anneal\n"
-    assert upward_imports("rows", source) == ["powermeans.anneal.anneal"]
-    assert upward_imports("anneal", source) == []
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from powermeans.anneal import anneal",
+        "from powermeans import anneal",
+        "import powermeans.anneal",
+        "def late():\n    import powermeans.anneal as a",
+        "if TYPE_CHECKING:\n    from powermeans.anneal import anneal",
+        "import powermeans",
+        "from powermeans import KMeans",
+    ],
+)
+def test_an_upward_import_is_found(source: str) -> None:
+    assert len(upward_imports(layer_of("rows/twin.py"), source)) == 1
+
+
+def test_imports_of_the_same_layer_and_of_those_below_are_not_upward() -> None:
+    source = "import powermeans.rules\nfrom powermeans.rows.protocol import Rows\nimport numpy"
+    assert upward_imports(layer_of("rows/twin.py"), source) == []
+
+
+def test_a_relative_import_is_found() -> None:
+    with pytest.raises(AssertionError, match="imports are absolute"):
+        upward_imports(0, "from . import anneal")
+
+
+def test_a_module_without_a_layer_is_found() -> None:
+    with pytest.raises(AssertionError, match="novelty has no layer yet"):
+        layer_of("novelty.py")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from powermeans import _native",
+        "import powermeans._native",
+        "from powermeans._native import Team",
+        "def late():\n    from powermeans import errors, _native",
+    ],
+)
+def test_a_second_importer_of_the_native_core_is_found(source: str) -> None:
+    assert importers_of("powermeans._native", {"anneal.py": source}) == {"anneal.py"}
 
 
 def test_no_file_has_a_name_that_says_nothing() -> None:
