@@ -126,6 +126,23 @@ def test_each_stage_has_max_iter_sweeps_at_most(points, centers) -> None:
     assert second.power == -math.inf
 
 
+class Onlooker:
+    """A rule that never stops a stage and remembers what it was shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[list[float]] = []
+
+    def reason(self, records) -> None:
+        self.shown.append([record.power for record in records])
+
+
+def test_a_rule_sees_the_sweeps_of_its_own_stage_only(points, centers) -> None:
+    rule = Onlooker()
+    stages = [stage([-1.0, -2.0]), stage([-3.0, -4.0], stop=rule)]
+    anneal(open_rows(points), centers, stages, History())
+    assert rule.shown == [[-3.0], [-3.0, -4.0]]
+
+
 def test_a_schedule_may_end(points, centers) -> None:
     history = History()
     end = run_stage(open_rows(points), centers, stage([-1.0, -2.0, -9.0]), history)
