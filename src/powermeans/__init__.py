@@ -9,6 +9,7 @@ from powermeans.history import SweepState
 from powermeans.kmeans import KMeans
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.schedules import AuthorsSchedule, Fixed, Geometric
+from powermeans.versions import show_versions
 
 __all__ = [
     "AuthorsSchedule",
@@ -21,6 +22,7 @@ __all__ = [
     "critical_power",
     "k_means",
     "kmeans_plusplus",
+    "show_versions",
 ]
 
 

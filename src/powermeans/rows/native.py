@@ -203,6 +203,11 @@ def _sparse(
     points: Any, weights: FloatArray | None, team: _native.Team
 ) -> tuple[_native.CompiledPoints, FloatArray]:
     n_features = points.shape[1]
+    if points.indices.dtype != np.int32:
+        raise ValueError(
+            f"X has {points.nnz} stored entries in {n_features} columns, indexed by "
+            f"{points.indices.dtype}: sparse points need int32 indices, so pass fewer than 2^31"
+        )
     if points.nnz and not 0 <= points.indices.min() <= points.indices.max() < n_features:
         raise ValueError("X is not a valid CSR matrix: a column index lies outside its shape")
     largest = float(np.abs(points.data).max(initial=0.0))
