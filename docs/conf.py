@@ -62,5 +62,16 @@ def skip_member(
     return True if SCIKIT_LEARNS_OWN.fullmatch(name) else None
 
 
+# In a docstring `shape (n_features_in_,)` is plain text; reStructuredText would see a link in it.
+NAME_WITH_UNDERSCORE = re.compile(r"(?<=\()(\w+_)(?=,)")
+
+
+def quote_names_in_shapes(
+    app: Sphinx, kind: str, name: str, member: object, options: object, lines: list[str]
+) -> None:
+    lines[:] = [NAME_WITH_UNDERSCORE.sub(r"`\1`", line) for line in lines]
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-docstring", quote_names_in_shapes, priority=100)
     app.connect("autodoc-skip-member", skip_member)
