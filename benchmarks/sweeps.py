@@ -1,6 +1,6 @@
-"""Speed of a sweep beside an iteration of scikit-learn's Lloyd, memory of a fit, time of the import.
+"""Speed of a sweep beside an iteration of scikit-learn's Lloyd, memory of a fit, import time.
 
-Sweeps: seconds for a hard sweep and for power sweeps beside one of scikit-learn's Lloyd iterations,
+Sweeps: seconds for a hard sweep and for power sweeps beside an iteration of scikit-learn's Lloyd,
 from the same centers on the same data with the same threads, in turns, medians of several rounds.
 An iteration of scikit-learn's is the difference between a long fit and a short one, divided by the
 iterations between, so that its checks of the input and its last assignment do not count.
