@@ -56,7 +56,7 @@ def test_isotropic_data_has_one_minus_half_the_dimension(n_features):
     assert 1 - critical_power(points) == pytest.approx(n_features / 2, rel=0.15)
 
 
-@pytest.mark.parametrize("n_features", [3, 600])
+@pytest.mark.parametrize("n_features", [3, 520])
 def test_translation_rotation_and_scaling_change_nothing(n_features):
     points = stretched(200, n_features)
     original = critical_power(points)
@@ -69,17 +69,19 @@ def test_translation_rotation_and_scaling_change_nothing(n_features):
         assert critical_power(points * scale) == pytest.approx(original, rel=1e-9)
 
 
-@pytest.mark.parametrize("n_features", [3, 600])
+@pytest.mark.parametrize("n_features", [3, 520])
 def test_integer_weights_are_repetition(n_features):
     points = stretched(60, n_features)
     weights = np.random.default_rng(1).integers(0, 4, size=60)
     repeated = critical_power(np.repeat(points, weights, axis=0))
-    assert critical_power(points, weights) == pytest.approx(repeated, rel=1e-9)
-    assert critical_power(points, weights * 1e-200) == pytest.approx(repeated, rel=1e-9)
+    weighted = critical_power(points, weights)
+    # The Lanczos iteration has another start for more points.
+    assert weighted == pytest.approx(repeated, rel=1e-9 if n_features < 512 else 1e-2)
+    assert critical_power(points, weights * 1e-200) == pytest.approx(weighted, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
-@pytest.mark.parametrize(("n_points", "n_features"), [(200, 20), (300, 600), (20, 600)])
+@pytest.mark.parametrize(("n_points", "n_features"), [(200, 20), (300, 520), (20, 520), (700, 520)])
 def test_sparse_points_have_the_same_as_dense_ones(kind, n_points, n_features):
     rng = np.random.default_rng(2)
     points = rng.normal(1, 1, size=(n_points, n_features))
@@ -91,7 +93,7 @@ def test_sparse_points_have_the_same_as_dense_ones(kind, n_points, n_features):
 
 
 def test_many_features_are_iterated_to_within_a_percent():
-    points = stretched(400, 550)
+    points = stretched(400, 520)
     assert critical_power(points) == pytest.approx(by_definition(points), rel=1e-2)
 
 
@@ -101,6 +103,18 @@ def test_float32_and_other_orders_are_the_same():
     assert critical_power(points) == expected
     assert critical_power(np.asfortranarray(points)) == pytest.approx(expected, rel=1e-12)
     assert critical_power(np.repeat(points, 2, axis=0)[::2]) == expected
+
+
+@pytest.mark.parametrize("n_features", [3, 700])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_two_and_three_points_are_enough(kind, n_features):
+    two = np.zeros((2, n_features))
+    two[1, :2] = [1.0, 2.0]
+    assert critical_power(kind(two)) == pytest.approx(0.5)
+    # The directions from the mean of an equilateral triangle are isotropic in its plane.
+    triangle = np.zeros((3, n_features))
+    triangle[:, :3] = np.eye(3)
+    assert critical_power(kind(triangle)) == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("n_features", [1, 3, 700])

@@ -11,7 +11,7 @@ The trace of F is at most one, so lambda <= 1 and s_c <= 1/2; isotropic data has
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from powermeans.seeding import draw_indices
 from powermeans.types import FloatArray, Points, SparsePoints
 
 _MOST_FEATURES_FORMED = 512
-_CHUNK_ELEMENTS = 2**18
+_BLOCK_ELEMENTS = 2**18
 
 # A sample of m rows moves lambda by about sqrt(d/m) of itself where no direction stands out.
 _ROWS_SAMPLED_PER_FEATURE = 100
@@ -35,15 +35,61 @@ _LEAST_REDUCTION = 4
 
 # The mean is rounded, so a point that equals it may lie this far away, relative to all points.
 _ROUNDING = 1e-13
-# Lanczos stops at this residual, relative to the eigenvalue. That bounds the eigenvalue's error,
-# which goes with the square of the residual where the eigenvalue stands out.
-_LANCZOS_TOLERANCE = 1e-2
+# Lanczos stops at this residual, relative to the eigenvalue. The eigenvalue misses by the square of
+# that where it stands out, and by up to a percent where many are alike.
+_LANCZOS_TOLERANCE = 2e-3
+_LANCZOS_VECTORS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class _Moments:
     mean: FloatArray
     mean_square: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Directions:
+    """The matrix U with the rows sqrt(share) r / |r|, so that F = U^T U.
+
+    The mean is never subtracted from anything as large as the points.
+    """
+
+    points: Points | SparsePoints
+    factors: FloatArray
+    mean: FloatArray
+
+    @classmethod
+    def of(
+        cls, points: Points | SparsePoints, shares: FloatArray, moments: _Moments
+    ) -> _Directions:
+        norms_squared = _residual_norms_squared(points, moments.mean)
+        # In sparse rows |r|^2 is a difference, of which only the root can be told from zero.
+        rounding = _ROUNDING if sparse.issparse(points) else _ROUNDING**2
+        is_away = norms_squared > rounding * moments.mean_square
+        factors = np.zeros(len(shares))
+        np.sqrt(np.divide(shares, norms_squared, out=factors, where=is_away), out=factors)
+        return cls(points, factors, moments.mean)
+
+    def along(self, vector: FloatArray) -> FloatArray:
+        """U times a vector, (n_points,)."""
+        along_points = [block @ vector for _, block in _blocks(self.points)]
+        return np.asarray(self.factors * (np.concatenate(along_points) - self.mean @ vector))
+
+    def back(self, vector: FloatArray) -> FloatArray:
+        """U^T times a vector, (n_features,)."""
+        scaled = self.factors * vector
+        result = -scaled.sum() * self.mean
+        for rows, block in _blocks(self.points):
+            result += block.T @ scaled[rows]
+        return np.asarray(result)
+
+    def formed(self) -> FloatArray:
+        """F itself, (n_features, n_features)."""
+        result = np.zeros((len(self.mean), len(self.mean)))
+        for rows, block in _dense_blocks(self.points):
+            directions = (block - self.mean) * self.factors[rows, None]
+            result += directions.T @ directions
+        return result
 
 
 def critical_power(
@@ -80,7 +126,7 @@ def critical_power(
     moments = _moments(points, shares)
     n_sampled = _n_rows_to_sample(points)
     if points.shape[0] < _LEAST_REDUCTION * n_sampled:
-        eigenvalue, _ = _largest_eigenpair(_directions(points, shares, moments), rng)
+        eigenvalue, _ = _largest_eigenpair(_Directions.of(points, shares, moments), rng)
     else:
         eigenvalue = _eigenvalue_of_sample(points, shares, moments, n_sampled, rng)
     return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
@@ -104,11 +150,9 @@ def _moments(points: Points | SparsePoints, shares: FloatArray) -> _Moments:
 
 
 def _n_rows_to_sample(points: Points | SparsePoints) -> int:
-    n_points, n_features = points.shape
-    wanted = max(_FEWEST_ROWS_SAMPLED, _ROWS_SAMPLED_PER_FEATURE * int(n_features))
-    n_stored = int(points.nnz if sparse.issparse(points) else points.size)
-    elements_per_row = max(1, n_stored // int(n_points))
-    return min(wanted, max(_FEWEST_ROWS_AFFORDED, _MOST_ELEMENTS_SAMPLED // elements_per_row))
+    wanted = max(_FEWEST_ROWS_SAMPLED, _ROWS_SAMPLED_PER_FEATURE * int(points.shape[1]))
+    affordable = max(_FEWEST_ROWS_AFFORDED, _MOST_ELEMENTS_SAMPLED // _elements_per_row(points))
+    return min(wanted, affordable)
 
 
 def _eigenvalue_of_sample(
@@ -128,108 +172,91 @@ def _eigenvalue_of_sample(
     strata = (np.arange(n_sampled) + rng.random(n_sampled)) / n_sampled
     drawn = draw_indices(shares, strata)
     halves = [
-        _directions(points[half], _shares(len(half), None), moments)
+        _Directions.of(points[half], _shares(len(half), None), moments)
         for half in (drawn[0::2], drawn[1::2])
     ]
     pairs = [_largest_eigenpair(half, rng) for half in halves]
     within = sum(eigenvalue for eigenvalue, _ in pairs)
     across = sum(
-        float(vector @ (other @ vector))
+        float(np.sum(other.along(vector) ** 2))
         for other, (_, vector) in zip(reversed(halves), pairs, strict=True)
     )
     return math.sqrt(within * across) / 2
 
 
-def _directions(
-    points: Points | SparsePoints, shares: FloatArray, moments: _Moments
-) -> FloatArray | LinearOperator:
-    """F, the weighted mean of r r^T / |r|^2, as an operator if there are many features."""
-    if points.shape[1] <= _MOST_FEATURES_FORMED:
-        return _formed(points, shares, moments)
-    return _operator(points, shares, moments)
-
-
-def _formed(points: Points | SparsePoints, shares: FloatArray, moments: _Moments) -> FloatArray:
-    directions = np.zeros((points.shape[1], points.shape[1]))
-    for rows, block in _dense_blocks(points):
-        residuals = block - moments.mean
-        inverses = _inverse(_row_norms_squared(residuals), _ROUNDING**2 * moments.mean_square)
-        residuals *= np.sqrt(inverses * shares[rows])[:, None]
-        directions += residuals.T @ residuals
-    return directions
-
-
-def _operator(
-    points: Points | SparsePoints, shares: FloatArray, moments: _Moments
-) -> FloatArray | LinearOperator:
-    """Multiply by F without subtracting the mean from anything as large as the points."""
-    mean = moments.mean
-    factors = shares * _inverse_residuals(points, moments)
-
-    def multiply(vector: FloatArray) -> FloatArray:
-        vector = vector.ravel()
-        result = np.zeros(len(mean))
-        along_mean, total = mean @ vector, 0.0
-        for rows, block in _blocks(points):
-            along = factors[rows] * (block @ vector - along_mean)
-            result += block.T @ along
-            total += along.sum()
-        return np.asarray(result - total * mean)
-
-    if not factors.any():
-        return np.zeros((1, 1))
-    return LinearOperator((len(mean), len(mean)), matvec=multiply, dtype=np.float64)
-
-
-def _inverse_residuals(points: Points | SparsePoints, moments: _Moments) -> FloatArray:
-    """1 / |r|^2 of each point, zero for points at the mean."""
-    mean = moments.mean
-    if not sparse.issparse(points):
-        norms = [_row_norms_squared(block - mean) for _, block in _dense_blocks(points)]
-        return _inverse(np.concatenate(norms), _ROUNDING**2 * moments.mean_square)
-    # Stored entries change the square of the mean. What cancels leaves an error in |r|^2 itself.
-    values = points.data.astype(np.float64)
-    values *= values - 2 * mean[points.indices]
-    changes = sparse.csr_array((values, points.indices, points.indptr), shape=points.shape)
-    norms_squared = changes @ np.ones(len(mean)) + mean @ mean
-    return _inverse(norms_squared, _ROUNDING * moments.mean_square)
-
-
-def _inverse(norms_squared: FloatArray, least: float) -> FloatArray:
-    result = np.zeros_like(norms_squared)
-    return np.divide(1.0, norms_squared, out=result, where=norms_squared > least)
-
-
 def _largest_eigenpair(
-    directions: FloatArray | LinearOperator, rng: np.random.Generator
+    directions: _Directions, rng: np.random.Generator
 ) -> tuple[float, FloatArray]:
-    last = directions.shape[0] - 1
-    if isinstance(directions, LinearOperator):
-        start = rng.standard_normal(last + 1)
-        values, vectors = eigsh(directions, k=1, v0=start, tol=_LANCZOS_TOLERANCE)
-    else:
-        values, vectors = eigh(directions, subset_by_index=[last, last], check_finite=False)
+    """Largest eigenvalue of F and its eigenvector."""
+    n_points, n_features = directions.points.shape
+    if not directions.factors.any():
+        return 0.0, np.zeros(n_features)
+    if n_features <= _MOST_FEATURES_FORMED:
+        return _last_eigenpair(directions.formed())
+    start = rng.standard_normal((min(n_points, n_features),))
+    if n_features < n_points:
+        return _iterated(lambda vector: directions.back(directions.along(vector)), start)
+    # U U^T has the same eigenvalue, and is smaller.
+    value, vector = _iterated(lambda vector: directions.along(directions.back(vector)), start)
+    across = directions.back(vector)
+    return value, np.asarray(across / np.linalg.norm(across))
+
+
+def _last_eigenpair(matrix: FloatArray) -> tuple[float, FloatArray]:
+    last = len(matrix) - 1
+    values, vectors = eigh(matrix, subset_by_index=[last, last], check_finite=False)
     return float(values[0]), vectors[:, 0]
+
+
+def _iterated(
+    multiply: Callable[[FloatArray], FloatArray], start: FloatArray
+) -> tuple[float, FloatArray]:
+    """Largest eigenvalue and its eigenvector by Lanczos iteration."""
+    size = len(start)
+    operator = LinearOperator((size, size), matvec=multiply, dtype=np.float64)
+    values, vectors = eigsh(
+        operator, k=1, v0=start, ncv=min(_LANCZOS_VECTORS, size), tol=_LANCZOS_TOLERANCE
+    )
+    return float(values[0]), vectors[:, 0]
+
+
+def _residual_norms_squared(points: Points | SparsePoints, mean: FloatArray) -> FloatArray:
+    if sparse.issparse(points):
+        # Stored entries change what the square of the mean would be without them.
+        norms = [_changes(block, mean) + mean @ mean for _, block in _blocks(points)]
+    else:
+        norms = [_row_norms_squared(block - mean) for _, block in _blocks(points)]
+    return np.concatenate(norms)
+
+
+def _changes(rows: SparsePoints, mean: FloatArray) -> FloatArray:
+    """Sum over the stored entries of x^2 - 2 x m, for each row."""
+    values = rows.data * (rows.data - 2 * mean[rows.indices])
+    changes = sparse.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
+    return np.asarray(changes @ np.ones(len(mean)))
 
 
 def _row_norms_squared(rows: FloatArray | SparsePoints) -> FloatArray:
     if sparse.issparse(rows):
-        squares = rows.data.astype(np.float64) ** 2
-        squared = sparse.csr_array((squares, rows.indices, rows.indptr), shape=rows.shape)
-        return np.asarray(squared @ np.ones(rows.shape[1]))
+        return _changes(rows, np.zeros(rows.shape[1]))
     return np.asarray(np.einsum("if,if->i", rows, rows))
 
 
+def _elements_per_row(points: Points | SparsePoints) -> int:
+    n_stored = points.nnz if sparse.issparse(points) else points.size
+    return max(1, int(n_stored) // int(points.shape[0]))
+
+
 def _blocks(points: Points | SparsePoints) -> Iterator[tuple[slice, Any]]:
-    """Some rows at a time in float64; a sparse matrix whole, since slices of it are copies."""
-    if sparse.issparse(points):
-        yield slice(None), points
-    else:
-        yield from _dense_blocks(points)
+    """Some rows at a time in float64, dense or CSR as they come."""
+    n_rows = max(1, _BLOCK_ELEMENTS // _elements_per_row(points))
+    for start in range(0, points.shape[0], n_rows):
+        rows = slice(start, start + n_rows)
+        yield rows, points[rows].astype(np.float64, copy=False)
 
 
 def _dense_blocks(points: Points | SparsePoints) -> Iterator[tuple[slice, FloatArray]]:
-    n_rows = max(1, _CHUNK_ELEMENTS // points.shape[1])
+    n_rows = max(1, _BLOCK_ELEMENTS // points.shape[1])
     for start in range(0, points.shape[0], n_rows):
         rows = slice(start, start + n_rows)
         block = points[rows].toarray() if sparse.issparse(points) else points[rows]
