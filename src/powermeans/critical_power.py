@@ -135,10 +135,11 @@ def critical_power(
 def _shares(n_points: int, sample_weight: FloatArray | None) -> FloatArray:
     """The sample weights, made to add to one."""
     if sample_weight is None:
-        return np.full(n_points, 1 / n_points)
+        return np.broadcast_to(1 / n_points, (n_points,))
     weights = np.asarray(sample_weight, dtype=np.float64)
-    scaled = weights / weights.max()
-    return np.asarray(scaled / scaled.sum())
+    shares = np.asarray(weights / weights.max())
+    shares /= shares.sum()
+    return shares
 
 
 def _moments(points: Points | SparsePoints, shares: FloatArray) -> _Moments:

@@ -36,7 +36,8 @@ def draw_indices(mass: FloatArray, uniforms: FloatArray) -> IndexArray:
             f"mass has the maximum {largest}: pass finite masses, not all of them zero"
         )
     # Divided by the largest, so that neither the sum nor its share can overflow or vanish.
-    cumulative = np.cumsum(mass / largest)
+    cumulative = mass / largest
+    np.cumsum(cumulative, out=cumulative)
     drawn = np.searchsorted(cumulative, np.asarray(uniforms) * cumulative[-1], side="right")
     last_with_mass = np.searchsorted(cumulative, cumulative[-1], side="left")
     return np.asarray(np.minimum(drawn, last_with_mass), dtype=np.intp)
