@@ -29,7 +29,7 @@ LAYERS: list[set[str]] = [
         "threads",
     },
     {"rows"},
-    {"anneal", "extent", "history", "repairs", "seeds", "stopping"},
+    {"anneal", "extent", "history", "repairs", "search", "seeds", "stopping"},
     {"center_estimator", "functions", "kmeans", "power_kmeans"},
     {"versions"},
     {"__init__"},
