@@ -7,13 +7,14 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
 VENV := .venv
+PEERS := .venv-peers
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 NATIVE := $(wildcard native/*.cpp native/*.hpp native/*.h native/*.inc)
 NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
 
-.PHONY: help demo picture test lint types format sanitize bench docs clean
+.PHONY: help demo picture test lint types format sanitize bench peers bench-quality docs clean
 .DELETE_ON_ERROR:
 
 help:
@@ -23,6 +24,7 @@ help:
 	@echo "make sanitize  native tests under the address, undefined-behaviour and thread sanitizers"
 	@echo "make bench     measure the sweeps      make picture  draw the README's picture again"
 	@echo "make format    rewrite in house style  make clean  remove all that was built, .venv too"
+	@echo "make bench-quality  measure the quality beside other packages (make peers installs them)"
 
 demo: $(STAMPS)/installed $(STAMPS)/plot
 	$(BIN)/python examples/plot_lloyd_and_power.py --output demo/lloyd_and_power.png
@@ -49,12 +51,18 @@ types: $(STAMPS)/installed $(STAMPS)/lint
 bench: $(STAMPS)/installed
 	$(BIN)/python -m benchmarks.sweeps $(BENCH_ARGS)
 
+peers: $(PEERS)/stamps/powermeans
+
+bench-quality: peers
+	$(PEERS)/bin/python -m benchmarks.quality $(BENCH_ARGS)
+	$(PEERS)/bin/python -m benchmarks.plot_quality
+
 docs: $(STAMPS)/installed $(STAMPS)/docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 clean:
-	rm -rf build dist demo docs/_build docs/auto_examples docs/api $(VENV)
+	rm -rf build dist demo docs/_build docs/auto_examples docs/api $(VENV) $(PEERS)
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -81,6 +89,23 @@ $(EXTRAS): $(STAMPS)/%: pyproject.toml | $(STAMPS)/venv
 
 $(STAMPS)/installed: pyproject.toml CMakeLists.txt $(NATIVE) | $(STAMPS)/build
 	$(PIP) install --quiet --no-build-isolation --editable .
+	@touch $@
+
+# The peers live in an environment of their own, beside a copy of powermeans as users install it.
+
+PEERS_PIP := $(PEERS)/bin/python -m pip --disable-pip-version-check
+POWERMEANS := $(shell find src -name '*.py')
+
+$(PEERS)/stamps/peers: benchmarks/requirements-peers.txt pyproject.toml
+	$(PYTHON) -m venv $(PEERS)
+	@mkdir -p $(PEERS)/stamps
+	@$(PEERS)/bin/python -c '$(REQUIREMENTS)' build > $(PEERS)/stamps/build.txt
+	$(PEERS_PIP) install --quiet setuptools wheel cython numpy cmake ninja -r $(PEERS)/stamps/build.txt
+	$(PEERS_PIP) install --quiet --no-build-isolation -r $<
+	@touch $@
+
+$(PEERS)/stamps/powermeans: $(PEERS)/stamps/peers CMakeLists.txt $(NATIVE) $(POWERMEANS)
+	$(PEERS_PIP) install --quiet --no-build-isolation --no-deps --force-reinstall .
 	@touch $@
 
 # Sanitizers. The native tests are plain programs; each is linked with all of the native core but

@@ -1,0 +1,285 @@
+"""From inertias and seconds to what they say: excess, wins, promises kept, and figures that are false.
+
+The excess of a fit is how far its inertia lies above the lowest that is known of the problem,
+relative to that: the lower of the value known before and of all that any method found in the run.
+A method's figure for a problem is the mean over the seeds.
+
+A record of the benchmark holds "problems" by name, and "cells" by problem, method and seed; a cell
+holds "inertia", "claimed" (None where the method claims nothing) and "seconds", or an "error".
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import mean
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+OURS = ("fast", "balanced", "thorough")
+RIVALS = ("sklearn-10", "bkmeans", "hgmeans")
+# Two inertias that differ by less than this share are a draw.
+DRAW = 1e-4
+HIGH_EXCESS = 0.02
+# Published lowest values are rounded; less than this below them is no news.
+NEWS = 1e-7
+FALSE_CLAIM = 1e-5
+
+_CHUNK_ELEMENTS = 2**20
+
+
+def inertia(points: NDArray, centers: NDArray) -> float:
+    """The sum of squared distances to the nearest centers, from differences, in float64."""
+    points = np.asarray(points, dtype=np.float64)
+    centers = np.asarray(centers, dtype=np.float64)
+    n_rows = max(1, _CHUNK_ELEMENTS // len(centers))
+    chunks = (points[start : start + n_rows] for start in range(0, len(points), n_rows))
+    return float(sum(cdist(chunk, centers, "sqeuclidean").min(axis=1).sum() for chunk in chunks))
+
+
+@dataclass(frozen=True)
+class Record:
+    """A stored run, read for its figures."""
+
+    problems: dict[str, dict]
+    cells: dict[str, dict[str, dict[str, dict]]]
+
+    @functools.cached_property
+    def methods(self) -> list[str]:
+        return list(dict.fromkeys(name for cells in self.cells.values() for name in cells))
+
+    def good(self, problem: str, method: str) -> list[dict]:
+        """The cells without an error."""
+        cells = self.cells.get(problem, {}).get(method, {}).values()
+        return [cell for cell in cells if "error" not in cell]
+
+    def lowest_found(self, problem: str) -> float:
+        methods = self.cells[problem]
+        return min(cell["inertia"] for method in methods for cell in self.good(problem, method))
+
+    @functools.cached_property
+    def lowest(self) -> dict[str, float]:
+        """The lowest inertia known of each problem, before the run or by it."""
+        known = {name: problem.get("best_known") for name, problem in self.problems.items()}
+        return {
+            name: min(
+                value for value in (known[name], self.lowest_found(name)) if value is not None
+            )
+            for name in self.cells
+        }
+
+    @functools.cached_property
+    def excess(self) -> dict[str, dict[str, float]]:
+        """By method and problem, the mean over the seeds."""
+        return {
+            method: {
+                problem: mean(cell["inertia"] for cell in cells) / self.lowest[problem] - 1
+                for problem in self.cells
+                if (cells := self.good(problem, method))
+            }
+            for method in self.methods
+        }
+
+    def seconds(self, method: str, problems: Iterable[str]) -> float:
+        """The sum over problems of the mean over seeds."""
+        return sum(mean(c["seconds"] for c in self.good(problem, method)) for problem in problems)
+
+    def common(self, methods: Iterable[str]) -> list[str]:
+        """The problems that all of these methods solved."""
+        solved = [self.excess.get(method, {}).keys() for method in methods]
+        return [problem for problem in self.cells if all(problem in names for names in solved)]
+
+
+def contest(record: Record, ours: str, theirs: str) -> tuple[int, int]:
+    """On how many problems ours is lower by more than a draw, and on how many higher."""
+    wins = losses = 0
+    for problem in record.common([ours, theirs]):
+        ratio = (1 + record.excess[ours][problem]) / (1 + record.excess[theirs][problem])
+        wins += ratio < 1 / (1 + DRAW)
+        losses += ratio > 1 + DRAW
+    return wins, losses
+
+
+def summary(record: Record) -> list[dict]:
+    """A line for each method; one that did not run on all problems says on how many it did."""
+    return [method_summary(record, method) for method in record.methods if record.excess[method]]
+
+
+def method_summary(record: Record, method: str) -> dict:
+    excess = record.excess[method]
+    cells = [
+        cell for problem in record.cells for cell in record.cells[problem].get(method, {}).values()
+    ]
+    return {
+        "method": method,
+        "problems": len(excess),
+        "errors": sum("error" in cell for cell in cells),
+        "mean excess %": 100 * mean(excess.values()),
+        "worst excess %": 100 * max(excess.values()),
+        "worst problem": max(excess, key=excess.__getitem__),
+        "problems above 2 %": 100 * mean(value > HIGH_EXCESS for value in excess.values()),
+        "seconds": record.seconds(method, excess),
+        "wins and losses": {
+            rival: list(contest(record, method, rival))
+            for rival in RIVALS
+            if rival != method and record.common([method, rival])
+        },
+    }
+
+
+def below_best_known(record: Record) -> list[dict]:
+    """Where the run found less than was known, and which methods did."""
+    found = []
+    for name, problem in record.problems.items():
+        known = problem.get("best_known")
+        if known is None or name not in record.cells:
+            continue
+        lowest = {
+            method: min(cell["inertia"] for cell in cells)
+            for method in record.cells[name]
+            if (cells := record.good(name, method))
+        }
+        below = {method: value for method, value in lowest.items() if value < known * (1 - NEWS)}
+        if below:
+            found.append({"problem": name, "best known": known, "found": below})
+    return found
+
+
+def flaws(record: Record) -> list[str]:
+    """What no reader of the figures should miss: false claims, failures, more effort for less."""
+    return [*false_claims(record), *failures(record), *worse_for_more(record)]
+
+
+def false_claims(record: Record) -> list[str]:
+    said = []
+    for problem, methods in record.cells.items():
+        for method in methods:
+            for cell in record.good(problem, method):
+                if cell["claimed"] is None:
+                    continue
+                error = cell["claimed"] / cell["inertia"] - 1
+                if abs(error) > FALSE_CLAIM:
+                    said.append(
+                        f"{method} on {problem} claims an inertia of {cell['claimed']:.10g}; that of "
+                        f"its centers is {cell['inertia']:.10g}"
+                    )
+    return said
+
+
+def failures(record: Record) -> list[str]:
+    counts: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for problem, methods in record.cells.items():
+        for method, cells in methods.items():
+            for cell in cells.values():
+                if "error" in cell:
+                    counts[method, cell["error"]].append(problem)
+    return [
+        f"{method} failed {len(problems)} times, on {', '.join(dict.fromkeys(problems))}: {error}"
+        for (method, error), problems in counts.items()
+    ]
+
+
+def worse_for_more(record: Record) -> list[str]:
+    """Problems on which more of our effort gave a higher mean than less of it."""
+    said = []
+    for less, more in zip(OURS, OURS[1:], strict=False):
+        for problem in record.common([less, more]):
+            low, high = record.excess[less][problem], record.excess[more][problem]
+            if (1 + high) / (1 + low) > 1 + DRAW:
+                said.append(
+                    f"{more} is worse than {less} on {problem}: {100 * high:.3f} % above the "
+                    f"lowest, and not {100 * low:.3f} %"
+                )
+    return said
+
+
+def promises(record: Record) -> list[dict]:
+    """What our efforts should do, as measured; only those whose methods ran are judged.
+
+    Methods are compared on the problems that both solved, and times on those problems.
+    """
+    judged = [*balanced_promises(record), *fast_promises(record), *thorough_promises(record)]
+    return [
+        {"promise": promise, "measured": value, "kept": kept} for promise, value, kept in judged
+    ]
+
+
+Judged = tuple[str, str, bool]
+
+
+def balanced_promises(record: Record) -> list[Judged]:
+    if not (excess := record.excess.get("balanced")):
+        return []
+    average, worst = 100 * mean(excess.values()), 100 * max(excess.values())
+    judged = [
+        ("balanced: mean excess at most 0.3 %", f"{average:.3f} %", average <= 0.3),
+        ("balanced: no problem above 2 %", f"worst {worst:.2f} %", worst <= 2),
+    ]
+    if common := record.common(["balanced", "sklearn-10"]):
+        wins, losses = contest(record, "balanced", "sklearn-10")
+        ours, theirs = (record.seconds(name, common) for name in ("balanced", "sklearn-10"))
+        judged += [
+            (
+                "balanced: below sklearn-10 on nine in ten problems where they differ",
+                f"{wins} below, {losses} above",
+                wins >= 9 * losses,
+            ),
+            time_promise("balanced: in less total time than sklearn-10", ours, theirs, theirs),
+        ]
+    if common := record.common(["balanced", "bkmeans"]):
+        ours, theirs = (mean_excess(record, name, common) for name in ("balanced", "bkmeans"))
+        judged.append(excess_promise("balanced: mean excess not above bkmeans'", ours, theirs))
+        ours, theirs = (record.seconds(name, common) for name in ("balanced", "bkmeans"))
+        judged.append(
+            time_promise(
+                "balanced: in at most half of bkmeans' total time", ours, theirs, theirs / 2
+            )
+        )
+    return judged
+
+
+def fast_promises(record: Record) -> list[Judged]:
+    if not (common := record.common(["fast", "sklearn-1"])):
+        return []
+    seconds = [record.seconds(name, common) for name in ("fast", "sklearn-1")]
+    excess = [mean_excess(record, name, common) for name in ("fast", "sklearn-1")]
+    return [
+        time_promise("fast: not slower than sklearn-1 in total", *seconds, seconds[1]),
+        excess_promise("fast: at most half of sklearn-1's mean excess", *excess, excess[1] / 2),
+    ]
+
+
+def thorough_promises(record: Record) -> list[Judged]:
+    if not (excess := record.excess.get("thorough")):
+        return []
+    average = 100 * mean(excess.values())
+    judged = [("thorough: mean excess at most 0.02 %", f"{average:.4f} %", average <= 0.02)]
+    if common := record.common(["thorough", "hgmeans"]):
+        ours, theirs = (mean_excess(record, name, common) for name in ("thorough", "hgmeans"))
+        wins, losses = contest(record, "thorough", "hgmeans")
+        judged += [
+            excess_promise("thorough: below hgmeans' mean excess at equal time", ours, theirs),
+            (
+                "thorough: below hgmeans on three in four problems where they differ",
+                f"{wins} below, {losses} above",
+                wins >= 3 * losses,
+            ),
+        ]
+    return judged
+
+
+def mean_excess(record: Record, method: str, problems: list[str]) -> float:
+    return mean(record.excess[method][problem] for problem in problems)
+
+
+def excess_promise(text: str, ours: float, theirs: float, bar: float | None = None) -> Judged:
+    measured = f"{100 * ours:.4f} % against {100 * theirs:.4f} %"
+    return text, measured, ours <= (theirs if bar is None else bar)
+
+
+def time_promise(text: str, ours: float, theirs: float, bar: float) -> Judged:
+    return text, f"{ours:.2f} s against {theirs:.2f} s", ours <= bar
