@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import threadpoolctl
 
-from powermeans.rows.native import NativeRows
+from powermeans.rows.native import NativeRows, thread_limit
 from powermeans.threads import effective_n_threads, usable_processors
 
 
@@ -70,10 +72,55 @@ def test_nonsense_is_refused(n_threads):
         effective_n_threads(n_threads)
 
 
-def test_a_nonsense_variable_is_refused_by_name(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "many")
-    with pytest.raises(ValueError, match="OMP_NUM_THREADS='many'"):
-        effective_n_threads(None)
+@pytest.mark.parametrize("n_threads", [4097, 2**40])
+def test_absurdly_many_threads_are_refused(n_threads):
+    with pytest.raises(ValueError, match=f"n_threads={n_threads} is more than 4096"):
+        effective_n_threads(n_threads)
+
+
+NONSENSE = ["0", "abc", "-1", "2.5", "\u00b2", "9" * 5000]
+
+
+@pytest.mark.parametrize("value", [*NONSENSE, "4097"])
+def test_nonsense_in_our_variable_is_refused_by_name(monkeypatch, value):
+    monkeypatch.setenv("POWERMEANS_NUM_THREADS", value)
+    with pytest.raises(ValueError, match=f"POWERMEANS_NUM_THREADS='{value}'"):
+        threads_of_a_fit()
+
+
+@pytest.mark.parametrize("value", [*NONSENSE, ",2"])
+def test_nonsense_in_the_variable_of_openmp_counts_as_not_set(monkeypatch, value):
+    monkeypatch.setenv("OMP_NUM_THREADS", value)
+    assert threads_of_a_fit() == usable_processors()
+
+
+def test_a_huge_limit_is_no_error_and_leaves_no_trace():
+    before = threads_of_a_fit()
+    with threadpoolctl.threadpool_limits(2**40, user_api="openmp"):
+        assert effective_n_threads(None, thread_limit()) == 4096
+    assert threads_of_a_fit() == before
+
+
+FIT_OF_ANOTHER_LIBRARY = """
+import powermeans
+import numpy as np, threadpoolctl
+from sklearn.cluster import KMeans
+
+pools = threadpoolctl.threadpool_info()
+ours, = [pool for pool in pools if pool["internal_api"] == "powermeans"]
+assert ours["num_threads"] == powermeans.threads.usable_processors()
+KMeans(2, n_init=1).fit(np.eye(4))
+"""
+
+
+@pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "POWERMEANS_NUM_THREADS"])
+@pytest.mark.parametrize("value", ["0", "abc", "-1"])
+def test_nonsense_in_a_variable_breaks_no_other_library(variable, value):
+    command = [sys.executable, "-c", FIT_OF_ANOTHER_LIBRARY]
+    done = subprocess.run(
+        command, env={**os.environ, variable: value}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_affinity_of_the_process_is_respected():

@@ -8,7 +8,8 @@ from typing import Any
 
 import threadpoolctl
 
-_VARIABLES = ("POWERMEANS_NUM_THREADS", "OMP_NUM_THREADS")
+# More threads than any machine has processors are a slip, and starting them would exhaust it.
+_MOST_THREADS = 4096
 
 
 def effective_n_threads(n_threads: int | None, limit: int = 0) -> int:
@@ -17,8 +18,8 @@ def effective_n_threads(n_threads: int | None, limit: int = 0) -> int:
     Parameters
     ----------
     n_threads : int or None
-        What the user asked for. Negative numbers count down from all processors, as in joblib:
-        -1 is all of them. None leaves it to what follows.
+        What the user asked for, at most 4096. Negative numbers count down from all processors, as
+        in joblib: -1 is all of them. None leaves it to what follows.
     limit : int, default=0
         The limit set through threadpoolctl for this thread; 0 for none.
 
@@ -26,7 +27,8 @@ def effective_n_threads(n_threads: int | None, limit: int = 0) -> int:
     -------
     int
         `n_threads`, else the limit, else the first of POWERMEANS_NUM_THREADS and OMP_NUM_THREADS
-        that is set, else the processors that this process may use.
+        that is set, else the processors that this process may use. OMP_NUM_THREADS is not ours:
+        where it is no positive number it counts as not set, as OpenMP has it.
 
     Examples
     --------
@@ -39,12 +41,8 @@ def effective_n_threads(n_threads: int | None, limit: int = 0) -> int:
     if n_threads is not None:
         return _asked_for(n_threads)
     if limit > 0:
-        return limit
-    for variable in _VARIABLES:
-        value = os.environ.get(variable, "").split(",")[0].strip()
-        if value:
-            return _from_environment(variable, value)
-    return usable_processors()
+        return min(limit, _MOST_THREADS)
+    return _from_our_variable() or _from_openmp_variable() or usable_processors()
 
 
 def _asked_for(n_threads: int) -> int:
@@ -54,13 +52,36 @@ def _asked_for(n_threads: int) -> int:
             "from all processors, or None to choose by limits and environment"
         )
     n_threads = int(n_threads)
+    if n_threads > _MOST_THREADS:
+        raise ValueError(
+            f"n_threads={n_threads} is more than {_MOST_THREADS}: pass -1 for all processors"
+        )
     return n_threads if n_threads > 0 else max(1, usable_processors() + 1 + n_threads)
 
 
-def _from_environment(variable: str, value: str) -> int:
-    if not value.isdigit() or int(value) == 0:
-        raise ValueError(f"{variable}={value!r} must be a positive integer: correct or unset it")
-    return int(value)
+def _from_our_variable() -> int | None:
+    value = os.environ.get("POWERMEANS_NUM_THREADS", "").strip()
+    n_threads = _positive_number(value)
+    if value and (n_threads is None or n_threads > _MOST_THREADS):
+        raise ValueError(
+            f"POWERMEANS_NUM_THREADS={value!r} must be a positive integer of at most "
+            f"{_MOST_THREADS}: correct or unset it"
+        )
+    return n_threads
+
+
+def _from_openmp_variable() -> int | None:
+    # One number for each level of nesting; ours is the outermost.
+    n_threads = _positive_number(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])
+    return None if n_threads is None else min(n_threads, _MOST_THREADS)
+
+
+def _positive_number(value: str) -> int | None:
+    try:
+        number = int(value)
+    except ValueError:
+        return None
+    return number if number > 0 else None
 
 
 def usable_processors() -> int:
@@ -94,8 +115,19 @@ def _control_group_quota(otherwise: int) -> int:
     return -(-int(quota) // int(period))
 
 
+def _threads_in_prospect(limit: int) -> int:
+    """What a fit would use, or all processors where it would refuse its variable."""
+    try:
+        return effective_n_threads(None, limit)
+    except ValueError:
+        return usable_processors()
+
+
 class _TeamController(threadpoolctl.LibController):
-    """Lets `threadpoolctl` see and limit our threads together with those of OpenMP."""
+    """Lets `threadpoolctl` see and limit our threads together with those of OpenMP.
+
+    Whoever asks it may be fitting something of another library, so nothing here raises.
+    """
 
     user_api = "openmp"
     internal_api = "powermeans"
@@ -104,7 +136,7 @@ class _TeamController(threadpoolctl.LibController):
 
     def get_num_threads(self) -> int:
         """Threads that a fit started by this thread would use."""
-        return effective_n_threads(None, self.dynlib.powermeans_get_num_threads())
+        return _threads_in_prospect(self.dynlib.powermeans_get_num_threads())
 
     def set_num_threads(self, n_threads: int) -> None:
         """Limit the fits that this thread starts.
@@ -112,8 +144,8 @@ class _TeamController(threadpoolctl.LibController):
         What would be chosen anyway is no limit: threadpoolctl lifts a limit by setting the number
         that it found, and later changes of the environment should count again.
         """
-        unlimited = effective_n_threads(None)
-        self.dynlib.powermeans_set_num_threads(0 if n_threads == unlimited else n_threads)
+        limit = 0 if n_threads == _threads_in_prospect(limit=0) else n_threads
+        self.dynlib.powermeans_set_num_threads(min(max(limit, 0), _MOST_THREADS))
 
     def get_version(self) -> Any:
         """No version of its own."""
