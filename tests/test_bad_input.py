@@ -88,6 +88,19 @@ def test_an_entry_of_a_sparse_matrix_is_named(estimator) -> None:
         estimator(3).fit(sparse.csr_array(with_entry(np.nan)))
 
 
+@pytest.mark.parametrize("value", [10**8, 17])
+def test_a_broken_sparse_matrix_is_refused_by_each_method(estimator, value: int) -> None:
+    broken = sparse.csr_matrix(three_groups())
+    assert broken.has_canonical_format
+    broken.indptr[10] = value
+    model = estimator(3, random_state=0).fit(three_groups())
+    for method in (estimator(3).fit, model.predict, model.transform, model.score):
+        with pytest.raises(ValueError, match="X is not a valid CSR matrix: indptr falls"):
+            method(broken)
+    with pytest.raises(ValueError, match="X is not a valid CSR matrix: indptr falls"):
+        kmeans_plusplus(broken, 3)
+
+
 # Kinds of arrays.
 
 

@@ -58,6 +58,57 @@ def test_wide_indices_become_narrow_where_they_fit() -> None:
     np.testing.assert_array_equal(narrow.toarray(), np.eye(3))
 
 
+def test_a_matrix_that_wrongly_remembers_to_be_tidy_is_tidied() -> None:
+    given = sparse.csr_array(np.ones((2, 3)))
+    assert given.has_canonical_format
+    given.indices[:3] = [2, 0, 2]
+    tidy = canonical_csr(given)
+    np.testing.assert_array_equal(tidy.toarray(), [[1.0, 0.0, 2.0], [1.0, 1.0, 1.0]])
+
+
+def test_what_is_stored_behind_the_last_row_is_left_out() -> None:
+    given = sparse.csr_array(np.ones((2, 3)))
+    given.indptr[-1] = 5
+    trimmed = canonical_csr(given)
+    assert trimmed.data.size == trimmed.indices.size == 5
+    np.testing.assert_array_equal(trimmed.toarray(), [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
+
+
+BROKEN_ENTRIES = [
+    ("indptr", 10, 10**8, "indptr falls from 100000000 to 33 at row 10"),
+    ("indptr", 10, 26, "indptr falls from 27 to 26 at row 9"),
+    ("indptr", 20, 10**8, "indptr ends with 100000000, but only 60 entries are stored"),
+    ("indptr", 0, 1, "indptr begins with 1, not 0"),
+    ("indptr", 1, -5, "indptr falls from 0 to -5 at row 0"),
+    ("indices", 7, 3, "the column index 3 lies outside its 3 columns"),
+    ("indices", 7, -1, "the column index -1 lies outside its 3 columns"),
+]
+
+
+@pytest.mark.parametrize("is_remembered", [True, False])
+@pytest.mark.parametrize(("array", "at", "value", "message"), BROKEN_ENTRIES)
+def test_index_arrays_that_scipy_would_crash_on_are_refused(
+    is_remembered: bool, array: str, at: int, value: int, message: str
+) -> None:
+    given = sparse.csr_array(np.ones((20, 3)))
+    if is_remembered:
+        assert given.has_canonical_format
+    getattr(given, array)[at] = value
+    with pytest.raises(ValueError, match=f"X is not a valid CSR matrix: {message}"):
+        canonical_csr(given)
+
+
+def test_index_arrays_of_wrong_length_are_refused() -> None:
+    given = sparse.csr_array(np.ones((20, 3)))
+    given.indptr = given.indptr[:-2]
+    with pytest.raises(ValueError, match=r"indptr has the shape \(19,\), not \(21,\)"):
+        canonical_csr(given)
+    given = sparse.csr_array(np.ones((20, 3)))
+    given.data = given.data[:-1]
+    with pytest.raises(ValueError, match="only 59 entries are stored"):
+        canonical_csr(given)
+
+
 @pytest.mark.parametrize("row", [0, 5, MANY_ROWS - 1])
 @pytest.mark.parametrize(("bad", "kind"), [(np.nan, "NaN"), (np.inf, "infinity")])
 def test_the_first_bad_entry_is_named(row: int, bad: float, kind: str) -> None:
