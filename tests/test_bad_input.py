@@ -138,7 +138,7 @@ def read_only(given: np.ndarray) -> np.ndarray:
         (lambda given: given[::-1][::-1], np.float64),
         (read_only, np.float64),
         (lambda given: given.astype(">f8"), np.float64),
-        (lambda given: given.astype(">f4"), np.float64),
+        (lambda given: given.astype(">f4"), np.float32),
         (lambda given: given.astype(np.float32), np.float32),
         (lambda given: given.astype(np.float16), np.float32),
         (lambda given: given.astype(np.longdouble), np.float64),
@@ -395,7 +395,8 @@ def test_a_bad_parameter_is_named(points, estimator, parameter: dict) -> None:
     [
         *({"power": power} for power in (0, 0.0, 0.5, 1, 2, np.nan, np.inf, "automatic", None)),
         *({"growth": growth} for growth in (1, 1.0, 0.9, -2, np.nan, np.inf, "fast")),
-        *({"schedule": schedule} for schedule in ([], [1.0], [np.nan], 3.0, iter([-1.0]))),
+        *({"schedule": schedule} for schedule in ([], [1.0], [-1, -2, 3.0], [np.nan])),
+        *({"schedule": schedule} for schedule in (3.0, iter([-1.0]))),
         *({"n_threads": n_threads} for n_threads in (0, 1.5, "all", True)),
         {"divergence": "cosine"},
         {"polish": "yes"},
@@ -405,6 +406,13 @@ def test_a_bad_parameter_is_named(points, estimator, parameter: dict) -> None:
 def test_a_bad_parameter_of_power_kmeans_is_named(points, parameter: dict) -> None:
     with pytest.raises(ValueError, match=next(iter(parameter))):
         PowerKMeans(3, random_state=0, **parameter).fit(points)
+
+
+def test_a_bad_schedule_is_refused_before_any_sweep(points) -> None:
+    model = PowerKMeans(3, random_state=0, schedule=[-1, -2, 3.0])
+    with pytest.raises(ValueError, match=r"schedule=.* has 3\.0 at index 2"):
+        model.fit(points)
+    assert not hasattr(model, "cluster_centers_")
 
 
 def test_the_divergences_there_are_are_named(points) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tracemalloc
 
 import numpy as np
@@ -26,6 +27,12 @@ def test_half_precision_becomes_single_and_the_rest_is_left_to_choose() -> None:
     assert wanted_dtype(np.zeros(3, dtype=np.float16)) is np.float32
     assert wanted_dtype(np.zeros(3, dtype=np.int8)) == [np.float64, np.float32]
     assert wanted_dtype([[1, 2]]) == [np.float64, np.float32]
+
+
+def test_single_precision_stays_single_in_either_byte_order() -> None:
+    assert wanted_dtype(np.zeros(3, dtype=">f4")) is np.float32
+    assert wanted_dtype(np.zeros(3, dtype="<f4")) is np.float32
+    assert wanted_dtype(np.zeros(3, dtype=">f8")) == [np.float64, np.float32]
 
 
 def unsorted_with_an_entry_twice() -> sparse.csr_array:
@@ -234,7 +241,32 @@ def test_schedules_pass(schedule) -> None:
     check_schedule(schedule)
 
 
-@pytest.mark.parametrize("schedule", [[], [1.0], [np.nan], ["a"], (power for power in [-1.0])])
-def test_bad_schedules_are_refused(schedule) -> None:
+@pytest.mark.parametrize("schedule", [[], (power for power in [-1.0])])
+def test_schedules_that_give_no_powers_are_refused(schedule) -> None:
     with pytest.raises(ValueError, match="schedule="):
+        check_schedule(schedule)
+
+
+class SoonPositive:
+    """Endless, and wrong from the third power on."""
+
+    def __iter__(self):
+        return itertools.chain([-1.0, -2.0], itertools.repeat(3.0))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "value", "index"),
+    [
+        ([1.0], "1.0", 0),
+        ([-1, -2, 3.0], "3.0", 2),
+        ([-1.0, np.nan], "nan", 1),
+        ([-1.0, 0], "0", 1),
+        ([-1.0, -0.001], "-0.001", 1),
+        ([-1.0, None], "None", 1),
+        (["a"], "'a'", 0),
+        (SoonPositive(), "3.0", 2),
+    ],
+)
+def test_a_bad_power_anywhere_in_a_schedule_is_named(schedule, value: str, index: int) -> None:
+    with pytest.raises(ValueError, match=f"schedule=.* has {value} at index {index}: pass"):
         check_schedule(schedule)

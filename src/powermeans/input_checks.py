@@ -6,6 +6,7 @@ sorted indices and no entry twice; weights are float64, not negative, not all ze
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from powermeans.rules import Power
 from powermeans.types import FloatArray, Points, SparsePoints
 
 _BLOCK_ELEMENTS = 2**17
@@ -27,9 +29,10 @@ _LEAST_SPREAD = math.sqrt(np.finfo(np.float64).tiny)
 def wanted_dtype(X: object) -> type | list[type]:
     """The dtype for points: float32 stays; float16, which it holds exactly, becomes float32.
 
-    All else becomes float64.
+    All else becomes float64. Byte order becomes that of this machine.
     """
-    if getattr(X, "dtype", None) == np.float16:
+    dtype = getattr(X, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize <= 4:
         return np.float32
     return [np.float64, np.float32]
 
@@ -214,19 +217,36 @@ def check_init(init: ArrayLike | SparsePoints, n_clusters: int, n_features: int)
     return centers
 
 
-def check_schedule(schedule: Iterable[float]) -> None:
-    """Raise unless the schedule gives powers, and gives them again when it is iterated again."""
-    powers = iter(schedule)
+def check_schedule(schedule: Iterable[float], n_powers: int = 1000) -> None:
+    """Raise unless the schedule gives powers, and gives them again when it is iterated again.
+
+    Parameters
+    ----------
+    schedule : iterable of float
+        It may be endless.
+    n_powers : int, default=1000
+        How many powers to look at.
+    """
+    powers: Iterator[object] = iter(schedule)
     if powers is schedule:
         raise ValueError(
             f"schedule={schedule!r} can be iterated only once: pass a list of powers, "
             "Geometric(start, growth) or Fixed(power)"
         )
-    first = next(powers, None)
-    if not isinstance(first, (int, float, np.integer, np.floating)) or not first < 0:
+    n_seen = 0
+    for power in itertools.islice(powers, n_powers):
+        if (
+            not isinstance(power, (int, float, np.integer, np.floating))
+            or not power <= Power.highest
+        ):
+            raise ValueError(
+                f"schedule={schedule!r} has {power!r} at index {n_seen}: pass powers of at most "
+                f"{Power.highest}, for example Geometric(-3.0, 1.05)"
+            )
+        n_seen += 1
+    if n_seen == 0:
         raise ValueError(
-            f"schedule={schedule!r} begins with {first!r}: pass negative powers, "
-            "for example Geometric(-3.0, 1.05)"
+            f"schedule={schedule!r} is empty: pass powers, for example Geometric(-3.0, 1.05)"
         )
 
 
