@@ -1,4 +1,4 @@
-"""From inertias and seconds to what they say: excess, wins, promises kept, and figures that are false.
+"""From inertias and seconds to what they say: excess, wins, promises kept, false figures.
 
 The excess of a fit is how far its inertia lies above the lowest that is known of the problem,
 relative to that: the lower of the value known before and of all that any method found in the run.
@@ -11,6 +11,7 @@ holds "inertia", "claimed" (None where the method claims nothing) and "seconds",
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -164,8 +165,8 @@ def false_claims(record: Record) -> list[str]:
                 error = cell["claimed"] / cell["inertia"] - 1
                 if abs(error) > FALSE_CLAIM:
                     said.append(
-                        f"{method} on {problem} claims an inertia of {cell['claimed']:.10g}; that of "
-                        f"its centers is {cell['inertia']:.10g}"
+                        f"{method} on {problem} claims an inertia of {cell['claimed']:.10g}; "
+                        f"that of its centers is {cell['inertia']:.10g}"
                     )
     return said
 
@@ -186,7 +187,7 @@ def failures(record: Record) -> list[str]:
 def worse_for_more(record: Record) -> list[str]:
     """Problems on which more of our effort gave a higher mean than less of it."""
     said = []
-    for less, more in zip(OURS, OURS[1:], strict=False):
+    for less, more in itertools.pairwise(OURS):
         for problem in record.common([less, more]):
             low, high = record.excess[less][problem], record.excess[more][problem]
             if (1 + high) / (1 + low) > 1 + DRAW:

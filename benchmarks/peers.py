@@ -1,0 +1,396 @@
+"""The methods whose quality is measured: our efforts, and what else there is to install.
+
+Each makes a fit from points, a number of clusters and a seed, and says how long it took. What a
+package needs done to the points before (another dtype, say) is not timed. Packages are imported
+when their methods are asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import math
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.families import Points
+
+# A hundred restarts are made only where points x features x centers is at most this.
+MOST_WORK_FOR_100 = 5e6
+# hgmeans is to take this much of the time that it may, and is given so many tries to find out how.
+ENOUGH, TOO_MUCH = 0.8, 1.2
+TRIES = 12
+MOST_ITERATIONS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Centers, the inertia that the method itself reports for them, if any, and the time taken."""
+
+    centers: NDArray
+    claimed: float | None
+    seconds: float
+    cpu_seconds: float
+
+
+class Method(Protocol):
+    """What the benchmark asks of a method."""
+
+    name: str
+    label: str
+    made_with: str
+
+    def suits(self, points: Points, n_clusters: int) -> bool:
+        """Whether the problem is not too large for it."""
+
+    def fit(
+        self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
+    ) -> Fit:
+        """One fit; `seconds_of` is what methods before it took for the same seed."""
+
+
+class Stopwatch:
+    """Seconds, and processor seconds of this process, between entering and leaving."""
+
+    def __enter__(self) -> Stopwatch:
+        self._began = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.seconds = time.perf_counter() - self._began[0]
+        self.cpu_seconds = time.process_time() - self._began[1]
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """A method with the interface of scikit-learn."""
+
+    name: str
+    label: str
+    made_with: str
+    make: Callable[[int, int], Any]
+    most_work: float = math.inf
+
+    def suits(self, points: Points, n_clusters: int) -> bool:
+        return points.size * n_clusters <= self.most_work
+
+    def fit(
+        self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
+    ) -> Fit:
+        model = self.make(n_clusters, seed)
+        with Stopwatch() as watch:
+            model.fit(points)
+        centers = np.asarray(model.cluster_centers_)
+        return Fit(centers, float(model.inertia_), watch.seconds, watch.cpu_seconds)
+
+
+@dataclass(frozen=True)
+class Faiss:
+    """faiss.Kmeans, which reads float32 and does not say the inertia of its last centers."""
+
+    name: str
+    label: str
+    made_with: str
+    options: Mapping[str, Any]
+
+    def suits(self, points: Points, n_clusters: int) -> bool:
+        return True
+
+    def fit(
+        self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
+    ) -> Fit:
+        import faiss
+
+        single = points.astype(np.float32)
+        # Its seed 0 would stand for another one than 0.
+        model = faiss.Kmeans(points.shape[1], n_clusters, seed=seed + 1, **self.options)
+        with Stopwatch() as watch:
+            model.train(single)
+        return Fit(np.array(model.centroids), None, watch.seconds, watch.cpu_seconds)
+
+
+class Lost(RuntimeError):
+    """A process that did not answer."""
+
+
+class HgMeansProcess:
+    """hgmeans in a process of its own: it prints, and now and then it does not come back."""
+
+    def __init__(self) -> None:
+        self._process: Any = None
+        self._pipe: Any = None
+
+    def ask(
+        self, points: Points, n_clusters: int, n_iterations: int, patience: float
+    ) -> tuple[NDArray, float, float]:
+        """Labels, seconds and processor seconds of one run."""
+        if self._process is None:
+            self._start()
+        self._pipe.send((points, n_clusters, n_iterations))
+        if not self._pipe.poll(patience):
+            self.end()
+            raise Lost(f"no answer within {patience:.0f} s")
+        try:
+            return self._pipe.recv()
+        except EOFError:
+            self.end()
+            raise Lost("its process died") from None
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=answer_for_hgmeans, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._pipe.close()
+            self._process = self._pipe = None
+
+
+def answer_for_hgmeans(pipe: Connection) -> None:
+    """Run hgmeans with a population of ten for whoever asks through the pipe."""
+    import hgmeans
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    with contextlib.suppress(EOFError):
+        while True:
+            points, n_clusters, n_iterations = pipe.recv()
+            no_labels = np.zeros(len(points), dtype=int)
+            with Stopwatch() as watch:
+                answer = hgmeans.PyHGMeans().run(
+                    points, no_labels, 10, n_iterations, 1, [n_clusters], ""
+                )
+            labels = np.asarray(answer, dtype=int).reshape(-1)
+            pipe.send((labels, watch.seconds, watch.cpu_seconds))
+
+
+@dataclass
+class HgMeans:
+    """hgmeans with as many iterations as fit into the time that another method took.
+
+    It has no seed and gives the same answer to the same rows, so each seed shuffles the rows. Its
+    answer is labels; the centers are the means of the points that share one. With `n_iterations`
+    it makes so many of them, in whatever time.
+    """
+
+    name: str
+    label: str
+    made_with: str
+    as_long_as: str = "thorough"
+    n_iterations: int | None = None
+    _process: HgMeansProcess = field(default_factory=HgMeansProcess)
+    _last: tuple[Points, int, float] | None = None
+
+    def suits(self, points: Points, n_clusters: int) -> bool:
+        return True
+
+    def fit(
+        self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
+    ) -> Fit:
+        shuffled = np.random.default_rng(seed).permutation(points)
+        if self.n_iterations is not None:
+            answer = self._process.ask(shuffled, n_clusters, self.n_iterations, math.inf)
+        elif self.as_long_as in seconds_of:
+            answer = self._run_for(points, shuffled, n_clusters, seconds_of[self.as_long_as])
+        else:
+            raise Lost(f"it may run as long as {self.as_long_as}, of which there is no time")
+        labels, seconds, cpu_seconds = answer
+        return Fit(means_by_label(shuffled, labels), None, seconds, cpu_seconds)
+
+    def _run_for(
+        self, points: Points, shuffled: Points, n_clusters: int, budget: float
+    ) -> tuple[NDArray, float, float]:
+        """A run of about that time, after runs of other lengths that are not counted."""
+        patience = max(60.0, 20 * budget)
+        n, below = self._first_guess(points, n_clusters, budget), (0, 0.0)
+        for _ in range(TRIES):
+            answer = self._process.ask(shuffled, n_clusters, n, patience)
+            n_run, seconds = n, answer[1]
+            slope = max(seconds - below[1], 0.01 * seconds) / (n - below[0])
+            if seconds < ENOUGH * budget and n < MOST_ITERATIONS:
+                below = n, seconds
+                n = min(8 * n, n + math.ceil((budget - seconds) / slope))
+            elif seconds > TOO_MUCH * budget and n > below[0] + 1:
+                n = below[0] + max(1, int((budget - below[1]) / slope))
+            else:
+                break
+        self._last = points, n_clusters, n_run / seconds
+        return answer
+
+    def _first_guess(self, points: Points, n_clusters: int, budget: float) -> int:
+        """By the pace of the last seed on the same problem, if there was one."""
+        if self._last is None or self._last[0] is not points or self._last[1] != n_clusters:
+            return 1
+        return max(1, round(budget * self._last[2]))
+
+
+def means_by_label(points: Points, labels: NDArray) -> Points:
+    """The mean of the points of each label that occurs."""
+    present, compact = np.unique(labels, return_inverse=True)
+    sums = np.zeros((len(present), points.shape[1]))
+    np.add.at(sums, compact, points)
+    return sums / np.bincount(compact)[:, None]
+
+
+# What is on offer. A builder imports its package and is given the number of threads.
+
+
+def our_methods(n_threads: int) -> Iterator[Method]:
+    from powermeans import PowerKMeans
+
+    made_with = f"powermeans {version('powermeans')} {digest('powermeans')}"
+    settings: dict[str, tuple[str, dict[str, Any]]] = {
+        "fast": ('PowerKMeans(effort="fast")', {"effort": "fast"}),
+        "balanced": ("PowerKMeans()", {}),
+        "thorough": ('PowerKMeans(effort="thorough")', {"effort": "thorough"}),
+        "annealed": ("PowerKMeans(refine=0): annealed once, no search", {"refine": 0}),
+        "lloyd": (
+            "PowerKMeans(refine=0, power=-inf): Lloyd from the same seeds",
+            {"refine": 0, "power": -math.inf},
+        ),
+        "paper": (
+            'PowerKMeans(power=-3, growth=1.05, init="plain-k-means++", polish=False)',
+            {"power": -3.0, "growth": 1.05, "init": "plain-k-means++", "polish": False},
+        ),
+    }
+    for name, (label, options) in settings.items():
+
+        def make(n_clusters: int, seed: int, options: dict = options) -> PowerKMeans:
+            return PowerKMeans(n_clusters, random_state=seed, n_threads=n_threads, **options)
+
+        yield Estimator(name, label, made_with, make)
+
+
+def sklearn_methods(n_threads: int) -> Iterator[Method]:
+    from sklearn.cluster import KMeans
+
+    yield from restarts("sklearn", "scikit-learn KMeans", "scikit-learn", KMeans, (1, 10, 100))
+
+
+def sklearnex_methods(n_threads: int) -> Iterator[Method]:
+    import daal4py
+    from sklearnex.cluster import KMeans
+
+    daal4py.daalinit(n_threads)
+    label = "scikit-learn-intelex KMeans"
+    yield from restarts("sklearnex", label, "scikit-learn-intelex", KMeans, (1, 10))
+
+
+def restarts(
+    name: str, label: str, package: str, kind: type, numbers: tuple[int, ...]
+) -> Iterator[Method]:
+    for n_init in numbers:
+
+        def make(n_clusters: int, seed: int, n_init: int = n_init) -> Any:
+            return kind(n_clusters=n_clusters, n_init=n_init, random_state=seed)
+
+        most_work = MOST_WORK_FOR_100 if n_init >= 100 else math.inf
+        made_with = f"{package} {version(package)}"
+        yield Estimator(f"{name}-{n_init}", f"{label}, n_init={n_init}", made_with, make, most_work)
+
+
+def bkmeans_methods(n_threads: int) -> Iterator[Method]:
+    from bkmeans import BKMeans
+
+    def make(n_clusters: int, seed: int) -> Any:
+        return BKMeans(n_clusters=n_clusters, random_state=seed)
+
+    yield Estimator("bkmeans", "bkmeans (breathing)", f"bkmeans {version('bkmeans')}", make)
+
+
+def fastkmeanspp_methods(n_threads: int) -> Iterator[Method]:
+    from fastkmeanspp import KMeans
+
+    def make(n_clusters: int, seed: int) -> Any:
+        return KMeans(n_clusters=n_clusters, random_state=seed, n_jobs=n_threads)
+
+    made_with = f"fastkmeanspp {version('fastkmeanspp')}"
+    yield Estimator("fastkmeanspp", "fastkmeanspp KMeans, its 20 iterations", made_with, make)
+
+
+def faiss_methods(n_threads: int) -> Iterator[Method]:
+    import faiss
+
+    faiss.omp_set_num_threads(n_threads)
+    made_with = f"faiss-cpu {version('faiss-cpu')}"
+    own = "faiss Kmeans, as it comes: 25 iterations, random seeds, at most 256 points a center"
+    # Fewer points a center than this only make it print a warning.
+    quiet = {"min_points_per_centroid": 1}
+    yield Faiss("faiss", own, made_with, quiet)
+    all_points = {
+        **quiet,
+        "niter": 25,
+        "max_points_per_centroid": 2**31 - 1,
+        "init_method": faiss.ClusteringInitMethod_KMEANS_PLUS_PLUS,
+    }
+    label = "faiss Kmeans, 25 iterations, k-means++ seeds, all points"
+    yield Faiss("faiss-plusplus", label, made_with, all_points)
+
+
+def hgmeans_methods(n_threads: int) -> Iterator[Method]:
+    if importlib.util.find_spec("hgmeans") is None:
+        raise ModuleNotFoundError(name="hgmeans")
+    made_with = f"hgmeans {version('hgmeans')}"
+    timed_by = f"{made_with}, timed by powermeans {digest('powermeans')}"
+    yield HgMeans("hgmeans", "hgmeans, for as long as thorough took", timed_by)
+    yield HgMeans("hgmeans-5000", "hgmeans, its 5000 iterations", made_with, n_iterations=5000)
+
+
+BUILDERS: list[tuple[Callable[[int], Iterator[Method]], tuple[str, ...]]] = [
+    (our_methods, ("fast", "balanced", "thorough", "annealed", "lloyd", "paper")),
+    (sklearn_methods, ("sklearn-1", "sklearn-10", "sklearn-100")),
+    (bkmeans_methods, ("bkmeans",)),
+    (sklearnex_methods, ("sklearnex-1", "sklearnex-10")),
+    (fastkmeanspp_methods, ("fastkmeanspp",)),
+    (faiss_methods, ("faiss", "faiss-plusplus")),
+    (hgmeans_methods, ("hgmeans", "hgmeans-5000")),
+]
+# Measured only if asked for by name; what is left out of a quick run besides.
+ON_REQUEST = {"hgmeans-5000"}
+SLOW = {"sklearn-100"}
+
+
+def method_names() -> list[str]:
+    return [name for _, names in BUILDERS for name in names]
+
+
+def build_methods(names: list[str], n_threads: int) -> list[Method]:
+    """The methods of these names; a package that is not there ends the program."""
+    built: list[Method] = []
+    for builder, offered in BUILDERS:
+        wanted = set(offered) & set(names)
+        if not wanted:
+            continue
+        try:
+            built += [method for method in builder(n_threads) if method.name in wanted]
+        except ModuleNotFoundError as error:
+            raise SystemExit(
+                f"{error.name} is not installed: run make peers and use its environment, or "
+                f"leave out {', '.join(sorted(wanted))} by --methods"
+            ) from error
+    return built
+
+
+def digest(package: str) -> str:
+    """A few letters that change with the code of an installed package."""
+    module: ModuleType = importlib.import_module(package)
+    folder = Path(str(module.__file__)).parent
+    files = sorted(file for file in folder.rglob("*") if file.suffix in {".py", ".so", ".pyd"})
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]

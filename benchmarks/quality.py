@@ -1,0 +1,273 @@
+"""Quality and time of powermeans and its peers, problem by problem.
+
+Every method is run on every problem with every seed. The time is that of the fit alone; the inertia
+is computed anew from the centers that a method returns. Methods take turns within a problem. What
+is measured is stored after each problem, so that an interrupt loses one problem at most.
+
+Run it in the environment that `make peers` sets up, with nothing else running.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import gc
+import json
+import os
+import shlex
+import sys
+import time
+import warnings
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import threadpoolctl
+
+from benchmarks import machine
+from benchmarks.excess import Record, below_best_known, flaws, inertia, promises, summary
+from benchmarks.families import Points, draw
+from benchmarks.peers import (
+    ON_REQUEST,
+    SLOW,
+    Fit,
+    HgMeans,
+    Method,
+    build_methods,
+    method_names,
+)
+from benchmarks.problems import DATA_VARIABLE, QUICK, Problem, all_problems
+from benchmarks.quality_report import PAGE, as_page, as_report, fill
+
+SHOWN = ("fast", "balanced", "thorough", "sklearn-1", "sklearn-10", "bkmeans", "hgmeans")
+
+
+def new_figures(settings: dict) -> dict:
+    return {
+        "settings": settings,
+        "runs": [],
+        "methods": {},
+        "problems": {},
+        "warnings": {},
+        "cells": {},
+    }
+
+
+def stored_at(name: str) -> Path:
+    return machine.RESULTS / f"{name}.json"
+
+
+def read(name: str) -> dict:
+    path = stored_at(name)
+    if not path.is_file():
+        raise SystemExit(f"{path} is not there: run python -m benchmarks.quality first")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def write(name: str, figures: dict) -> Path:
+    """Store cells and what follows from them; an interrupt leaves the file of before."""
+    record = Record(figures["problems"], figures["cells"])
+    derived = {
+        "summary": summary(record),
+        "promises": promises(record),
+        "below best known": below_best_known(record),
+        "flaws": flaws(record),
+    }
+    return machine.store(f"{name}.unfinished", {**figures, **derived}).replace(stored_at(name))
+
+
+def resumed(name: str, settings: dict, methods: Sequence[Method]) -> dict:
+    """What is stored, without the cells of methods that have changed since."""
+    if not stored_at(name).is_file():
+        return new_figures(settings)
+    stored = read(name)
+    now = {**settings, "processor": machine.processor()}
+    then = {**stored["figures"]["settings"], "processor": stored["processor"]}
+    for key in ("threads", "data seed", "processor"):
+        if now[key] != then[key]:
+            raise SystemExit(
+                f"--resume would mix {key} {then[key]!r} with {now[key]!r}: leave it out to begin "
+                f"anew, or pass another --name than {name}"
+            )
+    figures = {key: stored["figures"][key] for key in new_figures(settings)}
+    figures["settings"] = {**settings, "seeds": sorted({*now["seeds"], *then["seeds"]})}
+    for method in methods:
+        if figures["methods"].get(method.name, {}).get("made with") != method.made_with:
+            for cells in figures["cells"].values():
+                cells.pop(method.name, None)
+    return figures
+
+
+def measure(
+    problem: Problem, methods: Sequence[Method], seeds: Sequence[int], figures: dict
+) -> None:
+    """Fill the cells of a problem that are not there yet."""
+    points = problem.load()
+    figures["problems"][problem.name] = {
+        "group": problem.group,
+        "n_points": points.shape[0],
+        "n_features": points.shape[1],
+        "n_clusters": problem.n_clusters,
+        "best_known": problem.best_known,
+    }
+    cells = figures["cells"].setdefault(problem.name, {})
+    for seed in seeds:
+        for method in in_turn(methods, problem, seed):
+            of_method = cells.setdefault(method.name, {})
+            if str(seed) in of_method or not method.suits(points, problem.n_clusters):
+                continue
+            seconds_of = {
+                name: column[str(seed)]["seconds"]
+                for name, column in cells.items()
+                if "seconds" in column.get(str(seed), {})
+            }
+            warned = figures["warnings"].setdefault(method.name, {})
+            of_method[str(seed)] = measure_one(
+                method, points, problem.n_clusters, seed, seconds_of, warned
+            )
+    figures["cells"][problem.name] = {name: column for name, column in cells.items() if column}
+    figures["problems"][problem.name]["load average"] = round(os.getloadavg()[0], 2)
+
+
+def in_turn(methods: Sequence[Method], problem: Problem, seed: int) -> list[Method]:
+    """Shuffled, so that no method always runs after the same one; hgmeans needs others' times."""
+    rng = np.random.default_rng([seed, zlib.crc32(problem.name.encode())])
+    order = [methods[i] for i in rng.permutation(len(methods))]
+    return sorted(order, key=lambda method: isinstance(method, HgMeans))
+
+
+def measure_one(
+    method: Method, points: Points, n_clusters: int, seed: int, seconds_of: dict, warned: dict
+) -> dict:
+    gc.collect()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            fit = method.fit(points, n_clusters, seed, seconds_of)
+            check_centers(fit, points, n_clusters)
+        except Exception as error:
+            return {"error": f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"}
+    for warning in caught:
+        name = warning.category.__name__
+        warned[name] = warned.get(name, 0) + 1
+    return {
+        "inertia": inertia(points, fit.centers),
+        "claimed": fit.claimed,
+        "seconds": fit.seconds,
+        "cpu seconds": fit.cpu_seconds,
+    }
+
+
+def check_centers(fit: Fit, points: Points, n_clusters: int) -> None:
+    """More centers than were asked for would be an advantage; fewer are not."""
+    n_centers, n_features = fit.centers.shape
+    if n_centers > n_clusters or n_features != points.shape[1]:
+        raise ValueError(
+            f"centers of shape {fit.centers.shape} are not {n_clusters} centers with "
+            f"{points.shape[1]} features"
+        )
+    if not np.isfinite(fit.centers).all():
+        raise ValueError("some centers are not finite")
+
+
+def warm_up(methods: Sequence[Method]) -> None:
+    """Imports and pools of threads, of which the first fit is not to pay."""
+    points = draw("overlapping", 2, 10)[:500]
+    seconds_of = {"thorough": 0.01}
+    for method in methods:
+        measure_one(method, points, 10, 0, seconds_of, {})
+
+
+def line_of(problem: Problem, figures: dict, seconds: float) -> str:
+    """One line of progress: the excess of the best-known methods."""
+    record = Record({problem.name: figures["problems"][problem.name]}, figures["cells"])
+    part = Record(record.problems, {problem.name: record.cells[problem.name]})
+    shown = (
+        f"{name} {100 * part.excess[name][problem.name]:.2f}"
+        for name in SHOWN
+        if problem.name in part.excess.get(name, {})
+    )
+    return f"{problem.name:22} {seconds:6.1f} s   excess %: {'  '.join(shown)}"
+
+
+def choose(arguments: argparse.Namespace) -> list[Problem]:
+    problems = all_problems(data_seed=arguments.data_seed, large=arguments.large)
+    if arguments.quick:
+        problems = [problem for problem in problems if problem.name in QUICK]
+    patterns = arguments.problems.split(",") if arguments.problems else ["*"]
+    for pattern in patterns:
+        if not fnmatch.filter([problem.name for problem in problems], pattern):
+            raise SystemExit(
+                f"--problems: nothing is called {pattern!r}; names look like overlapping-2d/50, "
+                f"and like iris/3 where {DATA_VARIABLE} is set"
+            )
+    return [p for p in problems if any(fnmatch.fnmatch(p.name, pattern) for pattern in patterns)]
+
+
+def choose_methods(arguments: argparse.Namespace) -> list[str]:
+    offered = method_names()
+    if arguments.methods is None:
+        left_out = ON_REQUEST | SLOW if arguments.quick else ON_REQUEST
+        return [name for name in offered if name not in left_out]
+    chosen = arguments.methods.split(",")
+    if unknown := sorted(set(chosen) - set(offered)):
+        raise SystemExit(f"--methods: {', '.join(unknown)} not among {', '.join(offered)}")
+    return chosen
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a dozen problems, one seed")
+    parser.add_argument("--problems", help="names or patterns, separated by commas")
+    parser.add_argument("--methods", help=f"of {', '.join(method_names())}")
+    parser.add_argument("--seeds", type=int, help="how many (3; with --quick 1)")
+    parser.add_argument("--data-seed", type=int, default=0, help="another draw of generated data")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--large", action="store_true", help="with birch1 too")
+    parser.add_argument("--resume", action="store_true", help="keep what is stored already")
+    parser.add_argument("--name", help="of the stored file (quality; with --quick quality-quick)")
+    parser.add_argument("--report", action="store_true", help="only print what is stored")
+    parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
+    arguments = parser.parse_args()
+    arguments.seeds = arguments.seeds or (1 if arguments.quick else 3)
+    arguments.name = arguments.name or ("quality-quick" if arguments.quick else "quality")
+    return arguments
+
+
+def run(arguments: argparse.Namespace) -> dict:
+    methods = build_methods(choose_methods(arguments), arguments.threads)
+    problems = choose(arguments)
+    seeds = list(range(arguments.seeds))
+    settings = {"seeds": seeds, "threads": arguments.threads, "data seed": arguments.data_seed}
+    figures = (
+        resumed(arguments.name, settings, methods) if arguments.resume else new_figures(settings)
+    )
+    figures["runs"].append(
+        {"command": shlex.join(sys.argv[1:]), "load average": round(os.getloadavg()[0], 2)}
+    )
+    figures["methods"] |= {m.name: {"label": m.label, "made with": m.made_with} for m in methods}
+    with threadpoolctl.threadpool_limits(arguments.threads):
+        warm_up(methods)
+        for problem in problems:
+            began = time.perf_counter()
+            measure(problem, methods, seeds, figures)
+            write(arguments.name, figures)
+            print(line_of(problem, figures, time.perf_counter() - began), flush=True)
+    return figures
+
+
+def main() -> None:
+    arguments = parse()
+    if arguments.page:
+        block = as_page(read(arguments.name))
+        PAGE.write_text(fill(PAGE.read_text(encoding="utf-8"), block), encoding="utf-8")
+        print(f"written into {PAGE}")
+        return
+    figures = read(arguments.name)["figures"] if arguments.report else run(arguments)
+    print("\n" + as_report(Record(figures["problems"], figures["cells"])))
+    print(f"\nstored in {stored_at(arguments.name)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""What a stored run of benchmarks.quality says: tables for the terminal and for the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+
+from benchmarks.excess import (
+    RIVALS,
+    Record,
+    below_best_known,
+    contest,
+    flaws,
+    promises,
+    summary,
+)
+
+PAGE = Path(__file__).parent.parent / "docs" / "when_annealing_helps.md"
+BEGIN = "<!-- what follows is written by: python -m benchmarks.quality --page -->"
+END = "<!-- end of what is written by a command -->"
+# So near to the lowest that nothing is left to gain.
+AS_GOOD = 1e-3
+
+Rows = list[list[str]]
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Problems of one kind."""
+
+    title: str
+    holds: Callable[[dict], bool]
+
+
+def family(name: str, *n_features: int) -> Callable[[dict], bool]:
+    def holds(problem: dict) -> bool:
+        begins = problem["group"].startswith(f"{name}-")
+        return begins and (not n_features or problem["n_features"] in n_features)
+
+    return holds
+
+
+def real(least: int, most: float) -> Callable[[dict], bool]:
+    return lambda problem: problem["group"] == "real" and least <= problem["n_clusters"] <= most
+
+
+REGIMES = [
+    Regime("real sets, k ≤ 10", real(1, 10)),
+    Regime("real sets, k 11 to 30", real(11, 30)),
+    Regime("real sets, k > 30", real(31, float("inf"))),
+    Regime("overlapping clusters, d = 2", family("overlapping", 2)),
+    Regime("overlapping clusters, d = 10", family("overlapping", 10)),
+    Regime("overlapping clusters, d = 50 and 200", family("overlapping", 50, 200)),
+    Regime("well separated clusters", family("separated")),
+    Regime("clusters on a grid", family("grid")),
+    Regime("heavy tails", family("heavy-tails")),
+    Regime("unbalanced sizes", family("unbalanced")),
+    Regime("unequal spread", family("unequal-spread")),
+    Regime("uniform noise", family("noise")),
+    Regime("duplicates", family("duplicates")),
+    Regime("copies of one cluster", family("copies")),
+]
+
+
+def method_table(record: Record) -> Rows:
+    """A line for each method: how near to the lowest, how long, against whom."""
+    head = ["method", "problems", "mean %", "worst %", "above 2 %", "seconds"]
+    lines = [
+        [
+            line["method"],
+            str(line["problems"]) + (f" (+{line['errors']} errors)" if line["errors"] else ""),
+            f"{line['mean excess %']:.3f}",
+            f"{line['worst excess %']:.2f}",
+            f"{line['problems above 2 %']:.0f} %",
+            f"{line['seconds']:.1f}",
+            *("{} : {}".format(*line["wins and losses"].get(rival, ("", ""))) for rival in RIVALS),
+        ]
+        for line in sorted(summary(record), key=lambda line: line["mean excess %"])
+    ]
+    return [[*head, *(f"against {rival}" for rival in RIVALS)], *lines]
+
+
+def problems_of(record: Record, regime: Regime, methods: list[str]) -> list[str]:
+    """Those on which all of the methods ran."""
+    return [name for name in record.common(methods) if regime.holds(record.problems[name])]
+
+
+def annealing_table(record: Record) -> Rows:
+    """One run of Lloyd beside one annealed run from the same seeds, by regime."""
+    rows = [["problems of the kind", "number", "Lloyd %", "annealed %", "lower : higher", "enough"]]
+    for regime in REGIMES:
+        names = problems_of(record, regime, ["lloyd", "annealed"])
+        if not names:
+            continue
+        part = Record({name: record.problems[name] for name in names}, restrict(record, names))
+        lloyd, annealed = (part.excess[method] for method in ("lloyd", "annealed"))
+        n_enough = sum(excess <= AS_GOOD for excess in lloyd.values())
+        rows.append(
+            [
+                regime.title,
+                str(len(names)),
+                f"{100 * mean(lloyd.values()):.3f}",
+                f"{100 * mean(annealed.values()):.3f}",
+                "{} : {}".format(*contest(part, "annealed", "lloyd")),
+                f"{n_enough} of {len(names)}",
+            ]
+        )
+    return rows
+
+
+def restrict(record: Record, names: list[str]) -> dict[str, dict]:
+    return {name: record.cells[name] for name in names}
+
+
+def search_table(record: Record) -> Rows:
+    """Mean excess by regime, of the methods that ran everywhere."""
+    wanted = ["sklearn-1", "sklearn-10", "bkmeans", "hgmeans", "fast", "balanced", "thorough"]
+    methods = [name for name in wanted if name in record.excess]
+    rows = [["problems of the kind", "number", *methods]]
+    for regime in REGIMES:
+        if names := problems_of(record, regime, methods):
+            figures = (mean(record.excess[method][name] for name in names) for method in methods)
+            rows.append([regime.title, str(len(names)), *(f"{100 * f:.3f}" for f in figures)])
+    return rows
+
+
+def below_table(record: Record) -> Rows:
+    return [
+        ["problem", "known before", "found", "lower by %", "by"],
+        *(
+            [
+                line["problem"],
+                f"{line['best known']:.10g}",
+                f"{min(line['found'].values()):.10g}",
+                f"{100 * (1 - min(line['found'].values()) / line['best known']):.5f}",
+                ", ".join(sorted(line["found"], key=line["found"].__getitem__)),
+            ]
+            for line in below_best_known(record)
+        ),
+    ]
+
+
+def promise_table(record: Record) -> Rows:
+    return [
+        ["promise", "measured", "kept"],
+        *(
+            [line["promise"], line["measured"], "yes" if line["kept"] else "no"]
+            for line in promises(record)
+        ),
+    ]
+
+
+def as_text(rows: Rows) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def as_markdown(rows: Rows) -> str:
+    head, *body = rows
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def as_report(record: Record) -> str:
+    """All of it, for the terminal."""
+    parts = [("Methods, by mean excess", method_table(record)), ("Promises", promise_table(record))]
+    if "lloyd" in record.excess and "annealed" in record.excess:
+        parts.append(("One run of Lloyd, one annealed", annealing_table(record)))
+    parts.append(("Mean excess %", search_table(record)))
+    parts.append(("Below the lowest known", below_table(record)))
+    text = [f"{title}\n{as_text(rows)}" for title, rows in parts if len(rows) > 1]
+    if complaints := flaws(record):
+        text.append("Flaws\n" + "\n".join(complaints))
+    return "\n\n".join(text)
+
+
+def as_page(stored: dict) -> str:
+    """The generated part of the page, from a stored run."""
+    figures = stored["figures"]
+    record = Record(figures["problems"], figures["cells"])
+    parts = [measured_how(stored, record), "### The methods", as_markdown(method_table(record))]
+    parts.append(legend(figures["methods"]))
+    if len(rows := annealing_table(record)) > 1:
+        parts += ["### One run: Lloyd, or annealed", as_markdown(rows), EXPLANATION_OF_ONE_RUN]
+    if len(rows := search_table(record)) > 1:
+        parts += ["### Search, by kind of problem", "Mean excess in per cent.", as_markdown(rows)]
+    if len(rows := promise_table(record)) > 1:
+        parts += ["### What the efforts should do", as_markdown(rows)]
+    if len(rows := below_table(record)) > 1:
+        parts += ["### Lower than was known", as_markdown(rows)]
+    if complaints := flaws(record):
+        parts += ["### Flaws", "\n".join(f"- {text}" for text in complaints)]
+    return "\n\n".join(parts)
+
+
+EXPLANATION_OF_ONE_RUN = (
+    "*lower : higher*: on how many problems the annealed run ended lower than Lloyd's, and higher, "
+    "by more than 0.01 %. *enough*: on how many one run of Lloyd was within 0.1 % of the lowest."
+)
+
+
+def legend(methods: dict[str, dict]) -> str:
+    return "\n".join(
+        f"- *{name}*: {method['label']} ({method['made with']})" for name, method in methods.items()
+    )
+
+
+def measured_how(stored: dict, record: Record) -> str:
+    settings = stored["figures"]["settings"]
+    n_real = sum(problem["group"] == "real" for problem in record.problems.values())
+    loads = [problem["load average"] for problem in record.problems.values()]
+    return (
+        f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, "
+        f"{settings['threads']} threads, {stored['versions']['instruction set']}, Python "
+        f"{stored['versions']['python']}; {n_real} problems with real data and "
+        f"{len(record.problems) - n_real} with generated data, {len(settings['seeds'])} seeds. "
+        f"The load average of the machine while it was measured was {median(loads):.1f} in the "
+        f"median and {max(loads):.1f} at most."
+    )
+
+
+def fill(text: str, block: str) -> str:
+    """The text of a page with what stands between its two marks replaced."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"the page has no place for figures: put the lines {BEGIN} and {END} in")
+    return f"{before}{BEGIN}\n\n{block}\n\n{END}{after}"
