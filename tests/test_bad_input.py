@@ -101,6 +101,40 @@ def test_a_broken_sparse_matrix_is_refused_by_each_method(estimator, value: int)
         kmeans_plusplus(broken, 3)
 
 
+# Centers that the user assigns.
+
+
+@pytest.mark.parametrize(
+    ("centers", "message"),
+    [
+        (np.full((3, 2), np.nan), "Input cluster_centers_ contains NaN.*row 0, column 0"),
+        (np.full((3, 2), np.inf), "Input cluster_centers_ contains infinity"),
+        (np.full((3, 2), 1e200), "Input cluster_centers_ has values as large as"),
+        (np.ones((3, 5)), r"cluster_centers_ has the shape \(3, 5\): assign one row of 2 numbers"),
+        (np.ones(6), r"cluster_centers_ has the shape \(6,\)"),
+        (np.ones((0, 2)), r"cluster_centers_ has the shape \(0, 2\)"),
+        (None, "cluster_centers_ "),
+        (np.array([["a", "b"]]), "cluster_centers_ has the dtype <U1"),
+    ],
+)
+def test_bad_centers_assigned_to_an_estimator_are_refused(estimator, centers, message: str) -> None:
+    model = estimator(3, random_state=0).fit(three_groups())
+    model.cluster_centers_ = centers
+    for method in (model.predict, model.transform, model.score):
+        with pytest.raises(ValueError, match=message):
+            method(three_groups())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, int, object])
+def test_good_centers_assigned_to_an_estimator_serve(estimator, dtype) -> None:
+    model = estimator(3, random_state=0).fit(three_groups())
+    model.cluster_centers_ = np.array(
+        [[0, 40], [0, 0], [30, 0], [500, 500]], dtype=dtype, order="F"
+    )
+    np.testing.assert_array_equal(model.predict(three_groups()), np.array([1, 2, 0])[LABELS])
+    assert model.transform(three_groups()).shape == (N_POINTS, 4)
+
+
 # Kinds of arrays.
 
 

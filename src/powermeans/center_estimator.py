@@ -26,14 +26,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from powermeans.anneal import Stage, StageEnd, anneal
 from powermeans.history import History, SweepState
 from powermeans.input_checks import (
-    canonical_csr,
+    Admitted,
+    admit,
+    check_centers,
     check_init,
-    check_n_clusters,
-    check_points,
-    check_sample_weight,
     divide_by_power_of_two,
     exponent_to_square,
-    wanted_dtype,
+    wanted_form,
 )
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
@@ -167,14 +166,10 @@ class CenterEstimator(
         return self
 
     def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
-        points = self._points(X, reset=True)
-        n_points = points.shape[0]
-        weights = check_sample_weight(sample_weight, n_points)
-        check_n_clusters(self.n_clusters, n_points)
-        self._check_points(points, weights, must_differ=True)
-        return TrainingData(
-            points, weights, open_rows(points, weights, n_threads=self._wanted_threads())
+        data = self._admit(
+            X, sample_weight, reset=True, n_clusters=self.n_clusters, must_differ=True
         )
+        return TrainingData(data.points, data.weights, self._open(data))
 
     def _keep_best_run(
         self, data: TrainingData, stages: list[Stage], rng: np.random.RandomState
@@ -270,7 +265,8 @@ class CenterEstimator(
         ndarray of shape (n_samples,)
             int32 labels.
         """
-        labels, _ = self._rows(X).assign(self._centers())
+        rows = self._rows(X)
+        labels, _ = rows.assign(self._centers(rows.n_features))
         return labels
 
     def transform(self, X: MatrixLike) -> Points:
@@ -330,7 +326,8 @@ class CenterEstimator(
         float
             Higher is better; zero is the most there is.
         """
-        _, inertia = self._rows(X, sample_weight).assign(self._centers())
+        rows = self._rows(X, sample_weight)
+        _, inertia = rows.assign(self._centers(rows.n_features))
         return -inertia
 
     @classmethod
@@ -358,10 +355,9 @@ class CenterEstimator(
         """
         estimator = cls(n_clusters=np.shape(centers)[0], **params)
         estimator._validate_params()
-        points = estimator._points(centers, reset=True)
+        points = estimator._admit(centers, reset=True, name="centers").points
         if sparse.issparse(points):
             raise ValueError("centers are sparse: pass centers.toarray()")
-        estimator._check_points(points, None, name="centers")
         estimator.cluster_centers_ = points.copy()
         estimator.n_iter_ = 0
         return estimator
@@ -407,54 +403,39 @@ class CenterEstimator(
 
     # The border.
 
-    def _points(self, X: MatrixLike, *, reset: bool) -> Points | SparsePoints:
-        """As float32 or float64, in C order or canonical CSR; finiteness is not looked at yet."""
-        points: Points | SparsePoints = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=wanted_dtype(X),
-            order="C",
-            ensure_all_finite=False,
-        )
-        return canonical_csr(points) if sparse.issparse(points) else points
-
-    def _check_points(
+    def _admit(
         self,
-        points: Points | SparsePoints,
-        weights: FloatArray | None,
+        X: MatrixLike,
+        sample_weight: ArrayLike | None = None,
         *,
-        name: str = "X",
-        must_differ: bool = False,
-    ) -> float:
-        return check_points(
-            points,
-            name=name,
-            feature_names=getattr(self, "feature_names_in_", None),
-            total_weight=None if weights is None else float(weights.sum()),
-            must_differ=must_differ,
-        )
+        reset: bool = False,
+        **requirements: Any,
+    ) -> Admitted:
+        points = validate_data(self, X, reset=reset, **wanted_form(X))
+        names = getattr(self, "feature_names_in_", None)
+        return admit(points, sample_weight, feature_names=names, **requirements)
+
+    def _open(self, data: Admitted) -> Rows:
+        return open_rows(data.points, data.weights, n_threads=self._wanted_threads())
 
     def _rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Rows:
         """New points, for a fitted estimator."""
         check_is_fitted(self)
-        points = self._points(X, reset=False)
-        weights = check_sample_weight(sample_weight, points.shape[0])
-        self._check_points(points, weights)
-        return open_rows(points, weights, n_threads=self._wanted_threads())
+        return self._open(self._admit(X, sample_weight))
 
     def _squared_distances(self, X: MatrixLike) -> tuple[Points, int]:
         """Squared distances of points and centers divided by a power of two, and its exponent."""
         check_is_fitted(self)
-        points, centers = self._points(X, reset=False), self._centers()
-        largest = max(self._check_points(points, None), float(np.abs(centers).max()))
-        exponent = exponent_to_square(largest, points.dtype)
-        rows = open_rows(divide_by_power_of_two(points, exponent), n_threads=self._wanted_threads())
+        data = self._admit(X)
+        centers = self._centers(data.points.shape[1])
+        largest = max(data.largest, float(np.abs(centers).max()))
+        exponent = exponent_to_square(largest, data.points.dtype)
+        points = divide_by_power_of_two(data.points, exponent)
+        rows = open_rows(points, n_threads=self._wanted_threads())
         return rows.sq_distances(np.ldexp(centers, -exponent)), exponent
 
-    def _centers(self) -> FloatArray:
-        return np.ascontiguousarray(self.cluster_centers_, dtype=np.float64)
+    def _centers(self, n_features: int) -> FloatArray:
+        return check_centers(self.cluster_centers_, n_features)
 
 
 def _finish(data: TrainingData, history: History, ends: Sequence[StageEnd] = ()) -> Run:

@@ -8,23 +8,16 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 from powermeans.center_estimator import MatrixLike
-from powermeans.input_checks import (
-    canonical_csr,
-    check_n_clusters,
-    check_points,
-    check_sample_weight,
-    wanted_dtype,
-)
+from powermeans.input_checks import admit, wanted_form
 from powermeans.kmeans import KMeans
 from powermeans.rows import open_rows
 from powermeans.seeding import n_greedy_candidates
 from powermeans.seeds import choose_seeds
-from powermeans.types import IndexArray, Labels, Points, SparsePoints
+from powermeans.types import IndexArray, Labels, Points
 
 
 def k_means(
@@ -137,13 +130,11 @@ def kmeans_plusplus(
     True
     """
     _check_parameters(locals())
-    points = _points(X)
-    weights = check_sample_weight(sample_weight, points.shape[0])
-    check_n_clusters(n_clusters, points.shape[0])
+    points = check_array(X, input_name="X", **wanted_form(X))
+    data = admit(points, sample_weight, n_clusters=n_clusters)
     _check_norms(x_squared_norms, points.shape[0])
-    check_points(points, total_weight=None if weights is None else float(weights.sum()))
     centers, indices = choose_seeds(
-        open_rows(points, weights),
+        open_rows(data.points, data.weights),
         n_clusters,
         check_random_state(random_state),
         n_candidates=n_local_trials or n_greedy_candidates(n_clusters),
@@ -161,18 +152,6 @@ def _check_parameters(arguments: dict[str, Any]) -> None:
     }
     given = {name: arguments[name] for name in constraints}
     validate_parameter_constraints(constraints, given, caller_name="kmeans_plusplus")
-
-
-def _points(X: MatrixLike) -> Points | SparsePoints:
-    points: Points | SparsePoints = check_array(
-        X,
-        accept_sparse="csr",
-        dtype=wanted_dtype(X),
-        order="C",
-        ensure_all_finite=False,
-        input_name="X",
-    )
-    return canonical_csr(points) if sparse.issparse(points) else points
 
 
 def _check_norms(x_squared_norms: ArrayLike | None, n_points: int) -> None:

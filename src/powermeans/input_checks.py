@@ -26,6 +26,74 @@ _BLOCK_ELEMENTS = 2**17
 _LEAST_SPREAD = math.sqrt(np.finfo(np.float64).tiny)
 
 
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Points and weights that the rest of the package can trust.
+
+    Attributes
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR.
+    weights : (n_points,), optional
+    largest : float
+        The largest magnitude among the entries.
+    """
+
+    points: Points | SparsePoints
+    weights: FloatArray | None
+    largest: float
+
+
+def wanted_form(X: object) -> dict[str, Any]:
+    """How scikit-learn's validation should leave points; finiteness is looked at by `admit`."""
+    return {
+        "accept_sparse": "csr",
+        "dtype": wanted_dtype(X),
+        "order": "C",
+        "ensure_all_finite": False,
+    }
+
+
+def admit(
+    points: Points | SparsePoints,
+    sample_weight: ArrayLike | None = None,
+    *,
+    n_clusters: int = 1,
+    name: str = "X",
+    feature_names: Iterable[object] | None = None,
+    must_differ: bool = False,
+) -> Admitted:
+    """Let points across the border, or say what is wrong with them or their weights.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        In the wanted form.
+    sample_weight : (n_points,), optional
+        As from the user.
+    n_clusters : int
+        How many points there must be at least.
+    name, feature_names, must_differ
+        As in `check_points`.
+
+    Returns
+    -------
+    Admitted
+    """
+    if sparse.issparse(points):
+        points = canonical_csr(points)
+    weights = check_sample_weight(sample_weight, points.shape[0])
+    check_n_clusters(n_clusters, points.shape[0])
+    largest = check_points(
+        points,
+        name=name,
+        feature_names=feature_names,
+        total_weight=None if weights is None else float(weights.sum()),
+        must_differ=must_differ,
+    )
+    return Admitted(points, weights, largest)
+
+
 def wanted_dtype(X: object) -> type | list[type]:
     """The dtype for points: float32 stays; float16, which it holds exactly, becomes float32.
 
@@ -215,6 +283,18 @@ def check_init(init: ArrayLike | SparsePoints, n_clusters: int, n_features: int)
         )
     check_points(centers, name="init")
     return centers
+
+
+def check_centers(centers: ArrayLike, n_features: int) -> FloatArray:
+    """The centers of a fitted estimator as float64; the user may have assigned others."""
+    checked = _real_numbers(centers, "cluster_centers_")
+    if checked.ndim != 2 or checked.shape[1] != n_features or len(checked) == 0:
+        raise ValueError(
+            f"cluster_centers_ has the shape {checked.shape}: assign one row of {n_features} "
+            "numbers for each center, as X has features"
+        )
+    check_points(checked, name="cluster_centers_")
+    return checked
 
 
 def check_schedule(schedule: Iterable[float], n_powers: int = 1000) -> None:
