@@ -119,7 +119,7 @@ def run_stage(
     power, n_swept = math.nan, 0
     for power in itertools.islice(stage.schedule, stage.max_iter):
         state = _sweep(rows, centers, power, stage.repair, history)
-        before = history.last
+        before = history.last if n_swept else None
         history.append(state)
         _warn_if_objective_rose(before, state, rows)
         centers, n_swept = state.centers, n_swept + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -23,8 +23,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from powermeans.anneal import Stage, StageEnd, anneal
-from powermeans.history import History, SweepState
+from powermeans.anneal import Callback, Stage, StageEnd, anneal
+from powermeans.history import History, Spent, SweepState
 from powermeans.input_checks import (
     Admitted,
     admit,
@@ -60,6 +60,7 @@ class Run:
     labels: Labels
     inertia: float
     history: History
+    spent: Spent
     ends: Sequence[StageEnd] = ()
 
     @property
@@ -114,9 +115,27 @@ class CenterEstimator(
     def _report_end(self, run: Run) -> None:
         """Tell the user how a run ended."""
 
-    def _callback(self, state: SweepState) -> object:
-        """Called after each sweep; True stops the fit."""
-        return None
+    def _watcher(self) -> Callback:
+        """For one fit, what is called after each sweep; True stops the fit."""
+
+        def watch(state: SweepState) -> object:
+            if self.verbose:
+                print(f"Iteration {state.sweep - 1}, inertia {state.inertia}.")
+            return None
+
+        return watch
+
+    def _run(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        seeds: Callable[[], FloatArray],
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> list[StageEnd]:
+        """One run, from seeds that are others at each call."""
+        return anneal(data.rows, seeds(), stages, history, watch)
 
     def _wanted_threads(self) -> int | None:
         """How many threads the user asks for; None leaves it to limits and environment."""
@@ -153,8 +172,9 @@ class CenterEstimator(
         self
         """
         self._validate_params()
+        watch, rng = self._watcher(), check_random_state(self.random_state)
         data = self._training_data(X, sample_weight)
-        self._keep_best_run(data, self._stages(data), check_random_state(self.random_state))
+        self._keep_best_run(data, self._stages(data), rng, watch)
         n_found = int(np.count_nonzero(np.bincount(self.labels_, minlength=self.n_clusters)))
         if n_found < self.n_clusters:
             warnings.warn(
@@ -172,18 +192,25 @@ class CenterEstimator(
         return TrainingData(data.points, data.weights, self._open(data))
 
     def _keep_best_run(
-        self, data: TrainingData, stages: list[Stage], rng: np.random.RandomState
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        rng: np.random.RandomState,
+        watch: Callback,
     ) -> None:
         """Run, and run again; the run of least inertia is kept, also when this is interrupted."""
         best: Run | None = None
+
+        def seeds() -> FloatArray:
+            return self._initial_centers(data, rng)
+
         for number in range(self._n_runs()):
             history = History(number)
             try:
-                centers = self._initial_centers(data, rng)
-                ends = anneal(data.rows, centers, stages, history, self._watch)
+                ends = self._run(data, stages, seeds, history, rng, watch)
                 run = _finish(data, history, ends)
             except BaseException:
-                if history.last is not None:
+                if history.centers is not None:
                     best = _better(best, _finish(data, history))
                 if best is not None:
                     self._keep(best)
@@ -223,11 +250,6 @@ class CenterEstimator(
         if self.verbose:
             print("Initialization complete")
         return centers
-
-    def _watch(self, state: SweepState) -> object:
-        if self.verbose:
-            print(f"Iteration {state.sweep - 1}, inertia {state.inertia}.")
-        return self._callback(state)
 
     # After a fit.
 
@@ -440,10 +462,10 @@ class CenterEstimator(
 
 def _finish(data: TrainingData, history: History, ends: Sequence[StageEnd] = ()) -> Run:
     """Labels and inertia of the centers as they are stored."""
-    assert history.last is not None, "every stage has a sweep"
-    centers = np.array(history.last.centers, dtype=data.points.dtype)
+    assert history.centers is not None, "every run has a sweep"
+    centers = np.array(history.centers, dtype=data.points.dtype)
     labels, inertia = data.rows.assign(centers.astype(np.float64))
-    return Run(centers, labels, inertia, history, ends)
+    return Run(centers, labels, inertia, history, history.spent(), ends)
 
 
 def _better(best: Run | None, run: Run) -> Run:

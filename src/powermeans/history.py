@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,8 +39,9 @@ class SweepState:
         Root of the summed squared distances by which this sweep moved the centers.
     seconds : float
         How long the sweep took.
-    centers : ndarray of shape (n_clusters, n_features)
-        Where the sweep moved the centers, float64, not to be written to.
+    centers : ndarray of shape (n_centers, n_features)
+        Where the sweep moved the centers, float64, not to be written to. In a breath there are
+        more than `n_clusters` of them for some sweeps.
     n_relocated : int
         Empty clusters that this sweep moved to where the error is largest.
     n_separated : int
@@ -64,6 +66,32 @@ class SweepState:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run did.
+
+    Attributes
+    ----------
+    n_sweeps : int
+        Sweeps that moved centers, soft and hard.
+    n_breaths : int
+        Breaths taken.
+    n_crossings : int
+        Pairs of solutions bred.
+    accepted_inertias : tuple of tuple of float
+        Chains of moves that a search accepted: one for each start, for each solution that was
+        annealed and for breeding. Each begins with the inertia it found and only falls.
+    seconds : float
+        How long the run took.
+    """
+
+    n_sweeps: int
+    n_breaths: int
+    n_crossings: int
+    accepted_inertias: tuple[tuple[float, ...], ...]
+    seconds: float
+
+
 class History:
     """The records of a run so far, and its last complete state.
 
@@ -81,6 +109,11 @@ class History:
         self.last: SweepState | None = None
         self.n_relocated = 0
         self.n_separated = 0
+        self.n_breaths = 0
+        self.n_crossings = 0
+        self.accepted: list[list[float]] = []
+        self._kept: FloatArray | None = None
+        self._started = time.perf_counter()
 
     def append(self, state: SweepState) -> None:
         """Add one complete sweep."""
@@ -88,6 +121,27 @@ class History:
         self.n_relocated += state.n_relocated
         self.n_separated += state.n_separated
         self.last = state
+
+    def keep(self, centers: FloatArray) -> None:
+        """Of several descents, remember these centers as the best so far."""
+        self._kept = centers
+
+    @property
+    def centers(self) -> FloatArray | None:
+        """The best centers if a search keeps such, else the last; None before the first sweep."""
+        if self._kept is not None or self.last is None:
+            return self._kept
+        return self.last.centers
+
+    def spent(self) -> Spent:
+        """What was done so far."""
+        return Spent(
+            n_sweeps=len(self.records),
+            n_breaths=self.n_breaths,
+            n_crossings=self.n_crossings,
+            accepted_inertias=tuple(tuple(chain) for chain in self.accepted),
+            seconds=time.perf_counter() - self._started,
+        )
 
     def as_recarray(self) -> np.recarray[Any, Any]:
         """One record for each sweep; `pandas.DataFrame` takes it as it is."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,20 +15,26 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
-from powermeans.anneal import Callback, Stage
+from powermeans.anneal import Callback, Stage, StageEnd, anneal
 from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
 from powermeans.critical_power import critical_power
 from powermeans.extent import spread
-from powermeans.history import SweepState
+from powermeans.history import History, Spent, SweepState
 from powermeans.input_checks import check_schedule
 from powermeans.power_mean import memberships
 from powermeans.repairs import LeaveAlone, RelocateEmpty, SeparateCoincident
 from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric
+from powermeans.search import EFFORTS, Effort, Search
 from powermeans.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 from powermeans.types import FloatArray
 
 _BLOCK_ELEMENTS = 2**17
+
+# One descent alone anneals slowly; in a search, which mends what it misses, a few powers do.
+_GROWTH_ALONE = 1.1
+_GROWTH_IN_A_SEARCH = 1.3
+_POWERS_OF_A_START = 12
 
 
 class PowerKMeans(CenterEstimator):
@@ -49,19 +57,32 @@ class PowerKMeans(CenterEstimator):
     power : float or "auto", default="auto"
         The power of the first sweep, negative. "auto" starts at twice the critical power of the
         data less one, and at no more than -1. At ``-math.inf`` the method is Lloyd's.
-    growth : float, default=1.1
-        The factor from one power to the next, greater than one.
+    growth : float or "auto", default="auto"
+        The factor from one power to the next, greater than one. "auto" is 1.1, and in a search,
+        which needs less of each descent, 1.3 for a dozen powers.
     schedule : iterable of float, optional
         The powers of the sweeps, instead of `power` and `growth`: a list, or one of
         `powermeans.Geometric`, `powermeans.Fixed` and `powermeans.AuthorsSchedule`.
     polish : bool, default=True
         Whether to finish with Lloyd sweeps once the weights are as good as hard. Coincident centers
         are then moved apart during annealing, and empty clusters during Lloyd moved to where the
-        error is largest. With False the sweeps are those of the paper, and nothing else is done.
+        error is largest. With False the sweeps are those of the paper, and nothing else is done:
+        no search either.
+    effort : {"fast", "balanced", "thorough"}, default="balanced"
+        How much to search for lower inertia. "fast" descends once and improves it by a few breaths;
+        "balanced" improves several starts, anneals inside the breaths of the best, and breeds
+        them; "thorough" does more of all that. Centers given as `init` are the only start. More
+        than a thousand centers are not bred.
+    refine : int, default=5
+        How many centers the first breath adds and takes away again (Fritzke 2020). With 0 there is
+        no search: one descent from the seeds.
+    max_seconds : float, optional
+        End the fit after about this time, with the best centers so far; a sweep is not broken off.
     n_init : int, default=1
         How many runs to make, of which the one of least inertia is kept.
     max_iter : int, default=300
-        The largest number of sweeps, for annealing and for Lloyd each.
+        The largest number of sweeps, for annealing and for Lloyd each; in a search, of each of its
+        descents.
     tol : float, default=1e-6
         Lloyd ends when the sum of squared center shifts is at most `tol` times the mean variance of
         the features (scikit-learn's meaning), or when no center moves. Without `polish`, a run
@@ -75,7 +96,8 @@ class PowerKMeans(CenterEstimator):
         variables POWERMEANS_NUM_THREADS and OMP_NUM_THREADS, and the processors there are. The
         result does not depend on it.
     callback : callable, optional
-        Called after each sweep with a `powermeans.SweepState`. Returning True ends the fit.
+        Called after each sweep with a `powermeans.SweepState`. Returning True ends the fit. In a
+        search it sees the descents one after another, some with up to `refine` centers more.
     verbose : int, default=0
         Whether to print a line for each sweep.
     copy_x : bool, default=True
@@ -94,15 +116,18 @@ class PowerKMeans(CenterEstimator):
     history_ : recarray
         A record for each of these sweeps: `power` (-inf for Lloyd), `objective` and `inertia` at
         the centers before the sweep, `center_shift`, `seconds`. ``pandas.DataFrame(history_)``
-        makes a table of it.
+        makes a table of it. In a search it tells of all its descents, one after another.
     power_ : float
-        The power at which annealing ended, before any Lloyd sweep; -inf if all were Lloyd's.
+        The power at which annealing last ended; -inf if all sweeps were Lloyd's.
     critical_power_ : float
         Above this power all centers collapse to the mean of these data.
     n_relocated_ : int
         How often an empty cluster was moved to where the error is largest.
     n_separated_ : int
         How often a center that coincided with another was moved from it.
+    spent_ : Spent
+        What the run that is kept spent: `n_sweeps`, `n_breaths`, `n_crossings`,
+        `accepted_inertias`, `seconds`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -118,8 +143,8 @@ class PowerKMeans(CenterEstimator):
 
         PowerKMeans(power=-3.0, growth=1.05, init="plain-k-means++", polish=False)
 
-    A Ctrl-C during `fit` leaves the last complete state on the estimator, and so does an error
-    raised by the callback.
+    A Ctrl-C during `fit` leaves the last complete state on the estimator, in a search the best so
+    far, and so does an error raised by the callback.
 
     Held at one power the method is fuzzy c-means with fuzzifier 1 - 1/s (k-harmonic means at -1):
     ``PowerKMeans(schedule=Fixed(-1.0), polish=False)``.
@@ -148,7 +173,8 @@ class PowerKMeans(CenterEstimator):
     >>> def three_sweeps(state):
     ...     print(f"{state.sweep}: power {state.power:.2f}, inertia {state.inertia:.1f}")
     ...     return state.sweep == 3
-    >>> model = PowerKMeans(2, power=-2.0, init=X[[1, 5]], callback=three_sweeps).fit(X)
+    >>> model = PowerKMeans(2, power=-2.0, init=X[[1, 5]], refine=0, growth=1.1,
+    ...                     callback=three_sweeps).fit(X)
     1: power -2.00, inertia 40.0
     2: power -2.20, inertia 16.0
     3: power -inf, inertia 16.0
@@ -164,15 +190,23 @@ class PowerKMeans(CenterEstimator):
             Options(Real, {-math.inf}),
             StrOptions({"auto"}),
         ],
-        "growth": [Interval(Real, 1, None, closed="neither")],
+        "growth": [Interval(Real, 1, None, closed="neither"), StrOptions({"auto"})],
         "schedule": [HasMethods(["__iter__"]), None],
         "polish": ["boolean"],
+        "effort": [StrOptions(set(EFFORTS))],
+        "refine": [Interval(Integral, 0, None, closed="left")],
+        "max_seconds": [
+            Interval(Real, 0, None, closed="neither"),
+            Options(Real, {math.inf}),
+            None,
+        ],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "divergence": [StrOptions({"squared_euclidean"})],
         "n_threads": [Integral, None],
         "callback": [callable, None],
     }
 
+    spent_: Spent
     power_: float
     critical_power_: float
     n_separated_: int
@@ -183,9 +217,12 @@ class PowerKMeans(CenterEstimator):
         *,
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
         power: float | Literal["auto"] = "auto",
-        growth: float = 1.1,
+        growth: float | Literal["auto"] = "auto",
         schedule: Iterable[float] | None = None,
         polish: bool = True,
+        effort: Literal["fast", "balanced", "thorough"] = "balanced",
+        refine: int = 5,
+        max_seconds: float | None = None,
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-6,
@@ -202,6 +239,9 @@ class PowerKMeans(CenterEstimator):
         self.growth = growth
         self.schedule = schedule
         self.polish = polish
+        self.effort = effort
+        self.refine = refine
+        self.max_seconds = max_seconds
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -275,19 +315,72 @@ class PowerKMeans(CenterEstimator):
         tolerance = self.tol * data.rows.mean_variance()
         are_hard = WeightsHard(self.critical_power_, self.n_clusters, tolerance)
         separate = SeparateCoincident(self.critical_power_, spread(data.rows))
+        is_short = self._searches() and self.growth == "auto" and self.schedule is None
+        n_powers = min(self.max_iter, _POWERS_OF_A_START) if is_short else self.max_iter
         return [
-            Stage(schedule, are_hard, self.max_iter, separate),
+            Stage(schedule, are_hard, n_powers, separate),
             Stage(Fixed(-math.inf), CentersSettled(tolerance), self.max_iter, RelocateEmpty()),
         ]
+
+    def _searches(self) -> bool:
+        return self.polish and self.refine > 0 and self.n_clusters > 1
 
     def _powers(self) -> Iterable[float]:
         if self.schedule is not None:
             check_schedule(self.schedule)
             return self.schedule
+        start = self._start_power()
+        if start == -math.inf:
+            return Fixed(start)
+        if self.growth == "auto":
+            return Geometric(start, _GROWTH_IN_A_SEARCH if self._searches() else _GROWTH_ALONE)
+        return Geometric(start, self.growth)
+
+    def _start_power(self) -> float:
         if self.power == "auto":
-            return Geometric(min(2 * self.critical_power_ - 1, -1.0), self.growth)
-        power = float(self.power)
-        return Fixed(power) if power == -math.inf else Geometric(power, self.growth)
+            return min(2 * self.critical_power_ - 1, -1.0)
+        return float(self.power)
+
+    def _run(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        seeds: Callable[[], FloatArray],
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> list[StageEnd]:
+        if not self._searches():
+            return super()._run(data, stages, seeds, history, rng, watch)
+        search = self._search(data, history, rng, watch)
+        *first_stages, last_stage = stages
+        best = search.run(seeds, first_stages, self._effort())
+        if search.was_stopped:
+            return [StageEnd(best.centers, -math.inf, "the callback said stop", was_stopped=True)]
+        ends = anneal(data.rows, best.centers, [last_stage], history, watch)
+        history.keep(ends[-1].centers)
+        return ends
+
+    def _search(
+        self, data: TrainingData, history: History, rng: np.random.RandomState, watch: Callback
+    ) -> Search:
+        return Search(
+            data.rows,
+            start_power=self._start_power(),
+            critical_power=self.critical_power_,
+            depth=self.refine,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+            history=history,
+            callback=watch,
+        )
+
+    def _effort(self) -> Effort:
+        """Centers that are given are one start; there are no others to breed it with."""
+        effort = EFFORTS[self.effort]
+        is_given = not isinstance(self.init, str) and not callable(self.init)
+        return replace(effort, n_starts=1) if is_given else effort
 
     def _wanted_runs(self) -> int:
         return self.n_init
@@ -295,11 +388,20 @@ class PowerKMeans(CenterEstimator):
     def _wanted_threads(self) -> int | None:
         return self.n_threads
 
-    def _callback(self, state: SweepState) -> object:
-        return None if self.callback is None else self.callback(state)
+    def _watcher(self) -> Callback:
+        deadline = math.inf if self.max_seconds is None else time.monotonic() + self.max_seconds
+        tell = super()._watcher()
+
+        def watch(state: SweepState) -> object:
+            tell(state)
+            answer = None if self.callback is None else self.callback(state)
+            return time.monotonic() >= deadline or answer
+
+        return watch
 
     def _report_end(self, run: Run) -> None:
-        for stage, end in zip(("annealing", "Lloyd"), run.ends, strict=False):
+        for end in run.ends:
+            stage = "Lloyd" if end.power == -math.inf else "annealing"
             if self.verbose:
                 print(f"End of {stage}: {end.reason}.")
             if not (end.has_converged or end.was_stopped):
@@ -315,3 +417,4 @@ class PowerKMeans(CenterEstimator):
         powers = [record.power for record in run.history.records if record.power > -math.inf]
         self.power_ = powers[-1] if powers else -math.inf
         self.n_separated_ = run.history.n_separated
+        self.spent_ = run.spent
