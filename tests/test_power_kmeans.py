@@ -128,14 +128,14 @@ def test_auto_starts_at_minus_one_at_most() -> None:
 
 
 def test_the_power_grows_by_the_growth(points) -> None:
-    model = PowerKMeans(12, power=-2.0, growth=1.5, random_state=0).fit(points)
+    model = PowerKMeans(12, power=-2.0, growth=1.5, refine=0, random_state=0).fit(points)
     annealing = model.history_.power[model.history_.power > -math.inf]
     np.testing.assert_allclose(annealing, -2.0 * 1.5 ** np.arange(len(annealing)))
     assert model.power_ == annealing[-1]
 
 
 def test_a_schedule_overrides_power_and_growth(points) -> None:
-    model = PowerKMeans(12, power=-7.0, schedule=[-1.0, -4.0], random_state=0).fit(points)
+    model = PowerKMeans(12, power=-7.0, schedule=[-1.0, -4.0], refine=0, random_state=0).fit(points)
     assert model.history_.power[:2].tolist() == [-1.0, -4.0]
     assert (model.history_.power[2:] == -math.inf).all()
     assert model.power_ == -4.0
@@ -145,7 +145,7 @@ def test_a_schedule_overrides_power_and_growth(points) -> None:
     "schedule", [Geometric(-2.0, 1.3), AuthorsSchedule(-0.2), Fixed(-1.0), Fixed(-math.inf)]
 )
 def test_every_schedule_comes_to_an_end(points, schedule) -> None:
-    model = PowerKMeans(12, schedule=schedule, random_state=0).fit(points)
+    model = PowerKMeans(12, schedule=schedule, refine=0, random_state=0).fit(points)
     assert model.n_iter_ < 600
     assert model.history_.power[-1] == -math.inf
 
@@ -158,7 +158,7 @@ def test_the_polish_ends_at_a_fixed_point_of_lloyd(points, tol) -> None:
 
 
 def test_minus_infinity_is_lloyds_algorithm(points) -> None:
-    ours = PowerKMeans(12, power=-math.inf, init=points[:12], tol=0).fit(points)
+    ours = PowerKMeans(12, power=-math.inf, init=points[:12], tol=0, refine=0).fit(points)
     lloyd = KMeans(12, init=points[:12], tol=0).fit(points)
     np.testing.assert_array_equal(ours.cluster_centers_, lloyd.cluster_centers_)
     assert ours.power_ == -math.inf
@@ -166,10 +166,10 @@ def test_minus_infinity_is_lloyds_algorithm(points) -> None:
 
 def test_a_start_above_the_critical_power_recovers() -> None:
     points = clusters(n_clusters=10, n_features=30, distance=25.0)
-    model = PowerKMeans(10, power=-0.1, random_state=0).fit(points)
+    model = PowerKMeans(10, power=-0.1, refine=0, random_state=0).fit(points)
     collapsed = model.history_.power > model.critical_power_
     assert collapsed.sum() > 3
-    good = PowerKMeans(10, random_state=0).fit(points)
+    good = PowerKMeans(10, refine=0, random_state=0).fit(points)
     assert model.inertia_ < 1.5 * good.inertia_
     assert len(set(model.labels_)) == 10
 
@@ -179,13 +179,13 @@ def test_annealing_finds_lower_inertia_than_lloyd_from_the_same_starts() -> None
     for seed in range(5):
         points = clusters(n_clusters=30, n_features=10, n_points=1500, distance=10, seed=seed)
         start = points[:30]
-        annealed = PowerKMeans(30, init=start).fit(points).inertia_
+        annealed = PowerKMeans(30, init=start, refine=0).fit(points).inertia_
         ratios.append(annealed / KMeans(30, init=start).fit(points).inertia_)
     assert np.mean(ratios) < 0.9
 
 
 def test_the_history_is_a_table_of_the_run(points) -> None:
-    model = PowerKMeans(12, random_state=0).fit(points)
+    model = PowerKMeans(12, refine=0, random_state=0).fit(points)
     table = pd.DataFrame(model.history_)
     assert len(table) == model.n_iter_
     assert list(table.columns) == ["power", "objective", "inertia", "center_shift", "seconds"]
@@ -207,9 +207,8 @@ def test_labels_and_inertia_belong_to_the_stored_centers(points, dtype, containe
 
 def test_the_run_of_least_inertia_is_kept(points) -> None:
     states: list[SweepState] = []
-    several = PowerKMeans(12, init="random", n_init=6, random_state=0, callback=states.append).fit(
-        points
-    )
+    options = {"init": "random", "refine": 0, "random_state": 0}
+    several = PowerKMeans(12, n_init=6, callback=states.append, **options).fit(points)
     assert {state.run for state in states} == set(range(6))
     last_of_run = [
         list(run)[-1].inertia for _, run in itertools.groupby(states, lambda state: state.run)
@@ -268,8 +267,8 @@ def test_scaling_the_points_scales_the_centers(points, scale: float, polish: boo
 def test_moving_or_turning_the_points_does_the_same_to_the_centers(points) -> None:
     turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))
     moved_start, moved = points[:12] @ turn + 100, points @ turn + 100
-    model = PowerKMeans(12, init=points[:12], tol=0).fit(points)
-    turned = PowerKMeans(12, init=moved_start, tol=0).fit(moved)
+    model = PowerKMeans(12, init=points[:12], tol=0, refine=0).fit(points)
+    turned = PowerKMeans(12, init=moved_start, tol=0, refine=0).fit(moved)
     np.testing.assert_array_equal(turned.labels_, model.labels_)
     np.testing.assert_allclose(turned.cluster_centers_, model.cluster_centers_ @ turn + 100)
 
@@ -329,7 +328,7 @@ def test_coincident_initial_centers_part_and_are_counted(points) -> None:
 
 
 def test_verbose_tells_each_sweep_and_the_ends(points, capsys) -> None:
-    model = PowerKMeans(3, random_state=0, verbose=1).fit(points)
+    model = PowerKMeans(3, refine=0, random_state=0, verbose=1).fit(points)
     printed = capsys.readouterr().out
     assert printed.count("Iteration ") == model.n_iter_
     assert "End of annealing: " in printed
@@ -341,7 +340,7 @@ def test_a_stage_that_is_cut_short_is_told(stage: str) -> None:
     points = np.random.default_rng(0).normal(size=(500, 6))
     options = {"power": -math.inf, "tol": 0} if stage == "Lloyd" else {"tol": 1e3}
     with pytest.warns(ConvergenceWarning, match=f"^{stage} was cut short at .* by max_iter=2"):
-        PowerKMeans(12, max_iter=2, random_state=0, **options).fit(points)
+        PowerKMeans(12, max_iter=2, refine=0, random_state=0, **options).fit(points)
 
 
 # Stopping and interrupting.
@@ -408,11 +407,11 @@ def test_an_interrupt_before_the_first_sweep_leaves_nothing(points) -> None:
 
 
 def test_an_interrupt_leaves_kmeans_complete_too(points, monkeypatch) -> None:
-    def interrupt(self, state: SweepState) -> None:
+    def interrupt(state: SweepState) -> None:
         if state.sweep == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(KMeans, "_callback", interrupt)
+    monkeypatch.setattr(KMeans, "_watcher", lambda self: interrupt)
     model = KMeans(12, init=points[:12])
     with pytest.raises(KeyboardInterrupt):
         model.fit(points)
@@ -452,11 +451,11 @@ def test_ctrl_c_ends_a_fit_and_leaves_the_last_complete_state() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_points_of_the_right_kind_are_neither_copied_nor_changed(dtype) -> None:
-    points = np.random.default_rng(0).random(size=(200_000, 100), dtype=dtype)
+    points = np.random.default_rng(0).random(size=(100_000, 100), dtype=dtype)
     before = points.copy()
     tracemalloc.start()
-    PowerKMeans(5, random_state=0, max_iter=3, schedule=[-3.0, -9.0], tol=1e9).fit(points)
+    PowerKMeans(5, random_state=0, max_iter=1, schedule=[-3.0], tol=1e9, effort="fast").fit(points)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < points.nbytes / 5
+    assert peak < points.nbytes / 2
     np.testing.assert_array_equal(points, before)
