@@ -8,6 +8,9 @@ import numpy as np
 
 from powermeans.types import FloatArray
 
+# Some digits above the least normal number, 2.2e-308.
+_LEAST_SHARE = 1e-290
+
 
 @dataclass(frozen=True, slots=True)
 class Sums:
@@ -39,10 +42,23 @@ class Sums:
         )
 
     def centers(self, fallback: FloatArray) -> FloatArray:
-        """The weighted means; a center that no point weighs keeps its row of `fallback`."""
-        weighed = self.weights > 0
+        """The weighted means; a center that no point weighs keeps its row of `fallback`.
+
+        So does one whose weight is so small a part of the largest that digits are lost: the
+        quotient of two such sums can lie anywhere.
+        """
+        weighed = self.weights > self._least_weight(fallback)
         safe_weights = np.where(weighed, self.weights, 1.0)[:, None]
         return np.where(weighed[:, None], self.points / safe_weights, fallback)
+
+    def _least_weight(self, fallback: FloatArray) -> float:
+        """Above this, weights and their products with points are normal numbers."""
+        heaviest = int(np.argmax(self.weights))
+        largest = float(self.weights[heaviest])
+        if largest == 0:
+            return 0.0
+        size = max(np.abs(fallback).max(), np.abs(self.points[heaviest] / largest).max())
+        return _LEAST_SHARE * largest / (size if 0 < size < 1 else 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,54 @@
+"""Sums of a sweep give centers inside the hull of the points, however little weight there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from powermeans.sums import Sums
+
+shares = st.one_of(st.just(0.0), st.floats(0, 1e-280), st.floats(0, 1))
+
+
+def sums_of(points: np.ndarray, weights: np.ndarray) -> Sums:
+    """The sums that these weights of points in centers, (n_points, n_centers), add up to."""
+    return Sums(weights.T @ points, weights.sum(axis=0), 0.0, 0.0)
+
+
+@given(
+    st.lists(st.floats(0.5, 1.0), min_size=1, max_size=4),
+    st.lists(shares, min_size=4, max_size=4),
+    st.sampled_from([1e-150, 1e-100, 1e-10, 1.0, 1e10, 1e150]),
+    st.sampled_from([1e-10, 1.0, 1e10]),
+)
+def test_centers_stay_in_the_hull(coordinates, light, scale, heavy):
+    points = scale * np.array(coordinates)[:, None]
+    weights = heavy * np.stack([np.ones(len(points)), light[: len(points)]], axis=1)
+    fallback = np.full((2, 1), points.mean())
+    centers = sums_of(points, weights).centers(fallback)
+    assert (centers >= points.min() * (1 - 1e-12)).all()
+    assert (centers <= points.max() * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("weight", [0.0, 5e-324, 1e-310])
+def test_a_center_of_no_weight_to_speak_of_stays_where_it_was(weight):
+    sums = sums_of(np.array([[1.0], [3.0]]), np.array([[1.0, weight], [1.0, 0.0]]))
+    np.testing.assert_array_equal(sums.centers(np.array([[7.0], [9.0]])), [[2.0], [9.0]])
+
+
+def test_a_small_weight_counts():
+    sums = sums_of(np.array([[1.0], [3.0]]), np.array([[1.0, 1e-250], [1.0, 1e-250]]))
+    np.testing.assert_allclose(sums.centers(np.zeros((2, 1))), [[2.0], [2.0]], rtol=1e-15)
+
+
+def test_without_any_weight_all_centers_stay():
+    fallback = np.array([[7.0], [9.0]])
+    nothing = sums_of(np.array([[1.0]]), np.zeros((1, 2)))
+    np.testing.assert_array_equal(nothing.centers(fallback), fallback)
+
+
+def test_points_at_the_origin_are_a_place_to_go_to():
+    sums = sums_of(np.zeros((2, 1)), np.ones((2, 1)))
+    np.testing.assert_array_equal(sums.centers(np.zeros((1, 1))), [[0.0]])
