@@ -8,7 +8,7 @@ import warnings
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -94,7 +94,17 @@ def test_power_near_zero_gives_nearly_the_geometric_mean(sq_dist, power):
     assert power_mean(sq_dist, power) == pytest.approx(power_mean(sq_dist, 0.0), rel=1e-7)
 
 
+@pytest.mark.parametrize("power", [5e-324, 1e-310, 1e-200, 1e-149, 1e-30])
+@pytest.mark.parametrize("sq_dist", [[1.0, 1.0, 2.0], [5e-324, 1e308], [3.0, 3.0 + 1e-15]])
+def test_the_mean_at_powers_next_to_zero_is_the_geometric(sq_dist, power):
+    geometric = math.exp(math.fsum(math.log(value) for value in sq_dist) / len(sq_dist))
+    for next_to_zero in (power, -power):
+        mean = power_mean(np.array(sq_dist), next_to_zero)
+        assert mean == pytest.approx(geometric, rel=3e-13)
+
+
 @given(ordinary_distances, st.floats(-200, 1), st.floats(-200, 1))
+@example(np.array([1.0, 1.0, 2.0]), 5e-324, 0.0)
 def test_mean_increases_with_the_power(sq_dist, power, other):
     low, high = sorted([power, other])
     assert power_mean(sq_dist, low) <= power_mean(sq_dist, high) * (1 + 1e-13)

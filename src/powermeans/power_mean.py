@@ -19,6 +19,9 @@ import numpy as np
 from powermeans.divergences import squared_euclidean
 from powermeans.types import FloatArray, Points, SparsePoints
 
+# Nearer to zero a power gives the geometric mean, to the last bit.
+_GEOMETRIC = 1e-150
+
 
 def log_power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     """Logarithm of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) along the last axis.
@@ -234,11 +237,13 @@ def _log_ratio(distances: FloatArray, reference: FloatArray) -> FloatArray:
 def _log_mean_ratio(log_ratio: FloatArray, power: float) -> FloatArray:
     """Logarithm of M_s over the reference, (1/s) log((1/k) sum_j exp(s a_j)).
 
-    For s near zero that mean is near one and its logarithm is taken from its distance to one.
+    For s near zero that mean is near one and its logarithm is taken from its distance to one. It
+    is the mean of the a_j plus s/2 times their variance, of which nothing is left for s so small
+    that the s a_j could be subnormal.
     """
     if power == -math.inf:
         return np.zeros_like(log_ratio[..., 0])
-    if power == 0:
+    if abs(power) < _GEOMETRIC:
         return np.asarray(np.mean(log_ratio, axis=-1))
     exponents = _times(power, log_ratio)
     mean = np.mean(np.exp(exponents), axis=-1)

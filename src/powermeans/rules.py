@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from powermeans.power_mean import log_power_mean, power_mean_weights
+from powermeans.power_mean import power_mean, power_mean_weights
 from powermeans.types import FloatArray
 
 
@@ -43,7 +43,7 @@ class Power:
 
     def weigh(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weights k^(1/s) w_ij, which lie in [0, 1], and the objective M_s of each point."""
-        return power_mean_weights(sq_dist, self.power), np.exp(log_power_mean(sq_dist, self.power))
+        return power_mean_weights(sq_dist, self.power), power_mean(sq_dist, self.power)
 
 
 Rule = Hard | Power
