@@ -1,0 +1,63 @@
+"""Known answers on real data. Where POWERMEANS_DATA names its folder these must hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from powermeans import KMeans, PowerKMeans, critical_power
+from powermeans.metrics import centroid_index, quality_ratio
+
+pytestmark = pytest.mark.data
+
+# The least sums of squares: published as proved for iris and ruspini, and for s2 the least that any
+# method is known to have found.
+OPTIMA = [
+    ("iris", 3, 78.8514414261),
+    ("ruspini", 4, 12881.0512361466),
+    ("s2", 15, 13279109490729.508),
+]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("name", "n_clusters", "optimum"), OPTIMA)
+def test_power_k_means_finds_the_optimum(real_data, name, n_clusters, optimum, seed) -> None:
+    points = real_data(name)["X"].astype(np.float64)
+    model = PowerKMeans(n_clusters, random_state=seed).fit(points)
+    assert model.inertia_ == pytest.approx(optimum, rel=1e-9)
+
+
+def test_the_clusters_of_s2_are_found(real_data) -> None:
+    data = real_data("s2")
+    points, truth = data["X"].astype(np.float64), data["y"]
+    centers = np.stack([points[truth == label].mean(axis=0) for label in np.unique(truth)])
+    model = PowerKMeans(15, random_state=0).fit(points)
+    assert centroid_index(model.cluster_centers_, centers) == 0
+    assert quality_ratio(points, model.cluster_centers_, centers) == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("mice_protein", -0.3), ("pendigits", -0.9)])
+def test_the_critical_power_of_real_data(real_data, name, expected) -> None:
+    points = real_data(name)["X"].astype(np.float64)
+    points = points[np.isfinite(points).all(axis=1)]
+    assert critical_power(points) == pytest.approx(by_eigenvalues(points), abs=1e-3)
+    assert critical_power(points) == pytest.approx(expected, abs=0.05)
+
+
+def by_eigenvalues(points: np.ndarray) -> float:
+    """The critical power from all eigenvalues of the outer products of the directions."""
+    residuals = points - points.mean(axis=0)
+    directions = residuals / np.linalg.norm(residuals, axis=1, keepdims=True)
+    return 1 - 1 / (2 * np.linalg.eigvalsh(directions.T @ directions / len(points))[-1])
+
+
+@pytest.mark.parametrize("estimator", [KMeans, PowerKMeans])
+def test_images_get_the_same_labels_dense_and_sparse(real_data, estimator) -> None:
+    images = real_data("mnist_train")["X"][:5000].astype(np.float32)
+    limits = {} if estimator is KMeans else {"refine": 0, "growth": 2.0}
+    model = estimator(10, init=images[:10], **limits)
+    labels = model.fit_predict(images)
+    assert model.cluster_centers_.dtype == np.float32
+    np.testing.assert_array_equal(model.predict(sparse.csr_matrix(images)), labels)
+    np.testing.assert_array_equal(model.fit_predict(sparse.csr_matrix(images)), labels)
