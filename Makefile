@@ -11,7 +11,7 @@ PEERS := .venv-peers
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-NATIVE := $(wildcard native/*.cpp native/*.hpp native/*.h native/*.inc)
+NATIVE := $(wildcard native/*.cpp native/*.hpp)
 NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
 
 .PHONY: help demo picture test lint types format sanitize bench peers bench-quality docs clean

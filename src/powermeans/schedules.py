@@ -105,9 +105,6 @@ class AuthorsSchedule:
                 power = power - self.step if power > -1 else power * self.growth
 
 
-Schedule = Geometric | Fixed | AuthorsSchedule
-
-
 def _check_start(start: float) -> None:
     if not -math.inf < start < 0:
         raise ValueError(

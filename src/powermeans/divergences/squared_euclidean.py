@@ -9,8 +9,6 @@ from scipy import sparse
 
 from powermeans.types import FloatArray, Points, SparsePoints
 
-NAME = "squared_euclidean"
-
 _CHUNK_ELEMENTS = 2**18
 
 
