@@ -52,6 +52,8 @@ class Points {
           kept_(std::move(kept)) {
         require(!sample_weight_ || int64_t(sample_weight_->shape(0)) == source_.n_points,
                 "sample_weight must have one entry for each point");
+        require(source_.n_points > 0 && source_.n_features > 0,
+                "there must be at least one point and one feature");
     }
 
     nb::tuple sweep_hard(Centers centers) const {
@@ -120,7 +122,7 @@ class Points {
         powermeans::draw(masses, numbers, n_draws, team_, to);
     }
 
-    double scale() const { return source_.frame.scale; }
+    double scale() const { return nearest_scale(source_); }
 
   private:
     Request<Source> request(Task task, const Centers& centers) const {
@@ -165,11 +167,14 @@ struct DensePoints : Points<DenseSource<V>> {
     DensePoints(In<V, 2> values, std::optional<In<double, 1>> sample_weight, nb::object team,
                 Moments described)
         : Points<DenseSource<V>>(
-              {values.data(), int64_t(values.shape(0)), int64_t(values.shape(1)), dense_frame<V>(described)},
+              {values.data(), int64_t(values.shape(0)), int64_t(values.shape(1)),
+               dense_frame(values.data(), int64_t(values.shape(0)), int64_t(values.shape(1)), described)},
               std::move(sample_weight), nb::cast<Team&>(team), {nb::cast(values), team}),
           moments(std::move(described)) {}
 
     static Moments described(const In<V, 2>& values, Team& team) {
+        require(values.shape(0) > 0 && values.shape(1) > 0,
+                "there must be at least one point and one feature");
         const V* data = values.data();
         const int64_t n_points = int64_t(values.shape(0)), n_features = int64_t(values.shape(1));
         nb::gil_scoped_release released;
@@ -181,11 +186,10 @@ template <class V>
 struct CsrPoints : Points<CsrSource<V>> {
     CsrPoints(In<V, 1> values, In<int32_t, 1> columns, In<int64_t, 1> row_starts, int64_t n_features,
               double largest, std::optional<In<double, 1>> sample_weight, nb::object team)
-        : Points<CsrSource<V>>(
-              {values.data(), columns.data(), row_starts.data(), int64_t(row_starts.shape(0)) - 1, n_features,
-               Frame{{}, scale_for<double>(largest)}},
-              std::move(sample_weight), nb::cast<Team&>(team),
-              {nb::cast(values), nb::cast(columns), nb::cast(row_starts), team}) {
+        : Points<CsrSource<V>>({values.data(), columns.data(), row_starts.data(),
+                                int64_t(row_starts.shape(0)) - 1, n_features, Frame{{}, largest}},
+                               std::move(sample_weight), nb::cast<Team&>(team),
+                               {nb::cast(values), nb::cast(columns), nb::cast(row_starts), team}) {
         require(row_starts.shape(0) > 0 && row_starts.data()[0] == 0 &&
                     row_starts.data()[row_starts.shape(0) - 1] == int64_t(values.shape(0)) &&
                     values.shape(0) == columns.shape(0),

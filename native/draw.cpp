@@ -16,7 +16,8 @@ double mass_of(const Masses& masses, int64_t i) {
     const double weight = masses.sample_weight ? masses.sample_weight[i] : 1.0;
     if (!masses.nearest) return weight;
     if (masses.exponent == 2.0) return weight * masses.nearest[i];
-    return weight * std::pow(masses.nearest[i], masses.exponent / 2);
+    // In units of the farthest, so that no exponent overflows.
+    return weight * std::pow(masses.nearest[i] / masses.farthest, masses.exponent / 2);
 }
 
 // Mass of the points before each stripe, and at the end that of all.
@@ -59,14 +60,26 @@ int64_t find(const Masses& masses, const std::vector<double>& cumulative, double
 
 }  // namespace
 
-void draw(const Masses& masses, const double* uniforms, int64_t n_draws, Team& team, int64_t* indices) {
+namespace {
+
+double farthest_of(const Masses& masses) {
+    double farthest = 0;
+    for (int64_t i = 0; i < masses.n_points; ++i)
+        if (!masses.sample_weight || masses.sample_weight[i] > 0)
+            farthest = std::max(farthest, masses.nearest[i]);
+    return farthest;
+}
+
+}  // namespace
+
+void draw(Masses masses, const double* uniforms, int64_t n_draws, Team& team, int64_t* indices) {
+    if (masses.nearest && masses.exponent != 2.0) masses.farthest = farthest_of(masses);
     const std::vector<double> cumulative = cumulative_masses(masses, team);
     const double total = cumulative.back();
     // No point has any mass while there is no center, or once all are at one.
     if (masses.nearest && !(0 < total && total < std::numeric_limits<double>::infinity())) {
-        Masses weights = masses;
-        weights.nearest = nullptr;
-        return draw(weights, uniforms, n_draws, team, indices);
+        masses.nearest = nullptr;
+        return draw(masses, uniforms, n_draws, team, indices);
     }
     for (int64_t i = 0; i < n_draws; ++i) indices[i] = find(masses, cumulative, uniforms[i] * total);
 }

@@ -82,13 +82,33 @@ double scale_for(double largest) {
     return std::ldexp(1.0, std::clamp(-exponent, -largest_exponent, largest_exponent));
 }
 
+namespace {
+
+constexpr int64_t points_for_median = 255;
+
 template <class V>
-Frame dense_frame(const Moments& moments) {
-    const bool direct = int64_t(moments.mean.size()) <= direct_max_features;
-    if (direct && sizeof(V) == 8)
-        return {std::vector<double>(moments.mean.size()), scale_for<V>(moments.largest)};
-    Frame frame{moments.mean, scale_for<V>(moments.largest_shifted)};
-    for (double& origin : frame.origin) origin = double(V(origin));
+double median_of_some(const V* values, int64_t n_points, int64_t n_features, int64_t feature) {
+    const int64_t step = (n_points + points_for_median - 1) / points_for_median;
+    std::vector<V> some;
+    for (int64_t i = 0; i < n_points; i += step) some.push_back(values[i * n_features + feature]);
+    const auto middle = some.begin() + int64_t(some.size()) / 2;
+    std::nth_element(some.begin(), middle, some.end());
+    return double(*middle);
+}
+
+}  // namespace
+
+template <class V>
+Frame dense_frame(const V* values, int64_t n_points, int64_t n_features, const Moments& moments) {
+    if (n_features <= direct_max_features && sizeof(V) == 8) return {{}, moments.largest};
+    Frame frame{std::vector<double>(std::size_t(n_features)), 0};
+    double farthest_from_mean = 0;
+    for (int64_t f = 0; f < n_features; ++f) {
+        double& origin = frame.origin[std::size_t(f)];
+        origin = median_of_some(values, n_points, n_features, f);
+        farthest_from_mean = std::max(farthest_from_mean, std::abs(origin - moments.mean[std::size_t(f)]));
+    }
+    frame.extent = moments.largest_shifted + farthest_from_mean;
     return frame;
 }
 
@@ -96,7 +116,7 @@ template Moments moments_of(const float*, int64_t, int64_t, Team&);
 template Moments moments_of(const double*, int64_t, int64_t, Team&);
 template double scale_for<float>(double);
 template double scale_for<double>(double);
-template Frame dense_frame<float>(const Moments&);
-template Frame dense_frame<double>(const Moments&);
+template Frame dense_frame(const float*, int64_t, int64_t, const Moments&);
+template Frame dense_frame(const double*, int64_t, int64_t, const Moments&);
 
 }  // namespace powermeans

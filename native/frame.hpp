@@ -10,8 +10,8 @@
 namespace powermeans {
 
 struct Frame {
-    std::vector<double> origin;  // (n_features,)
-    double scale = 1;            // a power of two
+    std::vector<double> origin;  // (n_features,), or empty for none
+    double extent = 0;           // no |x - origin| is larger
 };
 
 struct Moments {
@@ -24,12 +24,13 @@ struct Moments {
 template <class V>
 Moments moments_of(const V* values, int64_t n_points, int64_t n_features, Team& team);
 
-// A power of two that brings `largest` to between 1/2 and 1, within the normal range of V.
+// A power of two that brings `largest` to between 1/2 and 1, within the normal range of V; 1 for zero.
 template <class V>
 double scale_for(double largest);
 
-// The mean as origin, unless direct float64 differences make a shift needless.
+// The median of some points as origin, unless direct float64 differences make a shift needless. Unlike
+// the mean, it stays with the bulk of the points however far away a few of them are.
 template <class V>
-Frame dense_frame(const Moments& moments);
+Frame dense_frame(const V* values, int64_t n_points, int64_t n_features, const Moments& moments);
 
 }  // namespace powermeans

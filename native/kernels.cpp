@@ -16,14 +16,14 @@ constexpr int64_t features_at_once = 128;
 template <class T>
 constexpr T cancellation = sizeof(T) == 4 ? T(1) / 64 : T(1) / 1024;
 
-// Logarithms of factors further apart than this do not share one product without underflow.
 // At a large power a rounded distance is a wrong weight: the error of a soft weight e is about
 // |s| e times that of its distance. Centers whose e is above this over |s| are taken in float64.
 template <class T>
 constexpr double tie_tolerance = sizeof(T) == 4 ? 8.0 : 128.0;
 
+// Factors further apart than this do not share one product without underflow.
 template <class T>
-constexpr double widest_scaling = sizeof(T) == 4 ? 60.0 : 600.0;
+constexpr double widest_factors = sizeof(T) == 4 ? 1e26 : 1e260;
 
 // Sum of the lanes of whole units in one order for all instruction sets.
 template <class T, int n_vectors>
@@ -60,13 +60,15 @@ POWERMEANS_INLINE bool has_two_up_to(const T* row, int64_t n_padded, T limit) {
     return count > 1;
 }
 
+// The first center at this distance; the first of all where none is, as when a distance is NaN.
 template <class T>
-POWERMEANS_INLINE int64_t first_equal(const T* row, T value) {
+POWERMEANS_INLINE int64_t first_equal(const T* row, int64_t n_padded, T value) {
     const Vector<T> wanted = broadcast(value);
-    for (int64_t j = 0;; j += lanes<T>) {
+    for (int64_t j = 0; j < n_padded; j += lanes<T>) {
         const int lane = first_lane_equal(load(row + j), wanted);
         if (lane >= 0) return j + lane;
     }
+    return 0;
 }
 
 template <class T>
@@ -394,25 +396,23 @@ double soften_row(T* row, int64_t n_padded, T nearest, T abs_power) {
     return sum_of_lanes<T>(sums);
 }
 
-// scaling = (1/s - 1) log S, the log of the factor common to a point's weights.
+// factor = sample weight * S^(1/s - 1), common to all weights of a point.
 template <class T>
-void scalings(const Job<T>& job, const Workspace<T>& work, int64_t n) {
+void take_factors(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n) {
     for (int64_t p = 0; p < n; p += lanes<double>)
-        store(work.scaling + p, log_of(load(work.softness + p)) * (1 / job.power - 1));
+        store(work.factors + p, exp_of<double>(log_of(load(work.softness + p)) * (1 / job.power - 1)));
+    for (int64_t p = 0; p < n; ++p) work.factors[p] *= weight_of(job, begin + p);
 }
 
-// Turns rows first .. first + n into weights relative to exp(scale), and adds them up.
+// Turns rows first .. first + n into weights in units of `scale`, and adds them up.
 template <class Storage, class T>
 void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
-                  int64_t first, int64_t n, double log_scale, Partial& out) {
-    const double scale = exp_of_one(log_scale);
+                  int64_t first, int64_t n, double scale, Partial& out) {
     for (int64_t p = first; p < first + n; ++p) {
-        const double weight = weight_of(job, begin + p);
-        const double relative = exp_of_one(work.scaling[p] - log_scale) * weight;
-        out.objective += scale * relative * work.softness[p] * work.nearest[p];
-        out.inertia += weight * work.nearest[p];
+        out.objective += work.factors[p] * work.softness[p] * work.nearest[p];
+        out.inertia += weight_of(job, begin + p) * work.nearest[p];
         T* row = work.dist + p * job.centers.n_padded;
-        const Vector<T> factor = broadcast(T(relative));
+        const Vector<T> factor = broadcast(T(work.factors[p] / scale));
         for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>) {
             const Vector<T> weights = load(row + j) * factor;
             store(row + j, weights);
@@ -422,32 +422,40 @@ void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& 
     add_block(points, job, work, begin, first, n, scale, out);
 }
 
+constexpr double highest_abs_power = 1e30;
+
 template <class Storage, class T>
 void power_sums(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n,
                 Partial& out) {
     const double tie_ratio = tie_ratio_at<T>(job.power);
+    // Far below this power every weight but the nearest's vanishes; beyond T it would be infinite.
+    const T abs_power = T(-job.power < highest_abs_power ? -job.power : highest_abs_power);
     for (int64_t p = 0; p < n; ++p) {
         T* row = work.dist + p * job.centers.n_padded;
         const int64_t n_tied = take_ties(points, job, work, begin, p, tie_ratio);
-        work.softness[p] = soften_row<T>(row, job.centers.n_padded, T(work.nearest[p]), T(-job.power)) +
+        work.softness[p] = soften_row<T>(row, job.centers.n_padded, T(work.nearest[p]), abs_power) +
                            soften_ties(work, row, n_tied, work.nearest[p], -job.power);
     }
-    scalings(job, work, n);
-    double lowest = work.scaling[0], highest = work.scaling[0];
-    for (int64_t p = 1; p < n; ++p) {
-        lowest = work.scaling[p] < lowest ? work.scaling[p] : lowest;
-        highest = work.scaling[p] > highest ? work.scaling[p] : highest;
+    take_factors(job, work, begin, n);
+    double lowest = __builtin_inf(), highest = 0;
+    for (int64_t p = 0; p < n; ++p) {
+        const double factor = work.factors[p];
+        if (factor > 0 && factor < lowest) lowest = factor;
+        if (factor > highest) highest = factor;
     }
-    if (highest - lowest <= widest_scaling<T>)
+    if (highest == 0) return;
+    if (highest / lowest <= widest_factors<T>)
         return add_weighted(points, job, work, begin, 0, n, highest, out);
-    for (int64_t p = 0; p < n; ++p) add_weighted(points, job, work, begin, p, 1, work.scaling[p], out);
+    for (int64_t p = 0; p < n; ++p)
+        if (work.factors[p] > 0) add_weighted(points, job, work, begin, p, 1, work.factors[p], out);
 }
 
 template <class Storage, class T>
 void hard_sums(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n,
                Partial& out) {
     for (int64_t p = 0; p < n; ++p) {
-        const int64_t center = first_equal(work.dist + p * job.centers.n_padded, T(work.nearest[p]));
+        const int64_t center =
+            first_equal(work.dist + p * job.centers.n_padded, job.centers.n_padded, T(work.nearest[p]));
         const double weight = weight_of(job, begin + p);
         if (job.labels) job.labels[begin + p] = int32_t(center);
         out.weights[center] += weight;
@@ -460,8 +468,8 @@ void hard_sums(const Storage& points, const Job<T>& job, const Workspace<T>& wor
 template <class T>
 void assign(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n, Partial& out) {
     for (int64_t p = 0; p < n; ++p) {
-        job.labels[begin + p] =
-            int32_t(first_equal(work.dist + p * job.centers.n_padded, T(work.nearest[p])));
+        job.labels[begin + p] = int32_t(
+            first_equal(work.dist + p * job.centers.n_padded, job.centers.n_padded, T(work.nearest[p])));
         out.inertia += weight_of(job, begin + p) * work.nearest[p];
     }
 }
@@ -470,7 +478,7 @@ template <class T>
 void spread(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n, Partial& out) {
     for (int64_t p = 0; p < n; ++p) {
         T* row = work.dist + p * job.centers.n_padded;
-        const int64_t center = first_equal(row, T(work.nearest[p]));
+        const int64_t center = first_equal(row, job.centers.n_padded, T(work.nearest[p]));
         const double weight = weight_of(job, begin + p);
         row[center] = T(__builtin_inf());
         out.weights[center] += weight;
@@ -494,7 +502,8 @@ void potentials(const Job<T>& job, const Workspace<T>& work, int64_t begin, int6
     for (int64_t p = 0; p < n; ++p) {
         const double weight = weight_of(job, begin + p), known = job.nearest[begin + p];
         for (int64_t j = 0; j < job.centers.n_centers; ++j) {
-            const double y = double(work.dist[p * job.centers.n_padded + j]);
+            const double y =
+                double(work.dist[p * job.centers.n_padded + j]) * job.to_nearest_unit * job.to_nearest_unit;
             out.weights[j] += weight * (y < known ? y : known);
         }
     }
@@ -502,8 +511,10 @@ void potentials(const Job<T>& job, const Workspace<T>& work, int64_t begin, int6
 
 template <class T>
 void approach(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n) {
-    for (int64_t p = 0; p < n; ++p)
-        if (work.nearest[p] < job.nearest[begin + p]) job.nearest[begin + p] = work.nearest[p];
+    for (int64_t p = 0; p < n; ++p) {
+        const double y = work.nearest[p] * job.to_nearest_unit * job.to_nearest_unit;
+        if (y < job.nearest[begin + p]) job.nearest[begin + p] = y;
+    }
 }
 
 template <class Storage, class T>

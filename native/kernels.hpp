@@ -92,7 +92,7 @@ struct Workspace {
     double* sq_norms;   // (block_points,)
     double* nearest;    // (block_points,): smallest distance
     double* softness;   // (block_points,): S_i
-    double* scaling;    // (block_points,): log of the factor common to a point's weights
+    double* factors;    // (block_points,): what is common to a point's weights
     int64_t* tied;      // (n_padded,): centers nearly as near as the nearest
     double* tied_dist;  // (n_padded,): their distances in float64
 };
@@ -106,6 +106,7 @@ struct Job {
     double* nearest;              // (n_points,), only for potentials and approach
     T* distances;                 // (n_points, n_centers), only for distances
     double unscale;               // 1 / scale; applied twice, since its square may underflow
+    double to_nearest_unit;       // scale of `nearest` / scale; applied twice
     Centers<T> centers;
     Plan plan;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 namespace powermeans {
 namespace {
@@ -12,6 +14,7 @@ constexpr int64_t block_bytes_of_points = 1 << 19;
 constexpr int64_t largest_block = 192;
 constexpr int64_t block_step = 12;  // a whole number of tile rows
 constexpr int64_t smallest_stripe = 192;
+constexpr int64_t points_per_value_summed = 16;
 constexpr int64_t most_stripes = 256;
 constexpr int64_t work_per_stripe = 1 << 21;
 
@@ -21,6 +24,16 @@ bool sums_points(Task task) { return task == Task::hard_sums || task == Task::po
 
 template <class Source>
 constexpr bool is_dense = std::is_same_v<Source, DenseSource<typename Source::Stored>>;
+
+// Values that a point has stored, on average.
+template <class V>
+int64_t stored_per_point(const DenseSource<V>& source) {
+    return source.n_features;
+}
+template <class V>
+int64_t stored_per_point(const CsrSource<V>& source) {
+    return source.row_starts[source.n_points] / source.n_points + 1;
+}
 
 // Lanes hold centers or features, whichever wastes fewer of them.
 template <class T>
@@ -42,9 +55,12 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers) {
     const int64_t fitting = std::min(block_bytes_of_distances / (n_padded * bytes),
                                      block_bytes_of_points / (plan.padded_features * bytes));
     plan.block_points = std::clamp(fitting / block_step * block_step, block_step, largest_block);
-    const int64_t by_work = work_per_stripe / (n_padded * (d + 16));
-    plan.stripe_points =
-        round_up(std::max({by_work, source.n_points / most_stripes, smallest_stripe}), plan.block_points);
+    const int64_t stored = stored_per_point(source);
+    const int64_t by_work = work_per_stripe / (n_padded * (stored + 16));
+    // Adding up the sums of a stripe costs one pass over them, which few stored values do not repay.
+    const int64_t by_sums = sums_points(task) ? points_per_value_summed * d / stored : 0;
+    plan.stripe_points = round_up(
+        std::max({by_work, by_sums, source.n_points / most_stripes, smallest_stripe}), plan.block_points);
     return plan;
 }
 
@@ -63,11 +79,13 @@ struct PackedCenters {
     Aligned<double> rows_wide, sq_norms_wide;
     Centers<T> view;
 
-    PackedCenters(const Source& source, const Plan& plan, const double* centers, int64_t n_centers) {
+    PackedCenters(const Source& source, const Plan& plan, const double* centers, int64_t n_centers,
+                  double scale) {
         const int64_t d = source.n_features, n_padded = round_up(n_centers, unit_lanes<T>);
         panels = Aligned<T>(std::size_t(n_padded * d));
         rows = Aligned<T>(std::size_t(n_centers * plan.padded_features));
-        rows_wide = Aligned<double>(std::size_t(n_centers * plan.padded_features));
+        if (!std::is_same_v<T, double>)
+            rows_wide = Aligned<double>(std::size_t(n_centers * plan.padded_features));
         sq_norms = Aligned<T>(std::size_t(n_padded));
         sq_norms_wide = Aligned<double>(std::size_t(n_padded));
         double largest = 0;
@@ -77,8 +95,9 @@ struct PackedCenters {
                 T value = padding(plan);
                 if (j < n_centers) {
                     const std::size_t at = std::size_t(j * plan.padded_features + f);
-                    rows_wide[at] = in_frame(source, centers[j * d + f], f);
-                    value = rows[at] = T(rows_wide[at]);
+                    const double wide = in_frame(source, centers[j * d + f], f, scale);
+                    value = rows[at] = T(wide);
+                    if constexpr (!std::is_same_v<T, double>) rows_wide[at] = wide;
                     norm += double(value) * double(value);
                 }
                 panels[panel_index(j, f, d, n_padded)] = plan.direct ? value : T(-2) * value;
@@ -87,13 +106,20 @@ struct PackedCenters {
             sq_norms[std::size_t(j)] = T(norm);
             if (j < n_centers) largest = std::max(largest, norm);
         }
-        view = {n_centers,           n_padded, d,          panels.get(),   sq_norms.get(),
-                sq_norms_wide.get(), largest,  rows.get(), rows_wide.get()};
+        view = {n_centers,           n_padded, d,          panels.get(), sq_norms.get(),
+                sq_norms_wide.get(), largest,  rows.get(), wide_rows()};
     }
 
-    static double in_frame(const Source& source, double value, int64_t f) {
-        if (source.frame.origin.empty()) return value * source.frame.scale;
-        return value * source.frame.scale - source.frame.origin[std::size_t(f)] * source.frame.scale;
+    const double* wide_rows() const {
+        if constexpr (std::is_same_v<T, double>)
+            return rows.get();
+        else
+            return rows_wide.get();
+    }
+
+    static double in_frame(const Source& source, double value, int64_t f, double scale) {
+        if (source.frame.origin.empty()) return value * scale;
+        return value * scale - source.frame.origin[std::size_t(f)] * scale;
     }
 
     // Centers of the padding are infinitely far; products leave that to their norms.
@@ -149,56 +175,69 @@ struct Bench {
     }
 };
 
-void run_stripe(const KernelTable& kernels, const DenseSource<float>& source, const float* origin,
-                const Job<float>& job, const Workspace<float>& work, int64_t begin, int64_t end,
-                Partial& out) {
-    const Dense<float> points{source.values, origin, float(source.frame.scale), source.n_features};
+void run_stripe(const KernelTable& kernels, const DenseSource<float>& source, double scale,
+                const float* origin, const Job<float>& job, const Workspace<float>& work, int64_t begin,
+                int64_t end, Partial& out) {
+    const Dense<float> points{source.values, origin, float(scale), source.n_features};
     kernels.dense_float(points, job, work, begin, end, out);
 }
 
-void run_stripe(const KernelTable& kernels, const DenseSource<double>& source, const double* origin,
-                const Job<double>& job, const Workspace<double>& work, int64_t begin, int64_t end,
-                Partial& out) {
-    const Dense<double> points{source.values, origin, source.frame.scale, source.n_features};
+void run_stripe(const KernelTable& kernels, const DenseSource<double>& source, double scale,
+                const double* origin, const Job<double>& job, const Workspace<double>& work, int64_t begin,
+                int64_t end, Partial& out) {
+    const Dense<double> points{source.values, origin, scale, source.n_features};
     kernels.dense_double(points, job, work, begin, end, out);
 }
 
 template <class V>
-Csr<V> view_of(const CsrSource<V>& source) {
-    return {source.values, source.columns, source.row_starts, source.frame.scale, source.n_features};
+Csr<V> view_of(const CsrSource<V>& source, double scale) {
+    return {source.values, source.columns, source.row_starts, scale, source.n_features};
 }
 
-void run_stripe(const KernelTable& kernels, const CsrSource<float>& source, const double*,
+void run_stripe(const KernelTable& kernels, const CsrSource<float>& source, double scale, const double*,
                 const Job<double>& job, const Workspace<double>& work, int64_t begin, int64_t end,
                 Partial& out) {
-    kernels.csr_float(view_of(source), job, work, begin, end, out);
+    kernels.csr_float(view_of(source, scale), job, work, begin, end, out);
 }
 
-void run_stripe(const KernelTable& kernels, const CsrSource<double>& source, const double*,
+void run_stripe(const KernelTable& kernels, const CsrSource<double>& source, double scale, const double*,
                 const Job<double>& job, const Workspace<double>& work, int64_t begin, int64_t end,
                 Partial& out) {
-    kernels.csr_double(view_of(source), job, work, begin, end, out);
+    kernels.csr_double(view_of(source, scale), job, work, begin, end, out);
 }
 
 template <class Source>
-Aligned<typename Source::Computed> scaled_origin(const Source& source) {
+Aligned<typename Source::Computed> scaled_origin(const Source& source, double scale) {
     using T = typename Source::Computed;
-    Aligned<T> origin(source.frame.origin.size());
+    Aligned<T> origin(std::size_t(source.n_features));
     for (std::size_t f = 0; f < source.frame.origin.size(); ++f)
-        origin[f] = T(source.frame.origin[f] * source.frame.scale);
+        origin[f] = T(source.frame.origin[f] * scale);
     return origin;
+}
+
+// Centers may lie far outside of the points, as when new points are asked about.
+template <class Source>
+double scale_of(const Source& source, const double* centers, int64_t n_centers) {
+    const int64_t d = source.n_features;
+    double extent = source.frame.extent;
+    for (int64_t j = 0; j < n_centers; ++j)
+        for (int64_t f = 0; f < d; ++f) {
+            const double origin = source.frame.origin.empty() ? 0 : source.frame.origin[std::size_t(f)];
+            extent = std::max(extent, std::abs(centers[j * d + f] - origin));
+        }
+    return scale_for<typename Source::Computed>(extent);
 }
 
 // Back from the frame and the layout of the kernels: sums of the points as they are.
 template <class Source>
 std::vector<double> unframed(const Source& source, const Plan& plan,
-                             const Bench<typename Source::Computed>& total, int64_t n_centers) {
+                             const Bench<typename Source::Computed>& total, int64_t n_centers, double scale) {
     const int64_t d = source.n_features;
     std::vector<double> points(std::size_t(n_centers * d));
     for (int64_t j = 0; j < n_centers; ++j)
         for (int64_t f = 0; f < d; ++f) {
             const int64_t at = plan.sums_by_center ? j * plan.padded_features + f : f * total.n_padded + j;
-            double sum = total.points[std::size_t(at)] / source.frame.scale;
+            double sum = total.points[std::size_t(at)] / scale;
             if (!source.frame.origin.empty())
                 sum += total.partial.weights[j] * source.frame.origin[std::size_t(f)];
             points[std::size_t(j * d + f)] = sum;
@@ -208,21 +247,21 @@ std::vector<double> unframed(const Source& source, const Plan& plan,
 
 template <class Source>
 SweepResult result_of(const Source& source, const Request<Source>& request, const Plan& plan,
-                      const Bench<typename Source::Computed>& total) {
-    const double unscale = 1 / source.frame.scale;
+                      const Bench<typename Source::Computed>& total, double scale) {
+    const double unscale = 1 / scale;
     const auto sq_unscaled = [unscale](double value) { return value * unscale * unscale; };
     const auto first_centers = [&](const double* values) {
         return std::vector<double>(values, values + request.n_centers);
     };
     SweepResult result;
-    if (sums_points(request.task)) result.points = unframed(source, plan, total, request.n_centers);
+    if (sums_points(request.task)) result.points = unframed(source, plan, total, request.n_centers, scale);
     result.weights = first_centers(total.partial.weights);
     result.error = first_centers(total.partial.error);
     result.utility = first_centers(total.partial.utility);
     for (std::vector<double>* values : {&result.error, &result.utility})
         for (double& value : *values) value = sq_unscaled(value);
     if (request.task == Task::potentials)
-        for (double& value : result.weights) value = sq_unscaled(value);
+        for (double& value : result.weights) value = value / nearest_scale(source) / nearest_scale(source);
     result.inertia = sq_unscaled(total.partial.inertia);
     result.objective = sq_unscaled(total.partial.objective);
     if (request.task == Task::power_sums)  // M_s has the mean of the powers, the kernels their sum
@@ -236,11 +275,12 @@ template <class Source>
 SweepResult sweep(const Source& source, const Request<Source>& request, Team& team) {
     using T = typename Source::Computed;
     const Plan plan = plan_for(source, request.task, request.n_centers);
-    const PackedCenters<Source> centers(source, plan, request.centers, request.n_centers);
-    const Aligned<T> origin = scaled_origin(source);
-    const Job<T> job{request.task,           request.power,   request.sample_weight,
-                     request.labels,         request.nearest, request.distances,
-                     1 / source.frame.scale, centers.view,    plan};
+    const double scale = scale_of(source, request.centers, request.n_centers);
+    const PackedCenters<Source> centers(source, plan, request.centers, request.n_centers, scale);
+    const Aligned<T> origin = scaled_origin(source, scale);
+    const Job<T> job{
+        request.task,      request.power, request.sample_weight,         request.labels, request.nearest,
+        request.distances, 1 / scale,     nearest_scale(source) / scale, centers.view,   plan};
     const int64_t n_padded = centers.view.n_padded;
     const int64_t n_sums = !sums_points(request.task) ? 0
                            : plan.sums_by_center      ? request.n_centers * plan.padded_features
@@ -260,10 +300,10 @@ SweepResult sweep(const Source& source, const Request<Source>& request, Team& te
             bench.clear();
             const int64_t begin = stripe * plan.stripe_points;
             const int64_t end = std::min(source.n_points, begin + plan.stripe_points);
-            run_stripe(kernels, source, origin.get(), job, bench.work, begin, end, bench.partial);
+            run_stripe(kernels, source, scale, origin.get(), job, bench.work, begin, end, bench.partial);
         },
         [&](int worker, int64_t) { total.add(benches[std::size_t(worker)]); });
-    return result_of(source, request, plan, total);
+    return result_of(source, request, plan, total, scale);
 }
 
 template SweepResult sweep(const DenseSource<float>&, const Request<DenseSource<float>>&, Team&);

@@ -50,9 +50,15 @@ struct Request {
     int64_t n_centers;
     const double* sample_weight = nullptr;           // (n_points,)
     int32_t* labels = nullptr;                       // (n_points,)
-    double* nearest = nullptr;                       // (n_points,), in the frame's squared unit
+    double* nearest = nullptr;                       // (n_points,), of the points times nearest_scale
     typename Source::Computed* distances = nullptr;  // (n_points, n_centers)
 };
+
+// The unit of Request::nearest, which unlike the scale of a sweep does not depend on the centers.
+template <class Source>
+double nearest_scale(const Source& source) {
+    return scale_for<typename Source::Computed>(source.frame.extent);
+}
 
 template <class Source>
 SweepResult sweep(const Source& source, const Request<Source>& request, Team& team);

@@ -17,9 +17,16 @@ Crew::~Crew() {
 
 void Crew::run(int64_t n_stripes, int n_workers, const std::function<void(int, int64_t)>& compute,
                const std::function<void(int, int64_t)>& merge) {
+    std::lock_guard one_caller(callers_);
+    n_workers = int(std::min<int64_t>({n_workers, n_threads_, n_stripes}));
+    // Before any thread sees the work: if one cannot be had, no other may be left with it.
+    while (int(threads_.size()) < n_workers - 1) {
+        const int worker = int(threads_.size()) + 1;
+        threads_.emplace_back([this, worker] { serve(worker); });
+    }
     {
         std::lock_guard lock(mutex_);
-        n_workers_ = int(std::min<int64_t>({n_workers, n_threads_, std::max<int64_t>(n_stripes, 1)}));
+        n_workers_ = std::max(1, n_workers);
         n_running_ = n_workers_ - 1;
         n_stripes_ = n_stripes;
         next_stripe_ = n_workers_;
@@ -29,10 +36,6 @@ void Crew::run(int64_t n_stripes, int n_workers, const std::function<void(int, i
         failure_ = nullptr;
         stripes_by_worker_.assign(std::size_t(n_workers_), 0);
         ++n_jobs_posted_;
-        while (int(threads_.size()) < n_workers_ - 1) {
-            const int worker = int(threads_.size()) + 1;
-            threads_.emplace_back([this, worker] { serve(worker); });
-        }
     }
     if (n_workers_ > 1) job_posted_.notify_all();
     work(0);

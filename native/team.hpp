@@ -35,6 +35,7 @@ class Crew {
 
     int n_threads_;
     std::vector<std::thread> threads_;
+    std::mutex callers_;  // several may share a team, one at a time
     std::mutex mutex_;
     std::condition_variable job_posted_, turn_passed_, worker_finished_;
     std::uint64_t n_jobs_posted_ = 0;

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -133,6 +135,95 @@ def test_a_point_on_its_center_does_not_drown_the_others_in_float32():
         assert relative_error(swept.centers(centers), expected.centers(centers)) < 1e-5
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_features", [2, 40])
+@pytest.mark.parametrize("size", [1e-30, 1e-10, 1.0, 1e10, 1e18])
+def test_a_point_alone_gets_the_label_that_it_gets_among_others(size, n_features, dtype):
+    points, _, centers = clusters(60, n_features, 5, dtype)
+    points, centers = (points * dtype(size)).astype(dtype), centers * size
+    labels, _ = NativeRows(points).assign(centers)
+    alone = [NativeRows(points[i : i + 1]).assign(centers)[0][0] for i in range(len(points))]
+    np.testing.assert_array_equal(labels, alone)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"), [(np.float32, 1e18), (np.float64, 1e150), (np.float32, 1.0)]
+)
+def test_centers_far_larger_than_the_points_are_told_apart(dtype, size):
+    centers = np.array([[5.0, 5.0], [1.0, 1.0]]) * size
+    for points in ([[0.01, 0.01], [0.02, 0.01]], [[0.0, 0.0], [1e-20, 0.0]]):
+        rows = NativeRows(np.array(points, dtype=dtype))
+        labels, inertia = rows.assign(centers)
+        np.testing.assert_array_equal(labels, [1, 1])
+        assert inertia == pytest.approx(4 * size**2, rel=1e-1)
+        if size < 1e100:  # nearness keeps squares in the unit of the points, here 1e-150 of it
+            nearness = rows.nearness(centers[:1])
+            assert nearness.sq_dist(np.array([0])) == pytest.approx(50 * size**2, rel=0.1)
+
+
+@pytest.mark.parametrize("outlier", [1e4, 1e6, 1e8])
+def test_a_far_outlier_takes_no_digits_from_the_bulk_in_float32(outlier):
+    rng = np.random.default_rng(0)
+    points = np.vstack([rng.normal(3, 1, (1000, 2)), [[outlier, 0]]]).astype(np.float32)
+    centers = np.array([[3.0, 3.0], [2.0, 4.0], [outlier, 0.0]])
+    for rule in (Hard(), Power(-3.0), Power(-30.0)):
+        swept = NativeRows(points).sweep(centers, rule).centers(centers)[:2]
+        expected = TwinRows(points, precision=np.longdouble).sweep(centers, rule)
+        assert relative_error(swept, expected.centers(centers)[:2]) < 1e-5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("power", [-1e30, -1e39, -1e300])
+def test_a_power_beyond_the_range_of_the_points_takes_lloyds_step(dtype, power):
+    points, weights, centers = clusters(500, 3, 4, dtype)
+    rows = NativeRows(points, weights)
+    np.testing.assert_allclose(
+        rows.sweep(centers, Power(power)).centers(centers),
+        rows.sweep(centers, Hard()).centers(centers),
+        rtol=1e-5 if dtype == np.float32 else 1e-12,
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_points_of_tiny_weight_still_have_a_center(dtype):
+    points, _, centers = clusters(600, 2, 3, dtype)
+    labels, _ = NativeRows(points).assign(centers)
+    weights = np.where(labels == 0, 1e-60, 1.0)
+    for rule in (Hard(), Power(-40.0)):
+        swept = NativeRows(points, weights).sweep(centers, rule).centers(centers)
+        expected = TwinRows(points, weights).sweep(centers, rule).centers(centers)
+        assert relative_error(swept, expected) < 1e-5
+
+
+def test_large_exponents_draw_the_farthest_point():
+    points = np.linspace(0, 1, 1001)[:, None]
+    for rows in (NativeRows(points), TwinRows(points)):
+        nearness = rows.nearness(np.zeros((1, 1)))
+        np.testing.assert_array_equal(nearness.draw(np.array([0.1, 0.5, 0.9]), 1e6), 1000)
+
+
+def test_distances_that_are_not_numbers_end_in_a_label():
+    rows = NativeRows(np.zeros((5, 2)))
+    labels, _ = rows.assign(np.full((3, 2), np.nan))
+    np.testing.assert_array_equal(labels, 0)
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (5, 0)])
+def test_points_without_rows_or_columns_are_refused(shape):
+    with pytest.raises(ValueError, match="at least one point and one feature"):
+        NativeRows(np.empty(shape))
+
+
+def test_rows_serve_several_callers_at_once():
+    points, _, centers = clusters(40_000, 3, 20, np.float64)
+    rows = NativeRows(points, n_threads=2)
+    expected = rows.sweep(centers, Power(-3.0)).points
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: rows.sweep(centers, Power(-3.0)).points, range(12)))
+    for points_of_caller in found:
+        np.testing.assert_array_equal(points_of_caller, expected)
+
+
 # ---- Threads ------------------------------------------------------------------------------------
 
 
@@ -144,10 +235,11 @@ def all_bytes(rows, centers):
         parts += [sums.points, sums.weights, np.array([sums.objective, sums.inertia])]
     spread = rows.spread(centers)
     labels, inertia = rows.assign(centers)
-    nearness = rows.nearness(centers[:2])
+    nearness = rows.nearness(centers[:2], np.arange(rows.n_points)[::-1].copy())
     draws = nearness.draw(np.linspace(0, 0.999, 50))
     potentials = nearness.potentials(draws)
     parts += [spread.error, spread.utility, labels, np.array(inertia), draws, potentials]
+    parts += [rows.sq_distances(centers), np.array(nearness.farthest())]
     return b"".join(part.tobytes() for part in parts)
 
 
@@ -207,12 +299,15 @@ sys.path.insert(0, sys.argv[1])
 from powermeans import _native
 from test_native_rows import all_bytes, clusters
 from powermeans.rows.native import NativeRows
+from scipy import sparse
 import numpy as np
 digest = hashlib.sha256()
 for dtype in (np.float32, np.float64):
     for shape in [(3000, 2, 7), (2000, 17, 33), (2000, 64, 100), (500, 300, 5)]:
         points, weights, centers = clusters(*shape, dtype)
         digest.update(all_bytes(NativeRows(points, weights), centers))
+        sparse_points = sparse.csr_matrix(np.where(points > 1, points, 0))
+        digest.update(all_bytes(NativeRows(sparse_points, weights), centers))
 print(_native.instruction_set(), digest.hexdigest())
 """
 
@@ -305,11 +400,19 @@ def test_the_exponential_vanishes_where_it_would_be_subnormal(dtype):
     np.testing.assert_array_equal(found, 0)
 
 
-def test_kernels_for_an_instruction_set_leave_no_symbol_to_be_shared():
+def included_by(source):
+    """All that a source file includes, directly or through headers of ours."""
+    names = re.findall(r'#include ([<"][^>"]+[>"])', source.read_text())
+    ours = [source.parent / name.strip('"') for name in names if name.startswith('"')]
+    theirs = {name for name in names if name.startswith("<")}
+    return theirs.union(*(included_by(path) for path in ours))
+
+
+def test_kernels_include_no_header_that_defines_functions_to_be_shared():
     """An inline function compiled for one set could be linked into the path of another."""
-    source = Path(__file__).parents[1] / "native" / "kernels.cpp"
-    includes = [line for line in source.read_text().splitlines() if line.startswith("#include <")]
-    assert includes == []
+    native = Path(__file__).parents[1] / "native"
+    assert included_by(native / "kernels.cpp") == {"<stdint.h>", "<immintrin.h>", "<arm_neon.h>"}
+    assert "<vector>" in included_by(native / "sweep.cpp")
 
 
 # ---- The binding --------------------------------------------------------------------------------

@@ -1,9 +1,12 @@
 // Drives every task of the sweeps, dense and sparse, through every instruction set's kernels, for the
 // sanitizers to watch. What is computed is checked in Python; here only that parts agree.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "../draw.hpp"
@@ -73,8 +76,9 @@ void dense(int64_t n_points, int64_t n_features, int64_t n_centers, int n_thread
     const std::vector<V> values = random_values<V>(std::size_t(n_points * n_features), 1);
     Team team(n_threads);
     const Moments moments = moments_of(values.data(), n_points, n_features, team);
-    run_every_task(DenseSource<V>{values.data(), n_points, n_features, dense_frame<V>(moments)}, n_centers,
-                   n_threads);
+    run_every_task(DenseSource<V>{values.data(), n_points, n_features,
+                                  dense_frame(values.data(), n_points, n_features, moments)},
+                   n_centers, n_threads);
 }
 
 template <class V>
@@ -92,30 +96,104 @@ void sparse(int64_t n_points, int64_t n_features, int64_t n_centers, int n_threa
         row_starts.push_back(int64_t(values.size()));
     }
     const CsrSource<V> source{values.data(), columns.data(), row_starts.data(),
-                              n_points,      n_features,     Frame{{}, scale_for<double>(4.0)}};
+                              n_points,      n_features,     Frame{{}, 6.0}};
     run_every_task(source, n_centers, n_threads);
 }
 
-// Large enough that every thread has stripes of its own.
-void threads_share_a_sweep() {
-    const int64_t n_points = 20000, n_features = 3, n_centers = 40;
-    const std::vector<double> values = random_values<double>(std::size_t(n_points * n_features), 1);
-    const std::vector<double> centers = random_values<double>(std::size_t(n_centers * n_features), 7);
-    std::vector<std::vector<double>> sums;
-    for (int n_threads : {1, 4}) {
-        Team team(n_threads);
-        const Frame frame = dense_frame<double>(moments_of(values.data(), n_points, n_features, team));
-        const DenseSource<double> source{values.data(), n_points, n_features, frame};
-        Request<DenseSource<double>> request{};
-        request.task = Task::power_sums;
-        request.power = -3;
-        request.centers = centers.data();
-        request.n_centers = n_centers;
-        sums.push_back(sweep(source, request, team).points);
-        require(int(team.stripes_by_worker().size()) == n_threads, "as many threads as asked for");
-        for (int64_t stripes : team.stripes_by_worker()) require(stripes > 0, "every thread worked");
+void require_all_worked(const Team& team) {
+    require(int(team.stripes_by_worker().size()) == team.n_threads(), "as many threads as asked for");
+    for (int64_t stripes : team.stripes_by_worker()) require(stripes > 0, "every thread worked");
+}
+
+// Every task on sizes at which every thread has stripes of its own; the same from one thread and from four.
+template <class Source>
+void threads_share_every_task(const Source& source, int64_t n_centers) {
+    const std::vector<double> centers = random_values<double>(std::size_t(n_centers * source.n_features), 7);
+    Team one(1), four(4);
+    for (Task task : {Task::hard_sums, Task::power_sums, Task::spread, Task::assign, Task::distances,
+                      Task::approach, Task::potentials}) {
+        std::vector<int32_t> labels[2];
+        std::vector<double> nearest[2];
+        std::vector<typename Source::Computed> distances[2];
+        SweepResult results[2];
+        for (int i : {0, 1}) {
+            labels[i].resize(std::size_t(source.n_points));
+            nearest[i].assign(std::size_t(source.n_points), 2.0);
+            distances[i].resize(std::size_t(source.n_points * n_centers));
+            Request<Source> request{};
+            request.task = task;
+            request.power = -3;
+            request.centers = centers.data();
+            request.n_centers = n_centers;
+            request.labels = labels[i].data();
+            request.nearest = nearest[i].data();
+            request.distances = distances[i].data();
+            results[i] = sweep(source, request, i ? four : one);
+        }
+        require_all_worked(four);
+        require(results[0].points == results[1].points && results[0].weights == results[1].weights &&
+                    results[0].utility == results[1].utility && results[0].inertia == results[1].inertia &&
+                    labels[0] == labels[1] && nearest[0] == nearest[1] && distances[0] == distances[1],
+                "threads change no bit");
     }
-    require(sums[0] == sums[1], "threads change no bit");
+}
+
+template <class V>
+void threads_share_dense(int64_t n_points, int64_t n_features, int64_t n_centers) {
+    const std::vector<V> values = random_values<V>(std::size_t(n_points * n_features), 1);
+    Team team(1);
+    const Moments moments = moments_of(values.data(), n_points, n_features, team);
+    const Frame frame = dense_frame(values.data(), n_points, n_features, moments);
+    threads_share_every_task(DenseSource<V>{values.data(), n_points, n_features, frame}, n_centers);
+}
+
+void threads_share_sparse() {
+    const int64_t n_points = 12000, n_features = 20;
+    const std::vector<float> values = random_values<float>(std::size_t(3 * n_points), 2);
+    std::vector<int32_t> columns;
+    std::vector<int64_t> row_starts{0};
+    for (int64_t i = 0; i < n_points; ++i) {
+        for (int32_t f : {0, 3, 7}) columns.push_back(int32_t((f + i) % 10) + f);
+        std::sort(columns.end() - 3, columns.end());
+        row_starts.push_back(int64_t(columns.size()));
+    }
+    threads_share_every_task(CsrSource<float>{values.data(), columns.data(), row_starts.data(), n_points,
+                                              n_features, Frame{{}, 6.0}},
+                             30);
+}
+
+void threads_share_moments_and_draws() {
+    const int64_t n_points = 600000, n_features = 2;
+    const std::vector<double> values = random_values<double>(std::size_t(n_points * n_features), 1);
+    Team one(1), four(4);
+    const Moments expected = moments_of(values.data(), n_points, n_features, one);
+    const Moments found = moments_of(values.data(), n_points, n_features, four);
+    require_all_worked(four);
+    require(expected.mean == found.mean && expected.variance == found.variance, "moments are the same bits");
+    std::vector<double> nearest(std::size_t(n_points), 0.25);
+    const std::vector<double> uniforms{0.0, 0.3, 0.9};
+    std::vector<int64_t> drawn[2] = {std::vector<int64_t>(3), std::vector<int64_t>(3)};
+    for (int i : {0, 1})
+        draw({nearest.data(), nullptr, nullptr, n_points, 3.0}, uniforms.data(), 3, i ? four : one,
+             drawn[i].data());
+    require_all_worked(four);
+    require(drawn[0] == drawn[1], "draws are the same");
+}
+
+// Several threads of Python may share one estimator's rows.
+void callers_take_turns() {
+    Team team(2);
+    int64_t totals[2] = {0, 0};
+    const auto call = [&](int caller) {
+        for (int i = 0; i < 50; ++i)
+            team.run(
+                20, 2, [](int, int64_t) {}, [&, caller](int, int64_t stripe) { totals[caller] += stripe; });
+    };
+    std::thread other(call, 1);
+    call(0);
+    other.join();
+    require(totals[0] == totals[1] && totals[0] == 50 * 190, "each caller gets its own work done");
+    team.run(0, 0, [](int, int64_t) {}, [](int, int64_t) {});  // nothing to do is soon done
 }
 
 void failures_reach_the_caller() {
@@ -155,9 +233,13 @@ int main() {
             sparse<double>(701, 40, 9, n_threads);
             sparse<float>(701, 17, 20, n_threads);
         }
-        threads_share_a_sweep();
+        threads_share_dense<double>(20000, 3, 40);
+        threads_share_dense<float>(6000, 40, 40);
+        threads_share_sparse();
         std::printf("%s: every task ran\n", set.name);
     }
+    threads_share_moments_and_draws();
+    callers_take_turns();
     failures_reach_the_caller();
     return 0;
 }

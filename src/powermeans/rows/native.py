@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoint
 instruction_set = _native.instruction_set
 instruction_sets = _native.instruction_sets
 thread_limit = _native.thread_limit
+
+_ENTRIES_AT_ONCE = 2**20
 
 
 class NativeRows:
@@ -210,7 +213,7 @@ def _sparse(
         )
     if points.nnz and not 0 <= points.indices.min() <= points.indices.max() < n_features:
         raise ValueError("X is not a valid CSR matrix: a column index lies outside its shape")
-    largest = float(np.abs(points.data).max(initial=0.0))
+    largest = float(max(points.data.max(initial=0.0), -points.data.min(initial=0.0)))
     row_starts = points.indptr.astype(np.int64)
     kind = _native.CsrFloat if points.dtype == np.float32 else _native.CsrDouble
     compiled = kind(points.data, points.indices, row_starts, n_features, largest, weights, team)
@@ -220,9 +223,20 @@ def _sparse(
 def _sparse_variance(points: Any) -> FloatArray:
     """Variance of each column, about its mean; the entries not stored are zeros."""
     n_points, n_features = points.shape
-    stored = np.bincount(points.indices, minlength=n_features)
-    mean = np.bincount(points.indices, weights=points.data, minlength=n_features) / n_points
-    deviations = points.data - mean[points.indices]
-    squares = np.bincount(points.indices, weights=deviations**2, minlength=n_features)
+    stored, sums, squares = (np.zeros(n_features) for _ in range(3))
+    for columns, values in _entries(points):
+        stored += np.bincount(columns, minlength=n_features)
+        sums += np.bincount(columns, weights=values, minlength=n_features)
+    mean = sums / n_points
+    for columns, values in _entries(points):
+        deviations = values - mean[columns]
+        squares += np.bincount(columns, weights=deviations**2, minlength=n_features)
     variance: FloatArray = (squares + (n_points - stored) * mean**2) / n_points
     return variance
+
+
+def _entries(points: Any) -> Iterator[tuple[Any, FloatArray]]:
+    """Columns and values of the stored entries, some at a time."""
+    step = max(_ENTRIES_AT_ONCE, int(points.shape[1]))
+    for start in range(0, points.nnz, step):
+        yield points.indices[start : start + step], points.data[start : start + step].astype(float)
