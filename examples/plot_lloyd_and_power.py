@@ -5,7 +5,8 @@ Lloyd's algorithm and power k-means from the same seeds
 Sixteen clusters in the plane. Lloyd's algorithm and power k-means begin at the same seeds, drawn
 in three ways, fifty times each; a table counts how often they find all the clusters. It shows two
 things besides: the better the seeds, the less there is to gain; and power k-means gains the
-more, the more slowly it anneals.
+more, the more slowly it anneals. Each fit is one descent, so ``refine=0``: by default `PowerKMeans`
+goes on searching, and hides what the seeds and the annealing did.
 
 The picture shows a typical draw of random seeds, and the way each center took from there.
 """
@@ -108,6 +109,7 @@ def fit_from(seeds: Array, algorithm: str) -> Outcome:
     model = PowerKMeans(
         N_CLUSTERS,
         init=seeds,
+        refine=0,
         callback=lambda state: path.append(state.centers),
         **ALGORITHMS[algorithm],
     ).fit(points)
