@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from powermeans.critical_power import critical_power
 from powermeans.errors import ObjectiveRoseWarning
-from powermeans.functions import k_means, kmeans_plusplus
+from powermeans.functions import critical_power, k_means, kmeans_plusplus
 from powermeans.history import SweepState
 from powermeans.kmeans import KMeans
 from powermeans.power_kmeans import PowerKMeans

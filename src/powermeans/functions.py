@@ -12,6 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 from powermeans.center_estimator import MatrixLike
+from powermeans.critical_power import critical_power as critical_power_of
 from powermeans.input_checks import admit, wanted_form
 from powermeans.kmeans import KMeans
 from powermeans.rows import open_rows
@@ -141,6 +142,41 @@ def kmeans_plusplus(
         exponent=exponent,
     )
     return centers.astype(points.dtype), indices
+
+
+def critical_power(
+    X: MatrixLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    random_state: int | np.random.Generator | None = 0,
+) -> float:
+    """The power above which all centers of power k-means collapse to the mean of the data.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The points.
+    sample_weight : array-like of shape (n_samples,), optional
+        Not negative.
+    random_state : int, Generator or None, default=0
+        For the sample that is taken of many points.
+
+    Returns
+    -------
+    float
+        About 1 - d/2 for data alike in all of its d directions, and at most 1/2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import critical_power
+    >>> corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    >>> round(critical_power(corners), 6)
+    -0.5
+    """
+    points = check_array(X, input_name="X", **wanted_form(X))
+    data = admit(points, sample_weight, must_differ=True)
+    return critical_power_of(data.points, data.weights, random_state=random_state)
 
 
 def _check_parameters(arguments: dict[str, Any]) -> None:
