@@ -1,0 +1,614 @@
+"""The search only improves, is the same for all rows, threads and weights, and can be ended."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kinds_of_rows import KINDS
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from powermeans import KMeans, PowerKMeans, SweepState, power_kmeans
+from powermeans.history import History
+from powermeans.metrics import centroid_index
+from powermeans.rows import open_rows
+from powermeans.rows.twin import TwinRows
+from powermeans.search import (
+    Effort,
+    Search,
+    Solution,
+    centers_to_spare,
+    match_centers,
+    nearest_neighbour_distances,
+)
+from powermeans.sums import Spread
+
+EFFORTS = ["fast", "balanced", "thorough"]
+
+
+def hard_problem(n_points=300, n_features=3, n_clusters=12, seed=0) -> np.ndarray:
+    """Clusters of different spread that overlap, so that there are many local minima."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(n_clusters, size=n_points)
+    middles = rng.normal(scale=2.0, size=(n_clusters, n_features))
+    spreads = rng.uniform(0.2, 1.5, size=(n_clusters, 1))
+    return middles[labels] + spreads[labels] * rng.normal(size=(n_points, n_features))
+
+
+@pytest.fixture
+def points() -> np.ndarray:
+    return hard_problem()
+
+
+def search_on(rows, callback=None, **options) -> Search:
+    defaults = {"start_power": -2.0, "critical_power": -0.5, "depth": 5, "max_iter": 300}
+    return Search(
+        rows,
+        **(defaults | {"tol": 1e-6} | options),
+        rng=np.random.RandomState(0),
+        history=History(),
+        callback=callback,
+    )
+
+
+def solution_at(rows, centers) -> Solution:
+    return Solution(centers, rows.spread(centers))
+
+
+def inertia_of(points, centers, weights=1.0) -> float:
+    sq_dist = ((points[:, None, :] - np.asarray(centers)[None, :, :]) ** 2).sum(axis=2)
+    return float((weights * sq_dist.min(axis=1)).sum())
+
+
+def assert_is_complete(model: PowerKMeans, points: np.ndarray) -> None:
+    """As many centers as were asked for, and labels and inertia that belong to them."""
+    assert model.cluster_centers_.shape == (model.n_clusters, points.shape[1])
+    assert model.inertia_ == pytest.approx(inertia_of(points, model.cluster_centers_), rel=1e-5)
+    np.testing.assert_array_equal(model.labels_, model.predict(points))
+    assert model.spent_.n_sweeps == model.n_iter_ == len(model.history_)
+
+
+# Never worse.
+
+
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_points=st.integers(2, 60),
+    n_features=st.integers(1, 4),
+    share=st.floats(0, 1),
+    depth=st.integers(1, 7),
+    is_coarse=st.booleans(),
+    annealed=st.booleans(),
+    kind=st.sampled_from(sorted(KINDS)),
+)
+def test_breathing_never_returns_worse_than_it_was_given(
+    seed, n_points, n_features, share, depth, is_coarse, annealed, kind
+) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n_points, n_features))
+    if is_coarse:
+        points = np.round(points)
+    n_centers = 2 + round(share * (n_points - 2))
+    rows = KINDS[kind](points, rng.integers(0, 4, size=n_points) + (np.arange(n_points) == 0.0))
+    given_ = solution_at(rows, points[rng.integers(n_points, size=n_centers)])
+    breathed = search_on(rows, depth=depth).breathe(given_, annealed=annealed)
+    assert breathed.inertia <= given_.inertia
+    assert breathed.centers.shape == given_.centers.shape
+
+
+@pytest.mark.parametrize("annealed", [True, False])
+def test_breathing_mends_a_center_on_the_wrong_side(annealed: bool) -> None:
+    rng = np.random.default_rng(0)
+    middles = np.array([[0.0, 0], [10, 0], [200, 0], [210, 0]])
+    points = np.repeat(middles, 30, axis=0) + rng.normal(scale=0.5, size=(120, 2))
+    stuck = np.array([[0.0, 0.5], [0, -0.5], [10, 0], [205, 0]])
+    rows = open_rows(points)
+    breathed = search_on(rows).breathe(solution_at(rows, stuck), annealed=annealed)
+    assert centroid_index(breathed.centers, middles) == 0
+
+
+def test_the_population_never_gets_worse_by_breeding(points) -> None:
+    rows = open_rows(points)
+    rng = np.random.default_rng(1)
+    population = [solution_at(rows, points[rng.choice(300, 12, replace=False)]) for _ in range(4)]
+    before = sorted(solution.inertia for solution in population)
+    search = search_on(rows)
+    search.breed(population, n_fruitless=5)
+    after = [solution.inertia for solution in population]
+    assert after == sorted(after)
+    assert all(now <= then for now, then in zip(after, before, strict=True))
+    assert search.best is population[0]
+    assert after[0] < before[0]
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_accepted_move_lowers_the_inertia(effort: str, seed: int) -> None:
+    points = hard_problem(seed=seed)
+    model = PowerKMeans(12, effort=effort, random_state=seed).fit(points)
+    chains = model.spent_.accepted_inertias
+    assert any(len(chain) > 1 for chain in chains)
+    for before, after in itertools.chain.from_iterable(map(itertools.pairwise, chains)):
+        assert after < before
+    # Lloyd's last sweeps come after all moves.
+    least = min(chain[-1] for chain in chains)
+    assert 0.99 * least < model.inertia_ <= least * (1 + 1e-9)
+
+
+def test_what_was_spent_is_counted(points) -> None:
+    fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
+    assert len(fast.spent_.accepted_inertias) == 1
+    assert fast.spent_.n_crossings == 0
+    assert fast.spent_.n_breaths >= 5
+    assert len(balanced.spent_.accepted_inertias) == 4 + 1 + 1
+    assert balanced.spent_.n_crossings >= 20
+    assert balanced.spent_.n_breaths >= 5 * 5
+    assert 0 < fast.spent_.seconds < 60
+
+
+def test_the_longer_it_may_go_on_the_better_the_result(points) -> None:
+    n_sweeps = PowerKMeans(12, effort="fast", random_state=0).fit(points).n_iter_
+
+    def stopped_after(sweep: int) -> float:
+        model = PowerKMeans(
+            12, effort="fast", random_state=0, callback=lambda state: state.sweep == sweep
+        )
+        return float(model.fit(points).inertia_)
+
+    of_first_breath = next(
+        i for i, centers in enumerate(centers_of_sweeps(points), 1) if len(centers) > 12
+    )
+    inertias = [stopped_after(sweep) for sweep in range(of_first_breath, n_sweeps, 3)]
+    assert (np.diff(inertias) <= 0).all()
+    assert inertias[-1] < inertias[0]
+
+
+def centers_of_sweeps(points, **options) -> list[np.ndarray]:
+    states: list[SweepState] = []
+    PowerKMeans(12, effort="fast", random_state=0, callback=states.append, **options).fit(points)
+    return [state.centers for state in states]
+
+
+def test_more_effort_is_better_in_the_mean() -> None:
+    excess = {effort: [] for effort in EFFORTS}
+    for seed in range(8):
+        points = hard_problem(n_clusters=20, seed=seed)
+        inertias = {
+            effort: PowerKMeans(20, effort=effort, random_state=seed).fit(points).inertia_
+            for effort in EFFORTS
+        }
+        for effort, inertia in inertias.items():
+            excess[effort].append(inertia / min(inertias.values()) - 1)
+    fast, balanced, thorough = (np.mean(excess[effort]) for effort in EFFORTS)
+    assert fast > balanced > thorough
+
+
+def nine_gaussians(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    middles = np.array(list(itertools.product(range(3), range(3))), dtype=float)
+    noise = np.random.default_rng(seed).normal(scale=0.15, size=(270, 2))
+    return np.repeat(middles, 30, axis=0) + noise, middles
+
+
+def test_it_finds_nine_gaussians_on_a_grid_from_every_seed() -> None:
+    lloyd_finds = 0
+    for seed in range(20):
+        points, middles = nine_gaussians(seed)
+        model = PowerKMeans(9, random_state=seed).fit(points)
+        assert centroid_index(model.cluster_centers_, middles) == 0
+        lloyd = KMeans(9, init="random", n_init=1, random_state=seed).fit(points)
+        lloyd_finds += centroid_index(lloyd.cluster_centers_, middles) == 0
+    assert lloyd_finds < 20, "the problem shows nothing if Lloyd's algorithm solves it too"
+
+
+# The same result.
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+def test_neither_threads_nor_repetition_change_a_bit(effort: str, container) -> None:
+    points = container(hard_problem(n_points=3000))
+    alone, *others = (
+        PowerKMeans(6, effort=effort, random_state=3, n_threads=n, max_iter=20, tol=1e-3).fit(
+            points
+        )
+        for n in (1, 1, 2, 3)
+    )
+    for other in others:
+        assert other.cluster_centers_.tobytes() == alone.cluster_centers_.tobytes()
+        assert other.spent_.accepted_inertias == alone.spent_.accepted_inertias
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_rows_of_every_kind_are_searched_alike(kind: str, points) -> None:
+    def found(rows) -> Solution:
+        rng = np.random.default_rng(0)
+        effort = Effort(n_starts=3, n_annealed=1, n_crossings=3)
+        return search_on(rows).run(lambda: points[rng.choice(300, 6)], [], effort)
+
+    solution, expected = found(KINDS[kind](points, None)), found(TwinRows(points))
+    assert solution.inertia == pytest.approx(expected.inertia, rel=1e-6)
+    np.testing.assert_allclose(solution.centers, expected.centers, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_weight_is_as_good_as_copies(effort: str, seed: int) -> None:
+    points = hard_problem(n_points=80, seed=seed)
+    counts = np.random.default_rng(seed).integers(0, 5, size=80)
+    options = {"effort": effort, "random_state": seed, "tol": 0}
+    weighted = PowerKMeans(10, **options).fit(points, sample_weight=counts)
+    repeated = PowerKMeans(10, **options).fit(np.repeat(points, counts, axis=0))
+    assert weighted.inertia_ == pytest.approx(repeated.inertia_, rel=1e-10)
+    assert weighted.spent_.n_breaths == repeated.spent_.n_breaths
+    np.testing.assert_array_equal(np.repeat(weighted.labels_, counts), repeated.labels_)
+
+
+def test_the_order_of_the_rows_does_not_matter(points) -> None:
+    order = np.random.default_rng(1).permutation(len(points))
+    model, shuffled = (
+        PowerKMeans(12, random_state=0, tol=0).fit(x) for x in (points, points[order])
+    )
+    np.testing.assert_array_equal(shuffled.labels_, model.labels_[order])
+    assert shuffled.spent_.n_breaths == model.spent_.n_breaths
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_the_scale_of_the_points_does_not_matter(points, scale: float) -> None:
+    model, scaled = (PowerKMeans(12, random_state=0).fit(x) for x in (points, scale * points))
+    np.testing.assert_allclose(scaled.cluster_centers_ / scale, model.cluster_centers_, rtol=1e-6)
+
+
+def test_single_precision_finds_as_good_a_solution(points) -> None:
+    single = PowerKMeans(12, random_state=0).fit(points.astype(np.float32))
+    double = PowerKMeans(12, random_state=0).fit(points.astype(np.float32).astype(float))
+    assert single.cluster_centers_.dtype == np.float32
+    assert_is_complete(single, points.astype(np.float32))
+    assert single.inertia_ == pytest.approx(double.inertia_, rel=0.01)
+
+
+# No search.
+
+
+@pytest.mark.parametrize("option", [{"refine": 0}, {"polish": False, "tol": 1e-3}])
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_without_refinement_or_polish_there_is_one_descent(points, option, effort) -> None:
+    model = PowerKMeans(12, random_state=0, effort=effort, **option).fit(points)
+    assert model.spent_.n_breaths == model.spent_.n_crossings == 0
+    assert model.spent_.accepted_inertias == ()
+    powers = model.history_.power
+    assert (powers[1:] <= powers[:-1]).all()
+    assert model.spent_.n_sweeps == len(powers)
+
+
+def test_one_center_is_not_searched_for(points) -> None:
+    model = PowerKMeans(1, random_state=0).fit(points)
+    np.testing.assert_allclose(model.cluster_centers_[0], points.mean(axis=0))
+    assert model.spent_.n_breaths == 0
+
+
+def test_lloyds_algorithm_is_searched_with_by_its_own_rule(points) -> None:
+    model = PowerKMeans(12, power=-math.inf, random_state=0).fit(points)
+    assert (model.history_.power == -math.inf).all()
+    assert model.power_ == -math.inf
+    assert model.spent_.n_breaths > 0
+
+
+@pytest.mark.parametrize("power", [-1e308, -0.05])
+def test_extreme_starts_are_searched_too(points, power: float) -> None:
+    model = PowerKMeans(12, power=power, random_state=0).fit(points)
+    good = PowerKMeans(12, random_state=0).fit(points)
+    assert model.inertia_ < 1.1 * good.inertia_
+
+
+# Starts.
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_given_centers_are_the_only_start(points, effort: str) -> None:
+    model = PowerKMeans(12, init=points[:12], effort=effort, random_state=0).fit(points)
+    assert model.spent_.n_crossings == 0
+    assert len(model.spent_.accepted_inertias) == (1 if effort == "fast" else 2)
+    lloyd = KMeans(12, init=points[:12]).fit(points)
+    assert model.inertia_ < lloyd.inertia_
+
+
+def test_a_callable_is_asked_for_every_start(points) -> None:
+    calls = []
+
+    def choose(X, n_clusters, random_state):
+        calls.append(n_clusters)
+        return X[random_state.permutation(len(X))[:n_clusters]]
+
+    model = PowerKMeans(12, init=choose, random_state=0).fit(points)
+    assert calls == [12] * 4
+    assert_is_complete(model, points)
+
+
+def test_several_runs_are_several_searches(points) -> None:
+    one, two = (
+        PowerKMeans(12, n_init=n, effort="fast", random_state=1).fit(points) for n in (1, 2)
+    )
+    states: list[SweepState] = []
+    PowerKMeans(12, n_init=2, effort="fast", random_state=1, callback=states.append).fit(points)
+    assert two.inertia_ <= one.inertia_
+    assert two.n_iter_ in {sum(state.run == run for state in states) for run in (0, 1)}
+
+
+def test_no_descent_is_longer_than_max_iter(points) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = PowerKMeans(12, max_iter=2, random_state=0).fit(points)
+    annealing = model.history_.power > -math.inf
+    lengths = [len(list(run)) for is_soft, run in itertools.groupby(annealing) if is_soft]
+    assert set(lengths) == {2}
+
+
+# Degenerate data.
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 19, 20])
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_any_number_of_centers_can_be_searched_for(n_clusters: int, effort: str) -> None:
+    points = hard_problem(n_points=20)
+    model = PowerKMeans(n_clusters, effort=effort, random_state=0).fit(points)
+    assert_is_complete(model, points)
+    if n_clusters >= 19:
+        pairs = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+        least = pairs[np.triu_indices(20, 1)].min() / 2 if n_clusters == 19 else 0
+        assert model.inertia_ == pytest.approx(least, abs=1e-20)
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fewer_distinct_points_than_centers_are_all_found(effort: str, dtype) -> None:
+    points = np.repeat(hard_problem(n_points=5), 8, axis=0).astype(dtype)
+    model = PowerKMeans(9, effort=effort, random_state=0).fit(points)
+    assert_is_complete(model, points)
+    assert model.inertia_ < 1e-10
+    assert model.spent_.n_breaths == 0
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_all_weight_may_lie_on_few_points(points, effort: str) -> None:
+    weights = np.zeros(len(points))
+    weights[:3] = 1.0, 2.0, 1e-3
+    model = PowerKMeans(6, effort=effort, random_state=0).fit(points, sample_weight=weights)
+    assert np.isfinite(model.cluster_centers_).all()
+    assert model.inertia_ < 1e-10
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_one_point_may_have_nearly_all_the_weight(points, effort: str) -> None:
+    weights = np.ones(len(points))
+    weights[7] = 1e12
+    model = PowerKMeans(6, effort=effort, random_state=0).fit(points, sample_weight=weights)
+    nearest = ((model.cluster_centers_ - points[7]) ** 2).sum(axis=1).min()
+    assert nearest < 1e-12
+    assert len(set(model.labels_)) == 6
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_a_cluster_that_is_repeated_is_no_trouble(effort: str) -> None:
+    points = np.tile(hard_problem(n_points=12), (10, 1))
+    model = PowerKMeans(8, effort=effort, random_state=0).fit(points)
+    assert_is_complete(model, points)
+    once = PowerKMeans(8, effort="thorough", random_state=0).fit(points[:12])
+    assert model.inertia_ < 10 * once.inertia_ * 1.25
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_equal_points_are_one_cluster(effort: str) -> None:
+    points = np.full((30, 2), 0.1)
+    model = PowerKMeans(3, effort=effort, random_state=0).fit(points)
+    assert set(model.labels_) == {0}
+    assert model.inertia_ == pytest.approx(0, abs=1e-25)
+
+
+# Bad parameters.
+
+
+def test_a_misspelt_effort_is_told_what_there_is(points) -> None:
+    with pytest.raises(ValueError, match=r"'effort'.*Got 'throrough'") as error:
+        PowerKMeans(3, effort="throrough").fit(points)
+    assert all(f"'{effort}'" in str(error.value) for effort in EFFORTS)
+
+
+@pytest.mark.parametrize("max_seconds", [0, -1.0, math.nan, -math.inf, "1"])
+def test_a_time_limit_that_is_none_is_refused(points, max_seconds) -> None:
+    with pytest.raises(ValueError, match=r"'max_seconds'.*range \(0.0, inf\).*None"):
+        PowerKMeans(3, max_seconds=max_seconds).fit(points)
+
+
+@pytest.mark.parametrize("refine", [-1, 2.5])
+def test_a_depth_that_is_none_is_refused(points, refine) -> None:
+    with pytest.raises(ValueError, match="'refine'"):
+        PowerKMeans(3, refine=refine).fit(points)
+
+
+# Ending early.
+
+
+def test_without_end_of_time_it_is_as_without_a_limit(points) -> None:
+    limited = PowerKMeans(12, effort="fast", max_seconds=math.inf, random_state=0).fit(points)
+    free = PowerKMeans(12, effort="fast", random_state=0).fit(points)
+    np.testing.assert_array_equal(limited.cluster_centers_, free.cluster_centers_)
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("n_init", [1, 3])
+def test_a_tiny_time_limit_returns_the_first_sweep(points, effort: str, n_init: int) -> None:
+    model = PowerKMeans(12, effort=effort, n_init=n_init, max_seconds=1e-9, random_state=0)
+    assert_is_complete(model.fit(points), points)
+    assert model.n_iter_ == 1
+
+
+def test_time_is_up_soon_after_the_limit() -> None:
+    points = np.random.default_rng(0).normal(size=(2000, 5))
+    model = PowerKMeans(100, effort="thorough", max_seconds=0.2, random_state=0).fit(points)
+    assert_is_complete(model, points)
+    assert model.spent_.seconds < 5
+
+
+def test_time_may_be_up_in_the_middle_of_a_breath(points, monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(power_kmeans.time, "monotonic", lambda: now[0])
+
+    def let_time_pass(state: SweepState) -> None:
+        now[0] += 1 if len(state.centers) > 12 else 0
+
+    model = PowerKMeans(12, max_seconds=1.0, random_state=0, callback=let_time_pass).fit(points)
+    assert now[0] == 1
+    assert_is_complete(model, points)
+    assert model.inertia_ == pytest.approx(model.spent_.accepted_inertias[0][0])
+
+
+def first_in_breath(states: list[SweepState]) -> bool:
+    """Whether the last sweep is the second of the third breath that adds centers."""
+    sizes = [len(state.centers) for state in states]
+    grown = [size for size, _ in itertools.groupby(sizes) if size > 12]
+    return len(grown) == 3 and sizes[-2:] == [grown[-1]] * 2
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])
+def test_an_error_in_a_breath_comes_through_and_leaves_the_best(points, effort, error) -> None:
+    states: list[SweepState] = []
+
+    def interrupt(state: SweepState) -> None:
+        states.append(state)
+        if first_in_breath(states):
+            raise error("now")
+
+    model = PowerKMeans(12, effort=effort, random_state=0, callback=interrupt)
+    with pytest.raises(error, match="now"):
+        model.fit(points)
+    assert len(states[-1].centers) > 12
+    assert_is_complete(model, points)
+    assert model.spent_.n_breaths == 2
+    assert model.inertia_ == pytest.approx(min(map(min, model.spent_.accepted_inertias)))
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_a_callback_may_end_the_fit_in_a_breath(points, effort: str) -> None:
+    states: list[SweepState] = []
+
+    def stop(state: SweepState) -> bool:
+        states.append(state)
+        return first_in_breath(states)
+
+    model = PowerKMeans(12, effort=effort, n_init=2, random_state=0, callback=stop).fit(points)
+    assert states[-1].run == 0
+    assert len(states) == model.n_iter_
+    assert_is_complete(model, points)
+    assert model.inertia_ == pytest.approx(min(map(min, model.spent_.accepted_inertias)))
+
+
+def test_a_callback_may_end_the_fit_while_solutions_are_bred(points) -> None:
+    sweep_of_end = PowerKMeans(12, random_state=0).fit(points).n_iter_ - 10
+    model = PowerKMeans(12, random_state=0, callback=lambda state: state.sweep == sweep_of_end)
+    model.fit(points)
+    assert model.spent_.n_crossings > 0
+    assert model.n_iter_ == sweep_of_end
+    assert_is_complete(model, points)
+
+
+# Parts.
+
+
+def solution_with(centers, utility) -> Solution:
+    utility = np.asarray(utility, dtype=float)
+    return Solution(np.asarray(centers, dtype=float), Spread(utility, utility, utility))
+
+
+def test_the_centers_of_least_utility_are_spared() -> None:
+    solution = solution_with([[0], [10], [20], [30], [40]], [5, 1, 4, 2, 3])
+    # All neighbours are at the mean distance, so 1 protects 0 and 2; 3 is no neighbour of 1.
+    assert sorted(centers_to_spare(solution, 2)) == [1, 3]
+
+
+def test_two_that_stand_close_are_not_spared_together() -> None:
+    centers = [[0], [1], [100], [200], [300], [400], [500]]
+    solution = solution_with(centers, [1, 2, 9, 8, 3, 7, 6])
+    spared = centers_to_spare(solution, 2)
+    assert sorted(spared) == [0, 4]
+
+
+@pytest.mark.parametrize("n_spared", range(1, 8))
+def test_as_many_are_spared_as_wanted_even_if_all_are_neighbours(n_spared: int) -> None:
+    angles = np.arange(8) * math.pi / 4
+    ring = np.column_stack([np.cos(angles), np.sin(angles)])
+    spared = centers_to_spare(solution_with(ring, np.arange(8)), n_spared)
+    assert len(set(spared.tolist())) == n_spared
+    assert 0 in spared
+
+
+@settings(max_examples=100)
+@given(seed=st.integers(0, 2**32 - 1), n_centers=st.integers(2, 30), share=st.floats(0, 1))
+def test_exactly_as_many_different_centers_are_spared(seed, n_centers, share) -> None:
+    rng = np.random.default_rng(seed)
+    centers = rng.normal(size=(n_centers, 2)) * 10.0 ** rng.integers(-3, 3, size=(n_centers, 1))
+    n_spared = 1 + round(share * (n_centers - 2))
+    utility = rng.exponential(size=n_centers)
+    spared = centers_to_spare(solution_with(centers, utility), n_spared)
+    assert len(spared) == len(set(spared.tolist())) == n_spared
+    assert spared[0] == np.argmin(utility)
+
+
+def test_a_crowd_that_is_frozen_leaves_enough_to_spare() -> None:
+    # The first spares a crowd of ninety; too few of the rest could be spared with their own crowd.
+    crowd = np.column_stack([np.linspace(0, 1e-3, 91), np.zeros(91)])
+    others = np.column_stack([1000.0 + np.linspace(0, 1e-3, 9), np.zeros(9)])
+    solution = solution_with(np.vstack([crowd, others]), np.arange(100))
+    assert len(set(centers_to_spare(solution, 5).tolist())) == 5
+
+
+def test_nearest_neighbours_are_found_by_hand() -> None:
+    centers = np.array([[0.0, 0], [3, 4], [3, 5], [100, 0]])
+    expected = [5, 1, 1, math.hypot(97, 4)]
+    np.testing.assert_allclose(nearest_neighbour_distances(centers), expected)
+
+
+@pytest.mark.parametrize("n_centers", [2, 7, 1025, 1500])
+def test_nearest_neighbours_are_those_of_brute_force(n_centers: int) -> None:
+    centers = np.random.default_rng(0).normal(size=(n_centers, 2))
+    distances = np.linalg.norm(centers[:, None] - centers[None], axis=2)
+    np.fill_diagonal(distances, math.inf)
+    np.testing.assert_allclose(nearest_neighbour_distances(centers), distances.min(axis=1))
+
+
+def test_coincident_centers_are_at_distance_zero() -> None:
+    np.testing.assert_array_equal(nearest_neighbour_distances(np.ones((3, 2))), 0)
+
+
+def test_shuffled_centers_are_matched_with_themselves() -> None:
+    rng = np.random.default_rng(0)
+    centers, order = rng.normal(size=(20, 3)), rng.permutation(20)
+    shuffled = centers[order] + 1e-3 * rng.normal(size=(20, 3))
+    np.testing.assert_array_equal(order[match_centers(centers, shuffled)], np.arange(20))
+
+
+def test_matching_is_for_all_together_not_for_each() -> None:
+    # Both are nearest to 6. Squares: 1 + 64 for 5 and 8 in this order, 25 + 4 for the other.
+    centers, others = np.array([[5.0], [8.0]]), np.array([[6.0], [0.0]])
+    assert match_centers(centers, others).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_matching_has_the_least_sum_of_all_permutations(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    centers, others = rng.normal(size=(2, 6, 2))
+    sums = {
+        order: np.square(centers - others[list(order)]).sum()
+        for order in itertools.permutations(range(6))
+    }
+    assert tuple(match_centers(centers, others)) == min(sums, key=sums.__getitem__)
