@@ -55,7 +55,6 @@ peers: $(PEERS)/stamps/powermeans
 
 bench-quality: peers
 	$(PEERS)/bin/python -m benchmarks.quality $(BENCH_ARGS)
-	$(PEERS)/bin/python -m benchmarks.plot_quality
 
 docs: $(STAMPS)/installed $(STAMPS)/docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

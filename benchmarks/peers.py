@@ -145,7 +145,7 @@ class HgMeansProcess:
             raise Lost(f"no answer within {patience:.0f} s")
         try:
             return self._pipe.recv()
-        except EOFError:
+        except (EOFError, ConnectionError):
             self.end()
             raise Lost("its process died") from None
 

@@ -13,12 +13,9 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from benchmarks.excess import Record
-from benchmarks.quality import read
+from benchmarks.quality_report import read, stored_at
 
-PICTURE = Path(__file__).parent.parent / "docs" / "_static" / "quality.png"
-
-
-# A package has a colour of Okabe and Ito's and a marker; its methods are joined by a line.
+# A package has a colour of Okabe and Ito's; what differs in effort alone is joined by a line.
 PACKAGES: dict[str, tuple[str, str, list[str]]] = {
     "powermeans": ("#0072B2", "o", ["fast", "balanced", "thorough"]),
     "powermeans, one run": ("#0072B2", "v", ["lloyd", "annealed"]),
@@ -36,20 +33,21 @@ LINEAR_BELOW = 0.01
 
 def draw_methods(axes: Axes, record: Record, methods: list[str], problems: list[str]) -> None:
     """A point for each method, from the problems that all of them solved."""
-    for package, (color, marker, members) in PACKAGES.items():
+    for color, marker, members in PACKAGES.values():
         present = [name for name in members if name in methods]
         if not present:
             continue
         seconds = [record.seconds(name, problems) for name in present]
         excess = [100 * mean(record.excess[name][p] for p in problems) for name in present]
-        axes.plot(seconds, excess, marker=marker, color=color, label=package, markersize=8)
+        axes.plot(seconds, excess, marker=marker, color=color, markersize=8)
         for name, x, y in zip(present, seconds, excess, strict=True):
             axes.annotate(name, (x, y), xytext=(7, 5), textcoords="offset points", fontsize=8)
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=LINEAR_BELOW, linscale=0.4)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 2 * axes.get_ylim()[1])
     axes.margins(x=0.18)
     axes.set_xlabel("seconds for all problems, one seed each")
+    axes.xaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
     axes.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
     axes.grid(alpha=0.3)
 
@@ -74,7 +72,6 @@ def draw(record: Record, picture: Path) -> None:
         draw_methods(axes, record, methods, problems)
         axes.set_title(f"{len(problems)} problems", fontsize=10)
     all_axes[0][0].set_ylabel("mean excess over the lowest inertia known, %")
-    all_axes[0][-1].legend(fontsize=8, loc="upper right")
     picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=150)
     plt.close(figure)
@@ -83,11 +80,12 @@ def draw(record: Record, picture: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--name", default="quality", help="of the stored file")
-    parser.add_argument("--output", type=Path, default=PICTURE)
+    parser.add_argument("--output", type=Path, help="instead of beside that file")
     arguments = parser.parse_args()
     figures = read(arguments.name)["figures"]
-    draw(Record(figures["problems"], figures["cells"]), arguments.output)
-    print(f"drawn in {arguments.output}")
+    picture = arguments.output or stored_at(arguments.name).with_suffix(".png")
+    draw(Record(figures["problems"], figures["cells"]), picture)
+    print(f"drawn in {picture}")
 
 
 if __name__ == "__main__":

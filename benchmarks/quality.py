@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import gc
-import json
 import os
 import shlex
 import sys
@@ -27,7 +26,8 @@ import threadpoolctl
 
 from benchmarks import machine
 from benchmarks.excess import Record, below_best_known, flaws, inertia, promises, summary
-from benchmarks.families import Points, draw
+from benchmarks.families import Points
+from benchmarks.families import draw as draw_points
 from benchmarks.peers import (
     ON_REQUEST,
     SLOW,
@@ -37,8 +37,9 @@ from benchmarks.peers import (
     build_methods,
     method_names,
 )
+from benchmarks.plot_quality import draw
 from benchmarks.problems import DATA_VARIABLE, QUICK, Problem, all_problems
-from benchmarks.quality_report import PAGE, as_page, as_report, fill
+from benchmarks.quality_report import PAGE, PICTURE, as_page, as_report, fill, read, stored_at
 
 SHOWN = ("fast", "balanced", "thorough", "sklearn-1", "sklearn-10", "bkmeans", "hgmeans")
 
@@ -52,17 +53,6 @@ def new_figures(settings: dict) -> dict:
         "warnings": {},
         "cells": {},
     }
-
-
-def stored_at(name: str) -> Path:
-    return machine.RESULTS / f"{name}.json"
-
-
-def read(name: str) -> dict:
-    path = stored_at(name)
-    if not path.is_file():
-        raise SystemExit(f"{path} is not there: run python -m benchmarks.quality first")
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def write(name: str, figures: dict) -> Path:
@@ -173,7 +163,7 @@ def check_centers(fit: Fit, points: Points, n_clusters: int) -> None:
 
 def warm_up(methods: Sequence[Method]) -> None:
     """Imports and pools of threads, of which the first fit is not to pay."""
-    points = draw("overlapping", 2, 10)[:500]
+    points = draw_points("overlapping", 2, 10)[:500]
     seconds_of = {"thorough": 0.01}
     for method in methods:
         measure_one(method, points, 10, 0, seconds_of, {})
@@ -235,7 +225,7 @@ def parse() -> argparse.Namespace:
     return arguments
 
 
-def run(arguments: argparse.Namespace) -> dict:
+def run(arguments: argparse.Namespace) -> None:
     methods = build_methods(choose_methods(arguments), arguments.threads)
     problems = choose(arguments)
     seeds = list(range(arguments.seeds))
@@ -254,19 +244,21 @@ def run(arguments: argparse.Namespace) -> dict:
             measure(problem, methods, seeds, figures)
             write(arguments.name, figures)
             print(line_of(problem, figures, time.perf_counter() - began), flush=True)
-    return figures
 
 
 def main() -> None:
     arguments = parse()
+    if not (arguments.report or arguments.page):
+        run(arguments)
+    stored = read(arguments.name)
+    record = Record(stored["figures"]["problems"], stored["figures"]["cells"])
+    print("\n" + as_report(record))
+    picture = PICTURE if arguments.page else stored_at(arguments.name).with_suffix(".png")
+    draw(record, picture)
     if arguments.page:
-        block = as_page(read(arguments.name))
-        PAGE.write_text(fill(PAGE.read_text(encoding="utf-8"), block), encoding="utf-8")
-        print(f"written into {PAGE}")
-        return
-    figures = read(arguments.name)["figures"] if arguments.report else run(arguments)
-    print("\n" + as_report(Record(figures["problems"], figures["cells"])))
-    print(f"\nstored in {stored_at(arguments.name)}")
+        PAGE.write_text(fill(PAGE.read_text(encoding="utf-8"), as_page(stored)), encoding="utf-8")
+    written = PAGE if arguments.page else stored_at(arguments.name)
+    print(f"\n{written} and {picture}")
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
 
+from benchmarks import machine
 from benchmarks.excess import (
     RIVALS,
     Record,
@@ -17,13 +19,27 @@ from benchmarks.excess import (
     summary,
 )
 
-PAGE = Path(__file__).parent.parent / "docs" / "when_annealing_helps.md"
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = DOCS / "when_annealing_helps.md"
+PICTURE = DOCS / "_static" / "quality.png"
 BEGIN = "<!-- what follows is written by: python -m benchmarks.quality --page -->"
 END = "<!-- end of what is written by a command -->"
 # So near to the lowest that nothing is left to gain.
 AS_GOOD = 1e-3
 
 Rows = list[list[str]]
+
+
+def stored_at(name: str) -> Path:
+    return machine.RESULTS / f"{name}.json"
+
+
+def read(name: str) -> dict:
+    """What a run stored."""
+    path = stored_at(name)
+    if not path.is_file():
+        raise SystemExit(f"{path} is not there: run python -m benchmarks.quality first")
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

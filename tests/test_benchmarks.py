@@ -1,0 +1,550 @@
+"""The benchmark of quality measures what it says, believes no claims, and loses nothing."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmarks import families, machine, peers, quality, quality_report
+from benchmarks.excess import (
+    Record,
+    below_best_known,
+    contest,
+    flaws,
+    inertia,
+    promises,
+    summary,
+)
+from benchmarks.plot_quality import draw as draw_picture
+from benchmarks.problems import QUICK, Problem, chosen_rows, generated_problems
+
+SETTINGS = {"seeds": [0], "threads": 2, "data seed": 0}
+
+
+def cell(value: float, *, seconds: float = 1.0, claimed: float | None = None) -> dict:
+    return {"inertia": value, "claimed": claimed, "seconds": seconds, "cpu seconds": seconds}
+
+
+def record_of(
+    inertias: Mapping[str, list[float]], *, best_known: float | None = None, **seconds: float
+) -> Record:
+    """One inertia for each method and problem, the problems numbered from zero."""
+    numbers = range(max(map(len, inertias.values())))
+    about = {"group": "real", "n_points": 9, "n_features": 2, "n_clusters": 3}
+    return Record(
+        {str(i): {**about, "best_known": best_known, "load average": 0.0} for i in numbers},
+        {
+            str(i): {
+                name: {"0": cell(values[i], seconds=seconds.get(name, 1.0))}
+                for name, values in inertias.items()
+                if i < len(values)
+            }
+            for i in numbers
+        },
+    )
+
+
+# Families and problems.
+
+
+@pytest.mark.parametrize("n_features", [2, 10])
+@pytest.mark.parametrize("family", families.FAMILIES)
+def test_a_family_draws_finite_points_of_the_size_asked_for(family: str, n_features: int) -> None:
+    points = families.draw(family, n_features, 9)
+    assert points.dtype == np.float64
+    assert points.shape[1] == n_features
+    assert families.LEAST_POINTS - 9 < len(points) <= families.LEAST_POINTS
+    assert np.isfinite(points).all()
+
+
+@pytest.mark.parametrize("family", families.FAMILIES)
+def test_a_family_draws_the_same_again_and_other_points_from_another_seed(family: str) -> None:
+    assert np.array_equal(families.draw(family, 2, 5), families.draw(family, 2, 5))
+    assert not np.array_equal(families.draw(family, 2, 5), families.draw(family, 2, 5, data_seed=1))
+
+
+def test_no_two_spaced_places_are_closer_than_asked() -> None:
+    places = families.spaced(40, 2, 10.0, np.random.default_rng(0))
+    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
+    assert np.isclose(distances[~np.eye(40, dtype=bool)].min(), 10)
+
+
+def test_scattered_places_are_as_far_apart_in_the_mean_as_asked() -> None:
+    places = families.scattered(40, 3, 4.0, np.random.default_rng(0))
+    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.fill_diagonal(distances, np.inf)
+    assert np.isclose(distances.min(axis=1).mean(), 4)
+
+
+def test_a_grid_has_one_cluster_at_each_of_its_places() -> None:
+    points = families.grid(3000, 2, 9, np.random.default_rng(0))
+    places, counts = np.unique((points / 6).round(), axis=0, return_counts=True)
+    common = places[counts > 100]
+    assert sorted(map(tuple, common)) == [(x, y) for x in range(3) for y in range(3)]
+
+
+def test_copies_are_one_cluster_again_and_again() -> None:
+    clusters = families.copies(300, 2, 3, np.random.default_rng(0)).reshape(3, 100, 2)
+    around_the_first_point = clusters - clusters[:, :1]
+    assert np.allclose(around_the_first_point, around_the_first_point[0])
+
+
+def test_duplicates_have_few_places_and_more_than_clusters() -> None:
+    n_places = len(np.unique(families.draw("duplicates", 2, 50), axis=0))
+    assert 50 < n_places <= 200
+
+
+def test_heavy_tails_reach_farther_than_normal_ones() -> None:
+    def reach(family: str) -> float:
+        points = families.draw(family, 2, 3)
+        distances = np.linalg.norm(points - np.median(points, axis=0), axis=1)
+        return float(distances.max() / np.median(distances))
+
+    assert reach("heavy-tails") > 3 * reach("overlapping")
+
+
+def test_the_generated_problems_cover_every_family_and_three_to_two_hundred_clusters() -> None:
+    problems = list(generated_problems())
+    names = [problem.name for problem in problems]
+    assert len(set(names)) == len(names)
+    assert {name.rsplit("-", 1)[0] for name in names} == set(families.FAMILIES)
+    assert {min(p.n_clusters for p in problems), max(p.n_clusters for p in problems)} == {3, 200}
+    assert {name for name in QUICK if "d/" in name} <= set(names)
+
+
+def test_the_rows_that_count_are_read_from_a_phrase() -> None:
+    points = np.array([[1.0], [np.nan], [3.0]])
+    assert len(chosen_rows(points, "all")) == 3
+    assert chosen_rows(points, "the first 1").tolist() == [[1.0]]
+    assert chosen_rows(points, "the 2 rows without missing values").tolist() == [[1.0], [3.0]]
+    with pytest.raises(ValueError, match="2 rows are complete, and not 3"):
+        chosen_rows(points, "the 3 rows without missing values")
+    with pytest.raises(ValueError, match="every other row"):
+        chosen_rows(points, "every other row")
+
+
+# The arithmetic.
+
+
+def test_the_inertia_of_two_pairs_of_points_is_right() -> None:
+    points = np.array([[0.0, 0.0], [0.0, 2.0], [9.0, 0.0], [9.0, 4.0]])
+    assert inertia(points, np.array([[0.0, 1.0], [9.0, 2.0]])) == 1 + 1 + 4 + 4
+
+
+def test_the_inertia_far_from_the_origin_keeps_its_digits() -> None:
+    assert inertia(np.array([[1e8], [1e8 + 1]]), np.array([[1e8 + 0.5]])) == 0.5
+
+
+def test_the_inertia_is_the_same_in_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    points, centers = rng.normal(size=(1000, 3)), rng.normal(size=(7, 3))
+    plain = ((points[:, None] - centers) ** 2).sum(axis=2).min(axis=1).sum()
+    monkeypatch.setattr("benchmarks.excess._CHUNK_ELEMENTS", 100)
+    assert np.isclose(inertia(points, centers), plain, rtol=1e-13)
+
+
+def test_excess_is_measured_from_the_lowest_found_where_nothing_lower_is_known() -> None:
+    record = record_of({"a": [10.0], "b": [12.0]})
+    assert record.excess == {"a": {"0": 0.0}, "b": {"0": pytest.approx(0.2)}}
+
+
+def test_excess_is_measured_from_the_lowest_known_where_nobody_reached_it() -> None:
+    assert record_of({"a": [10.0]}, best_known=8.0).excess["a"]["0"] == pytest.approx(0.25)
+    assert record_of({"a": [8.0]}, best_known=10.0).excess["a"]["0"] == 0
+
+
+def test_excess_is_a_mean_over_seeds_and_failures_do_not_count() -> None:
+    cells = {"0": cell(10.0), "1": cell(13.0), "2": {"error": "gone"}}
+    record = Record({"p": {}}, {"p": {"a": cells, "b": {"0": {"error": "gone"}}}})
+    assert record.excess["a"]["p"] == pytest.approx(0.15)
+    assert record.excess["b"] == {}
+    assert [line["errors"] for line in summary(record)] == [1]
+
+
+def test_a_summary_counts_what_is_high_and_names_the_worst() -> None:
+    line = summary(record_of({"a": [100.0, 103.0, 101.0]}, best_known=100.0, a=2.0))[0]
+    assert line["mean excess %"] == pytest.approx(4 / 3)
+    assert line["worst excess %"] == pytest.approx(3)
+    assert (line["worst problem"], line["seconds"]) == ("1", 6.0)
+    assert line["problems above 2 %"] == pytest.approx(100 / 3)
+
+
+def test_wins_count_only_beyond_a_draw_and_only_where_both_ran() -> None:
+    record = record_of({"a": [100.0, 100.0, 102.0, 1.0], "b": [100.005, 101.0, 100.0]})
+    assert contest(record, "a", "b") == (1, 1)
+    assert contest(record, "b", "a") == (1, 1)
+
+
+def test_values_below_the_lowest_known_are_listed_but_rounding_is_no_news() -> None:
+    record = record_of({"a": [99.0, 100 - 1e-8], "b": [99.5, 101.0]}, best_known=100.0)
+    assert below_best_known(record) == [
+        {"problem": "0", "best known": 100.0, "found": {"a": 99.0, "b": 99.5}}
+    ]
+
+
+def test_a_false_claim_is_flagged_and_a_true_one_is_not() -> None:
+    cells = {
+        "honest": {"0": cell(10.0, claimed=10.0 * (1 + 1e-9))},
+        "flattering": {"0": cell(10.0, claimed=9.9)},
+        "silent": {"0": cell(10.0)},
+    }
+    said = flaws(Record({"p": {}}, {"p": cells}))
+    assert len(said) == 1
+    assert "flattering on p claims an inertia of 9.9; that of its centers is 10" in said[0]
+
+
+def test_more_effort_with_a_worse_result_is_flagged() -> None:
+    said = flaws(record_of({"balanced": [10.0, 10.0], "thorough": [10.0, 11.0]}))
+    assert len(said) == 1
+    assert "thorough is worse than balanced on 1" in said[0]
+
+
+GOOD: dict[str, list[float]] = {
+    "fast": [100.1] * 4,
+    "balanced": [100.01] * 4,
+    "thorough": [100.0] * 4,
+    "sklearn-1": [103.0] * 4,
+    "sklearn-10": [102.0] * 4,
+    "bkmeans": [101.0] * 4,
+    "hgmeans": [100.5] * 4,
+}
+
+
+def broken_promises(inertias: Mapping[str, list[float]], **seconds: float) -> list[str]:
+    times = {"balanced": 0.5, "fast": 0.5, **seconds}
+    record = record_of(inertias, best_known=100.0, **times)
+    return [line["promise"] for line in promises(record) if not line["kept"]]
+
+
+def test_promises_are_kept_by_good_figures() -> None:
+    assert broken_promises(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "values", "broken"),
+    [
+        ("balanced", [100.0, 100.0, 100.0, 102.1], ["above 2 %", "mean excess at most 0.3"]),
+        ("fast", [101.6] * 4, ["half of sklearn-1's"]),
+        ("thorough", [100.05] * 4, ["at most 0.02"]),
+        ("hgmeans", [99.0] * 4, ["hgmeans' mean excess", "three in four"]),
+        ("bkmeans", [100.0] * 4, ["not above bkmeans'"]),
+        ("sklearn-10", [99.9] * 4, ["nine in ten"]),
+    ],
+)
+def test_a_method_that_returns_worse_breaks_its_promise(
+    method: str, values: list[float], broken: list[str]
+) -> None:
+    said = broken_promises({**GOOD, method: values})
+    assert all(any(text in promise for promise in said) for text in broken)
+
+
+def test_taking_too_long_breaks_a_promise() -> None:
+    assert broken_promises(GOOD, balanced=0.6) == [
+        "balanced: in at most half of bkmeans' total time"
+    ]
+    assert broken_promises(GOOD, fast=1.1) == ["fast: not slower than sklearn-1 in total"]
+
+
+# The measuring.
+
+CORNERS = np.array([[0.0, 0.0], [0.0, 2.0], [9.0, 0.0], [9.0, 4.0]])
+BEST = np.array([[0.0, 1.0], [9.0, 2.0]])
+
+
+@dataclasses.dataclass
+class Made:
+    """A method that gives what it is told to."""
+
+    name: str
+    centers: NDArray = dataclasses.field(default_factory=lambda: BEST)
+    claimed: float | None = 10.0
+    made_with: str = "made up 1.0"
+    label: str = "made up"
+    trouble: Callable[[], None] | None = None
+    fits: int = 0
+
+    def suits(self, points: NDArray, n_clusters: int) -> bool:
+        return True
+
+    def fit(
+        self, points: NDArray, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
+    ) -> peers.Fit:
+        self.fits += 1
+        if self.trouble is not None:
+            self.trouble()
+        return peers.Fit(self.centers, self.claimed, 0.5, 0.5)
+
+
+def problem_named(name: str) -> Problem:
+    return Problem(name, "real", 2, lambda: CORNERS, best_known=10.0)
+
+
+def measured(*methods: Made, seeds: int = 1) -> dict:
+    figures = quality.new_figures(SETTINGS)
+    quality.measure(problem_named("corners/2"), methods, range(seeds), figures)
+    return figures
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(machine, "RESULTS", tmp_path)
+    return tmp_path
+
+
+def arguments_for(**changed: object) -> argparse.Namespace:
+    defaults = {
+        "name": "tried", "methods": None, "threads": 2, "seeds": 1, "data_seed": 0,
+        "resume": False, "quick": False,
+    }  # fmt: skip
+    return argparse.Namespace(**{**defaults, **changed})
+
+
+def run_with(
+    monkeypatch: pytest.MonkeyPatch, methods: list[Made], names: list[str], **changed: object
+) -> dict:
+    monkeypatch.setattr(quality, "build_methods", lambda *_: methods)
+    monkeypatch.setattr(quality, "choose", lambda _: [problem_named(name) for name in names])
+    monkeypatch.setattr(quality, "warm_up", lambda _: None)
+    quality.run(arguments_for(**changed))
+    return quality_report.read("tried")
+
+
+def test_an_inertia_is_computed_anew_whatever_is_claimed() -> None:
+    figures = measured(Made("liar", claimed=1.0))
+    assert figures["cells"]["corners/2"]["liar"]["0"]["inertia"] == 10.0
+    assert "liar" in flaws(Record(figures["problems"], figures["cells"]))[0]
+
+
+@pytest.mark.parametrize(
+    "centers", [np.zeros((3, 2)), np.zeros((2, 1)), np.array([[0.0, 1.0], [np.nan, 2.0]])]
+)
+def test_centers_that_are_no_answer_are_an_error(centers: NDArray) -> None:
+    figures = measured(Made("odd", centers=centers))
+    assert "centers" in figures["cells"]["corners/2"]["odd"]["0"]["error"]
+
+
+def test_a_method_that_fails_is_reported_and_the_others_go_on() -> None:
+    def fail() -> None:
+        raise MemoryError("no room\nat all")
+
+    figures = measured(Made("failing", trouble=fail), Made("sound"))
+    assert figures["cells"]["corners/2"]["failing"]["0"] == {"error": "MemoryError: no room"}
+    assert figures["cells"]["corners/2"]["sound"]["0"]["inertia"] == 10.0
+    said = flaws(Record(figures["problems"], figures["cells"]))
+    assert said == ["failing failed 1 times, on corners/2: MemoryError: no room"]
+
+
+def test_warnings_of_a_method_are_counted() -> None:
+    import warnings
+
+    warning = Made("warning", trouble=lambda: warnings.warn("well", RuntimeWarning, stacklevel=1))
+    assert measured(warning, seeds=2)["warnings"] == {"warning": {"RuntimeWarning": 2}}
+
+
+def test_a_stored_run_is_read_back(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = run_with(monkeypatch, [Made("sound")], ["corners/2"])
+    assert stored["figures"]["cells"]["corners/2"]["sound"]["0"]["inertia"] == 10.0
+    assert stored["figures"]["summary"][0]["method"] == "sound"
+    assert {"date", "command", "processor", "versions"} <= stored.keys()
+    assert [file.name for file in results.iterdir()] == ["tried.json"]
+
+
+def test_an_interrupt_leaves_the_problems_before_it(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = Made("slow")
+
+    def interrupt() -> None:
+        if method.fits == 2:
+            raise KeyboardInterrupt
+
+    method.trouble = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        run_with(monkeypatch, [method], ["first/2", "second/2"])
+    assert list(quality_report.read("tried")["figures"]["cells"]) == ["first/2"]
+
+    resumed = run_with(monkeypatch, [method], ["first/2", "second/2"], resume=True)
+    assert list(resumed["figures"]["cells"]) == ["first/2", "second/2"]
+    assert method.fits == 3
+    assert len(resumed["figures"]["runs"]) == 2
+
+
+def test_resuming_measures_again_what_has_changed_and_only_that(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same, changed = Made("same"), Made("changed", centers=BEST + 1)
+    run_with(monkeypatch, [same, changed], ["corners/2"])
+    improved = Made("changed", made_with="made up 2.0")
+    stored = run_with(monkeypatch, [same, improved], ["corners/2"], resume=True)
+    assert (same.fits, improved.fits) == (1, 1)
+    assert stored["figures"]["cells"]["corners/2"]["changed"]["0"]["inertia"] == 10.0
+
+
+def test_resuming_refuses_to_mix_numbers_of_threads(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_with(monkeypatch, [Made("sound")], ["corners/2"])
+    with pytest.raises(SystemExit, match="would mix threads 2 with 1"):
+        run_with(monkeypatch, [Made("sound")], ["corners/2"], resume=True, threads=1)
+
+
+def test_reading_what_was_never_stored_says_how_to_store_it(results: Path) -> None:
+    with pytest.raises(SystemExit, match=r"run python -m benchmarks\.quality"):
+        quality_report.read("tried")
+
+
+# The methods.
+
+
+def test_means_by_label_skip_labels_that_do_not_occur() -> None:
+    means = peers.means_by_label(CORNERS, np.array([0, 0, 5, 5]))
+    assert means.tolist() == BEST.tolist()
+
+
+def test_our_methods_fit_and_claim_the_truth() -> None:
+    points = families.draw("overlapping", 2, 5)[:300]
+    for method in peers.build_methods(["fast", "lloyd", "paper"], 1):
+        fit = method.fit(points, 5, 0, {})
+        assert fit.centers.shape == (5, 2)
+        assert fit.claimed == pytest.approx(inertia(points, fit.centers), rel=1e-10)
+        assert fit.seconds > 0
+
+
+def test_a_package_that_is_missing_ends_the_run_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "bkmeans", None)
+    with pytest.raises(SystemExit, match="bkmeans is not installed: run make peers"):
+        peers.build_methods(["bkmeans"], 1)
+
+
+def test_a_hundred_restarts_are_left_out_where_one_is_dear() -> None:
+    (method,) = peers.build_methods(["sklearn-100"], 1)
+    assert method.suits(np.zeros((1000, 10)), 50)
+    assert not method.suits(np.zeros((10_000, 20)), 50)
+
+
+class Paced:
+    """Takes a tenth of a second to begin, and a hundredth for each iteration."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def ask(
+        self, points: NDArray, n_clusters: int, n_iterations: int, patience: float
+    ) -> tuple[NDArray, float, float]:
+        self.asked.append(n_iterations)
+        seconds = 0.1 + 0.01 * n_iterations
+        return np.arange(len(points)) % n_clusters, seconds, seconds
+
+
+def paced_hgmeans() -> tuple[peers.HgMeans, Paced]:
+    process = Paced()
+    return peers.HgMeans("hgmeans", "", "", _process=process), process
+
+
+@pytest.mark.parametrize("budget", [0.15, 1.0, 30.0])
+def test_hgmeans_runs_about_as_long_as_it_may(budget: float) -> None:
+    method, _ = paced_hgmeans()
+    fit = method.fit(CORNERS, 2, 0, {"thorough": budget})
+    assert 0.8 * budget <= fit.seconds <= 1.2 * budget
+
+
+def test_hgmeans_needs_no_trials_for_the_second_seed() -> None:
+    method, process = paced_hgmeans()
+    method.fit(CORNERS, 2, 0, {"thorough": 30.0})
+    n_trials = len(process.asked)
+    method.fit(CORNERS, 2, 1, {"thorough": 30.0})
+    assert len(process.asked) == n_trials + 1
+
+
+def test_hgmeans_makes_its_shortest_run_where_even_that_is_too_long() -> None:
+    method, process = paced_hgmeans()
+    method.fit(CORNERS, 2, 0, {"thorough": 0.01})
+    assert process.asked == [1]
+
+
+def test_hgmeans_without_a_time_to_keep_to_is_an_error() -> None:
+    with pytest.raises(peers.Lost, match="thorough"):
+        paced_hgmeans()[0].fit(CORNERS, 2, 0, {})
+
+
+@pytest.mark.parametrize(
+    ("body", "message"), [("import time; time.sleep(60)", "no answer"), ("pass", "died")]
+)
+def test_a_process_that_does_not_answer_is_given_up(
+    body: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"answering_by_{'sleeping' if 'sleep' in body else 'leaving'}"
+    (tmp_path / f"{name}.py").write_text(f"def answer(pipe):\n    {body}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(peers, "answer_for_hgmeans", __import__(name).answer)
+    process = peers.HgMeansProcess()
+    with pytest.raises(peers.Lost, match=message):
+        process.ask(CORNERS, 2, 1, patience=0.2 if "sleep" in body else 30)
+    process.end()
+
+
+# Report, page and picture.
+
+
+def full_record() -> Record:
+    methods = {**GOOD, "lloyd": [104.0] * 4, "annealed": [103.0, 104.0, 105.0, 104.0]}
+    return record_of(methods, best_known=100.005)
+
+
+def stored_run() -> dict:
+    record = full_record()
+    figures = quality.new_figures(SETTINGS)
+    figures |= {"problems": record.problems, "cells": record.cells}
+    figures["methods"] = {name: {"label": name, "made with": "x"} for name in record.methods}
+    return {
+        "date": "2026-01-02",
+        "command": "python -m benchmarks.quality",
+        "processor": "a processor",
+        "versions": {"instruction set": "some", "python": "3"},
+        "figures": figures,
+    }
+
+
+def test_the_report_holds_the_figures_of_every_method() -> None:
+    report = quality_report.as_report(full_record())
+    assert all(name in report for name in full_record().methods)
+    assert "1 : 1" in report  # annealed against Lloyd: one lower, one higher, two alike
+
+
+def test_the_page_says_when_and_how_it_was_measured() -> None:
+    block = quality_report.as_page(stored_run())
+    for text in ("2026-01-02", "`python -m benchmarks.quality`", "a processor", "| thorough |"):
+        assert text in block
+
+
+def test_filling_a_page_replaces_what_is_between_the_marks_and_nothing_else() -> None:
+    page = f"before\n{quality_report.BEGIN}\nold\n{quality_report.END}\nafter\n"
+    filled = quality_report.fill(page, "new")
+    assert filled.startswith(f"before\n{quality_report.BEGIN}\n\nnew\n")
+    assert filled.endswith(f"{quality_report.END}\nafter\n")
+    assert "old" not in filled
+    assert quality_report.fill(filled, "new") == filled
+    with pytest.raises(SystemExit, match="no place for figures"):
+        quality_report.fill("before\nafter\n", "new")
+
+
+def test_the_page_shows_the_run_that_is_stored() -> None:
+    if not quality_report.stored_at("quality").is_file():
+        pytest.skip("no full run is stored")
+    text = quality_report.PAGE.read_text(encoding="utf-8")
+    assert quality_report.fill(text, quality_report.as_page(quality_report.read("quality"))) == text
+
+
+def test_the_picture_is_drawn_also_where_a_method_did_not_run_everywhere(tmp_path: Path) -> None:
+    record = record_of({**GOOD, "sklearn-100": [100.5] * 3}, best_known=100.0)
+    draw_picture(record, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
