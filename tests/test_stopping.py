@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from powermeans.history import SweepRecord
 from powermeans.rows.twin import TwinRows
 from powermeans.rules import Power
-from powermeans.schedules import AuthorsSchedule
+from powermeans.schedules import AuthorsSchedule, Fixed, Geometric, resting_power
 from powermeans.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 
 
@@ -60,17 +62,22 @@ def test_above_the_critical_power_nothing_ends_annealing() -> None:
     assert HARD_RULE.reason(settled) is None
 
 
-def test_settled_centers_end_annealing_where_the_power_stays() -> None:
+def test_settled_centers_end_annealing_where_the_schedule_rests() -> None:
+    resting = replace(HARD_RULE, resting_power=resting_power(Fixed(-3.0)))
     settled = [at_hardness(0.5, -3.0)._replace(center_shift=1e-3)]
-    assert HARD_RULE.reason(settled * 2) is None
-    assert "within tolerance" in HARD_RULE.reason(settled * 3)
+    assert resting.reason(settled) is None
+    assert "within tolerance" in resting.reason(settled * 2)
 
 
-def test_the_authors_schedule_does_not_look_as_if_its_power_stays() -> None:
+@pytest.mark.parametrize(
+    "schedule", [AuthorsSchedule(-3.0, sweeps_per_power=60), Geometric(-3.0, 1.01), [-3.0] * 400]
+)
+def test_settled_centers_wait_for_the_next_power(schedule: Iterable[float]) -> None:
+    pausing = replace(HARD_RULE, resting_power=resting_power(schedule))
     records = []
-    for power in itertools.islice(AuthorsSchedule(-3.0), 60):
+    for power in itertools.islice(schedule, 120):
         records.append(at_hardness(0.5, power)._replace(center_shift=0.0))
-        assert HARD_RULE.reason(records) is None
+        assert pausing.reason(records) is None
 
 
 def test_points_that_all_lie_at_centers_end_annealing() -> None:

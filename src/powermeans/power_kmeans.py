@@ -24,7 +24,7 @@ from powermeans.input_checks import check_schedule
 from powermeans.power_mean import memberships
 from powermeans.repairs import LeaveAlone, RelocateEmpty, SeparateCoincident
 from powermeans.rules import Power
-from powermeans.schedules import Fixed, Geometric
+from powermeans.schedules import Fixed, Geometric, resting_power
 from powermeans.search import EFFORTS, Effort, Search
 from powermeans.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 from powermeans.types import FloatArray
@@ -307,13 +307,17 @@ class PowerKMeans(CenterEstimator):
         return estimator
 
     def _stages(self, data: TrainingData) -> list[Stage]:
+        if self.schedule is not None:
+            check_schedule(self.schedule, n_powers=self.max_iter)
         self.critical_power_ = critical_power(data.points, data.weights)
         schedule = self._powers()
         if not self.polish:
             stop = ObjectiveSettled(self.tol / math.sqrt(data.rows.n_features))
             return [Stage(schedule, stop, self.max_iter, LeaveAlone())]
         tolerance = self.tol * data.rows.mean_variance()
-        are_hard = WeightsHard(self.critical_power_, self.n_clusters, tolerance)
+        are_hard = WeightsHard(
+            self.critical_power_, self.n_clusters, tolerance, resting_power(schedule)
+        )
         separate = SeparateCoincident(self.critical_power_, spread(data.rows))
         is_short = self._searches() and self.growth == "auto" and self.schedule is None
         n_powers = min(self.max_iter, _POWERS_OF_A_START) if is_short else self.max_iter
@@ -327,7 +331,6 @@ class PowerKMeans(CenterEstimator):
 
     def _powers(self) -> Iterable[float]:
         if self.schedule is not None:
-            check_schedule(self.schedule)
             return self.schedule
         start = self._start_power()
         if start == -math.inf:

@@ -105,6 +105,22 @@ class AuthorsSchedule:
                 power = power - self.step if power > -1 else power * self.growth
 
 
+def resting_power(schedule: object) -> float:
+    """The power at which, or below which, a schedule stays for ever; -inf if it never rests.
+
+    Parameters
+    ----------
+    schedule : iterable of float
+
+    Returns
+    -------
+    float
+    """
+    if isinstance(schedule, Fixed):
+        return schedule.power
+    return schedule.lowest if isinstance(schedule, AuthorsSchedule) else -math.inf
+
+
 def _check_start(start: float) -> None:
     if not -math.inf < start < 0:
         raise ValueError(

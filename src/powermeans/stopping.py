@@ -12,9 +12,6 @@ from powermeans.history import SweepRecord
 # Weights count as hard once the objective, but for its factor, is this near to the inertia.
 _SOFTNESS = 1e-3
 
-# The authors' schedule holds each power for two sweeps and then moves on.
-_SWEEPS_THAT_SHOW_A_FIXED_POWER = 3
-
 
 class StopRule(Protocol):
     """Looks at the records of a run and decides whether its stage is over."""
@@ -66,11 +63,15 @@ class WeightsHard:
     n_centers : int
     tolerance : float
         The largest sum of squared center shifts that counts as none.
+    resting_power : float
+        The power at or below which the schedule stays, -inf if there is none. Centers that settle
+        at another power only wait for the next.
     """
 
     critical_power: float
     n_centers: int
     tolerance: float
+    resting_power: float = -math.inf
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Hard weights, or settled centers at a power that stays."""
@@ -81,9 +82,8 @@ class WeightsHard:
             return None
         if self._hardness(last) >= 1 - _SOFTNESS:
             return f"weights are hard at power {last.power}"
-        recent = {record.power for record in records[-_SWEEPS_THAT_SHOW_A_FIXED_POWER:]}
-        holds = len(records) >= _SWEEPS_THAT_SHOW_A_FIXED_POWER and len(recent) == 1
-        return CentersSettled(self.tolerance).reason(records) if holds else None
+        rests = last.power <= self.resting_power and len(records) > 1
+        return CentersSettled(self.tolerance).reason(records) if rests else None
 
     def _hardness(self, record: SweepRecord) -> float:
         factor = math.exp(math.log(self.n_centers) / record.power)
