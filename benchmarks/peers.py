@@ -33,6 +33,8 @@ MOST_WORK_FOR_100 = 5e6
 # hgmeans is to take this much of the time that it may, and is given so many tries to find out how.
 ENOUGH, TOO_MUCH = 0.8, 1.2
 TRIES = 12
+# So often it is asked anew when it crashes, hangs or answers for other points.
+ATTEMPTS = 3
 MOST_ITERATIONS = 1_000_000
 
 
@@ -123,18 +125,18 @@ class Faiss:
 
 
 class Lost(RuntimeError):
-    """A process that did not answer."""
+    """No answer, or one that cannot be meant."""
 
 
 class HgMeansProcess:
-    """hgmeans in a process of its own: it prints, and now and then it does not come back."""
+    """hgmeans in a process of its own: it prints, and at times it crashes or does not return."""
 
     def __init__(self) -> None:
         self._process: Any = None
         self._pipe: Any = None
 
     def ask(
-        self, points: Points, n_clusters: int, n_iterations: int, patience: float
+        self, points: Points, n_clusters: int, n_iterations: int, patience: float | None
     ) -> tuple[NDArray, float, float]:
         """Labels, seconds and processor seconds of one run."""
         if self._process is None:
@@ -144,10 +146,14 @@ class HgMeansProcess:
             self.end()
             raise Lost(f"no answer within {patience:.0f} s")
         try:
-            return self._pipe.recv()
+            labels, seconds, cpu_seconds = self._pipe.recv()
         except (EOFError, ConnectionError):
             self.end()
             raise Lost("its process died") from None
+        if len(labels) != len(points):
+            self.end()
+            raise Lost(f"{len(labels)} labels for {len(points)} points")
+        return labels, seconds, cpu_seconds
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -204,9 +210,11 @@ class HgMeans:
     def fit(
         self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
     ) -> Fit:
+        if self._last is None or self._last[0] is not points:
+            self._process.end()  # asked about many sets in turn, it loses track of them
         shuffled = np.random.default_rng(seed).permutation(points)
         if self.n_iterations is not None:
-            answer = self._process.ask(shuffled, n_clusters, self.n_iterations, math.inf)
+            answer = self._ask(shuffled, n_clusters, self.n_iterations, None)
         elif self.as_long_as in seconds_of:
             answer = self._run_for(points, shuffled, n_clusters, seconds_of[self.as_long_as])
         else:
@@ -221,7 +229,7 @@ class HgMeans:
         patience = max(60.0, 20 * budget)
         n, below = self._first_guess(points, n_clusters, budget), (0, 0.0)
         for _ in range(TRIES):
-            answer = self._process.ask(shuffled, n_clusters, n, patience)
+            answer = self._ask(shuffled, n_clusters, n, patience)
             n_run, seconds = n, answer[1]
             slope = max(seconds - below[1], 0.01 * seconds) / (n - below[0])
             if seconds < ENOUGH * budget and n < MOST_ITERATIONS:
@@ -233,6 +241,14 @@ class HgMeans:
                 break
         self._last = points, n_clusters, n_run / seconds
         return answer
+
+    def _ask(
+        self, points: Points, n_clusters: int, n_iterations: int, patience: float | None
+    ) -> tuple[NDArray, float, float]:
+        for _ in range(ATTEMPTS - 1):
+            with contextlib.suppress(Lost):
+                return self._process.ask(points, n_clusters, n_iterations, patience)
+        return self._process.ask(points, n_clusters, n_iterations, patience)
 
     def _first_guess(self, points: Points, n_clusters: int, budget: float) -> int:
         """By the pace of the last seed on the same problem, if there was one."""

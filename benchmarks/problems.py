@@ -51,7 +51,6 @@ QUICK = {
     "iris/5",
     "wine/8",
     "tsp_u1060/50",
-    "a3/50",
     "d31/31",
     "sklearn:digits/10",
     "overlapping-2d/50",
@@ -60,7 +59,6 @@ QUICK = {
     "grid-2d/49",
     "heavy-tails-2d/10",
     "unbalanced-2d/50",
-    "noise-2d/10",
     "duplicates-2d/50",
 }
 

@@ -77,6 +77,8 @@ REGIMES = [
     Regime("uniform noise", family("noise")),
     Regime("duplicates", family("duplicates")),
     Regime("copies of one cluster", family("copies")),
+    Regime("all real sets", real(1, float("inf"))),
+    Regime("all that is generated", lambda problem: problem["group"] != "real"),
 ]
 
 

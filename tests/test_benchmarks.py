@@ -434,19 +434,26 @@ def test_a_hundred_restarts_are_left_out_where_one_is_dear() -> None:
 class Paced:
     """Takes a tenth of a second to begin, and a hundredth for each iteration."""
 
-    def __init__(self) -> None:
+    def __init__(self, n_crashes: int = 0) -> None:
         self.asked: list[int] = []
+        self.n_crashes = n_crashes
 
     def ask(
         self, points: NDArray, n_clusters: int, n_iterations: int, patience: float
     ) -> tuple[NDArray, float, float]:
         self.asked.append(n_iterations)
+        if self.n_crashes > 0:
+            self.n_crashes -= 1
+            raise peers.Lost("crashed")
         seconds = 0.1 + 0.01 * n_iterations
         return np.arange(len(points)) % n_clusters, seconds, seconds
 
+    def end(self) -> None:
+        pass
 
-def paced_hgmeans() -> tuple[peers.HgMeans, Paced]:
-    process = Paced()
+
+def paced_hgmeans(n_crashes: int = 0) -> tuple[peers.HgMeans, Paced]:
+    process = Paced(n_crashes)
     return peers.HgMeans("hgmeans", "", "", _process=process), process
 
 
@@ -471,18 +478,31 @@ def test_hgmeans_makes_its_shortest_run_where_even_that_is_too_long() -> None:
     assert process.asked == [1]
 
 
+def test_hgmeans_is_asked_anew_after_a_crash_but_not_for_ever() -> None:
+    method, process = paced_hgmeans(n_crashes=peers.ATTEMPTS - 1)
+    method.fit(CORNERS, 2, 0, {"thorough": 0.1})
+    assert process.asked == [1] * peers.ATTEMPTS
+    with pytest.raises(peers.Lost, match="crashed"):
+        paced_hgmeans(n_crashes=peers.ATTEMPTS)[0].fit(CORNERS, 2, 0, {"thorough": 0.1})
+
+
 def test_hgmeans_without_a_time_to_keep_to_is_an_error() -> None:
     with pytest.raises(peers.Lost, match="thorough"):
         paced_hgmeans()[0].fit(CORNERS, 2, 0, {})
 
 
 @pytest.mark.parametrize(
-    ("body", "message"), [("import time; time.sleep(60)", "no answer"), ("pass", "died")]
+    ("body", "message"),
+    [
+        ("import time; time.sleep(60)", "no answer"),
+        ("pass", "died"),
+        ("pipe.recv(); pipe.send(([0], 1.0, 1.0)); pipe.recv()", "1 labels for 4 points"),
+    ],
 )
 def test_a_process_that_does_not_answer_is_given_up(
     body: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = f"answering_by_{'sleeping' if 'sleep' in body else 'leaving'}"
+    name = f"answering_{message.split()[0]}"
     (tmp_path / f"{name}.py").write_text(f"def answer(pipe):\n    {body}\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(peers, "answer_for_hgmeans", __import__(name).answer)
