@@ -169,16 +169,36 @@ T sq_dist_from_differences(const Dense<T>&, const Job<T>& job, const Workspace<T
     return T(sum_of_lanes<T>(sums));
 }
 
+POWERMEANS_INLINE void widened(const double* from, DoubleVector (&to)[vectors_per_unit]) {
+    for (int v = 0; v < vectors_per_unit; ++v) to[v] = load(from + v * lanes<double>);
+}
+
+POWERMEANS_INLINE void widened(const float* from, DoubleVector (&to)[2 * vectors_per_unit]) {
+    for (int v = 0; v < vectors_per_unit; ++v) widen(load(from + v * lanes<float>), to[2 * v], to[2 * v + 1]);
+}
+
 // From the point as stored, which `packed` has rounded.
 template <class T>
 double precise_sq_dist(const Dense<T>& points, const Job<T>& job, const Workspace<T>&, int64_t begin,
                        int64_t p, int64_t j) {
+    constexpr int n_vectors = int(unit_lanes<T>) / lanes<double>;
     const T* point = points.values + (begin + p) * points.n_features;
     const double* center = job.centers.rows_wide + j * job.plan.padded_features;
-    double sum = 0;
-    for (int64_t f = 0; f < points.n_features; ++f) {
-        const double difference =
-            double(point[f]) * double(points.scale) - double(points.scaled_origin[f]) - center[f];
+    const double scale = double(points.scale);
+    DoubleVector sums[n_vectors] = {}, x[n_vectors], origin[n_vectors];
+    int64_t f = 0;
+    for (; f + unit_lanes<T> <= points.n_features; f += unit_lanes<T>) {
+        widened(point + f, x);
+        widened(points.scaled_origin + f, origin);
+        for (int v = 0; v < n_vectors; ++v) {
+            const DoubleVector shifted = x[v] * scale - origin[v];
+            const DoubleVector difference = shifted - load(center + f + v * lanes<double>);
+            sums[v] = multiply_add(difference, difference, sums[v]);
+        }
+    }
+    double sum = sum_of_lanes<double>(sums);
+    for (; f < points.n_features; ++f) {
+        const double difference = double(point[f]) * scale - double(points.scaled_origin[f]) - center[f];
         sum = multiply_add(difference, difference, sum);
     }
     return sum;
