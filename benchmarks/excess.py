@@ -29,6 +29,8 @@ HIGH_EXCESS = 0.02
 # Published lowest values are rounded; less than this below them is no news.
 NEWS = 1e-7
 FALSE_CLAIM = 1e-5
+# Other processes that keep more than this many processors busy spoil the times.
+QUIET = 0.1
 
 _CHUNK_ELEMENTS = 2**20
 
@@ -152,7 +154,22 @@ def below_best_known(record: Record) -> list[dict]:
 
 def flaws(record: Record) -> list[str]:
     """What no reader of the figures should miss: false claims, failures, more effort for less."""
-    return [*false_claims(record), *failures(record), *worse_for_more(record)]
+    said = [*false_claims(record), *failures(record), *worse_for_more(record)]
+    if noisy := disturbed(record):
+        said.append(
+            f"other processes were busy beside {len(noisy)} of {len(record.problems)} problems, so "
+            f"that times may be too long: {', '.join(noisy)}"
+        )
+    return said
+
+
+def disturbed(record: Record) -> list[str]:
+    """Problems beside which other processes were busy."""
+    return [
+        name
+        for name, problem in record.problems.items()
+        if (problem.get("bystanders") or 0) > QUIET
+    ]
 
 
 def false_claims(record: Record) -> list[str]:

@@ -30,9 +30,9 @@ from benchmarks.families import Points
 
 # A hundred restarts are made only where points x features x centers is at most this.
 MOST_WORK_FOR_100 = 5e6
-# hgmeans is to take this much of the time that it may, and is given so many tries to find out how.
+# hgmeans is to take this much of the time that it may, and so many times that to find out how.
 ENOUGH, TOO_MUCH = 0.8, 1.2
-TRIES = 12
+TIME_FOR_TRIALS = 6
 # So often it is asked anew when it crashes, hangs or answers for other points.
 ATTEMPTS = 3
 MOST_ITERATIONS = 1_000_000
@@ -124,6 +124,9 @@ class Faiss:
         return Fit(np.array(model.centroids), None, watch.seconds, watch.cpu_seconds)
 
 
+Answer = tuple[NDArray, float, float]
+
+
 class Lost(RuntimeError):
     """No answer, or one that cannot be meant."""
 
@@ -137,7 +140,7 @@ class HgMeansProcess:
 
     def ask(
         self, points: Points, n_clusters: int, n_iterations: int, patience: float | None
-    ) -> tuple[NDArray, float, float]:
+    ) -> Answer:
         """Labels, seconds and processor seconds of one run."""
         if self._process is None:
             self._start()
@@ -222,29 +225,35 @@ class HgMeans:
         labels, seconds, cpu_seconds = answer
         return Fit(means_by_label(shuffled, labels), None, seconds, cpu_seconds)
 
-    def _run_for(
-        self, points: Points, shuffled: Points, n_clusters: int, budget: float
-    ) -> tuple[NDArray, float, float]:
-        """A run of about that time, after runs of other lengths that are not counted."""
+    def _run_for(self, points: Points, shuffled: Points, n_clusters: int, budget: float) -> Answer:
+        """The run that comes nearest to that time, of some that are longer and longer.
+
+        At certain numbers of iterations the time jumps, so what is too long is halved.
+        """
         patience = max(60.0, 20 * budget)
-        n, below = self._first_guess(points, n_clusters, budget), (0, 0.0)
-        for _ in range(TRIES):
-            answer = self._ask(shuffled, n_clusters, n, patience)
-            n_run, seconds = n, answer[1]
-            slope = max(seconds - below[1], 0.01 * seconds) / (n - below[0])
-            if seconds < ENOUGH * budget and n < MOST_ITERATIONS:
-                below = n, seconds
-                n = min(8 * n, n + math.ceil((budget - seconds) / slope))
-            elif seconds > TOO_MUCH * budget and n > below[0] + 1:
-                n = below[0] + max(1, int((budget - below[1]) / slope))
-            else:
+        runs: list[tuple[int, Answer]] = []
+        n, before, above = self._first_guess(points, n_clusters, budget), (0, 0.0), math.inf
+        while before[0] < n < above and sum(run[1] for _, run in runs) < TIME_FOR_TRIALS * budget:
+            runs.append((n, self._ask(shuffled, n_clusters, n, patience)))
+            seconds = runs[-1][1][1]
+            if ENOUGH * budget <= seconds <= TOO_MUCH * budget or n >= MOST_ITERATIONS:
                 break
-        self._last = points, n_clusters, n_run / seconds
+            if seconds > budget:
+                above = n
+            else:
+                slope = max(seconds - before[1], 0.01 * seconds) / (n - before[0])
+                before = n, seconds
+            if above < math.inf:
+                n = int(before[0] + above) // 2
+            else:
+                n = min(8 * n, n + math.ceil((budget - seconds) / slope))
+        n, answer = min(runs, key=lambda run: abs(math.log(run[1][1] / budget)))
+        self._last = points, n_clusters, n / answer[1]
         return answer
 
     def _ask(
         self, points: Points, n_clusters: int, n_iterations: int, patience: float | None
-    ) -> tuple[NDArray, float, float]:
+    ) -> Answer:
         for _ in range(ATTEMPTS - 1):
             with contextlib.suppress(Lost):
                 return self._process.ask(points, n_clusters, n_iterations, patience)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import gc
-import os
 import shlex
 import sys
 import time
@@ -25,7 +24,16 @@ import numpy as np
 import threadpoolctl
 
 from benchmarks import machine
-from benchmarks.excess import Record, below_best_known, flaws, inertia, promises, summary
+from benchmarks.bystanders import Bystanders
+from benchmarks.excess import (
+    Record,
+    below_best_known,
+    disturbed,
+    flaws,
+    inertia,
+    promises,
+    summary,
+)
 from benchmarks.families import Points
 from benchmarks.families import draw as draw_points
 from benchmarks.peers import (
@@ -89,35 +97,50 @@ def resumed(name: str, settings: dict, methods: Sequence[Method]) -> dict:
     return figures
 
 
+def forget_disturbed(figures: dict) -> None:
+    for name in disturbed(Record(figures["problems"], figures["cells"])):
+        del figures["cells"][name], figures["problems"][name]
+
+
 def measure(
     problem: Problem, methods: Sequence[Method], seeds: Sequence[int], figures: dict
 ) -> None:
     """Fill the cells of a problem that are not there yet."""
     points = problem.load()
-    figures["problems"][problem.name] = {
+    about = described(problem, points)
+    about["bystanders"] = figures["problems"].get(problem.name, about)["bystanders"]
+    figures["problems"][problem.name] = about
+    cells = figures["cells"].setdefault(problem.name, {})
+    missing = [
+        (seed, method)
+        for seed in seeds
+        for method in in_turn(methods, problem, seed)
+        if str(seed) not in cells.get(method.name, {}) and method.suits(points, problem.n_clusters)
+    ]
+    bystanders = Bystanders()
+    for seed, method in missing:
+        times = {
+            name: column[str(seed)]["seconds"]
+            for name, column in cells.items()
+            if "seconds" in column.get(str(seed), {})
+        }
+        warned = figures["warnings"].setdefault(method.name, {})
+        cell = measure_one(method, points, problem.n_clusters, seed, times, warned)
+        cells.setdefault(method.name, {})[str(seed)] = cell
+    if missing:
+        known = (about["bystanders"], bystanders.processors())
+        about["bystanders"] = max((share for share in known if share is not None), default=None)
+
+
+def described(problem: Problem, points: Points) -> dict:
+    return {
         "group": problem.group,
         "n_points": points.shape[0],
         "n_features": points.shape[1],
         "n_clusters": problem.n_clusters,
         "best_known": problem.best_known,
+        "bystanders": None,
     }
-    cells = figures["cells"].setdefault(problem.name, {})
-    for seed in seeds:
-        for method in in_turn(methods, problem, seed):
-            of_method = cells.setdefault(method.name, {})
-            if str(seed) in of_method or not method.suits(points, problem.n_clusters):
-                continue
-            seconds_of = {
-                name: column[str(seed)]["seconds"]
-                for name, column in cells.items()
-                if "seconds" in column.get(str(seed), {})
-            }
-            warned = figures["warnings"].setdefault(method.name, {})
-            of_method[str(seed)] = measure_one(
-                method, points, problem.n_clusters, seed, seconds_of, warned
-            )
-    figures["cells"][problem.name] = {name: column for name, column in cells.items() if column}
-    figures["problems"][problem.name]["load average"] = round(os.getloadavg()[0], 2)
 
 
 def in_turn(methods: Sequence[Method], problem: Problem, seed: int) -> list[Method]:
@@ -216,6 +239,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--large", action="store_true", help="with birch1 too")
     parser.add_argument("--resume", action="store_true", help="keep what is stored already")
+    parser.add_argument(
+        "--redo-disturbed",
+        action="store_true",
+        help="with --resume: measure problems again beside which other processes were busy",
+    )
     parser.add_argument("--name", help="of the stored file (quality; with --quick quality-quick)")
     parser.add_argument("--report", action="store_true", help="only print what is stored")
     parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
@@ -233,9 +261,9 @@ def run(arguments: argparse.Namespace) -> None:
     figures = (
         resumed(arguments.name, settings, methods) if arguments.resume else new_figures(settings)
     )
-    figures["runs"].append(
-        {"command": shlex.join(sys.argv[1:]), "load average": round(os.getloadavg()[0], 2)}
-    )
+    if arguments.redo_disturbed:
+        forget_disturbed(figures)
+    figures["runs"].append(shlex.join(["python", "-m", "benchmarks.quality", *sys.argv[1:]]))
     figures["methods"] |= {m.name: {"label": m.label, "made with": m.made_with} for m in methods}
     with threadpoolctl.threadpool_limits(arguments.threads):
         warm_up(methods)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
 
 from benchmarks import machine
 from benchmarks.excess import (
@@ -229,14 +229,13 @@ def legend(methods: dict[str, dict]) -> str:
 def measured_how(stored: dict, record: Record) -> str:
     settings = stored["figures"]["settings"]
     n_real = sum(problem["group"] == "real" for problem in record.problems.values())
-    loads = [problem["load average"] for problem in record.problems.values()]
+    bystanders = [problem["bystanders"] or 0.0 for problem in record.problems.values()]
     return (
         f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, "
         f"{settings['threads']} threads, {stored['versions']['instruction set']}, Python "
         f"{stored['versions']['python']}; {n_real} problems with real data and "
         f"{len(record.problems) - n_real} with generated data, {len(settings['seeds'])} seeds. "
-        f"The load average of the machine while it was measured was {median(loads):.1f} in the "
-        f"median and {max(loads):.1f} at most."
+        f"Other processes kept {mean(bystanders):.2f} processors busy meanwhile, in the mean."
     )
 
 

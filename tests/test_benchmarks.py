@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import multiprocessing
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -12,7 +15,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks import families, machine, peers, quality, quality_report
+from benchmarks import bystanders, families, machine, peers, quality, quality_report
+from benchmarks.bystanders import Bystanders
 from benchmarks.excess import (
     Record,
     below_best_known,
@@ -24,6 +28,10 @@ from benchmarks.excess import (
 )
 from benchmarks.plot_quality import draw as draw_picture
 from benchmarks.problems import QUICK, Problem, chosen_rows, generated_problems
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/stat").is_file(), reason="other processes are seen through /proc alone"
+)
 
 SETTINGS = {"seeds": [0], "threads": 2, "data seed": 0}
 
@@ -39,7 +47,7 @@ def record_of(
     numbers = range(max(map(len, inertias.values())))
     about = {"group": "real", "n_points": 9, "n_features": 2, "n_clusters": 3}
     return Record(
-        {str(i): {**about, "best_known": best_known, "load average": 0.0} for i in numbers},
+        {str(i): {**about, "best_known": best_known, "bystanders": 0.0} for i in numbers},
         {
             str(i): {
                 name: {"0": cell(values[i], seconds=seconds.get(name, 1.0))}
@@ -301,7 +309,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def arguments_for(**changed: object) -> argparse.Namespace:
     defaults = {
         "name": "tried", "methods": None, "threads": 2, "seeds": 1, "data_seed": 0,
-        "resume": False, "quick": False,
+        "resume": False, "quick": False, "redo_disturbed": False,
     }  # fmt: skip
     return argparse.Namespace(**{**defaults, **changed})
 
@@ -338,7 +346,7 @@ def test_a_method_that_fails_is_reported_and_the_others_go_on() -> None:
     assert figures["cells"]["corners/2"]["failing"]["0"] == {"error": "MemoryError: no room"}
     assert figures["cells"]["corners/2"]["sound"]["0"]["inertia"] == 10.0
     said = flaws(Record(figures["problems"], figures["cells"]))
-    assert said == ["failing failed 1 times, on corners/2: MemoryError: no room"]
+    assert said[0] == "failing failed 1 times, on corners/2: MemoryError: no room"
 
 
 def test_warnings_of_a_method_are_counted() -> None:
@@ -393,6 +401,54 @@ def test_resuming_refuses_to_mix_numbers_of_threads(
     run_with(monkeypatch, [Made("sound")], ["corners/2"])
     with pytest.raises(SystemExit, match="would mix threads 2 with 1"):
         run_with(monkeypatch, [Made("sound")], ["corners/2"], resume=True, threads=1)
+
+
+def test_what_was_disturbed_is_flagged_and_can_be_measured_again(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = Made("sound")
+    noise = iter([0.0, 1.5, 0.0])
+    monkeypatch.setattr(Bystanders, "processors", lambda _: next(noise))
+    names = ["first/2", "second/2"]
+    stored = run_with(monkeypatch, [method], names)
+    assert "busy beside 1 of 2 problems" in stored["figures"]["flaws"][0]
+    stored = run_with(monkeypatch, [method], names, resume=True, redo_disturbed=True)
+    assert method.fits == 3
+    assert stored["figures"]["flaws"] == []
+
+
+def test_what_others_used_is_what_was_used_without_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([(100.0, 10.0, 5.0), (102.0, 14.0, 6.0)])  # now, all processes, ours
+    monkeypatch.setattr(Bystanders, "_now", staticmethod(lambda: next(times)))
+    assert Bystanders().processors() == (4 - 1) / 2
+
+
+@needs_proc
+def test_a_busy_stranger_is_noticed() -> None:
+    beside = Bystanders()
+    stranger = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        time.sleep(1)
+        assert (beside.processors() or 0) > 0.2
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+@needs_proc
+def test_what_we_and_our_children_use_is_ours() -> None:
+    before = bystanders.our_seconds()
+    child = multiprocessing.get_context("spawn").Process(target=sum, args=(range(10**9),))
+    child.start()
+    try:
+        while bystanders.seconds_of(child.pid or 0) < 0.1:
+            time.sleep(0.05)
+        assert bystanders.our_seconds() - before >= 0.1
+    finally:
+        child.kill()
+        child.join()
+    assert bystanders.our_seconds() - before >= 0.1
+    assert bystanders.seconds_of(child.pid or 0) == 0
 
 
 def test_reading_what_was_never_stored_says_how_to_store_it(results: Path) -> None:
