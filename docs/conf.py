@@ -45,7 +45,10 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "powermeans"
 html_static_path = ["_static"]
-html_sidebars = {page: [] for page in ("changelog", "getting_started", "how_it_works", "search")}
+html_sidebars = {
+    page: []
+    for page in ("changelog", "getting_started", "how_it_works", "search", "when_annealing_helps")
+}
 html_theme_options = {
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
