@@ -27,6 +27,13 @@ PACKAGES: dict[str, tuple[str, str, list[str]]] = {
     "fastkmeanspp": ("#000000", "<", ["fastkmeanspp"]),
     "faiss": ("#56B4E9", "h", ["faiss", "faiss-plusplus"]),
 }
+# Where a label would cover another one: its offset in points, and how it is aligned.
+LABELS = {
+    "fastkmeanspp": ((6, -13), "left"),
+    "sklearn-1": ((-2, -13), "right"),
+    "sklearnex-1": ((-8, 3), "right"),
+    "lloyd": ((-8, -3), "right"),
+}
 # Below this the axis is linear, so that an excess of zero has a place.
 LINEAR_BELOW = 0.01
 
@@ -41,7 +48,10 @@ def draw_methods(axes: Axes, record: Record, methods: list[str], problems: list[
         excess = [100 * mean(record.excess[name][p] for p in problems) for name in present]
         axes.plot(seconds, excess, marker=marker, color=color, markersize=8)
         for name, x, y in zip(present, seconds, excess, strict=True):
-            axes.annotate(name, (x, y), xytext=(7, 5), textcoords="offset points", fontsize=8)
+            offset, align = LABELS.get(name, ((7, 5), "left"))
+            axes.annotate(
+                name, (x, y), xytext=offset, ha=align, textcoords="offset points", fontsize=8
+            )
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=LINEAR_BELOW, linscale=0.4)
     axes.set_ylim(0, 2 * axes.get_ylim()[1])
