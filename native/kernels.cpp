@@ -3,6 +3,7 @@
 #include "kernels.hpp"
 
 #include "elementary.hpp"
+#include "groups.hpp"
 #include "tile.hpp"
 
 namespace powermeans {
@@ -33,6 +34,21 @@ POWERMEANS_INLINE double sum_of_lanes(const Vector<T> (&vectors)[n_vectors]) {
     double sum = 0;
     for (int i = 0; i < n_vectors * lanes<T>; ++i) sum += double(lane[i]);
     return sum;
+}
+
+POWERMEANS_INLINE double weighted_sum(const double* values, const double* weights) {
+    DoubleVector sums[vectors_per_unit] = {};
+    for (int64_t p = 0; p < points_per_group; p += unit_lanes<double>)
+        for (int v = 0; v < vectors_per_unit; ++v)
+            sums[v] = multiply_add(load(values + p + v * lanes<double>),
+                                   load(weights + p + v * lanes<double>), sums[v]);
+    return sum_of_lanes<double>(sums);
+}
+
+POWERMEANS_INLINE double weighted_sum(const float* values, const double* weights) {
+    double wide[points_per_group];
+    for (int64_t p = 0; p < points_per_group; ++p) wide[p] = double(values[p]);
+    return weighted_sum(wide, weights);
 }
 
 template <class T>
@@ -391,9 +407,35 @@ double soften_ties(const Workspace<T>& work, T* row, int64_t n_tied, double near
     return sum;
 }
 
-// row = exp((s - 1) a) with a = log(y / nearest); returns S = sum of exp(s a).
+constexpr double highest_abs_power = 1e30;
+
+// ratio^|s| by the logarithm.
 template <class T>
-double soften_row(T* row, int64_t n_padded, T nearest, T abs_power) {
+struct AnyPower {
+    T abs_power;
+    POWERMEANS_INLINE Vector<T> operator()(Vector<T> ratio) const {
+        return exp_of<T>(broadcast(abs_power) * log_of(ratio));
+    }
+};
+
+// ratio^|s| by squaring, where |s| is a whole number.
+template <class T>
+struct WholePower {
+    int64_t abs_power;
+    POWERMEANS_INLINE Vector<T> operator()(Vector<T> ratio) const {
+        Vector<T> raised = abs_power & 1 ? ratio : broadcast(T(1));
+        for (int64_t left = abs_power >> 1; left; left >>= 1) {
+            ratio *= ratio;
+            if (left & 1) raised *= ratio;
+        }
+        return raised;
+    }
+};
+
+// row = exp((s - 1) a) with a = log(y / nearest), zero where nearest / y is below the lowest ratio;
+// returns S = sum of exp(s a).
+template <class T, class Raise>
+double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise raised) {
     if (nearest == 0) {
         double n_zeros = 0;
         for (int64_t j = 0; j < n_padded; ++j) {
@@ -403,17 +445,33 @@ double soften_row(T* row, int64_t n_padded, T nearest, T abs_power) {
         return n_zeros;
     }
     Vector<T> sums[vectors_per_unit] = {};
-    const Vector<T> smallest = broadcast(nearest), power = broadcast(abs_power);
+    const Vector<T> smallest = broadcast(nearest), lowest = broadcast(lowest_ratio);
+    // Rounded up, so that nothing of the lowest ratio is skipped.
+    const Vector<T> limit = broadcast(nearest / lowest_ratio * (1 + 4 * rounding_of_distance<T>));
     for (int64_t j = 0; j < n_padded; j += unit_lanes<T>)
         for (int v = 0; v < vectors_per_unit; ++v) {
             T* at = row + j + v * lanes<T>;
-            const Vector<T> ratio = smaller(smallest / load(at), broadcast(T(1)));
-            const Vector<T> soft = keep_where_at_least<T>(ratio, broadcast(Format<T>::smallest_normal),
-                                                          exp_of<T>(power * log_of(ratio)));
+            const Vector<T> y = load(at);
+            if (lanes_up_to(y, limit) == 0) {
+                store(at, Vector<T>{});
+                continue;
+            }
+            const Vector<T> ratio = smaller(smallest / y, broadcast(T(1)));
+            const Vector<T> kept = keep_where_at_least<T>(ratio, lowest, ratio);
+            const Vector<T> soft = keep_where_at_least<T>(ratio, lowest, raised(larger(kept, lowest)));
             sums[v] += soft;
-            store(at, soft * ratio);
+            store(at, soft * kept);
         }
     return sum_of_lanes<T>(sums);
+}
+
+template <class T>
+double soften_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) {
+    if (job.whole_power)
+        return soften_row(row, n_padded, nearest, job.lowest_ratio, WholePower<T>{job.whole_power});
+    // Far below the highest power every weight but the nearest's vanishes; beyond T it would be infinite.
+    const T abs_power = T(-job.power < highest_abs_power ? -job.power : highest_abs_power);
+    return soften_row(row, n_padded, nearest, job.lowest_ratio, AnyPower<T>{abs_power});
 }
 
 // factor = sample weight * S^(1/s - 1), common to all weights of a point.
@@ -442,18 +500,14 @@ void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& 
     add_block(points, job, work, begin, first, n, scale, out);
 }
 
-constexpr double highest_abs_power = 1e30;
-
 template <class Storage, class T>
 void power_sums(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n,
                 Partial& out) {
     const double tie_ratio = tie_ratio_at<T>(job.power);
-    // Far below this power every weight but the nearest's vanishes; beyond T it would be infinite.
-    const T abs_power = T(-job.power < highest_abs_power ? -job.power : highest_abs_power);
     for (int64_t p = 0; p < n; ++p) {
         T* row = work.dist + p * job.centers.n_padded;
         const int64_t n_tied = take_ties(points, job, work, begin, p, tie_ratio);
-        work.softness[p] = soften_row<T>(row, job.centers.n_padded, T(work.nearest[p]), abs_power) +
+        work.softness[p] = soften_row(row, job.centers.n_padded, T(work.nearest[p]), job) +
                            soften_ties(work, row, n_tied, work.nearest[p], -job.power);
     }
     take_factors(job, work, begin, n);
@@ -470,43 +524,152 @@ void power_sums(const Storage& points, const Job<T>& job, const Workspace<T>& wo
         if (work.factors[p] > 0) add_weighted(points, job, work, begin, p, 1, work.factors[p], out);
 }
 
+// What the hard rule does with a point, once its nearest center is known.
+template <class T>
+POWERMEANS_INLINE void take_point(const Job<T>& job, int64_t i, int64_t center, double nearest, double second,
+                                  Partial& out) {
+    const double weight = weight_of(job, i);
+    if (job.labels) job.labels[i] = int32_t(center);
+    out.weights[center] += weight;
+    out.inertia += weight * nearest;
+    if (job.task != Task::spread) return;
+    out.error[center] += weight * nearest;
+    if (job.centers.n_centers > 1) out.utility[center] += weight * (second - nearest);
+}
+
 template <class Storage, class T>
-void hard_sums(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n,
-               Partial& out) {
+void hard_block(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n,
+                Partial& out) {
+    const int64_t n_padded = job.centers.n_padded;
     for (int64_t p = 0; p < n; ++p) {
-        const int64_t center =
-            first_equal(work.dist + p * job.centers.n_padded, job.centers.n_padded, T(work.nearest[p]));
-        const double weight = weight_of(job, begin + p);
-        if (job.labels) job.labels[begin + p] = int32_t(center);
-        out.weights[center] += weight;
-        out.inertia += weight * work.nearest[p];
-        add_point(points, job, work, begin, p, center, weight, out);
-    }
-    out.objective = out.inertia;
-}
-
-template <class T>
-void assign(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n, Partial& out) {
-    for (int64_t p = 0; p < n; ++p) {
-        job.labels[begin + p] = int32_t(
-            first_equal(work.dist + p * job.centers.n_padded, job.centers.n_padded, T(work.nearest[p])));
-        out.inertia += weight_of(job, begin + p) * work.nearest[p];
+        T* row = work.dist + p * n_padded;
+        const int64_t center = first_equal(row, n_padded, T(work.nearest[p]));
+        double second = 0;
+        if (job.task == Task::spread) {
+            row[center] = T(__builtin_inf());
+            second = double(smallest_in(row, n_padded));
+        }
+        take_point(job, begin + p, center, work.nearest[p], second, out);
+        if (job.task == Task::hard_sums)
+            add_point(points, job, work, begin, p, center, weight_of(job, begin + p), out);
     }
 }
 
+// Points of few features, hard rule.
 template <class T>
-void spread(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n, Partial& out) {
-    for (int64_t p = 0; p < n; ++p) {
-        T* row = work.dist + p * job.centers.n_padded;
-        const int64_t center = first_equal(row, job.centers.n_padded, T(work.nearest[p]));
-        const double weight = weight_of(job, begin + p);
-        row[center] = T(__builtin_inf());
-        out.weights[center] += weight;
-        out.error[center] += weight * work.nearest[p];
-        if (job.centers.n_centers > 1)
-            out.utility[center] +=
-                weight * (double(smallest_in(row, job.centers.n_padded)) - work.nearest[p]);
+struct GroupedSweep {
+    const Dense<T>& points;
+    const Job<T>& job;
+    const Workspace<T>& work;
+    Partial& out;
+
+    int64_t n_features() const { return points.n_features; }
+
+    // Of the group that begins with point `begin`, the g-th of its block.
+    const T* columns_of(int64_t begin, int64_t g) const {
+        const T* first = points.columns ? points.columns + begin * n_features() : work.packed;
+        return first + g * points_per_group * n_features();
     }
+
+    void stripe(int64_t begin, int64_t end) const {
+        for (int64_t at = begin; at < end; at += points_per_block_of_groups)
+            block(at, at + points_per_block_of_groups < end ? at + points_per_block_of_groups : end);
+    }
+
+    void block(int64_t begin, int64_t end) const {
+        const int64_t n_groups = (end - begin + points_per_group - 1) / points_per_group;
+        if (!points.columns)
+            for (int64_t g = 0; g < n_groups; ++g)
+                pack_group(points, begin + g * points_per_group, in_group(begin, end, g),
+                           work.packed + g * points_per_group * n_features());
+        if (!points.order) return groups(begin, end, n_groups);
+        Box<T> boxes[groups_per_block], around;
+        for (int64_t g = 0; g < n_groups; ++g) {
+            boxes[g] = points.boxes
+                           ? stored_box(points.boxes + (begin / points_per_group + g) * 2 * n_features(),
+                                        n_features())
+                           : box_of_group(columns_of(begin, g), n_features());
+            if (g == 0)
+                around = boxes[g];
+            else
+                widen_box(around, boxes[g], n_features());
+        }
+        const CenterList<T> list = centers_near(around);
+        for (int64_t g = 0; g < n_groups; ++g) {
+            const int64_t n =
+                candidates(list, n_features(), boxes[g], n_wanted(), T(1), work.dist, work.inner);
+            group(columns_of(begin, g), begin + g * points_per_group, in_group(begin, end, g), work.inner, n);
+        }
+    }
+
+    // With all centers.
+    void groups(int64_t begin, int64_t end, int64_t n_groups) const {
+        for (int64_t g = 0; g < n_groups; ++g)
+            group(columns_of(begin, g), begin + g * points_per_group, in_group(begin, end, g), nullptr,
+                  job.centers.n_centers);
+    }
+
+    static int64_t in_group(int64_t begin, int64_t end, int64_t group) {
+        const int64_t left = end - begin - group * points_per_group;
+        return left < points_per_group ? left : points_per_group;
+    }
+
+    int n_wanted() const { return job.task == Task::spread ? 2 : 1; }
+
+    CenterList<T> centers_near(const Box<T>& box) const {
+        const CenterList<T> all{job.centers.panels, nullptr, job.centers.n_centers};
+        const int64_t n = candidates(all, n_features(), box, n_wanted(), T(1), work.dist, work.outer);
+        gather_panels(job.centers, work.outer, n, work.outer_panels);
+        return {work.outer_panels, work.outer, n};
+    }
+
+    static bool are_equal(const Index<T>* index) {
+        for (int64_t p = 1; p < points_per_group; ++p)
+            if (index[p] != index[0]) return false;
+        return true;
+    }
+
+    // A whole group to one center.
+    void add_group(const T* columns, int64_t begin, int64_t center) const {
+        double weights[points_per_group];
+        for (int64_t p = 0; p < points_per_group; ++p)
+            weights[p] = weight_of(job, place_of(points, begin + p));
+        for (int64_t f = 0; f < n_features(); ++f)
+            out.points[center * n_features() + f] += weighted_sum(columns + f * points_per_group, weights);
+    }
+
+    void group(const T* columns, int64_t begin, int64_t n, const int32_t* chosen, int64_t n_chosen) const {
+        T nearest[points_per_group], second[points_per_group];
+        Index<T> index[points_per_group];
+        if (job.task == Task::spread)
+            nearest_of_group<true>(columns, job.centers, chosen, n_chosen, nearest, second, index);
+        else
+            nearest_of_group<false>(columns, job.centers, chosen, n_chosen, nearest, second, index);
+        out.n_distances += double(n * n_chosen);
+        const bool together = job.task == Task::hard_sums && n == points_per_group && are_equal(index);
+        if (together) add_group(columns, begin, index[0]);
+        for (int64_t p = 0; p < n; ++p) {
+            const int64_t i = place_of(points, begin + p), center = index[p];
+            const double second_dist = job.task == Task::spread ? double(second[p]) : 0.0;
+            take_point(job, i, center, double(nearest[p]), second_dist, out);
+            if (job.task != Task::hard_sums || together) continue;
+            const double weight = weight_of(job, i);
+            double* to = out.points + center * n_features();
+            for (int64_t f = 0; f < n_features(); ++f)
+                to[f] = multiply_add(double(columns[f * points_per_group + p]), weight, to[f]);
+        }
+    }
+};
+
+// Sparse points, and dense ones of many features, have no groups.
+template <class Storage, class T>
+POWERMEANS_INLINE void grouped_stripe(const Storage&, const Job<T>&, const Workspace<T>&, int64_t, int64_t,
+                                      Partial&) {}
+
+template <class T>
+void grouped_stripe(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+                    int64_t end, Partial& out) {
+    GroupedSweep<T>{points, job, work, out}.stripe(begin, end);
 }
 
 template <class T>
@@ -540,21 +703,19 @@ void approach(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_
 template <class Storage, class T>
 void sweep_stripe(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
                   int64_t end, Partial& out) {
+    if (job.plan.grouped) return grouped_stripe(points, job, work, begin, end, out);
+    out.n_distances += double((end - begin) * job.centers.n_centers);
     for (int64_t at = begin; at < end; at += job.plan.block_points) {
         const int64_t n = at + job.plan.block_points < end ? job.plan.block_points : end - at;
         distances(points, job, work, at, n);
         switch (job.task) {
             case Task::hard_sums:
-                hard_sums(points, job, work, at, n, out);
+            case Task::spread:
+            case Task::assign:
+                hard_block(points, job, work, at, n, out);
                 break;
             case Task::power_sums:
                 power_sums(points, job, work, at, n, out);
-                break;
-            case Task::spread:
-                spread(job, work, at, n, out);
-                break;
-            case Task::assign:
-                assign(job, work, at, n, out);
                 break;
             case Task::distances:
                 copy_distances(job, work, at, n);

@@ -16,6 +16,12 @@ inline constexpr int64_t unit_lanes = unit_bytes / int64_t{sizeof(T)};
 // Distances of few features are summed from squared differences; those of more from products.
 inline constexpr int64_t direct_max_features = 16;
 
+// Points of few features are taken in groups: a point in each lane, the centers one after another.
+// A group sees only the centers that can be nearest within its box; a block of groups is looked at
+// first, where there are many centers.
+inline constexpr int64_t points_per_group = 32;
+inline constexpr int64_t groups_per_block = 8;
+
 // Features after which a float32 sum of products is folded into float64.
 inline constexpr int64_t features_per_fold = 256;
 
@@ -36,6 +42,9 @@ struct Dense {
     const T* scaled_origin;  // (n_features,), already multiplied by scale
     T scale;                 // a power of two
     int64_t n_features;
+    const int32_t* order;  // (n_points,): which points lie together, or null
+    const T* columns;      // (n_groups, n_features, points_per_group): packed already, or null
+    const T* boxes;        // (n_groups, 2, n_features): least and most of the columns, or null
 };
 
 // Sparse points; the kernels see x * scale, in float64.
@@ -71,6 +80,7 @@ struct Partial {
     double* utility;  // (n_padded,)
     double objective;
     double inertia;
+    double n_distances;  // computed, of points x centers
 };
 
 // How a sweep is cut up: fixed by the sizes alone, never by threads or instruction set.
@@ -79,6 +89,8 @@ struct Plan {
     int64_t stripe_points;    // points added up in order before stripes are added in order
     int64_t padded_features;  // length of a packed point
     bool direct;              // squared differences rather than products
+    bool grouped;             // points in lanes, for the hard rule
+    bool ordered;             // points in spatial order, centers far from a group skipped
     bool sums_by_center;      // layout of Partial::points: (n_centers, padded_features),
                               // else (n_features, n_padded)
 };
@@ -95,12 +107,17 @@ struct Workspace {
     double* factors;    // (block_points,): what is common to a point's weights
     int64_t* tied;      // (n_padded,): centers nearly as near as the nearest
     double* tied_dist;  // (n_padded,): their distances in float64
+    int32_t* outer;     // (n_padded,): centers near a block of groups
+    int32_t* inner;     // (n_padded,): centers near a group
+    T* outer_panels;    // (n_padded, n_features): panels of the outer ones
 };
 
 template <class T>
 struct Job {
     Task task;
     double power;                 // only for power_sums
+    int64_t whole_power;          // |power| where that is whole and small, else 0
+    T lowest_ratio;               // of nearest / y: below it a weight is zero
     const double* sample_weight;  // (n_points,) or null
     int32_t* labels;              // (n_points,) or null
     double* nearest;              // (n_points,), only for potentials and approach

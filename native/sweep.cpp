@@ -17,8 +17,18 @@ constexpr int64_t smallest_stripe = 192;
 constexpr int64_t points_per_value_summed = 16;
 constexpr int64_t most_stripes = 256;
 constexpr int64_t work_per_stripe = 1 << 21;
+// Below these an order of the points takes longer to make than it saves.
+constexpr int64_t centers_worth_an_order = 16;
+constexpr int64_t distances_worth_an_order = 1 << 16;
+// An order takes four bytes a point: up to so many points, or with so many bytes in each.
+constexpr int64_t most_points_ordered = 10'000'000;
+constexpr int64_t bytes_worth_an_order = 48;
+// About how many centers are near to a group of points.
+constexpr int64_t centers_near_a_group = 24;
 
 int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+bool is_hard(Task task) { return task == Task::hard_sums || task == Task::spread || task == Task::assign; }
 
 bool sums_points(Task task) { return task == Task::hard_sums || task == Task::power_sums; }
 
@@ -43,18 +53,29 @@ bool lanes_fit_features_better(int64_t n_features, int64_t n_centers) {
 }
 
 template <class Source>
+bool is_worth_an_order(const Source& source, int64_t n_centers) {
+    const int64_t bytes = source.n_features * int64_t(sizeof(typename Source::Stored));
+    return n_centers >= centers_worth_an_order && source.n_points * n_centers >= distances_worth_an_order &&
+           (source.n_points <= most_points_ordered || bytes >= bytes_worth_an_order);
+}
+
+template <class Source>
 Plan plan_for(const Source& source, Task task, int64_t n_centers) {
     using T = typename Source::Computed;
     constexpr int64_t bytes = sizeof(T);
     const int64_t d = source.n_features, n_padded = round_up(n_centers, unit_lanes<T>);
     Plan plan{};
     plan.direct = is_dense<Source> && d <= direct_max_features;
+    plan.grouped = plan.direct && is_hard(task);
+    plan.ordered = plan.grouped && is_worth_an_order(source, n_centers);
     plan.padded_features = is_dense<Source> && !plan.direct ? round_up(d, unit_lanes<T>) : d;
     plan.sums_by_center = task == Task::hard_sums ||
                           (is_dense<Source> && !plan.direct && lanes_fit_features_better<T>(d, n_centers));
     const int64_t fitting = std::min(block_bytes_of_distances / (n_padded * bytes),
                                      block_bytes_of_points / (plan.padded_features * bytes));
-    plan.block_points = std::clamp(fitting / block_step * block_step, block_step, largest_block);
+    plan.block_points = plan.grouped
+                            ? points_per_group * groups_per_block
+                            : std::clamp(fitting / block_step * block_step, block_step, largest_block);
     const int64_t stored = stored_per_point(source);
     const int64_t by_work = work_per_stripe / (n_padded * (stored + 16));
     // Adding up the sums of a stripe costs one pass over them, which few stored values do not repay.
@@ -66,8 +87,9 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers) {
 
 // Threads that the work is worth.
 template <class Source>
-int worthwhile_workers(const Source& source, int64_t n_centers, const Team& team) {
-    const double work = double(source.n_points) * double(n_centers + 8) * double(source.n_features + 16);
+int worthwhile_workers(const Source& source, const Plan& plan, int64_t n_centers, const Team& team) {
+    const int64_t n_seen = plan.ordered ? std::min(n_centers, centers_near_a_group) : n_centers;
+    const double work = double(source.n_points) * double(n_seen + 8) * double(source.n_features + 16);
     return int(std::clamp(work / double(work_per_stripe), 1.0, double(team.n_threads())));
 }
 
@@ -137,6 +159,8 @@ struct Bench {
     Aligned<T> packed, dist;
     Aligned<double> folded, per_point, points, per_center, tied_dist;
     Aligned<int64_t> tied;
+    Aligned<int32_t> listed;
+    Aligned<T> outer_panels;
     Workspace<T> work{};
     Partial partial{};
     int64_t n_sums, n_padded;
@@ -145,7 +169,11 @@ struct Bench {
         : n_sums(n_sums_), n_padded(n_padded_) {
         const int64_t block = plan.block_points, room = round_up(block, unit_lanes<double>);
         if (packs) packed = Aligned<T>(std::size_t(block * plan.padded_features));
-        dist = Aligned<T>(std::size_t(block * n_padded));
+        dist = Aligned<T>(std::size_t(plan.grouped ? n_padded : block * n_padded));
+        if (plan.ordered) {
+            listed = Aligned<int32_t>(std::size_t(2 * n_padded));
+            outer_panels = Aligned<T>(std::size_t(n_padded * plan.padded_features));
+        }
         if (folds) folded = Aligned<double>(std::size_t(block * n_padded));
         per_point = Aligned<double>(std::size_t(4 * room));
         std::fill_n(per_point.get(), 4 * room, 1.0);
@@ -154,16 +182,26 @@ struct Bench {
         double* at = per_point.get();
         tied = Aligned<int64_t>(std::size_t(n_padded));
         tied_dist = Aligned<double>(std::size_t(n_padded));
-        work = {packed.get(),  dist.get(), folded.get(),   at, at + room, at + 2 * room,
-                at + 3 * room, tied.get(), tied_dist.get()};
+        work = {packed.get(),
+                dist.get(),
+                folded.get(),
+                at,
+                at + room,
+                at + 2 * room,
+                at + 3 * room,
+                tied.get(),
+                tied_dist.get(),
+                listed.get(),
+                listed.get() + n_padded,
+                outer_panels.get()};
         double* center_at = per_center.get();
-        partial = {points.get(), center_at, center_at + n_padded, center_at + 2 * n_padded, 0, 0};
+        partial = {points.get(), center_at, center_at + n_padded, center_at + 2 * n_padded, 0, 0, 0};
     }
 
     void clear() {
         std::fill_n(points.get(), n_sums, 0.0);
         std::fill_n(per_center.get(), 3 * n_padded, 0.0);
-        partial.objective = partial.inertia = 0;
+        partial.objective = partial.inertia = partial.n_distances = 0;
     }
 
     void add(const Bench& other) {
@@ -172,20 +210,34 @@ struct Bench {
             per_center[std::size_t(i)] += other.per_center[std::size_t(i)];
         partial.objective += other.partial.objective;
         partial.inertia += other.partial.inertia;
+        partial.n_distances += other.partial.n_distances;
     }
 };
 
+template <class T>
+Dense<T> view_of(const DenseSource<T>& source, const T* origin, double scale, const Groups<T>* groups) {
+    Dense<T> points{source.values, origin, T(scale), source.n_features, nullptr, nullptr, nullptr};
+    if (!groups) return points;
+    points.order = groups->order();
+    // Packed in another scale they are packed anew; that is rare.
+    if (groups->columns() && groups->scale() == scale) {
+        points.columns = groups->columns();
+        points.boxes = groups->boxes();
+    }
+    return points;
+}
+
 void run_stripe(const KernelTable& kernels, const DenseSource<float>& source, double scale,
-                const float* origin, const Job<float>& job, const Workspace<float>& work, int64_t begin,
-                int64_t end, Partial& out) {
-    const Dense<float> points{source.values, origin, float(scale), source.n_features};
+                const float* origin, const Groups<float>* groups, const Job<float>& job,
+                const Workspace<float>& work, int64_t begin, int64_t end, Partial& out) {
+    const Dense<float> points = view_of(source, origin, scale, groups);
     kernels.dense_float(points, job, work, begin, end, out);
 }
 
 void run_stripe(const KernelTable& kernels, const DenseSource<double>& source, double scale,
-                const double* origin, const Job<double>& job, const Workspace<double>& work, int64_t begin,
-                int64_t end, Partial& out) {
-    const Dense<double> points{source.values, origin, scale, source.n_features};
+                const double* origin, const Groups<double>* groups, const Job<double>& job,
+                const Workspace<double>& work, int64_t begin, int64_t end, Partial& out) {
+    const Dense<double> points = view_of(source, origin, scale, groups);
     kernels.dense_double(points, job, work, begin, end, out);
 }
 
@@ -195,14 +247,14 @@ Csr<V> view_of(const CsrSource<V>& source, double scale) {
 }
 
 void run_stripe(const KernelTable& kernels, const CsrSource<float>& source, double scale, const double*,
-                const Job<double>& job, const Workspace<double>& work, int64_t begin, int64_t end,
-                Partial& out) {
+                const Groups<double>*, const Job<double>& job, const Workspace<double>& work, int64_t begin,
+                int64_t end, Partial& out) {
     kernels.csr_float(view_of(source, scale), job, work, begin, end, out);
 }
 
 void run_stripe(const KernelTable& kernels, const CsrSource<double>& source, double scale, const double*,
-                const Job<double>& job, const Workspace<double>& work, int64_t begin, int64_t end,
-                Partial& out) {
+                const Groups<double>*, const Job<double>& job, const Workspace<double>& work, int64_t begin,
+                int64_t end, Partial& out) {
     kernels.csr_double(view_of(source, scale), job, work, begin, end, out);
 }
 
@@ -226,6 +278,18 @@ double scale_of(const Source& source, const double* centers, int64_t n_centers) 
             extent = std::max(extent, std::abs(centers[j * d + f] - origin));
         }
     return scale_for<typename Source::Computed>(extent);
+}
+
+template <class V>
+const Groups<V>* groups_of(const DenseSource<V>& source, const Plan& plan, Team& team) {
+    if (!plan.grouped) return nullptr;
+    const std::shared_ptr<Groups<V>>& groups = plan.ordered ? source.in_space : source.in_rows;
+    return &groups->made_of(source.values, source.n_points, source.n_features, source.frame, plan.ordered,
+                            team);
+}
+template <class V>
+const Groups<double>* groups_of(const CsrSource<V>&, const Plan&, Team&) {
+    return nullptr;
 }
 
 // Back from the frame and the layout of the kernels: sums of the points as they are.
@@ -262,31 +326,67 @@ SweepResult result_of(const Source& source, const Request<Source>& request, cons
         for (double& value : *values) value = sq_unscaled(value);
     if (request.task == Task::potentials)
         for (double& value : result.weights) value = value / nearest_scale(source) / nearest_scale(source);
+    result.n_distances = total.partial.n_distances;
     result.inertia = sq_unscaled(total.partial.inertia);
-    result.objective = sq_unscaled(total.partial.objective);
+    result.objective = is_hard(request.task) ? result.inertia : sq_unscaled(total.partial.objective);
     if (request.task == Task::power_sums)  // M_s has the mean of the powers, the kernels their sum
         result.objective *= std::pow(double(request.n_centers), -1 / request.power);
     return result;
 }
 
-}  // namespace
+// Up to this power ratios are raised to whole ones by squaring, not by the logarithm.
+constexpr double highest_whole_power = 64;
+
+int64_t whole_power(double power) {
+    return -power <= highest_whole_power && power == std::nearbyint(power) ? int64_t(-power) : 0;
+}
+
+// A weight goes with (nearest / y)^(1 + |s|): the ratio at which that is `share` of the nearest's.
+double ratio_at(double share, double power) {
+    return std::pow(share, 1 / (1 - power));
+}
+
+// What a weight may be next to that of the nearest center and still be left out; and what the weight
+// of a center must be next to all, so that what was left out is beyond its digits.
+template <class T>
+constexpr double negligible_share = sizeof(T) == 4 ? 1e-15 : 1e-25;
+template <class T>
+constexpr double smallest_safe_share = sizeof(T) == 4 ? 1e-7 : 1e-12;
+
+bool is_safe(const SweepResult& result, double smallest_share) {
+    double all = 0;
+    for (double weight : result.weights) all += weight;
+    return std::all_of(result.weights.begin(), result.weights.end(),
+                       [&](double weight) { return weight >= smallest_share * all; });
+}
 
 template <class Source>
-SweepResult sweep(const Source& source, const Request<Source>& request, Team& team) {
+SweepResult sweep_down_to(double lowest_ratio, const Source& source, const Request<Source>& request,
+                          Team& team) {
     using T = typename Source::Computed;
     const Plan plan = plan_for(source, request.task, request.n_centers);
     const double scale = scale_of(source, request.centers, request.n_centers);
     const PackedCenters<Source> centers(source, plan, request.centers, request.n_centers, scale);
     const Aligned<T> origin = scaled_origin(source, scale);
-    const Job<T> job{
-        request.task,      request.power, request.sample_weight,         request.labels, request.nearest,
-        request.distances, 1 / scale,     nearest_scale(source) / scale, centers.view,   plan};
+    const Job<T> job{request.task,
+                     request.power,
+                     whole_power(request.power),
+                     T(lowest_ratio),
+                     request.sample_weight,
+                     request.labels,
+                     request.nearest,
+                     request.distances,
+                     1 / scale,
+                     nearest_scale(source) / scale,
+                     centers.view,
+                     plan};
+    const Groups<T>* groups = groups_of(source, plan, team);
     const int64_t n_padded = centers.view.n_padded;
     const int64_t n_sums = !sums_points(request.task) ? 0
                            : plan.sums_by_center      ? request.n_centers * plan.padded_features
                                                       : source.n_features * n_padded;
     const bool folds = std::is_same_v<T, float> && !plan.direct && source.n_features > features_per_fold;
-    const int n_workers = worthwhile_workers(source, request.n_centers, team);
+    const int n_workers = worthwhile_workers(source, plan, request.n_centers, team);
     const int64_t n_stripes = (source.n_points + plan.stripe_points - 1) / plan.stripe_points;
     std::vector<Bench<T>> benches;
     for (int worker = 0; worker < n_workers; ++worker)
@@ -300,10 +400,24 @@ SweepResult sweep(const Source& source, const Request<Source>& request, Team& te
             bench.clear();
             const int64_t begin = stripe * plan.stripe_points;
             const int64_t end = std::min(source.n_points, begin + plan.stripe_points);
-            run_stripe(kernels, source, scale, origin.get(), job, bench.work, begin, end, bench.partial);
+            run_stripe(kernels, source, scale, origin.get(), groups, job, bench.work, begin, end,
+                       bench.partial);
         },
         [&](int worker, int64_t) { total.add(benches[std::size_t(worker)]); });
     return result_of(source, request, plan, total, scale);
+}
+
+}  // namespace
+
+template <class Source>
+SweepResult sweep(const Source& source, const Request<Source>& request, Team& team) {
+    using T = typename Source::Computed;
+    if (request.task != Task::power_sums) return sweep_down_to(0, source, request, team);
+    const SweepResult result =
+        sweep_down_to(ratio_at(negligible_share<T>, request.power), source, request, team);
+    if (is_safe(result, smallest_safe_share<T>)) return result;
+    // A center far from all points lives on shares that are negligible elsewhere.
+    return sweep_down_to(ratio_at(std::numeric_limits<T>::min(), request.power), source, request, team);
 }
 
 template SweepResult sweep(const DenseSource<float>&, const Request<DenseSource<float>>&, Team&);

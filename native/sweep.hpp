@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "aligned.hpp"
 #include "dispatch.hpp"
 #include "frame.hpp"
 #include "kernels.hpp"
+#include "order.hpp"
 #include "team.hpp"
 
 namespace powermeans {
@@ -19,6 +21,7 @@ struct SweepResult {
     std::vector<double> utility;  // (n_centers,)
     double objective = 0;
     double inertia = 0;
+    double n_distances = 0;  // computed, of points x centers
 };
 
 // Where a sweep reads its points. V is the type stored, Computed that of the distances.
@@ -29,6 +32,8 @@ struct DenseSource {
     const V* values;  // (n_points, n_features)
     int64_t n_points, n_features;
     Frame frame;
+    std::shared_ptr<Groups<V>> in_rows = std::make_shared<Groups<V>>();
+    std::shared_ptr<Groups<V>> in_space = std::make_shared<Groups<V>>();
 };
 
 template <class V>

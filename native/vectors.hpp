@@ -181,6 +181,63 @@ POWERMEANS_INLINE int first_lane_equal(DoubleVector v, DoubleVector value) {
 #endif
 }
 
+// A bit for each lane that is at most `limit`.
+POWERMEANS_INLINE unsigned lanes_up_to(FloatVector v, FloatVector limit) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask(v, limit, _CMP_LE_OQ);
+#elif defined(__AVX2__)
+    return unsigned(_mm256_movemask_ps(_mm256_cmp_ps(v, limit, _CMP_LE_OQ)));
+#else
+    unsigned mask = 0;
+    for (int lane = 0; lane < lanes<float>; ++lane) mask |= unsigned(v[lane] <= limit[lane]) << lane;
+    return mask;
+#endif
+}
+
+POWERMEANS_INLINE unsigned lanes_up_to(DoubleVector v, DoubleVector limit) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_pd_mask(v, limit, _CMP_LE_OQ);
+#elif defined(__AVX2__)
+    return unsigned(_mm256_movemask_pd(_mm256_cmp_pd(v, limit, _CMP_LE_OQ)));
+#else
+    unsigned mask = 0;
+    for (int lane = 0; lane < lanes<double>; ++lane) mask |= unsigned(v[lane] <= limit[lane]) << lane;
+    return mask;
+#endif
+}
+
+// best = value and which = index, in the lanes where value < best.
+POWERMEANS_INLINE void keep_smaller(FloatVector value, Bits<float> index, FloatVector& best,
+                                    Bits<float>& which) {
+#if defined(__AVX512F__)
+    const __mmask16 less = _mm512_cmp_ps_mask(value, best, _CMP_LT_OQ);
+    best = _mm512_min_ps(value, best);
+    which = Bits<float>(_mm512_mask_mov_epi32(__m512i(which), less, __m512i(index)));
+#else
+    const Bits<float> less = Bits<float>(value < best);
+    best = smaller(value, best);
+    which = (less & index) | (~less & which);
+#endif
+}
+
+POWERMEANS_INLINE void keep_smaller(DoubleVector value, Bits<double> index, DoubleVector& best,
+                                    Bits<double>& which) {
+#if defined(__AVX512F__)
+    const __mmask8 less = _mm512_cmp_pd_mask(value, best, _CMP_LT_OQ);
+    best = _mm512_min_pd(value, best);
+    which = Bits<double>(_mm512_mask_mov_epi64(__m512i(which), less, __m512i(index)));
+#else
+    const Bits<double> less = Bits<double>(value < best);
+    best = smaller(value, best);
+    which = (less & index) | (~less & which);
+#endif
+}
+
+template <class T, class Integer>
+POWERMEANS_INLINE void store_bits(Integer* to, Bits<T> value) {
+    for (int lane = 0; lane < lanes<T>; ++lane) to[lane] = value[lane];
+}
+
 // The two halves of a vector of floats, as doubles.
 POWERMEANS_INLINE void widen(FloatVector v, DoubleVector& low, DoubleVector& high) {
 #if defined(__AVX512F__)

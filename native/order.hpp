@@ -1,0 +1,45 @@
+// Points of few features as the hard rule reads them: in groups, a point in each lane.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "aligned.hpp"
+#include "frame.hpp"
+#include "team.hpp"
+
+namespace powermeans {
+
+// Splits the points at the median of their widest feature, again and again, until at most
+// `leaf_points` are left together. Depends on the points alone, never on threads.
+template <class V>
+std::vector<int32_t> spatial_order(const V* values, int64_t n_points, int64_t n_features, int64_t leaf_points,
+                                   Team& team);
+
+// Made when first asked for, and kept: the order, and the points packed in it where they take little
+// memory.
+template <class T>
+class Groups {
+  public:
+    // Which points lie together; null before, or without, an order.
+    const int32_t* order() const { return order_.empty() ? nullptr : order_.data(); }
+    // (n_groups, n_features, points_per_group), shifted and scaled; null where they are not kept.
+    const T* columns() const { return columns_.get(); }
+    // (n_groups, 2, n_features): the least and the most of each feature of `columns`.
+    const T* boxes() const { return boxes_.get(); }
+    double scale() const { return scale_; }
+
+    const Groups& made_of(const T* values, int64_t n_points, int64_t n_features, const Frame& frame,
+                          bool ordered, Team& team);
+
+  private:
+    void pack(const T* values, int64_t n_points, int64_t n_features, const Frame& frame, Team& team);
+
+    std::once_flag made_;
+    std::vector<int32_t> order_;
+    Aligned<T> columns_, boxes_;
+    double scale_ = 0;
+};
+
+}  // namespace powermeans
