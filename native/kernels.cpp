@@ -26,14 +26,17 @@ constexpr double tie_tolerance = sizeof(T) == 4 ? 8.0 : 128.0;
 template <class T>
 constexpr double widest_factors = sizeof(T) == 4 ? 1e26 : 1e260;
 
-// Sum of the lanes of whole units in one order for all instruction sets.
+// Sum of the lanes of whole units in one order for all instruction sets: halves onto halves.
 template <class T, int n_vectors>
 POWERMEANS_INLINE double sum_of_lanes(const Vector<T> (&vectors)[n_vectors]) {
     T lane[n_vectors * lanes<T>];
     for (int v = 0; v < n_vectors; ++v) store(lane + v * lanes<T>, vectors[v]);
-    double sum = 0;
-    for (int i = 0; i < n_vectors * lanes<T>; ++i) sum += double(lane[i]);
-    return sum;
+    double sums[n_vectors * lanes<T> / 2];
+    constexpr int half = n_vectors * lanes<T> / 2;
+    for (int i = 0; i < half; ++i) sums[i] = double(lane[i]) + double(lane[i + half]);
+    for (int left = half / 2; left > 0; left /= 2)
+        for (int i = 0; i < left; ++i) sums[i] += sums[i + left];
+    return sums[0];
 }
 
 POWERMEANS_INLINE double weighted_sum(const double* values, const double* weights) {
@@ -53,10 +56,12 @@ POWERMEANS_INLINE double weighted_sum(const float* values, const double* weights
 
 template <class T>
 POWERMEANS_INLINE T smallest_lane(Vector<T> v) {
-    T smallest = v[0];
-    for (int lane = 1; lane < lanes<T>; ++lane)
-        if (v[lane] < smallest) smallest = v[lane];
-    return smallest;
+    T lane[lanes<T>];
+    store(lane, v);
+    for (int left = lanes<T> / 2; left > 0; left /= 2)
+        for (int i = 0; i < left; ++i)
+            if (lane[i + left] < lane[i]) lane[i] = lane[i + left];
+    return lane[0];
 }
 
 template <class T>
@@ -384,8 +389,9 @@ int64_t take_ties(const Storage& points, const Job<T>& job, const Workspace<T>& 
     const T limit = T(work.nearest[p] * tie_ratio);
     if (!(tie_ratio > 1) || !has_two_up_to(row, job.centers.n_padded, limit)) return 0;
     int64_t n_tied = 0;
-    for (int64_t j = 0; j < job.centers.n_centers; ++j)
-        if (row[j] <= limit) work.tied[n_tied++] = j;
+    for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>)
+        for (unsigned mask = lanes_up_to(load(row + j), broadcast(limit)); mask; mask &= mask - 1)
+            work.tied[n_tied++] = j + __builtin_ctz(mask);
     for (int64_t t = 0; t < n_tied; ++t) {
         work.tied_dist[t] = precise_sq_dist(points, job, work, begin, p, work.tied[t]);
         row[work.tied[t]] = T(__builtin_inf());
@@ -398,11 +404,20 @@ int64_t take_ties(const Storage& points, const Job<T>& job, const Workspace<T>& 
 template <class T>
 double soften_ties(const Workspace<T>& work, T* row, int64_t n_tied, double nearest, double abs_power) {
     double sum = 0;
-    for (int64_t t = 0; t < n_tied; ++t) {
-        const double ratio = nearest > 0 ? nearest / work.tied_dist[t] : work.tied_dist[t] == 0;
-        const double soft = ratio > 0 ? exp_of_one(abs_power * log_of_one(ratio)) : 0;
-        row[work.tied[t]] = T(soft * ratio);
-        sum += soft;
+    for (int64_t first = 0; first < n_tied; first += lanes<double>) {
+        const int64_t n = n_tied - first < lanes<double> ? n_tied - first : lanes<double>;
+        double ratio[lanes<double>], soft[lanes<double>];
+        for (int64_t t = 0; t < lanes<double>; ++t) {
+            const double tied = work.tied_dist[first + (t < n ? t : 0)];
+            ratio[t] = nearest > 0 ? nearest / tied : tied == 0;
+        }
+        const DoubleVector ratios = load(ratio), least = broadcast(Format<double>::smallest_normal);
+        store(soft, keep_where_at_least<double>(ratios, least,
+                                                exp_of<double>(abs_power * log_of(larger(ratios, least)))));
+        for (int64_t t = 0; t < n; ++t) {
+            row[work.tied[first + t]] = T(soft[t] * ratio[t]);
+            sum += soft[t];
+        }
     }
     return sum;
 }
@@ -482,22 +497,39 @@ void take_factors(const Job<T>& job, const Workspace<T>& work, int64_t begin, in
     for (int64_t p = 0; p < n; ++p) work.factors[p] *= weight_of(job, begin + p);
 }
 
+// Where fewer weights than one in so many are positive, they are added one by one.
+constexpr int64_t few_positive = 10;
+
 // Turns rows first .. first + n into weights in units of `scale`, and adds them up.
 template <class Storage, class T>
 void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
                   int64_t first, int64_t n, double scale, Partial& out) {
+    int64_t n_positive = 0;
     for (int64_t p = first; p < first + n; ++p) {
         out.objective += work.factors[p] * work.softness[p] * work.nearest[p];
         out.inertia += weight_of(job, begin + p) * work.nearest[p];
         T* row = work.dist + p * job.centers.n_padded;
         const Vector<T> factor = broadcast(T(work.factors[p] / scale));
         for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>) {
-            const Vector<T> weights = load(row + j) * factor;
+            const Vector<T> soft = load(row + j);
+            const unsigned positive = lanes_above_zero(soft);
+            if (!positive) continue;
+            n_positive += __builtin_popcount(positive);
+            const Vector<T> weights = soft * factor;
             store(row + j, weights);
             add_to(out.weights + j, weights, scale);
         }
     }
-    add_block(points, job, work, begin, first, n, scale, out);
+    if (!job.plan.sums_by_center || n_positive * few_positive > n * job.centers.n_padded)
+        return add_block(points, job, work, begin, first, n, scale, out);
+    for (int64_t p = first; p < first + n; ++p) {
+        const T* row = work.dist + p * job.centers.n_padded;
+        for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>)
+            for (unsigned mask = lanes_above_zero(load(row + j)); mask; mask &= mask - 1) {
+                const int64_t center = j + __builtin_ctz(mask);
+                add_point(points, job, work, begin, p, center, double(row[center]) * scale, out);
+            }
+    }
 }
 
 template <class Storage, class T>

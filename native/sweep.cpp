@@ -23,6 +23,7 @@ constexpr int64_t distances_worth_an_order = 1 << 16;
 // An order takes four bytes a point: up to so many points, or with so many bytes in each.
 constexpr int64_t most_points_ordered = 10'000'000;
 constexpr int64_t bytes_worth_an_order = 48;
+constexpr int64_t features_that_fill_lanes = 48;
 // About how many centers are near to a group of points.
 constexpr int64_t centers_near_a_group = 24;
 
@@ -45,11 +46,11 @@ int64_t stored_per_point(const CsrSource<V>& source) {
     return source.row_starts[source.n_points] / source.n_points + 1;
 }
 
-// Lanes hold centers or features, whichever wastes fewer of them.
+// Lanes hold centers or features, whichever wastes fewer of them; of many features few are wasted.
 template <class T>
 bool lanes_fit_features_better(int64_t n_features, int64_t n_centers) {
     const auto filled = [](int64_t n) { return double(n) / double(round_up(n, unit_lanes<T>)); };
-    return filled(n_features) >= filled(n_centers);
+    return n_features >= features_that_fill_lanes || filled(n_features) >= filled(n_centers);
 }
 
 template <class Source>
@@ -342,9 +343,7 @@ int64_t whole_power(double power) {
 }
 
 // A weight goes with (nearest / y)^(1 + |s|): the ratio at which that is `share` of the nearest's.
-double ratio_at(double share, double power) {
-    return std::pow(share, 1 / (1 - power));
-}
+double ratio_at(double share, double power) { return std::pow(share, 1 / (1 - power)); }
 
 // What a weight may be next to that of the nearest center and still be left out; and what the weight
 // of a center must be next to all, so that what was left out is beyond its digits.

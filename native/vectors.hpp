@@ -206,6 +206,30 @@ POWERMEANS_INLINE unsigned lanes_up_to(DoubleVector v, DoubleVector limit) {
 #endif
 }
 
+POWERMEANS_INLINE unsigned lanes_above_zero(FloatVector v) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask(v, FloatVector{}, _CMP_GT_OQ);
+#elif defined(__AVX2__)
+    return unsigned(_mm256_movemask_ps(_mm256_cmp_ps(v, FloatVector{}, _CMP_GT_OQ)));
+#else
+    unsigned mask = 0;
+    for (int lane = 0; lane < lanes<float>; ++lane) mask |= unsigned(v[lane] > 0) << lane;
+    return mask;
+#endif
+}
+
+POWERMEANS_INLINE unsigned lanes_above_zero(DoubleVector v) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_pd_mask(v, DoubleVector{}, _CMP_GT_OQ);
+#elif defined(__AVX2__)
+    return unsigned(_mm256_movemask_pd(_mm256_cmp_pd(v, DoubleVector{}, _CMP_GT_OQ)));
+#else
+    unsigned mask = 0;
+    for (int lane = 0; lane < lanes<double>; ++lane) mask |= unsigned(v[lane] > 0) << lane;
+    return mask;
+#endif
+}
+
 // best = value and which = index, in the lanes where value < best.
 POWERMEANS_INLINE void keep_smaller(FloatVector value, Bits<float> index, FloatVector& best,
                                     Bits<float>& which) {
