@@ -60,7 +60,8 @@ class Points {
         SweepResult result = swept(request(Task::hard_sums, centers));
         const std::size_t k = centers.shape(0), d = centers.shape(1);
         return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
-                              to_numpy<1>(std::move(result.weights), {k}), result.inertia, result.inertia);
+                              to_numpy<1>(std::move(result.weights), {k}), result.inertia, result.inertia,
+                              result.n_distances);
     }
 
     nb::tuple sweep_power(Centers centers, double power) const {
@@ -70,7 +71,8 @@ class Points {
         SweepResult result = swept(asked);
         const std::size_t k = centers.shape(0), d = centers.shape(1);
         return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
-                              to_numpy<1>(std::move(result.weights), {k}), result.objective, result.inertia);
+                              to_numpy<1>(std::move(result.weights), {k}), result.objective, result.inertia,
+                              result.n_distances);
     }
 
     nb::tuple spread(Centers centers) const {

@@ -138,20 +138,21 @@ int64_t candidates(const CenterList<T>& list, int64_t n_features, const Box<T>& 
 
 // Panels of the chosen centers alone; the padding is infinitely far.
 template <class T>
-void gather_panels(const Centers<T>& centers, const int32_t* chosen, int64_t n_chosen, T* panels) {
+void gather_panels(const Centers<T>& centers, int64_t row_length, const int32_t* chosen, int64_t n_chosen,
+                   T* panels) {
     constexpr int64_t width = unit_lanes<T>;
     const int64_t d = centers.n_features;
     for (int64_t j = 0; j < n_chosen || j % width; ++j)
         for (int64_t f = 0; f < d; ++f)
             panels[j / width * width * d + f * width + j % width] =
-                j < n_chosen ? centers.rows[chosen[j] * d + f] : T(__builtin_inf());
+                j < n_chosen ? centers.rows[chosen[j] * row_length + f] : T(__builtin_inf());
 }
 
 // The nearest of the chosen centers for each point of a group, the first of several; and the squared
 // distance of the nearest but one.
 template <bool wants_second, class T>
-void nearest_of_group(const T* columns, const Centers<T>& centers, const int32_t* chosen, int64_t n_chosen,
-                      T* nearest, T* second, Index<T>* index) {
+void nearest_of_group(const T* columns, const Centers<T>& centers, int64_t row_length, const int32_t* chosen,
+                      int64_t n_chosen, T* nearest, T* second, Index<T>* index) {
     constexpr int n_vectors = 4;
     static_assert(points_per_group % (n_vectors * lanes<T>) == 0 || lanes<T> * n_vectors > points_per_group);
     constexpr int n_here =
@@ -163,7 +164,7 @@ void nearest_of_group(const T* columns, const Centers<T>& centers, const int32_t
         for (int v = 0; v < n_here; ++v) best[v] = next[v] = broadcast(T(__builtin_inf()));
         for (int64_t t = 0; t < n_chosen; ++t) {
             const int64_t j = chosen ? chosen[t] : t;
-            const T* center = centers.rows + j * d;
+            const T* center = centers.rows + j * row_length;
             Vector<T> y[n_here] = {};
             for (int64_t f = 0; f < d; ++f) {
                 const Vector<T> place = broadcast(center[f]);

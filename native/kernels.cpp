@@ -134,7 +134,7 @@ void pack(const Dense<T>& points, const Plan& plan, int64_t begin, int64_t n, co
                   multiply_add(load(from + f), broadcast(points.scale), -load(points.scaled_origin + f)));
         for (; f < d; ++f) to[f] = from[f] * points.scale - points.scaled_origin[f];
         for (; f < plan.padded_features; ++f) to[f] = 0;
-        if (!plan.direct) work.sq_norms[p] = sq_norm(to, plan.padded_features);
+        if (!plan.direct && !plan.recalled) work.sq_norms[p] = sq_norm(to, plan.padded_features);
     }
 }
 
@@ -164,16 +164,20 @@ void fold(const Workspace<T>& work, int64_t n_values, bool first) {
 
 // Fills work.dist with squared differences, or with -2 <x, center>.
 template <class T>
-void raw_distances(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
-                   int64_t n) {
-    pack(points, job.plan, begin, n, work);
-    const int64_t d = points.n_features;
+void packed_distances(const Job<T>& job, const Workspace<T>& work, int64_t n, int64_t d) {
     if (job.plan.direct) return tiles_of_features<T, true>(job, work, n, 0, d);
     if (!work.folded) return tiles_of_features<T, false>(job, work, n, 0, d);
     for (int64_t f = 0; f < d; f += features_per_fold) {
         tiles_of_features<T, false>(job, work, n, f, f + features_per_fold < d ? f + features_per_fold : d);
         fold(work, n * job.centers.n_padded, f == 0);
     }
+}
+
+template <class T>
+void raw_distances(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+                   int64_t n) {
+    pack(points, job.plan, begin, n, work);
+    packed_distances(job, work, n, points.n_features);
 }
 
 template <class T>
@@ -352,10 +356,10 @@ T mend_row(const Storage& points, const Job<T>& job, const Workspace<T>& work, i
     return smallest_in(row, job.centers.n_padded);
 }
 
-// Squared distances of a block in work.dist, the smallest of each point in work.nearest.
+// From raw sums in work.dist to squared distances, the smallest of each point in work.nearest.
 template <class Storage, class T>
-void distances(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n) {
-    raw_distances(points, job, work, begin, n);
+void complete_distances(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+                        int64_t n) {
     for (int64_t p = 0; p < n; ++p) {
         if (job.plan.direct) {
             work.nearest[p] = double(smallest_in(work.dist + p * job.centers.n_padded, job.centers.n_padded));
@@ -366,6 +370,12 @@ void distances(const Storage& points, const Job<T>& job, const Workspace<T>& wor
             nearest = mend_row(points, job, work, begin, p);
         work.nearest[p] = double(nearest);
     }
+}
+
+template <class Storage, class T>
+void distances(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n) {
+    raw_distances(points, job, work, begin, n);
+    complete_distances(points, job, work, begin, n);
 }
 
 // ---- Rules --------------------------------------------------------------------------------------
@@ -587,6 +597,14 @@ void hard_block(const Storage& points, const Job<T>& job, const Workspace<T>& wo
     }
 }
 
+}  // namespace
+}  // namespace powermeans
+
+#include "recall.hpp"
+
+namespace powermeans {
+namespace {
+
 // Points of few features, hard rule.
 template <class T>
 struct GroupedSweep {
@@ -651,7 +669,7 @@ struct GroupedSweep {
     CenterList<T> centers_near(const Box<T>& box) const {
         const CenterList<T> all{job.centers.panels, nullptr, job.centers.n_centers};
         const int64_t n = candidates(all, n_features(), box, n_wanted(), T(1), work.dist, work.outer);
-        gather_panels(job.centers, work.outer, n, work.outer_panels);
+        gather_panels(job.centers, job.plan.padded_features, work.outer, n, work.outer_panels);
         return {work.outer_panels, work.outer, n};
     }
 
@@ -667,16 +685,19 @@ struct GroupedSweep {
         for (int64_t p = 0; p < points_per_group; ++p)
             weights[p] = weight_of(job, place_of(points, begin + p));
         for (int64_t f = 0; f < n_features(); ++f)
-            out.points[center * n_features() + f] += weighted_sum(columns + f * points_per_group, weights);
+            out.points[center * job.plan.padded_features + f] +=
+                weighted_sum(columns + f * points_per_group, weights);
     }
 
     void group(const T* columns, int64_t begin, int64_t n, const int32_t* chosen, int64_t n_chosen) const {
         T nearest[points_per_group], second[points_per_group];
         Index<T> index[points_per_group];
         if (job.task == Task::spread)
-            nearest_of_group<true>(columns, job.centers, chosen, n_chosen, nearest, second, index);
+            nearest_of_group<true>(columns, job.centers, job.plan.padded_features, chosen, n_chosen, nearest,
+                                   second, index);
         else
-            nearest_of_group<false>(columns, job.centers, chosen, n_chosen, nearest, second, index);
+            nearest_of_group<false>(columns, job.centers, job.plan.padded_features, chosen, n_chosen, nearest,
+                                    second, index);
         out.n_distances += double(n * n_chosen);
         const bool together = job.task == Task::hard_sums && n == points_per_group && are_equal(index);
         if (together) add_group(columns, begin, index[0]);
@@ -686,22 +707,28 @@ struct GroupedSweep {
             take_point(job, i, center, double(nearest[p]), second_dist, out);
             if (job.task != Task::hard_sums || together) continue;
             const double weight = weight_of(job, i);
-            double* to = out.points + center * n_features();
+            double* to = out.points + center * job.plan.padded_features;
             for (int64_t f = 0; f < n_features(); ++f)
                 to[f] = multiply_add(double(columns[f * points_per_group + p]), weight, to[f]);
         }
     }
 };
 
-// Sparse points, and dense ones of many features, have no groups.
+// Shortcuts that sparse points do not have.
 template <class Storage, class T>
-POWERMEANS_INLINE void grouped_stripe(const Storage&, const Job<T>&, const Workspace<T>&, int64_t, int64_t,
-                                      Partial&) {}
+POWERMEANS_INLINE bool took_a_shortcut(const Storage&, const Job<T>&, const Workspace<T>&, int64_t, int64_t,
+                                       Partial&) {
+    return false;
+}
 
 template <class T>
-void grouped_stripe(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
-                    int64_t end, Partial& out) {
-    GroupedSweep<T>{points, job, work, out}.stripe(begin, end);
+bool took_a_shortcut(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+                     int64_t end, Partial& out) {
+    if (job.plan.grouped)
+        GroupedSweep<T>{points, job, work, out}.stripe(begin, end);
+    else if (job.plan.recalled)
+        RecalledSweep<T>{points, job, work, out}.stripe(begin, end);
+    return job.plan.grouped || job.plan.recalled;
 }
 
 template <class T>
@@ -735,7 +762,7 @@ void approach(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_
 template <class Storage, class T>
 void sweep_stripe(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
                   int64_t end, Partial& out) {
-    if (job.plan.grouped) return grouped_stripe(points, job, work, begin, end, out);
+    if (took_a_shortcut(points, job, work, begin, end, out)) return;
     out.n_distances += double((end - begin) * job.centers.n_centers);
     for (int64_t at = begin; at < end; at += job.plan.block_points) {
         const int64_t n = at + job.plan.block_points < end ? job.plan.block_points : end - at;

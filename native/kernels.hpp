@@ -90,9 +90,24 @@ struct Plan {
     int64_t padded_features;  // length of a packed point
     bool direct;              // squared differences rather than products
     bool grouped;             // points in lanes, for the hard rule
+    bool recalled;            // the hard rule with a memory of the sweep before
     bool ordered;             // points in spatial order, centers far from a group skipped
     bool sums_by_center;      // layout of Partial::points: (n_centers, padded_features),
                               // else (n_features, n_padded)
+};
+
+// What the hard sweep before found, and how the centers have moved since.
+template <class T>
+struct Recall {
+    int32_t* label;         // (n_points,): the nearest center, of those before; then of these
+    T* others;              // (n_points,): no other one of those was closer, in the unit of the points
+    const int32_t* own;     // for each center before, which it is now, or -1
+    const int32_t* movers;  // (n_movers,): those to look at in any case
+    int64_t n_movers;
+    double rest_shift;  // all others have moved by at most this
+    double rounding;    // what a distance may be off
+    double scale;       // from the unit of the points to that of the kernels
+    bool is_known;      // whether there was a sweep before
 };
 
 // Memory of one thread. T is the type that distances are computed in.
@@ -110,6 +125,11 @@ struct Workspace {
     int32_t* outer;     // (n_padded,): centers near a block of groups
     int32_t* inner;     // (n_padded,): centers near a group
     T* outer_panels;    // (n_padded, n_features): panels of the outer ones
+    double* second;     // (block_points,): smallest distance but one
+    T* gathered;        // (block_points, padded_features): the points left to be compared with all
+    double* gathered_nearest;
+    double* gathered_sq_norms;
+    int32_t* left;  // (block_points,): which these are
 };
 
 template <class T>
@@ -126,6 +146,7 @@ struct Job {
     double to_nearest_unit;       // scale of `nearest` / scale; applied twice
     Centers<T> centers;
     Plan plan;
+    Recall<T> recall;
 };
 
 struct KernelTable {

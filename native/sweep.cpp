@@ -23,6 +23,12 @@ constexpr int64_t distances_worth_an_order = 1 << 16;
 // An order takes four bytes a point: up to so many points, or with so many bytes in each.
 constexpr int64_t most_points_ordered = 10'000'000;
 constexpr int64_t bytes_worth_an_order = 48;
+// The same of a memory of the sweep before, which takes eight or twelve bytes a point.
+constexpr int64_t centers_worth_a_memory = 8;
+constexpr int64_t features_worth_a_memory = 6;
+constexpr int64_t distances_worth_a_memory = 1 << 14;
+constexpr int64_t most_points_remembered = 4'000'000;
+constexpr int64_t bytes_worth_a_memory = 128;
 constexpr int64_t features_that_fill_lanes = 48;
 // About how many centers are near to a group of points.
 constexpr int64_t centers_near_a_group = 24;
@@ -60,6 +66,18 @@ bool is_worth_an_order(const Source& source, int64_t n_centers) {
            (source.n_points <= most_points_ordered || bytes >= bytes_worth_an_order);
 }
 
+template <class V>
+bool is_worth_a_memory(const DenseSource<V>& source, int64_t n_centers) {
+    const int64_t bytes = source.n_features * int64_t(sizeof(V));
+    return n_centers >= centers_worth_a_memory && source.n_features >= features_worth_a_memory &&
+           source.n_points * n_centers >= distances_worth_a_memory &&
+           (source.n_points <= most_points_remembered || bytes >= bytes_worth_a_memory);
+}
+template <class V>
+bool is_worth_a_memory(const CsrSource<V>&, int64_t) {
+    return false;
+}
+
 template <class Source>
 Plan plan_for(const Source& source, Task task, int64_t n_centers) {
     using T = typename Source::Computed;
@@ -67,9 +85,11 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers) {
     const int64_t d = source.n_features, n_padded = round_up(n_centers, unit_lanes<T>);
     Plan plan{};
     plan.direct = is_dense<Source> && d <= direct_max_features;
-    plan.grouped = plan.direct && is_hard(task);
+    plan.recalled = is_hard(task) && is_worth_a_memory(source, n_centers);
+    plan.grouped = plan.direct && is_hard(task) && !plan.recalled;
     plan.ordered = plan.grouped && is_worth_an_order(source, n_centers);
-    plan.padded_features = is_dense<Source> && !plan.direct ? round_up(d, unit_lanes<T>) : d;
+    const bool in_units = is_dense<Source> && (!plan.direct || plan.recalled);
+    plan.padded_features = in_units ? round_up(d, unit_lanes<T>) : d;
     plan.sums_by_center = task == Task::hard_sums ||
                           (is_dense<Source> && !plan.direct && lanes_fit_features_better<T>(d, n_centers));
     const int64_t fitting = std::min(block_bytes_of_distances / (n_padded * bytes),
@@ -161,7 +181,8 @@ struct Bench {
     Aligned<double> folded, per_point, points, per_center, tied_dist;
     Aligned<int64_t> tied;
     Aligned<int32_t> listed;
-    Aligned<T> outer_panels;
+    Aligned<T> outer_panels, gathered;
+    Aligned<int32_t> left;
     Workspace<T> work{};
     Partial partial{};
     int64_t n_sums, n_padded;
@@ -176,25 +197,34 @@ struct Bench {
             outer_panels = Aligned<T>(std::size_t(n_padded * plan.padded_features));
         }
         if (folds) folded = Aligned<double>(std::size_t(block * n_padded));
-        per_point = Aligned<double>(std::size_t(4 * room));
-        std::fill_n(per_point.get(), 4 * room, 1.0);
+        per_point = Aligned<double>(std::size_t(7 * room));
+        std::fill_n(per_point.get(), 7 * room, 1.0);
+        if (plan.recalled) {
+            gathered = Aligned<T>(std::size_t(block * plan.padded_features));
+            left = Aligned<int32_t>(std::size_t(block));
+        }
         points = Aligned<double>(std::size_t(n_sums));
         per_center = Aligned<double>(std::size_t(3 * n_padded));
         double* at = per_point.get();
         tied = Aligned<int64_t>(std::size_t(n_padded));
         tied_dist = Aligned<double>(std::size_t(n_padded));
-        work = {packed.get(),
-                dist.get(),
-                folded.get(),
-                at,
-                at + room,
-                at + 2 * room,
-                at + 3 * room,
-                tied.get(),
-                tied_dist.get(),
-                listed.get(),
-                listed.get() + n_padded,
-                outer_panels.get()};
+        work.packed = packed.get();
+        work.dist = dist.get();
+        work.folded = folded.get();
+        work.sq_norms = at;
+        work.nearest = at + room;
+        work.softness = at + 2 * room;
+        work.factors = at + 3 * room;
+        work.second = at + 4 * room;
+        work.gathered_nearest = at + 5 * room;
+        work.gathered_sq_norms = at + 6 * room;
+        work.gathered = gathered.get();
+        work.left = left.get();
+        work.tied = tied.get();
+        work.tied_dist = tied_dist.get();
+        work.outer = listed.get();
+        work.inner = listed.get() + n_padded;
+        work.outer_panels = outer_panels.get();
         double* center_at = per_center.get();
         partial = {points.get(), center_at, center_at + n_padded, center_at + 2 * n_padded, 0, 0, 0};
     }
@@ -335,6 +365,40 @@ SweepResult result_of(const Source& source, const Request<Source>& request, cons
     return result;
 }
 
+// The memory of the points, or for all but one of several sweeps at a time a new one: the result is the
+// same. Nothing where the plan has none.
+template <class Source>
+class HeldMemory {
+    using T = typename Source::Computed;
+
+  public:
+    HeldMemory(const DenseSource<T>& source, const Plan& plan) {
+        if (!plan.recalled) return;
+        hold_ = source.memory->try_to_hold();
+        memory_ = hold_ ? source.memory : std::make_shared<Memory<T>>();
+    }
+    template <class V>
+    HeldMemory(const CsrSource<V>&, const Plan&) {}
+
+    Recall<T> recall(const DenseSource<T>& source, const Request<Source>& request, double scale) const {
+        if (!memory_) return {};
+        return memory_->recall(source.values, source.n_points, source.n_features, request.centers,
+                               request.n_centers, scale, request.task == Task::spread);
+    }
+    template <class V>
+    Recall<T> recall(const CsrSource<V>&, const Request<Source>&, double) const {
+        return {};
+    }
+
+    void keep(const Source& source, const Request<Source>& request) const {
+        if (memory_) memory_->keep(request.centers, request.n_centers, source.n_features);
+    }
+
+  private:
+    std::shared_ptr<Memory<T>> memory_;
+    std::unique_lock<std::mutex> hold_;
+};
+
 // Up to this power ratios are raised to whole ones by squaring, not by the logarithm.
 constexpr double highest_whole_power = 64;
 
@@ -367,6 +431,7 @@ SweepResult sweep_down_to(double lowest_ratio, const Source& source, const Reque
     const double scale = scale_of(source, request.centers, request.n_centers);
     const PackedCenters<Source> centers(source, plan, request.centers, request.n_centers, scale);
     const Aligned<T> origin = scaled_origin(source, scale);
+    HeldMemory<Source> memory(source, plan);
     const Job<T> job{request.task,
                      request.power,
                      whole_power(request.power),
@@ -378,7 +443,8 @@ SweepResult sweep_down_to(double lowest_ratio, const Source& source, const Reque
                      1 / scale,
                      nearest_scale(source) / scale,
                      centers.view,
-                     plan};
+                     plan,
+                     memory.recall(source, request, scale)};
     const Groups<T>* groups = groups_of(source, plan, team);
     const int64_t n_padded = centers.view.n_padded;
     const int64_t n_sums = !sums_points(request.task) ? 0
@@ -403,6 +469,7 @@ SweepResult sweep_down_to(double lowest_ratio, const Source& source, const Reque
                        bench.partial);
         },
         [&](int worker, int64_t) { total.add(benches[std::size_t(worker)]); });
+    memory.keep(source, request);
     return result_of(source, request, plan, total, scale);
 }
 

@@ -9,6 +9,7 @@
 #include "dispatch.hpp"
 #include "frame.hpp"
 #include "kernels.hpp"
+#include "memory.hpp"
 #include "order.hpp"
 #include "team.hpp"
 
@@ -34,6 +35,7 @@ struct DenseSource {
     Frame frame;
     std::shared_ptr<Groups<V>> in_rows = std::make_shared<Groups<V>>();
     std::shared_ptr<Groups<V>> in_space = std::make_shared<Groups<V>>();
+    std::shared_ptr<Memory<V>> memory = std::make_shared<Memory<V>>();
 };
 
 template <class V>

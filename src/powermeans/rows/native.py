@@ -82,11 +82,12 @@ class NativeRows:
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         """Weigh every point by the rule and add up."""
         if isinstance(rule, Hard):
-            points, weights, objective, inertia = self._native.sweep_hard(centers)
+            swept = self._native.sweep_hard(centers)
         else:
-            points, weights, objective, inertia = self._native.sweep_power(centers, rule.power)
+            swept = self._native.sweep_power(centers, rule.power)
+        points, weights, objective, inertia, n_distances = swept
         unit = self._weight_unit
-        return Sums(points * unit, weights * unit, objective * unit, inertia * unit)
+        return Sums(points * unit, weights * unit, objective * unit, inertia * unit, n_distances)
 
     def spread(self, centers: FloatArray) -> Spread:
         """Error and utility of each center under the hard rule."""

@@ -1,0 +1,115 @@
+#include "memory.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace powermeans {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr int64_t sampled_points = 128;
+// Comparing a point with one center by differences takes so many times the part of one center in a
+// comparison with all.
+constexpr double cost_of_one = 2.0;
+// Not worth it above this share of the cost of comparing all with all.
+constexpr double worthwhile_share = 0.8;
+
+template <class A, class B>
+double distance(const A* a, const B* b, int64_t n_features, double scale) {
+    double sums[4] = {};
+    for (int64_t f = 0; f < n_features; ++f) {
+        const double difference = (double(a[f]) - double(b[f])) * scale;
+        sums[f % 4] += difference * difference;
+    }
+    return std::sqrt(sums[0] + sums[1] + sums[2] + sums[3]);
+}
+
+}  // namespace
+
+template <class T>
+Recall<T> Memory<T>::recall(const T* values, int64_t n_points, int64_t n_features, const double* centers,
+                            int64_t n_centers, double scale, bool afresh) {
+    label_.resize(std::size_t(n_points));
+    others_.resize(std::size_t(n_points));
+    bool is_known = !centers_.empty() && !afresh;
+    if (is_known) {
+        follow_centers(centers, n_centers, n_features, scale);
+        is_known = choose_movers(values, n_points, n_features, centers, n_centers, scale);
+    }
+    centers_.clear();  // until this sweep is complete
+    // Points and centers are at most one away from the origin in each feature, times rounding.
+    const double rounding = 16 * double(std::numeric_limits<T>::epsilon()) * std::sqrt(double(n_features));
+    return {label_.data(),          others_.data(), own_.data(), movers_.data(), int64_t(movers_.size()),
+            rest_shift_ + rounding, rounding,       scale,       is_known};
+}
+
+template <class T>
+void Memory<T>::keep(const double* centers, int64_t n_centers, int64_t n_features) {
+    centers_.assign(centers, centers + n_centers * n_features);
+}
+
+// Centers keep their order; some may have been taken out, or others put at the end.
+template <class T>
+void Memory<T>::follow_centers(const double* centers, int64_t n_centers, int64_t n_features, double scale) {
+    const int64_t n_before = int64_t(centers_.size()) / n_features;
+    const int64_t n_missing = std::max<int64_t>(0, n_before - n_centers);
+    own_.assign(std::size_t(n_before), -1);
+    shift_.assign(std::size_t(n_centers), infinity);
+    int64_t first = 0;
+    for (int64_t j = 0; j < n_centers && first < n_before; ++j) {
+        int64_t nearest = first;
+        for (int64_t a = first; a <= std::min(j + n_missing, n_before - 1); ++a) {
+            const double shift =
+                distance(centers + j * n_features, centers_.data() + a * n_features, n_features, scale);
+            if (shift >= shift_[std::size_t(j)]) continue;
+            shift_[std::size_t(j)] = shift;
+            nearest = a;
+        }
+        own_[std::size_t(nearest)] = int32_t(j);
+        first = nearest + 1;
+    }
+}
+
+// Which centers to compare every point with, so that the others have moved little: as many as make the
+// sweep cheapest, judged by some of the points.
+template <class T>
+bool Memory<T>::choose_movers(const T* values, int64_t n_points, int64_t n_features, const double* centers,
+                              int64_t n_centers, double scale) {
+    std::vector<double> gaps;
+    const int64_t step = std::max<int64_t>(1, n_points / sampled_points);
+    for (int64_t i = 0; i < n_points; i += step) {
+        const int64_t own = own_[std::size_t(label_[std::size_t(i)])];
+        gaps.push_back(
+            own < 0 ? -infinity
+                    : double(others_[std::size_t(i)]) * scale -
+                          distance(values + i * n_features, centers + own * n_features, n_features, scale));
+    }
+    std::sort(gaps.begin(), gaps.end());
+    std::vector<int32_t> by_shift(static_cast<std::size_t>(n_centers));
+    std::iota(by_shift.begin(), by_shift.end(), 0);
+    std::stable_sort(by_shift.begin(), by_shift.end(),
+                     [&](int32_t a, int32_t b) { return shift_[std::size_t(a)] > shift_[std::size_t(b)]; });
+    double least_cost = worthwhile_share * double(n_centers);
+    int64_t n_movers = -1;
+    for (int64_t n = 0; n < n_centers; n = n < 4 ? n + 1 : n + n / 2) {
+        const double rest = shift_[std::size_t(by_shift[std::size_t(n)])];
+        const auto settled = gaps.end() - std::upper_bound(gaps.begin(), gaps.end(), rest);
+        const double share_left = 1 - double(settled) / double(gaps.size());
+        const double cost = cost_of_one * double(1 + n) + share_left * double(n_centers);
+        if (cost >= least_cost) continue;
+        least_cost = cost;
+        n_movers = n;
+        rest_shift_ = rest;
+    }
+    if (n_movers < 0) return false;
+    movers_.assign(by_shift.begin(), by_shift.begin() + n_movers);
+    std::sort(movers_.begin(), movers_.end());
+    return true;
+}
+
+template class Memory<float>;
+template class Memory<double>;
+
+}  // namespace powermeans
