@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -174,71 +175,61 @@ struct PackedCenters {
     }
 };
 
-// The memory of one worker: room for a block, and what its stripe adds up.
+// The memory of one worker: a workspace for a block, and what its stripe adds up.
 template <class T>
 struct Bench {
-    Aligned<T> packed, dist;
-    Aligned<double> folded, per_point, points, per_center, tied_dist;
-    Aligned<int64_t> tied;
-    Aligned<int32_t> listed;
-    Aligned<T> outer_panels, gathered;
-    Aligned<int32_t> left;
     Workspace<T> work{};
     Partial partial{};
     int64_t n_sums, n_padded;
 
-    Bench(const Plan& plan, int64_t n_padded_, int64_t n_sums_, bool folds, bool packs)
+    Bench(Room& room, const Plan& plan, int64_t n_padded_, int64_t n_sums_, bool folds, bool packs)
         : n_sums(n_sums_), n_padded(n_padded_) {
-        const int64_t block = plan.block_points, room = round_up(block, unit_lanes<double>);
-        if (packs) packed = Aligned<T>(std::size_t(block * plan.padded_features));
-        dist = Aligned<T>(std::size_t(plan.grouped ? n_padded : block * n_padded));
+        const auto take = [&room](auto*& to, int64_t n) {
+            to = room.take<std::remove_reference_t<decltype(*to)>>(std::size_t(n));
+        };
+        const int64_t block = plan.block_points, packed = block * plan.padded_features;
+        if (packs) take(work.packed, packed);
+        take(work.dist, plan.grouped ? n_padded : block * n_padded);
+        if (folds) take(work.folded, block * n_padded);
+        for (double** per_point :
+             {&work.sq_norms, &work.nearest, &work.softness, &work.factors, &work.second}) {
+            take(*per_point, round_up(block, unit_lanes<double>));
+            // Whole vectors of these are read.
+            std::fill_n(*per_point, round_up(block, unit_lanes<double>), 1.0);
+        }
+        take(work.tied, n_padded);
+        take(work.tied_dist, n_padded);
         if (plan.ordered) {
-            listed = Aligned<int32_t>(std::size_t(2 * n_padded));
-            outer_panels = Aligned<T>(std::size_t(n_padded * plan.padded_features));
+            take(work.outer, n_padded);
+            take(work.inner, n_padded);
+            take(work.outer_panels, n_padded * plan.padded_features);
         }
-        if (folds) folded = Aligned<double>(std::size_t(block * n_padded));
-        per_point = Aligned<double>(std::size_t(7 * room));
-        std::fill_n(per_point.get(), 7 * room, 1.0);
         if (plan.recalled) {
-            gathered = Aligned<T>(std::size_t(block * plan.padded_features));
-            left = Aligned<int32_t>(std::size_t(block));
+            take(work.gathered, packed);
+            take(work.gathered_nearest, block);
+            take(work.gathered_sq_norms, block);
+            take(work.left, block);
         }
-        points = Aligned<double>(std::size_t(n_sums));
-        per_center = Aligned<double>(std::size_t(3 * n_padded));
-        double* at = per_point.get();
-        tied = Aligned<int64_t>(std::size_t(n_padded));
-        tied_dist = Aligned<double>(std::size_t(n_padded));
-        work.packed = packed.get();
-        work.dist = dist.get();
-        work.folded = folded.get();
-        work.sq_norms = at;
-        work.nearest = at + room;
-        work.softness = at + 2 * room;
-        work.factors = at + 3 * room;
-        work.second = at + 4 * room;
-        work.gathered_nearest = at + 5 * room;
-        work.gathered_sq_norms = at + 6 * room;
-        work.gathered = gathered.get();
-        work.left = left.get();
-        work.tied = tied.get();
-        work.tied_dist = tied_dist.get();
-        work.outer = listed.get();
-        work.inner = listed.get() + n_padded;
-        work.outer_panels = outer_panels.get();
-        double* center_at = per_center.get();
-        partial = {points.get(), center_at, center_at + n_padded, center_at + 2 * n_padded, 0, 0, 0};
+        take(partial.points, n_sums);
+        for (double** per_center : {&partial.weights, &partial.error, &partial.utility})
+            take(*per_center, n_padded);
+        clear();
     }
 
     void clear() {
-        std::fill_n(points.get(), n_sums, 0.0);
-        std::fill_n(per_center.get(), 3 * n_padded, 0.0);
+        std::fill_n(partial.points, n_sums, 0.0);
+        for (double* per_center : {partial.weights, partial.error, partial.utility})
+            std::fill_n(per_center, n_padded, 0.0);
         partial.objective = partial.inertia = partial.n_distances = 0;
     }
 
     void add(const Bench& other) {
-        for (int64_t i = 0; i < n_sums; ++i) points[std::size_t(i)] += other.points[std::size_t(i)];
-        for (int64_t i = 0; i < 3 * n_padded; ++i)
-            per_center[std::size_t(i)] += other.per_center[std::size_t(i)];
+        for (int64_t i = 0; i < n_sums; ++i) partial.points[i] += other.partial.points[i];
+        for (int64_t j = 0; j < n_padded; ++j) {
+            partial.weights[j] += other.partial.weights[j];
+            partial.error[j] += other.partial.error[j];
+            partial.utility[j] += other.partial.utility[j];
+        }
         partial.objective += other.partial.objective;
         partial.inertia += other.partial.inertia;
         partial.n_distances += other.partial.n_distances;
@@ -332,7 +323,7 @@ std::vector<double> unframed(const Source& source, const Plan& plan,
     for (int64_t j = 0; j < n_centers; ++j)
         for (int64_t f = 0; f < d; ++f) {
             const int64_t at = plan.sums_by_center ? j * plan.padded_features + f : f * total.n_padded + j;
-            double sum = total.points[std::size_t(at)] / scale;
+            double sum = total.partial.points[at] / scale;
             if (!source.frame.origin.empty())
                 sum += total.partial.weights[j] * source.frame.origin[std::size_t(f)];
             points[std::size_t(j * d + f)] = sum;
@@ -453,22 +444,26 @@ SweepResult sweep_down_to(double lowest_ratio, const Source& source, const Reque
     const bool folds = std::is_same_v<T, float> && !plan.direct && source.n_features > features_per_fold;
     const int n_workers = worthwhile_workers(source, plan, request.n_centers, team);
     const int64_t n_stripes = (source.n_points + plan.stripe_points - 1) / plan.stripe_points;
-    std::vector<Bench<T>> benches;
-    for (int worker = 0; worker < n_workers; ++worker)
-        benches.emplace_back(plan, n_padded, n_sums, folds, is_dense<Source>);
-    Bench<T> total(Plan{}, n_padded, n_sums, false, false);
+    std::vector<std::optional<Bench<T>>> benches(static_cast<std::size_t>(n_workers));
+    Room room;
+    Bench<T> total(room, Plan{}, n_padded, n_sums, false, false);
     const KernelTable& kernels = *chosen_instruction_set().kernels;
     team.run(
         n_stripes, n_workers,
         [&](int worker, int64_t stripe) {
-            Bench<T>& bench = benches[std::size_t(worker)];
-            bench.clear();
+            std::optional<Bench<T>>& bench = benches[std::size_t(worker)];
+            if (bench) {
+                bench->clear();
+            } else {
+                team.room(worker).clear();
+                bench.emplace(team.room(worker), plan, n_padded, n_sums, folds, is_dense<Source>);
+            }
             const int64_t begin = stripe * plan.stripe_points;
             const int64_t end = std::min(source.n_points, begin + plan.stripe_points);
-            run_stripe(kernels, source, scale, origin.get(), groups, job, bench.work, begin, end,
-                       bench.partial);
+            run_stripe(kernels, source, scale, origin.get(), groups, job, bench->work, begin, end,
+                       bench->partial);
         },
-        [&](int worker, int64_t) { total.add(benches[std::size_t(worker)]); });
+        [&](int worker, int64_t) { total.add(*benches[std::size_t(worker)]); });
     memory.keep(source, request);
     return result_of(source, request, plan, total, scale);
 }

@@ -11,12 +11,14 @@
 #include <thread>
 #include <vector>
 
+#include "room.hpp"
+
 namespace powermeans {
 
 // The threads themselves and what they wait for.
 class Crew {
   public:
-    explicit Crew(int n_threads) : n_threads_(n_threads) {}
+    explicit Crew(int n_threads) : n_threads_(n_threads), rooms_(std::size_t(n_threads)) {}
     ~Crew();
     Crew(const Crew&) = delete;
     Crew& operator=(const Crew&) = delete;
@@ -25,6 +27,7 @@ class Crew {
              const std::function<void(int, int64_t)>& merge);
 
     const std::vector<int64_t>& stripes_by_worker() const { return stripes_by_worker_; }
+    Room& room(int worker) { return rooms_[std::size_t(worker)]; }
 
   private:
     void serve(int worker);
@@ -47,6 +50,7 @@ class Crew {
     const std::function<void(int, int64_t)>* merge_ = nullptr;
     std::exception_ptr failure_;
     std::vector<int64_t> stripes_by_worker_;
+    std::vector<Room> rooms_;
 };
 
 class Team {
@@ -63,6 +67,9 @@ class Team {
     // starts on stripe w; later stripes go to whoever is free.
     void run(int64_t n_stripes, int n_workers, const std::function<void(int, int64_t)>& compute,
              const std::function<void(int, int64_t)>& merge);
+
+    // The memory of a worker, to be used within a run only.
+    Room& room(int worker) { return crew_->room(worker); }
 
     // Stripes that each thread computed in the last run.
     std::vector<int64_t> stripes_by_worker() const;
