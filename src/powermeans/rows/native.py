@@ -86,6 +86,8 @@ class NativeRows:
         else:
             points, weights, objective, inertia = self._native.sweep_power(centers, rule.power)
         unit = self._weight_unit
+        if unit == 1.0:
+            return Sums(points, weights, objective, inertia)
         return Sums(points * unit, weights * unit, objective * unit, inertia * unit)
 
     def spread(self, centers: FloatArray) -> Spread:
