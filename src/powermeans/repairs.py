@@ -84,7 +84,7 @@ class SeparateCoincident:
         order = (centers @ direction).argsort(kind="stable")
         in_order = centers[order]
         gaps = (in_order[1:] - in_order[:-1]) / self.spread
-        return order[1:][np.einsum("jf,jf->j", gaps, gaps) <= _COINCIDENT**2]
+        return np.asarray(order[1:][np.einsum("jf,jf->j", gaps, gaps) <= _COINCIDENT**2])
 
 
 @dataclass(frozen=True, slots=True)

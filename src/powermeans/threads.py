@@ -104,7 +104,12 @@ def usable_processors() -> int:
 
 
 def _control_group_quota(otherwise: int) -> int:
-    """Whole processors granted by a version 2 or version 1 control group."""
+    """Whole processors granted by a version 2 or version 1 control group, when first asked."""
+    return _read_control_group_quota() or otherwise
+
+
+@functools.cache
+def _read_control_group_quota() -> int | None:
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
     except (OSError, ValueError):
@@ -113,9 +118,9 @@ def _control_group_quota(otherwise: int) -> int:
             quota = (folder / "cpu.cfs_quota_us").read_text().strip()
             period = (folder / "cpu.cfs_period_us").read_text().strip()
         except OSError:
-            return otherwise
+            return None
     if not quota.isdigit() or not period.isdigit() or int(period) == 0:
-        return otherwise
+        return None
     return -(-int(quota) // int(period))
 
 

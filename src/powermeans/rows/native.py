@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,9 +72,22 @@ class NativeRows:
 
     def mean(self) -> FloatArray:
         """Weighted mean of the points."""
+        return self._mean
+
+    @cached_property
+    def _mean(self) -> FloatArray:
         origin = np.zeros((1, self.n_features))
         center: FloatArray = self.sweep(origin, Hard()).centers(fallback=origin)[0]
+        center.setflags(write=False)
         return center
+
+    def inertia_about_mean(self) -> float:
+        """Weighted sum of the squared distances of the points from their mean."""
+        return self._inertia_about_mean
+
+    @cached_property
+    def _inertia_about_mean(self) -> float:
+        return self.sweep(self._mean[None, :], Hard()).inertia
 
     def mean_variance(self) -> float:
         """Mean over the features of the unweighted variance."""

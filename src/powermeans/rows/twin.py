@@ -61,6 +61,9 @@ class TwinRows:
     def mean(self) -> FloatArray:
         return _float64(self._weight @ self._points / self._weight.sum())
 
+    def inertia_about_mean(self) -> float:
+        return float(self._weight @ self._sq_dist(self.mean()[None, :])[:, 0])
+
     def mean_variance(self) -> float:
         return float(np.mean(np.var(self._points, axis=0)))
 
