@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
+from powermeans import PowerKMeans
 from powermeans.rows.native import NativeRows, thread_limit
 from powermeans.threads import blas_on_one_thread, effective_n_threads, usable_processors
 
@@ -143,6 +144,26 @@ def test_blas_has_one_thread_until_the_last_who_asked_for_it_is_done():
         assert set(threads_of_blas()) == {1}
         second.__exit__(None, None, None)
         assert threads_of_blas() == before
+
+
+def threads_during_a_fit(n_points, **params):
+    """The most threads of this process while it fits, beyond those it had before."""
+    before, seen = len(os.listdir("/proc/self/task")), []
+    points = np.random.default_rng(0).normal(size=(n_points, 4))
+    PowerKMeans(
+        n_clusters=8,
+        random_state=0,
+        n_threads=4,
+        callback=lambda state: seen.append(len(os.listdir("/proc/self/task"))),
+        **params,
+    ).fit(points)
+    return max(seen) - before
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="counts threads as Linux does")
+def test_a_small_fit_starts_no_threads_and_a_large_one_does():
+    assert threads_during_a_fit(2000, effort="fast") == 0
+    assert threads_during_a_fit(100_000, refine=0, power=-np.inf, max_iter=2, tol=10) == 3
 
 
 def test_the_affinity_of_the_process_is_respected():
