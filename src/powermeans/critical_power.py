@@ -10,6 +10,7 @@ The trace of F is at most one, so lambda <= 1 and s_c <= 1/2; isotropic data has
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ _BLOCK_ELEMENTS = 2**16
 _MOST_FEATURES_SOLVED = 48
 # Products of more features are taken in float32, which misses lambda by about 1e-7 of itself.
 _MOST_FEATURES_IN_DOUBLE = 32
+# Neither a product with a vector nor one of 32 features is divided among threads below this.
+_ELEMENTS_NEVER_DIVIDED = 2**13
 
 # A sample of m rows moves lambda by about sqrt(d/m) of itself where no direction stands out.
 _ROWS_SAMPLED_PER_FEATURE = 100
@@ -112,7 +115,9 @@ class _Directions:
             factors = _factors(self.shares[rows], _row_norms_squared(residuals), nearest)
             directions = np.empty(residuals.shape, dtype=dtype)
             np.multiply(residuals, factors[:, None], out=directions, casting="same_kind")
-            result += directions.T @ directions
+            # The routine for a matrix times itself is divided among threads however little it has.
+            again = directions.copy() if n_features <= _MOST_FEATURES_IN_DOUBLE else directions
+            result += directions.T @ again
         return result
 
 
@@ -145,9 +150,10 @@ def critical_power(
     float
         s_c, at most 1/2.
     """
-    rng = np.random.default_rng(random_state)
+    rng, n_features = np.random.default_rng(random_state), points.shape[1]
     # BLAS divides so little work badly, and rounds otherwise for each number of threads.
-    with blas_on_one_thread():
+    is_small = points.size < _ELEMENTS_NEVER_DIVIDED and n_features <= _MOST_FEATURES_IN_DOUBLE
+    with contextlib.nullcontext() if is_small else blas_on_one_thread():
         eigenvalue = _eigenvalue(points, _shares(points.shape[0], sample_weight), rng)
     return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
 
