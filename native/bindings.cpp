@@ -218,6 +218,9 @@ void bind_points(nb::module_& module, const char* dense_name, const char* csr_na
     nb::class_<DensePoints<V>> dense(module, dense_name);
     dense.def(nb::init<In<V, 2>, std::optional<In<double, 1>>, nb::object>(), "values"_a.noconvert(),
               "sample_weight"_a.noconvert().none(), "team"_a);
+    dense.def("mean", [](const DensePoints<V>& points) {
+        return to_numpy<1>(std::vector<double>(points.moments.mean), {points.moments.mean.size()});
+    });
     dense.def("variance", [](const DensePoints<V>& points) {
         return to_numpy<1>(std::vector<double>(points.moments.variance), {points.moments.variance.size()});
     });

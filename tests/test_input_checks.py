@@ -159,6 +159,15 @@ def test_differences_too_small_to_be_squared_are_refused(kind) -> None:
     check_points(points)
 
 
+@pytest.mark.parametrize("row", range(3))
+def test_one_row_that_differs_is_enough(row):
+    points = np.array([[5.0, 0.0], [5.0, 1e-170], [5.0, 0.0]])
+    with pytest.raises(ValueError, match="varies by no more than 1e-170"):
+        check_points(points, must_differ=True)
+    points[row, 0] = 6.0
+    assert check_points(points, must_differ=True) == 6.0
+
+
 def test_equal_points_are_no_error() -> None:
     check_points(np.ones((4, 2)), must_differ=True)
 

@@ -12,7 +12,8 @@ from scipy import sparse
 from sklearn.datasets import make_blobs
 
 import powermeans
-from powermeans import KMeans, k_means, kmeans_plusplus
+from powermeans import KMeans, PowerKMeans, k_means, kmeans_plusplus
+from powermeans.rows.native import NativeRows
 
 
 @pytest.fixture(params=range(4))
@@ -230,3 +231,24 @@ def test_a_high_exponent_takes_the_farthest_point() -> None:
 def test_bad_arguments_of_seeding_are_refused(problem, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         kmeans_plusplus(problem[0], **{"n_clusters": 3, **options})
+
+
+@pytest.mark.parametrize(
+    "estimator", [KMeans(5, random_state=0), PowerKMeans(5, random_state=0, refine=0)]
+)
+def test_a_fit_sweeps_no_more_often_than_it_says(monkeypatch, estimator):
+    calls = []
+
+    def counted(name):
+        method = getattr(NativeRows, name)
+
+        def call(*arguments):
+            calls.append(name)
+            return method(*arguments)
+
+        monkeypatch.setattr(NativeRows, name, call)
+
+    counted("sweep")
+    counted("assign")
+    estimator.fit(np.random.default_rng(0).normal(size=(300, 3)))
+    assert calls == ["sweep"] * estimator.n_iter_ + ["assign"]

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import threadpoolctl
 
+from powermeans import PowerKMeans
 from powermeans.rows.native import NativeRows, thread_limit
-from powermeans.threads import effective_n_threads, usable_processors
+from powermeans.threads import blas_on_one_thread, effective_n_threads, usable_processors
 
 
 @pytest.fixture(autouse=True)
@@ -121,6 +122,48 @@ def test_nonsense_in_a_variable_breaks_no_other_library(variable, value):
         command, env={**os.environ, variable: value}, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def threads_of_blas():
+    return [
+        pool["num_threads"]
+        for pool in threadpoolctl.threadpool_info()
+        if pool["user_api"] == "blas"
+    ]
+
+
+def test_blas_has_one_thread_until_the_last_who_asked_for_it_is_done():
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        before = threads_of_blas()
+        if 2 not in before:
+            pytest.skip("BLAS cannot have two threads here")
+        first, second = blas_on_one_thread(), blas_on_one_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert set(threads_of_blas()) == {1}
+        second.__exit__(None, None, None)
+        assert threads_of_blas() == before
+
+
+def threads_during_a_fit(n_points, **params):
+    """The most threads of this process while it fits, beyond those it had before."""
+    before, seen = len(os.listdir("/proc/self/task")), []
+    points = np.random.default_rng(0).normal(size=(n_points, 4))
+    PowerKMeans(
+        n_clusters=8,
+        random_state=0,
+        n_threads=4,
+        callback=lambda state: seen.append(len(os.listdir("/proc/self/task"))),
+        **params,
+    ).fit(points)
+    return max(seen) - before
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="counts threads as Linux does")
+def test_a_small_fit_starts_no_threads_and_a_large_one_does():
+    assert threads_during_a_fit(2000, effort="fast") == 0
+    assert threads_during_a_fit(100_000, refine=0, power=-np.inf, max_iter=2, tol=10) == 3
 
 
 def test_the_affinity_of_the_process_is_respected():

@@ -25,6 +25,8 @@ Callback = Callable[[SweepState], object]
 
 # How far the objective may rise by rounding, in units of the precision of the points.
 _ROUNDING_UNITS = 1e3
+# A sum of squares below this has lost digits.
+_LEAST_SQUARE = 1e-290
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,9 @@ def _sweep(
 def _shift(before: FloatArray, after: FloatArray) -> float:
     """Frobenius norm of the difference, zero only where nothing changed at all."""
     change = after - before
+    sum_of_squares = float(np.add.reduce(np.square(change), axis=None))
+    if _LEAST_SQUARE < sum_of_squares < math.inf:
+        return math.sqrt(sum_of_squares)
     largest = np.abs(change).max()
     return float(largest * np.linalg.norm(change / largest)) if largest > 0 else 0.0
 
@@ -168,6 +173,8 @@ def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Ro
     if before is None or before.power != now.power or before.n_relocated or now.n_separated:
         return
     rise = now.objective - before.objective
+    if rise <= 0:
+        return
     allowed = _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps) * before.objective
     if rise > allowed and rise > _steepness(now) * rounding_inertia(rows):
         warnings.warn(

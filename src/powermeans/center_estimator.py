@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, make_constraint
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from powermeans.anneal import Callback, Stage, StageEnd, anneal
@@ -149,6 +150,13 @@ class CenterEstimator(
         self.n_iter_ = len(run.history.records)
         self.n_relocated_ = run.history.n_relocated
         self.history_ = run.history.as_recarray()
+
+    def _validate_params(self) -> None:
+        """What scikit-learn does, which takes long, only where it is going to complain."""
+        for name, constraints in _constraints_by_parameter(type(self)):
+            value = getattr(self, name)
+            if not any(constraint.is_satisfied_by(value) for constraint in constraints):
+                super()._validate_params()
 
     # Fitting.
 
@@ -458,6 +466,16 @@ class CenterEstimator(
 
     def _centers(self, n_features: int) -> FloatArray:
         return check_centers(self.cluster_centers_, n_features)
+
+
+@functools.cache
+def _constraints_by_parameter(kind: type[CenterEstimator]) -> list[tuple[str, list[Any]]]:
+    wanted = kind._parameter_constraints
+    return [
+        (name, [make_constraint(constraint) for constraint in wanted[name]])
+        for name in kind._get_param_names()
+        if wanted.get(name, "no_validation") != "no_validation"
+    ]
 
 
 def _finish(data: TrainingData, history: History, ends: Sequence[StageEnd] = ()) -> Run:

@@ -10,21 +10,29 @@ The trace of F is at most one, so lambda <= 1 and s_c <= 1/2; isotropic data has
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from powermeans.seeding import draw_indices
+from powermeans.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Points, SparsePoints
 
 _MOST_FEATURES_FORMED = 512
-_BLOCK_ELEMENTS = 2**18
+_BLOCK_ELEMENTS = 2**16
+
+# All eigenvalues of a small matrix come at once; of a larger one iteration finds the last sooner.
+_MOST_FEATURES_SOLVED = 48
+# Products of more features are taken in float32, which misses lambda by about 1e-7 of itself.
+_MOST_FEATURES_IN_DOUBLE = 32
+# Neither a product with a vector nor one of 32 features is divided among threads below this.
+_ELEMENTS_NEVER_DIVIDED = 2**13
 
 # A sample of m rows moves lambda by about sqrt(d/m) of itself where no direction stands out.
 _ROWS_SAMPLED_PER_FEATURE = 100
@@ -38,7 +46,9 @@ _ROUNDING = 1e-13
 # Lanczos stops at this residual, relative to the eigenvalue. The eigenvalue misses by the square of
 # that where it stands out, and by up to a percent where many are alike.
 _LANCZOS_TOLERANCE = 2e-3
-_LANCZOS_VECTORS = 8
+# The same for a matrix that is formed, which costs little to iterate.
+_LANCZOS_TOLERANCE_FORMED = 1e-6
+_STEPS_BETWEEN_CHECKS_FORMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,7 @@ class _Moments:
     mean_square: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Directions:
     """The matrix U with the rows sqrt(share) r / |r|, so that F = U^T U.
 
@@ -55,20 +65,21 @@ class _Directions:
     """
 
     points: Points | SparsePoints
-    factors: FloatArray
-    mean: FloatArray
+    shares: FloatArray
+    moments: _Moments
 
-    @classmethod
-    def of(
-        cls, points: Points | SparsePoints, shares: FloatArray, moments: _Moments
-    ) -> _Directions:
-        norms_squared = _residual_norms_squared(points, moments.mean)
+    @property
+    def mean(self) -> FloatArray:
+        """What the points are told from, (n_features,)."""
+        return self.moments.mean
+
+    @cached_property
+    def factors(self) -> FloatArray:
+        """sqrt(share) / |r| of each point, zero for those at the mean."""
+        norms_squared = _residual_norms_squared(self.points, self.mean)
         # In sparse rows |r|^2 is a difference, of which only the root can be told from zero.
-        rounding = _ROUNDING if sparse.issparse(points) else _ROUNDING**2
-        is_away = norms_squared > rounding * moments.mean_square
-        factors = np.zeros(len(shares))
-        np.sqrt(np.divide(shares, norms_squared, out=factors, where=is_away), out=factors)
-        return cls(points, factors, moments.mean)
+        rounding = _ROUNDING if sparse.issparse(self.points) else _ROUNDING**2
+        return _factors(self.shares, norms_squared, rounding * self.moments.mean_square)
 
     def along(self, vector: FloatArray) -> FloatArray:
         """U times a vector, (n_points,)."""
@@ -83,12 +94,30 @@ class _Directions:
             result += block.T @ scaled[rows]
         return np.asarray(result)
 
+    def there_and_back(self, vector: FloatArray) -> FloatArray:
+        """F times a vector, (n_features,); each block of points is read once."""
+        offset, total = self.mean @ vector, 0.0
+        result = np.zeros(len(self.mean))
+        for rows, block in _blocks(self.points):
+            scaled = self.factors[rows] ** 2 * (block @ vector - offset)
+            total += scaled.sum()
+            result += block.T @ scaled
+        return np.asarray(result - total * self.mean)
+
     def formed(self) -> FloatArray:
-        """F itself, (n_features, n_features)."""
-        result = np.zeros((len(self.mean), len(self.mean)))
+        """F itself, (n_features, n_features), from one pass over the points."""
+        n_features = len(self.mean)
+        dtype = np.float64 if n_features <= _MOST_FEATURES_IN_DOUBLE else np.float32
+        nearest = _ROUNDING**2 * self.moments.mean_square
+        result = np.zeros((n_features, n_features))
         for rows, block in _dense_blocks(self.points):
-            directions = (block - self.mean) * self.factors[rows, None]
-            result += directions.T @ directions
+            residuals = block - self.mean
+            factors = _factors(self.shares[rows], _row_norms_squared(residuals), nearest)
+            directions = np.empty(residuals.shape, dtype=dtype)
+            np.multiply(residuals, factors[:, None], out=directions, casting="same_kind")
+            # The routine for a matrix times itself is divided among threads however little it has.
+            again = directions.copy() if n_features <= _MOST_FEATURES_IN_DOUBLE else directions
+            result += directions.T @ again
         return result
 
 
@@ -121,21 +150,29 @@ def critical_power(
     float
         s_c, at most 1/2.
     """
-    rng = np.random.default_rng(random_state)
-    shares = _shares(points.shape[0], sample_weight)
+    rng, n_features = np.random.default_rng(random_state), points.shape[1]
+    # BLAS divides so little work badly, and rounds otherwise for each number of threads.
+    is_small = points.size < _ELEMENTS_NEVER_DIVIDED and n_features <= _MOST_FEATURES_IN_DOUBLE
+    with contextlib.nullcontext() if is_small else blas_on_one_thread():
+        eigenvalue = _eigenvalue(points, _shares(points.shape[0], sample_weight), rng)
+    return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
+
+
+def _eigenvalue(
+    points: Points | SparsePoints, shares: FloatArray, rng: np.random.Generator
+) -> float:
+    """Largest eigenvalue of F."""
     moments = _moments(points, shares)
     n_sampled = _n_rows_to_sample(points)
     if points.shape[0] < _LEAST_REDUCTION * n_sampled:
-        eigenvalue, _ = _largest_eigenpair(_Directions.of(points, shares, moments), rng)
-    else:
-        eigenvalue = _eigenvalue_of_sample(points, shares, moments, n_sampled, rng)
-    return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
+        return _largest_eigenpair(_Directions(points, shares, moments), rng)[0]
+    return _eigenvalue_of_sample(points, shares, moments, n_sampled, rng)
 
 
 def _shares(n_points: int, sample_weight: FloatArray | None) -> FloatArray:
     """The sample weights, made to add to one."""
     if sample_weight is None:
-        return np.broadcast_to(1 / n_points, (n_points,))
+        return np.full(n_points, 1 / n_points)
     weights = np.asarray(sample_weight, dtype=np.float64)
     shares = np.asarray(weights / weights.max())
     shares /= shares.sum()
@@ -173,7 +210,7 @@ def _eigenvalue_of_sample(
     strata = (np.arange(n_sampled) + rng.random(n_sampled)) / n_sampled
     drawn = draw_indices(shares, strata)
     halves = [
-        _Directions.of(points[half], _shares(len(half), None), moments)
+        _Directions(points[half], _shares(len(half), None), moments)
         for half in (drawn[0::2], drawn[1::2])
     ]
     pairs = [_largest_eigenpair(half, rng) for half in halves]
@@ -190,35 +227,71 @@ def _largest_eigenpair(
 ) -> tuple[float, FloatArray]:
     """Largest eigenvalue of F and its eigenvector."""
     n_points, n_features = directions.points.shape
+    if n_features <= _MOST_FEATURES_FORMED:
+        return _last_eigenpair(directions.formed(), rng)
     if not directions.factors.any():
         return 0.0, np.zeros(n_features)
-    if n_features <= _MOST_FEATURES_FORMED:
-        return _last_eigenpair(directions.formed())
     start = rng.standard_normal((min(n_points, n_features),))
     if n_features < n_points:
-        return _iterated(lambda vector: directions.back(directions.along(vector)), start)
+        return _iterated(directions.there_and_back, start)
     # U U^T has the same eigenvalue, and is smaller.
     value, vector = _iterated(lambda vector: directions.along(directions.back(vector)), start)
     across = directions.back(vector)
     return value, np.asarray(across / np.linalg.norm(across))
 
 
-def _last_eigenpair(matrix: FloatArray) -> tuple[float, FloatArray]:
-    last = len(matrix) - 1
-    values, vectors = eigh(matrix, subset_by_index=[last, last], check_finite=False)
-    return float(values[0]), vectors[:, 0]
+def _last_eigenpair(matrix: FloatArray, rng: np.random.Generator) -> tuple[float, FloatArray]:
+    if len(matrix) <= _MOST_FEATURES_SOLVED:
+        values, vectors = np.linalg.eigh(matrix)
+        return float(values[-1]), vectors[:, -1]
+    if not matrix.any():
+        return 0.0, np.zeros(len(matrix))
+    start = rng.standard_normal(len(matrix))
+    return _iterated(
+        lambda vector: matrix @ vector,
+        start,
+        tolerance=_LANCZOS_TOLERANCE_FORMED,
+        steps_between_checks=_STEPS_BETWEEN_CHECKS_FORMED,
+    )
 
 
 def _iterated(
-    multiply: Callable[[FloatArray], FloatArray], start: FloatArray
+    multiply: Callable[[FloatArray], FloatArray],
+    start: FloatArray,
+    *,
+    tolerance: float = _LANCZOS_TOLERANCE,
+    steps_between_checks: int = 1,
 ) -> tuple[float, FloatArray]:
-    """Largest eigenvalue and its eigenvector by Lanczos iteration."""
+    """Largest eigenvalue and its eigenvector by Lanczos iteration, all vectors kept orthogonal."""
     size = len(start)
-    operator = LinearOperator((size, size), matvec=multiply, dtype=np.float64)
-    values, vectors = eigsh(
-        operator, k=1, v0=start, ncv=min(_LANCZOS_VECTORS, size), tol=_LANCZOS_TOLERANCE
-    )
-    return float(values[0]), vectors[:, 0]
+    basis, diagonal, beside = np.empty((size + 1, size)), np.empty(size), np.zeros(size)
+    basis[0] = start / np.linalg.norm(start)
+    for step in range(size):
+        image = multiply(basis[step])
+        diagonal[step] = image @ basis[step]
+        known = basis[: step + 1]
+        for _ in range(2):
+            image = image - (known @ image) @ known
+        beside[step] = np.linalg.norm(image)
+        is_whole = beside[step] <= _ROUNDING * diagonal[: step + 1].max() or step + 1 == size
+        if is_whole or (step + 1) % steps_between_checks == 0:
+            value, vector = _last_of_tridiagonal(diagonal[: step + 1], beside[:step])
+            if is_whole or abs(beside[step] * vector[-1]) <= tolerance * value:
+                break
+        basis[step + 1] = image / beside[step]
+    return value, vector @ known
+
+
+def _last_of_tridiagonal(diagonal: FloatArray, beside: FloatArray) -> tuple[float, FloatArray]:
+    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, -1))
+    return float(values[-1]), vectors[:, -1]
+
+
+def _factors(shares: FloatArray, norms_squared: FloatArray, nearest: float) -> FloatArray:
+    """sqrt(share) / |r|, zero for points no farther from the mean than `nearest`, a square."""
+    factors = np.zeros(len(shares))
+    np.divide(shares, norms_squared, out=factors, where=norms_squared > nearest)
+    return np.sqrt(factors, out=factors)
 
 
 def _residual_norms_squared(points: Points | SparsePoints, mean: FloatArray) -> FloatArray:

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from powermeans.rows.protocol import Rows
-from powermeans.rules import Hard
 from powermeans.types import FloatArray
 
 # A mean of equal points may miss them by some units in the last place of a float64, since it is a
@@ -19,8 +18,7 @@ _UNITS_OF_A_DISTANCE = 4
 
 def spread(rows: Rows) -> float:
     """Root of the weighted mean squared distance of the points from their mean."""
-    inertia = rows.sweep(rows.mean()[None, :], Hard()).inertia
-    return math.sqrt(inertia / rows.total_weight)
+    return math.sqrt(rows.inertia_about_mean() / rows.total_weight)
 
 
 def is_at_center(point: FloatArray, center: FloatArray) -> bool:

@@ -24,6 +24,7 @@ _BLOCK_ELEMENTS = 2**17
 
 # Squared differences below the square of this are no longer normal numbers.
 _LEAST_SPREAD = math.sqrt(np.finfo(np.float64).tiny)
+_LOG_OF_LARGEST = math.log(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,25 +185,30 @@ def check_points(
     float
         The largest magnitude among the entries.
     """
-    extent = _extent(points)
-    if not math.isfinite(extent.largest):
+    largest = _largest(points)
+    if not math.isfinite(largest):
         raise ValueError(_not_finite(points, name, feature_names))
     n_points, n_features = points.shape
     total = max(float(n_points), total_weight or 0.0)
     # The difference of two points is at most twice the largest; hypot would round, logs do not.
-    room = math.log(np.finfo(np.float64).max) - math.log(total) - math.log(n_features)
-    if extent.largest > 0 and 2 * math.log(2 * extent.largest) > room:
+    room = _LOG_OF_LARGEST - math.log(total) - math.log(n_features)
+    if largest > 0 and 2 * math.log(2 * largest) > room:
         raise ValueError(
-            f"Input {name} has values as large as {extent.largest:.3g}: the sum of squared "
+            f"Input {name} has values as large as {largest:.3g}: the sum of squared "
             f"distances would overflow float64. Scale {name}, for example divide it by "
-            f"{extent.largest:.0e}"
+            f"{largest:.0e}"
         )
-    if must_differ and 0 < extent.spread < _LEAST_SPREAD:
+    if must_differ and not _differ_at_a_glance(points, largest):
+        _refuse_tiny_spread(_spread(points), name)
+    return largest
+
+
+def _refuse_tiny_spread(spread: float, name: str) -> None:
+    if 0 < spread < _LEAST_SPREAD:
         raise ValueError(
-            f"Input {name} varies by no more than {extent.spread:.3g}: squared distances would "
-            f"vanish in float64. Scale {name}, for example divide it by {extent.spread:.0e}"
+            f"Input {name} varies by no more than {spread:.3g}: squared distances would "
+            f"vanish in float64. Scale {name}, for example divide it by {spread:.0e}"
         )
-    return extent.largest
 
 
 def exponent_to_square(largest: float, dtype: np.dtype[Any]) -> int:
@@ -330,15 +336,31 @@ def check_schedule(schedule: Iterable[float], n_powers: int = 1000) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Extent:
-    """The largest magnitude, and by how much the feature that varies most does so."""
+def _largest(points: Points | SparsePoints) -> float:
+    """The largest magnitude among the entries; NaN or infinity where one of them is."""
+    entries = points.data if sparse.issparse(points) else points.reshape(-1)
+    largest = 0.0
+    for start in range(0, len(entries), _BLOCK_ELEMENTS):
+        block = entries[start : start + _BLOCK_ELEMENTS]
+        # The minimum of a block is NaN as soon as one entry is.
+        lowest, highest = float(np.minimum.reduce(block)), float(np.maximum.reduce(block))
+        largest = max(largest, abs(lowest), abs(highest))
+        if not lowest > -math.inf or not highest < math.inf:
+            return math.inf
+    return largest
 
-    largest: float
-    spread: float
+
+def _differ_at_a_glance(points: Points | SparsePoints, largest: float) -> bool:
+    """Whether the points vary by enough, as two rows, or a zero and the largest, mostly show."""
+    if sparse.issparse(points):
+        return points.nnz < points.shape[0] * points.shape[1] and largest >= _LEAST_SPREAD
+    # Halved before subtracting: the difference of the largest numbers overflows.
+    first, last = points[0] / 2, points[-1] / 2
+    return bool(2 * np.abs(last - first).max() >= _LEAST_SPREAD)
 
 
-def _extent(points: Points | SparsePoints) -> _Extent:
+def _spread(points: Points | SparsePoints) -> float:
+    """By how much the feature that varies most does so."""
     if sparse.issparse(points):
         entries: Points = points.data.reshape(-1, 1)
         has_zeros = points.nnz < points.shape[0] * points.shape[1]
@@ -348,14 +370,9 @@ def _extent(points: Points | SparsePoints) -> _Extent:
     lowest = np.full(entries.shape[1], np.inf) if zero is None else zero
     highest = -lowest
     for block in _blocks(entries):
-        # The minimum of a block is NaN as soon as one entry is.
         lowest = np.minimum(lowest, block.min(axis=0))
         highest = np.maximum(highest, block.max(axis=0))
-    largest = np.maximum(np.abs(lowest), np.abs(highest)).max(initial=0.0)
-    if not math.isfinite(largest):
-        return _Extent(math.inf, math.inf)
-    # Halved before subtracting: the difference of the largest numbers overflows.
-    return _Extent(float(largest), 2 * float((highest / 2 - lowest / 2).max(initial=0.0)))
+    return 2 * float((highest / 2 - lowest / 2).max(initial=0.0))
 
 
 def _blocks(entries: Points) -> Iterator[Points]:

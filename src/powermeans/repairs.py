@@ -81,9 +81,10 @@ class SeparateCoincident:
     def _coincident(self, centers: FloatArray) -> IndexArray:
         """Centers that coincide with their predecessor along a random direction."""
         direction = self._rng.standard_normal(centers.shape[1])
-        order = np.argsort(centers @ (direction / np.linalg.norm(direction)), kind="stable")
-        gaps = np.linalg.norm(np.diff(centers[order], axis=0) / self.spread, axis=1)
-        return np.asarray(order[1:][gaps <= _COINCIDENT])
+        order = (centers @ direction).argsort(kind="stable")
+        in_order = centers[order]
+        gaps = (in_order[1:] - in_order[:-1]) / self.spread
+        return np.asarray(order[1:][np.einsum("jf,jf->j", gaps, gaps) <= _COINCIDENT**2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +101,9 @@ class RelocateEmpty:
 
     def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
         """Sums in which the empty clusters have a point each, as far as there are any."""
-        empty = np.flatnonzero(sums.weights <= 0)
-        if not len(empty):
+        if np.minimum.reduce(sums.weights) > 0:
             return sums, 0
+        empty = np.flatnonzero(sums.weights <= 0)
         points, weights = sums.points.copy(), sums.weights.copy()
         nearness = rows.nearness(centers)
         n_relocated = 0

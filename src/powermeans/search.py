@@ -296,12 +296,12 @@ class Search:
 
     def _added(self, solution: Solution, n_added: int) -> FloatArray:
         """New centers close to those of largest error."""
-        worst = np.argsort(-solution.spread.error, kind="stable")[:n_added]
+        worst = (-solution.spread.error).argsort(kind="stable")[:n_added]
         pushes = self.rng.standard_normal((n_added, self.rows.n_features))
-        pushes /= np.linalg.norm(pushes, axis=1, keepdims=True)
+        pushes /= _row_norms(pushes)[:, None]
         root_mean_square = math.sqrt(solution.inertia / self.rows.total_weight)
         added = solution.centers[worst] + _JITTER * root_mean_square * pushes
-        return np.vstack([solution.centers, added])
+        return np.concatenate([solution.centers, added])
 
     def _child(self, population: Sequence[Solution], order: IndexArray) -> Solution:
         """Of matched centers one parent's or the other's, one relocated; then Lloyd."""
@@ -362,18 +362,25 @@ def centers_to_spare(solution: Solution, n_spared: int) -> IndexArray:
         Their indices.
     """
     centers = solution.centers
-    order = np.argsort(solution.spread.utility, kind="stable")
-    limit = _NEIGHBOUR * float(np.mean(nearest_neighbour_distances(centers)))
+    limit = _NEIGHBOUR * float(nearest_neighbour_distances(centers).mean())
     is_frozen = np.zeros(len(centers), dtype=bool)
     spared: list[int] = []
-    while len(spared) < n_spared:
-        spared.append(int(order[~is_frozen[order]][0]))
-        is_frozen[spared] = True
-        or_near = is_frozen | (np.linalg.norm(centers - centers[spared[-1]], axis=1) < limit)
+    for least in solution.spread.utility.argsort(kind="stable"):
+        if len(spared) == n_spared:
+            break
+        if is_frozen[least]:
+            continue
+        spared.append(int(least))
+        is_frozen[least] = True
+        or_near = is_frozen | (_row_norms(centers - centers[least]) < limit)
         # Enough must stay free to be taken away.
         if len(centers) - np.count_nonzero(or_near) >= n_spared - len(spared):
             is_frozen = or_near
     return np.array(spared)
+
+
+def _row_norms(rows: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.add.reduce(np.square(rows), axis=1)))
 
 
 def nearest_neighbour_distances(centers: FloatArray) -> FloatArray:

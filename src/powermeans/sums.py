@@ -10,6 +10,8 @@ from powermeans.types import FloatArray
 
 # Some digits above the least normal number, 2.2e-308.
 _LEAST_SHARE = 1e-290
+# Above this share of the largest, a weight is safe however small the points are.
+_SAFE_SHARE = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,9 @@ class Sums:
         So does one whose weight is so small a part of the largest that digits are lost: the
         quotient of two such sums can lie anywhere.
         """
+        weights = self.weights
+        if np.minimum.reduce(weights) > _SAFE_SHARE * np.maximum.reduce(weights):
+            return self.points / weights[:, None]
         weighed = self.weights > self._least_weight(fallback)
         safe_weights = np.where(weighed, self.weights, 1.0)[:, None]
         return np.where(weighed[:, None], self.points / safe_weights, fallback)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +104,12 @@ def usable_processors() -> int:
 
 
 def _control_group_quota(otherwise: int) -> int:
-    """Whole processors granted by a version 2 or version 1 control group."""
+    """Whole processors granted by a version 2 or version 1 control group, when first asked."""
+    return _read_control_group_quota() or otherwise
+
+
+@functools.cache
+def _read_control_group_quota() -> int | None:
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
     except (OSError, ValueError):
@@ -109,9 +118,9 @@ def _control_group_quota(otherwise: int) -> int:
             quota = (folder / "cpu.cfs_quota_us").read_text().strip()
             period = (folder / "cpu.cfs_period_us").read_text().strip()
         except OSError:
-            return otherwise
+            return None
     if not quota.isdigit() or not period.isdigit() or int(period) == 0:
-        return otherwise
+        return None
     return -(-int(quota) // int(period))
 
 
@@ -121,6 +130,46 @@ def _threads_in_prospect(limit: int) -> int:
         return effective_n_threads(None, limit)
     except ValueError:
         return usable_processors()
+
+
+class _OneThread:
+    """Holds BLAS to one thread while anybody asks for it, and then gives back what it had."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_users = 0
+        self._limit: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._n_users == 0:
+                self._limit = _blas_pools().limit(limits=1)
+            self._n_users += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._n_users -= 1
+            if self._n_users == 0:
+                self._limit.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+
+
+@contextlib.contextmanager
+def blas_on_one_thread() -> Iterator[None]:
+    """While this is open, and in whichever thread of Python, BLAS starts no threads."""
+    _ONE_THREAD.enter()
+    try:
+        yield
+    finally:
+        _ONE_THREAD.leave()
+
+
+@functools.cache
+def _blas_pools() -> Any:
+    """Looking for the libraries takes longer than most of what is done with them."""
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
 class _TeamController(threadpoolctl.LibController):

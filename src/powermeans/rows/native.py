@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,10 @@ class NativeRows:
         self._weights, self._weight_unit = _in_unit(sample_weight)
         self.team = _native.Team(effective_n_threads(n_threads, thread_limit()))
         compiled = _sparse if sparse.issparse(points) else _dense
-        self._native, self._column_variance = compiled(points, self._weights, self.team)
+        # Mean and variance of the columns count every point once, whatever its weight.
+        self._native, self._column_mean, self._column_variance = compiled(
+            points, self._weights, self.team
+        )
 
     @property
     def n_points(self) -> int:
@@ -71,9 +75,25 @@ class NativeRows:
 
     def mean(self) -> FloatArray:
         """Weighted mean of the points."""
+        return self._mean
+
+    @cached_property
+    def _mean(self) -> FloatArray:
+        if self._weights is None:
+            return self._column_mean
         origin = np.zeros((1, self.n_features))
-        center: FloatArray = self.sweep(origin, Hard()).centers(fallback=origin)[0]
-        return center
+        mean: FloatArray = self.sweep(origin, Hard()).centers(fallback=origin)[0]
+        return mean
+
+    def inertia_about_mean(self) -> float:
+        """Weighted sum of the squared distances of the points from their mean."""
+        return self._inertia_about_mean
+
+    @cached_property
+    def _inertia_about_mean(self) -> float:
+        if self._weights is None:
+            return self.n_points * float(np.sum(self._column_variance))
+        return self.sweep(self._mean[None, :], Hard()).inertia
 
     def mean_variance(self) -> float:
         """Mean over the features of the unweighted variance."""
@@ -87,6 +107,8 @@ class NativeRows:
             swept = self._native.sweep_power(centers, rule.power)
         points, weights, objective, inertia, n_distances = swept
         unit = self._weight_unit
+        if unit == 1.0:
+            return Sums(points, weights, objective, inertia, n_distances)
         return Sums(points * unit, weights * unit, objective * unit, inertia * unit, n_distances)
 
     def spread(self, centers: FloatArray) -> Spread:
@@ -197,15 +219,15 @@ def _in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float
 
 def _dense(
     points: Any, weights: FloatArray | None, team: _native.Team
-) -> tuple[_native.CompiledPoints, FloatArray]:
+) -> tuple[_native.CompiledPoints, FloatArray, FloatArray]:
     kind = _native.DenseFloat if points.dtype == np.float32 else _native.DenseDouble
     compiled = kind(points, weights, team)
-    return compiled, compiled.variance()
+    return compiled, compiled.mean(), compiled.variance()
 
 
 def _sparse(
     points: Any, weights: FloatArray | None, team: _native.Team
-) -> tuple[_native.CompiledPoints, FloatArray]:
+) -> tuple[_native.CompiledPoints, FloatArray, FloatArray]:
     n_features = points.shape[1]
     if points.indices.dtype != np.int32:
         raise ValueError(
@@ -218,11 +240,11 @@ def _sparse(
     row_starts = points.indptr.astype(np.int64)
     kind = _native.CsrFloat if points.dtype == np.float32 else _native.CsrDouble
     compiled = kind(points.data, points.indices, row_starts, n_features, largest, weights, team)
-    return compiled, _sparse_variance(points)
+    return compiled, *_sparse_moments(points)
 
 
-def _sparse_variance(points: Any) -> FloatArray:
-    """Variance of each column, about its mean; the entries not stored are zeros."""
+def _sparse_moments(points: Any) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of each column; the entries not stored are zeros."""
     n_points, n_features = points.shape
     stored, sums, squares = (np.zeros(n_features) for _ in range(3))
     for columns, values in _entries(points):
@@ -232,8 +254,7 @@ def _sparse_variance(points: Any) -> FloatArray:
     for columns, values in _entries(points):
         deviations = values - mean[columns]
         squares += np.bincount(columns, weights=deviations**2, minlength=n_features)
-    variance: FloatArray = (squares + (n_points - stored) * mean**2) / n_points
-    return variance
+    return mean, (squares + (n_points - stored) * mean**2) / n_points
 
 
 def _entries(points: Any) -> Iterator[tuple[Any, FloatArray]]:

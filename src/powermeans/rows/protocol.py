@@ -65,6 +65,10 @@ class Rows(Protocol):
         """Weighted mean of the points, (n_features,)."""
         ...
 
+    def inertia_about_mean(self) -> float:
+        """Weighted sum of the squared distances of the points from their mean."""
+        ...
+
     def mean_variance(self) -> float:
         """Mean over the features of the unweighted variance, scikit-learn's unit of `tol`."""
         ...

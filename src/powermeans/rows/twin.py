@@ -61,6 +61,9 @@ class TwinRows:
     def mean(self) -> FloatArray:
         return _float64(self._weight @ self._points / self._weight.sum())
 
+    def inertia_about_mean(self) -> float:
+        return float(self._weight @ self._sq_dist(self.mean()[None, :])[:, 0])
+
     def mean_variance(self) -> float:
         return float(np.mean(np.var(self._points, axis=0)))
 
@@ -73,6 +76,7 @@ class TwinRows:
             weights=_float64(weighted.sum(axis=0)),
             objective=float(self._weight @ objectives),
             inertia=float(self._weight @ sq_dist.min(axis=1)),
+            n_distances=float(sq_dist.size),
         )
 
     def spread(self, centers: FloatArray) -> Spread:
