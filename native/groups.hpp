@@ -37,6 +37,11 @@ POWERMEANS_INLINE int64_t place_of(const Dense<T>& points, int64_t position) {
     return points.order ? points.order[position] : position;
 }
 
+template <class V>
+POWERMEANS_INLINE int64_t place_of(const Csr<V>&, int64_t position) {
+    return position;
+}
+
 // Shifts and scales points `begin` .. `begin + n` into columns (n_features, points_per_group), the
 // first one repeated up to the end of the group.
 template <class T>

@@ -126,7 +126,7 @@ template <class T>
 void pack(const Dense<T>& points, const Plan& plan, int64_t begin, int64_t n, const Workspace<T>& work) {
     const int64_t d = points.n_features;
     for (int64_t p = 0; p < n; ++p) {
-        const T* from = points.values + (begin + p) * d;
+        const T* from = points.values + place_of(points, begin + p) * d;
         T* to = work.packed + p * plan.padded_features;
         int64_t f = 0;
         for (; f + lanes<T> <= d; f += lanes<T>)
@@ -207,7 +207,7 @@ template <class T>
 double precise_sq_dist(const Dense<T>& points, const Job<T>& job, const Workspace<T>&, int64_t begin,
                        int64_t p, int64_t j) {
     constexpr int n_vectors = int(unit_lanes<T>) / lanes<double>;
-    const T* point = points.values + (begin + p) * points.n_features;
+    const T* point = points.values + place_of(points, begin + p) * points.n_features;
     const double* center = job.centers.rows_wide + j * job.plan.padded_features;
     const double scale = double(points.scale);
     DoubleVector sums[n_vectors] = {}, x[n_vectors], origin[n_vectors];
@@ -500,11 +500,12 @@ double soften_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) {
 }
 
 // factor = sample weight * S^(1/s - 1), common to all weights of a point.
-template <class T>
-void take_factors(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n) {
+template <class Storage, class T>
+void take_factors(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+                  int64_t n) {
     for (int64_t p = 0; p < n; p += lanes<double>)
         store(work.factors + p, exp_of<double>(log_of(load(work.softness + p)) * (1 / job.power - 1)));
-    for (int64_t p = 0; p < n; ++p) work.factors[p] *= weight_of(job, begin + p);
+    for (int64_t p = 0; p < n; ++p) work.factors[p] *= weight_of(job, place_of(points, begin + p));
 }
 
 // Where fewer weights than one in so many are positive, they are added one by one.
@@ -517,7 +518,7 @@ void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& 
     int64_t n_positive = 0;
     for (int64_t p = first; p < first + n; ++p) {
         out.objective += work.factors[p] * work.softness[p] * work.nearest[p];
-        out.inertia += weight_of(job, begin + p) * work.nearest[p];
+        out.inertia += weight_of(job, place_of(points, begin + p)) * work.nearest[p];
         T* row = work.dist + p * job.centers.n_padded;
         const Vector<T> factor = broadcast(T(work.factors[p] / scale));
         for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>) {
@@ -552,7 +553,7 @@ void power_sums(const Storage& points, const Job<T>& job, const Workspace<T>& wo
         work.softness[p] = soften_row(row, job.centers.n_padded, T(work.nearest[p]), job) +
                            soften_ties(work, row, n_tied, work.nearest[p], -job.power);
     }
-    take_factors(job, work, begin, n);
+    take_factors(points, job, work, begin, n);
     double lowest = __builtin_inf(), highest = 0;
     for (int64_t p = 0; p < n; ++p) {
         const double factor = work.factors[p];
@@ -565,6 +566,72 @@ void power_sums(const Storage& points, const Job<T>& job, const Workspace<T>& wo
     for (int64_t p = 0; p < n; ++p)
         if (work.factors[p] > 0) add_weighted(points, job, work, begin, p, 1, work.factors[p], out);
 }
+
+// Powers at which far centers weigh nothing: each block of neighbours sees only those near to it.
+template <class T>
+struct NearPowerSweep {
+    const Dense<T>& points;
+    const Job<T>& job;
+    const Workspace<T>& work;
+    Partial& out;
+
+    int64_t n_features() const { return points.n_features; }
+
+    void stripe(int64_t begin, int64_t end) const {
+        for (int64_t at = begin; at < end; at += job.plan.block_points)
+            block(at, at + job.plan.block_points < end ? job.plan.block_points : end - at);
+    }
+
+    void block(int64_t begin, int64_t n) const {
+        pack(points, job.plan, begin, n, work);
+        const CenterList<T> all{job.centers.panels, nullptr, job.centers.n_centers};
+        const int64_t n_near =
+            candidates(all, n_features(), box_of(n), 1, 1 / job.lowest_ratio, work.dist, work.outer);
+        out.n_distances += double(n * n_near);
+        Job<T> near = job;
+        gather_centers(n_near, near.centers);
+        Partial sums{work.near_points, work.near_weights, nullptr, nullptr, 0, 0, 0};
+        for (int64_t i = 0; i < n_features() * near.centers.n_padded; ++i) sums.points[i] = 0;
+        for (int64_t j = 0; j < near.centers.n_padded; ++j) sums.weights[j] = 0;
+        packed_distances(near, work, n, n_features());
+        complete_distances(points, near, work, begin, n);
+        power_sums(points, near, work, begin, n, sums);
+        out.objective += sums.objective;
+        out.inertia += sums.inertia;
+        for (int64_t t = 0; t < n_near; ++t) {
+            const int64_t j = work.outer[t];
+            out.weights[j] += sums.weights[t];
+            for (int64_t f = 0; f < n_features(); ++f)
+                out.points[f * job.centers.n_padded + j] += sums.points[f * near.centers.n_padded + t];
+        }
+    }
+
+    Box<T> box_of(int64_t n) const {
+        Box<T> box;
+        for (int64_t f = 0; f < n_features(); ++f) {
+            box.low[f] = box.high[f] = work.packed[f];
+            for (int64_t p = 1; p < n; ++p) {
+                const T x = work.packed[p * n_features() + f];
+                if (x < box.low[f]) box.low[f] = x;
+                if (x > box.high[f]) box.high[f] = x;
+            }
+        }
+        return box;
+    }
+
+    void gather_centers(int64_t n_near, Centers<T>& near) const {
+        const int64_t d = n_features();
+        gather_panels(job.centers, d, work.outer, n_near, work.outer_panels);
+        for (int64_t t = 0; t < n_near; ++t)
+            for (int64_t f = 0; f < d; ++f)
+                work.near_rows[t * d + f] = job.centers.rows_wide[work.outer[t] * d + f];
+        near.n_centers = n_near;
+        near.n_padded = (n_near + unit_lanes<T> - 1) / unit_lanes<T> * unit_lanes<T>;
+        near.panels = work.outer_panels;
+        near.rows = nullptr;  // what is near is near: no distance of differences is mended
+        near.rows_wide = work.near_rows;
+    }
+};
 
 // What the hard rule does with a point, once its nearest center is known.
 template <class T>
@@ -728,7 +795,9 @@ bool took_a_shortcut(const Dense<T>& points, const Job<T>& job, const Workspace<
         GroupedSweep<T>{points, job, work, out}.stripe(begin, end);
     else if (job.plan.recalled)
         RecalledSweep<T>{points, job, work, out}.stripe(begin, end);
-    return job.plan.grouped || job.plan.recalled;
+    else if (job.plan.ordered)
+        NearPowerSweep<T>{points, job, work, out}.stripe(begin, end);
+    return job.plan.grouped || job.plan.recalled || job.plan.ordered;
 }
 
 template <class T>

@@ -24,6 +24,10 @@ constexpr int64_t distances_worth_an_order = 1 << 16;
 // An order takes four bytes a point: up to so many points, or with so many bytes in each.
 constexpr int64_t most_points_ordered = 10'000'000;
 constexpr int64_t bytes_worth_an_order = 48;
+// Centers as near as this to a block are few enough to be worth picking out.
+constexpr double ratio_worth_nearness = 1.0 / 64;
+constexpr int64_t features_worth_nearness = 6;
+constexpr int64_t points_per_near_block = 64;
 // The same of a memory of the sweep before, which takes eight or twelve bytes a point.
 constexpr int64_t centers_worth_a_memory = 8;
 constexpr int64_t features_worth_a_memory = 6;
@@ -80,7 +84,7 @@ bool is_worth_a_memory(const CsrSource<V>&, int64_t) {
 }
 
 template <class Source>
-Plan plan_for(const Source& source, Task task, int64_t n_centers) {
+Plan plan_for(const Source& source, Task task, int64_t n_centers, double lowest_ratio) {
     using T = typename Source::Computed;
     constexpr int64_t bytes = sizeof(T);
     const int64_t d = source.n_features, n_padded = round_up(n_centers, unit_lanes<T>);
@@ -88,7 +92,9 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers) {
     plan.direct = is_dense<Source> && d <= direct_max_features;
     plan.recalled = is_hard(task) && is_worth_a_memory(source, n_centers);
     plan.grouped = plan.direct && is_hard(task) && !plan.recalled;
-    plan.ordered = plan.grouped && is_worth_an_order(source, n_centers);
+    const bool is_near =
+        task == Task::power_sums && d <= features_worth_nearness && lowest_ratio >= ratio_worth_nearness;
+    plan.ordered = plan.direct && (plan.grouped || is_near) && is_worth_an_order(source, n_centers);
     const bool in_units = is_dense<Source> && (!plan.direct || plan.recalled);
     plan.padded_features = in_units ? round_up(d, unit_lanes<T>) : d;
     plan.sums_by_center = task == Task::hard_sums ||
@@ -98,6 +104,7 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers) {
     plan.block_points = plan.grouped
                             ? points_per_group * groups_per_block
                             : std::clamp(fitting / block_step * block_step, block_step, largest_block);
+    if (plan.ordered && !plan.grouped) plan.block_points = points_per_near_block;
     const int64_t stored = stored_per_point(source);
     const int64_t by_work = work_per_stripe / (n_padded * (stored + 16));
     // Adding up the sums of a stripe costs one pass over them, which few stored values do not repay.
@@ -204,6 +211,11 @@ struct Bench {
             take(work.inner, n_padded);
             take(work.outer_panels, n_padded * plan.padded_features);
         }
+        if (plan.ordered && !plan.grouped) {
+            take(work.near_rows, n_padded * plan.padded_features);
+            take(work.near_points, n_padded * plan.padded_features);
+            take(work.near_weights, n_padded);
+        }
         if (plan.recalled) {
             take(work.gathered, packed);
             take(work.gathered_nearest, block);
@@ -304,7 +316,7 @@ double scale_of(const Source& source, const double* centers, int64_t n_centers) 
 
 template <class V>
 const Groups<V>* groups_of(const DenseSource<V>& source, const Plan& plan, Team& team) {
-    if (!plan.grouped) return nullptr;
+    if (!plan.grouped && !plan.ordered) return nullptr;
     const std::shared_ptr<Groups<V>>& groups = plan.ordered ? source.in_space : source.in_rows;
     return &groups->made_of(source.values, source.n_points, source.n_features, source.frame, plan.ordered,
                             team);
@@ -418,7 +430,7 @@ template <class Source>
 SweepResult sweep_down_to(double lowest_ratio, const Source& source, const Request<Source>& request,
                           Team& team) {
     using T = typename Source::Computed;
-    const Plan plan = plan_for(source, request.task, request.n_centers);
+    const Plan plan = plan_for(source, request.task, request.n_centers, lowest_ratio);
     const double scale = scale_of(source, request.centers, request.n_centers);
     const PackedCenters<Source> centers(source, plan, request.centers, request.n_centers, scale);
     const Aligned<T> origin = scaled_origin(source, scale);
