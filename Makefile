@@ -115,7 +115,7 @@ SANITIZE_address := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_thread := -fsanitize=thread
 SANITIZE_SOURCES := $(filter-out native/bindings.cpp native/kernels.cpp native/seed_kernels.cpp,$(wildcard native/*.cpp))
 SANITIZE_TESTS := $(basename $(notdir $(wildcard native/tests/*.cpp)))
-SANITIZE_FLAGS := -std=gnu++17 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -pthread -Inative \
+SANITIZE_FLAGS := -std=gnu++17 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -fno-math-errno -pthread -Inative \
   -Wall -Wextra -Wno-psabi
 
 INSTRUCTION_SETS := baseline

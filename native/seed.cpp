@@ -16,15 +16,23 @@ namespace {
 // Bytes that all of a seeding may take, so that small points are copied into the order of the walk.
 constexpr int64_t affordable_bytes = 40 << 20;
 constexpr int64_t bytes_per_point = 32;
+constexpr int64_t bytes_beside_codes = 20;
+
+// Sketches are worth their making for so many features and seeds.
+constexpr int64_t sketched_features = 32;
+constexpr int64_t seeds_worth_sketches = 12;
 
 // Work for which it is worth to wake a thread, in distances times features.
 constexpr double work_per_thread = 1 << 18;
 constexpr double work_of_a_place = 2;
+constexpr double work_of_a_code = 2;
 constexpr int64_t shares_per_thread = 8;
 
 // Of a squared distance between two seeds, up to which of a point's it tells that the point is
 // untouched: a quarter, less what rounding may have added.
 constexpr double untouched_share = 0.25 * (1 - 1e-9);
+
+int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 template <class Source>
 struct WalkOf;
@@ -50,25 +58,63 @@ const SeedKernels<CsrWalk<double>>& kernels_for(const CsrSource<double>&) {
     return chosen_instruction_set().seed_kernels->csr_double;
 }
 
-// The points along the walk: in the order of the walk where a copy is affordable.
+void draw_sketch(const DenseWalk<float>& walk, const double* origin, int64_t begin, int64_t end,
+                 const Sketches& to) {
+    chosen_instruction_set().seed_kernels->sketch_float(walk, origin, begin, end, to);
+}
+void draw_sketch(const DenseWalk<double>& walk, const double* origin, int64_t begin, int64_t end,
+                 const Sketches& to) {
+    chosen_instruction_set().seed_kernels->sketch_double(walk, origin, begin, end, to);
+}
+
+// The points along the walk, and what makes it faster as far as it is affordable: a copy of points of
+// few features in the order of the walk, sketches of points of many.
 template <class V>
 struct WalkedPoints {
     std::vector<V> copied;
+    std::vector<uint8_t> codes;
+    std::vector<double> steps, errors;
+    std::vector<int32_t> sq_norms;
 
-    DenseWalk<V> along(const DenseSource<V>& source, const int64_t* order) {
+    DenseWalk<V> along(const DenseSource<V>& source, const SeedRequest& request, Team& team) {
         const int64_t n = source.n_points, d = source.n_features;
-        const double scale = scale_for<double>(source.frame.extent);
-        if (n * (d * int64_t{sizeof(V)} + bytes_per_point) > affordable_bytes)
-            return {source.values, order, scale, d};
-        copied.resize(std::size_t(n * d));
-        for (int64_t place = 0; place < n; ++place)
-            std::copy_n(source.values + order[place] * d, d, copied.data() + place * d);
-        return {copied.data(), nullptr, scale, d};
+        const int64_t width = round_up(d, codes_per_step);
+        DenseWalk<V> walk{source.values, request.order, scale_for<double>(source.frame.extent), d, {}};
+        const int64_t affordable = affordable_bytes + n * d * int64_t{sizeof(V)} / 16 - n * bytes_per_point;
+        if (d >= sketched_features && request.n_seeds >= seeds_worth_sketches &&
+            n * (width + bytes_beside_codes) <= affordable) {
+            sketch(source, width, team, walk);
+        } else if (d < sketched_features && n * d * int64_t{sizeof(V)} <= affordable) {
+            copied.resize(std::size_t(n * d));
+            for (int64_t place = 0; place < n; ++place)
+                std::copy_n(source.values + request.order[place] * d, d, copied.data() + place * d);
+            walk.values = copied.data();
+            walk.order = nullptr;
+        }
+        return walk;
     }
 
-    CsrWalk<V> along(const CsrSource<V>& source, const int64_t* order) {
+    CsrWalk<V> along(const CsrSource<V>& source, const SeedRequest& request, Team&) {
         const double scale = scale_for<double>(source.frame.extent);
-        return {source.values, source.columns, source.row_starts, order, scale, source.n_features};
+        return {source.values, source.columns, source.row_starts, request.order, scale, source.n_features};
+    }
+
+  private:
+    void sketch(const DenseSource<V>& source, int64_t width, Team& team, DenseWalk<V>& walk) {
+        const std::size_t n = std::size_t(source.n_points);
+        codes.resize(n * std::size_t(width));
+        steps.resize(n);
+        errors.resize(n);
+        sq_norms.resize(n);
+        const Sketches sketches{codes.data(), steps.data(), errors.data(), sq_norms.data(), width};
+        const int64_t n_stripes = (source.n_points + places_per_stripe - 1) / places_per_stripe;
+        const auto draw = [&](int, int64_t stripe) {
+            const int64_t begin = stripe * places_per_stripe;
+            draw_sketch(walk, source.frame.origin.data(), begin,
+                        std::min(source.n_points, begin + places_per_stripe), sketches);
+        };
+        team.run(n_stripes, team.n_threads(), draw, [](int, int64_t) {});
+        walk.sketches = sketches;
     }
 };
 
@@ -76,19 +122,39 @@ struct WalkedPoints {
 struct Comparison {
     std::vector<int64_t> places = std::vector<int64_t>(std::size_t(candidates_per_panel));
     Aligned<double> values, sq_norms{std::size_t(candidates_per_panel)};
-    std::vector<uint8_t> nearer;  // (n_points,)
+    std::vector<uint8_t> nearer;  // (n_padded,)
+    std::vector<int8_t> codes;
+    PanelSketch sketch{};
     int best_lane = 0;
     double best_gain = -1;
 
-    Comparison(int64_t n_points, int64_t n_features)
-        : values(std::size_t(n_features * candidates_per_panel)), nearer(std::size_t(n_points), 0xff) {}
+    Comparison(int64_t n_places, int64_t n_features)
+        : values(std::size_t(n_features * candidates_per_panel)), nearer(std::size_t(n_places)) {}
 };
+
+void put_sketch(const Sketches& sketches, int64_t place, int64_t lane, Comparison& to) {
+    to.codes.resize(std::size_t(sketches.width * candidates_per_panel));
+    const uint8_t* codes = sketches.codes + place * sketches.width;
+    int32_t sum = 0;
+    for (int64_t f = 0; f < sketches.width; ++f) {
+        const int32_t code = int32_t(codes[f]) - middle_code;
+        const int64_t step = f / codes_per_step * candidates_per_panel + lane;
+        to.codes[std::size_t(step * codes_per_step + f % codes_per_step)] = int8_t(code);
+        sum += code;
+    }
+    const double step = to.sketch.steps[lane] = sketches.steps[place];
+    to.sketch.errors[lane] = sketches.errors[place];
+    to.sketch.sq_norms[lane] = step * step * sketches.sq_norms[place];
+    to.sketch.offsets[lane] = middle_code * sum;
+    to.sketch.codes = to.codes.data();
+}
 
 template <class V>
 void put_candidate(const DenseWalk<V>& walk, int64_t place, int64_t lane, Comparison& to) {
     const V* row = walk.values + (walk.order ? walk.order[place] : place) * walk.n_features;
     for (int64_t f = 0; f < walk.n_features; ++f)
         to.values[std::size_t(f * candidates_per_panel + lane)] = -(double(row[f]) * walk.scale);
+    if (walk.sketches.codes) put_sketch(walk.sketches, place, lane, to);
 }
 
 template <class V>
@@ -110,15 +176,16 @@ class Seeding {
   public:
     Seeding(const Source& source, const SeedRequest& request, Team& team)
         : kernels_(kernels_for(source)),
-          walk_(points_.along(source, request.order)),
+          walk_(points_.along(source, request, team)),
           team_(team),
           n_points_(source.n_points),
           n_features_(source.n_features),
+          n_padded_(round_up(source.n_points, candidates_per_panel)),
           n_stripes_((source.n_points + places_per_stripe - 1) / places_per_stripe),
-          nearest_(std::size_t(source.n_points), std::numeric_limits<double>::infinity()),
-          seed_(std::size_t(source.n_points)),
-          best_(source.n_points, source.n_features),
-          other_(request.n_candidates > candidates_per_panel ? source.n_points : 0,
+          nearest_(std::size_t(n_padded_)),
+          seed_(std::size_t(n_padded_)),
+          best_(n_padded_, source.n_features),
+          other_(request.n_candidates > candidates_per_panel ? n_padded_ : 0,
                  request.n_candidates > candidates_per_panel ? source.n_features : 0),
           gains_(std::size_t(n_stripes_ * candidates_per_panel)),
           cumulative_(std::size_t(n_stripes_) + 1),
@@ -138,6 +205,7 @@ class Seeding {
     void run(const SeedRequest& request, const std::function<void()>& before_seed, int64_t* indices) {
         std::vector<int64_t> candidates{draw(request.first)};
         put_candidates(candidates.data(), 1, best_);
+        std::fill_n(best_.nearer.begin(), n_points_, uint8_t{0xff});
         take_best();
         for (int64_t seed = 1; seed < request.n_seeds; ++seed) {
             before_seed();
@@ -160,7 +228,8 @@ class Seeding {
     Standings standings() { return {nearest_.data(), seed_.data(), weights()}; }
 
     Panel panel(const Comparison& of) const {
-        return {of.places.data(), of.values.get(), of.sq_norms.get(), untouched_.data()};
+        return {of.places.data(), of.values.get(), of.sq_norms.get(), untouched_.data(),
+                of.sketch.codes ? &of.sketch : nullptr};
     }
 
     // By the weights alone while there is no seed, and once all points are at one.
@@ -233,7 +302,8 @@ class Seeding {
 
     double work_of_comparing() const {
         return double(n_points_) * work_of_a_place +
-               double(n_looked_at_) * double(n_features_ * candidates_per_panel);
+               double(n_looked_at_) * double(n_features_) *
+                   (best_.sketch.codes ? work_of_a_code : candidates_per_panel);
     }
 
     template <class Work>
@@ -254,7 +324,7 @@ class Seeding {
     WalkedPoints<typename Source::Stored> points_;
     Walk walk_;
     Team& team_;
-    int64_t n_points_, n_features_, n_stripes_;
+    int64_t n_points_, n_features_, n_padded_, n_stripes_;
     std::vector<double> nearest_;
     std::vector<int32_t> seed_;
     std::vector<double> weight_;

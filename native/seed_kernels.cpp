@@ -12,6 +12,9 @@ constexpr int tile_points = vectors_per_unit == 1 ? 8 : vectors_per_unit == 2 ? 
 // Below this share of |x|^2 + |candidate|^2 a distance from a product has lost too many digits.
 constexpr double cancellation = 1.0 / 1024;
 
+// By how much more, relative to its length, a sketch may miss its point because of rounding.
+constexpr double rounding_of_sketch = 1e-6;
+
 struct Lanes {
     DoubleVector at[vectors_per_unit];
 };
@@ -139,6 +142,126 @@ void distances(const Walk& walk, const Panel& panel, const int64_t* places, int6
                    [&](int64_t i, const Lanes& y) { store_lanes(sq_dist + i * candidates_per_panel, y); });
 }
 
+// ---- Sketches -----------------------------------------------------------------------------------
+
+// Codes of a place: x is close to step * (code - middle_code), and `error` says how close.
+template <class V>
+void draw_sketch(const DenseWalk<V>& walk, const double* origin, int64_t begin, int64_t end,
+                 const Sketches& to) {
+    for (int64_t place = begin; place < end; ++place) {
+        const V* row = walk.values + point_at(walk, place) * walk.n_features;
+        uint8_t* codes = to.codes + place * to.width;
+        double largest = 0;
+        for (int64_t f = 0; f < walk.n_features; ++f) {
+            const double distance = __builtin_fabs(double(row[f]) - origin[f]);
+            largest = distance > largest ? distance : largest;
+        }
+        const double step = largest * walk.scale / largest_code;
+        const double per_step = step > 0 ? walk.scale / step : 0;
+        double sq_error = 0;
+        int32_t sq_norm = 0;
+        for (int64_t f = 0; f < to.width; ++f) {
+            const double value = f < walk.n_features ? (double(row[f]) - origin[f]) * per_step : 0;
+            codes[f] = uint8_t(value + (middle_code + 0.5));
+            const int32_t code = int32_t(codes[f]) - middle_code;
+            const double error = value - double(code);
+            sq_error = multiply_add(error, error, sq_error);
+            sq_norm += code * code;
+        }
+        to.steps[place] = step;
+        to.sq_norms[place] = sq_norm;
+        to.errors[place] = step * (__builtin_sqrt(sq_error) * (1 + rounding_of_sketch) +
+                                   __builtin_sqrt(double(sq_norm)) * rounding_of_sketch);
+    }
+}
+
+// Products of the codes of a place with those of the panel.
+POWERMEANS_INLINE Lanes products_of_codes(const uint8_t* codes, const int8_t* panel, int64_t width) {
+    Lanes products;
+#if defined(__AVX512F__)
+    __m512i sums = _mm512_setzero_si512();
+#pragma GCC unroll 4
+    for (int64_t f = 0; f < width; f += codes_per_step) {
+        int64_t bits;
+        __builtin_memcpy(&bits, codes + f, codes_per_step);
+        const __m512i step = _mm512_loadu_si512(panel + f * candidates_per_panel);
+        const __m512i pairs = _mm512_maddubs_epi16(_mm512_set1_epi64(bits), step);
+        sums = _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+    }
+    sums = _mm512_add_epi32(sums, _mm512_srli_epi64(sums, 32));
+    products.at[0] = _mm512_cvtepi32_pd(_mm512_cvtepi64_epi32(sums));
+#elif defined(__AVX2__)
+    __m256i sums[2] = {};
+    for (int64_t f = 0; f < width; f += codes_per_step) {
+        int64_t bits;
+        __builtin_memcpy(&bits, codes + f, codes_per_step);
+        const __m256i* steps = reinterpret_cast<const __m256i*>(panel + f * candidates_per_panel);
+        for (int v = 0; v < 2; ++v) {
+            const __m256i pairs =
+                _mm256_maddubs_epi16(_mm256_set1_epi64x(bits), _mm256_loadu_si256(steps + v));
+            sums[v] = _mm256_add_epi32(sums[v], _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+        }
+    }
+    // Adding neighbours leaves the candidates in the order 0 1 4 5 2 3 6 7.
+    const __m256i added = _mm256_permute4x64_epi64(_mm256_hadd_epi32(sums[0], sums[1]), 0xd8);
+    products.at[0] = _mm256_cvtepi32_pd(_mm256_castsi256_si128(added));
+    products.at[1] = _mm256_cvtepi32_pd(_mm256_extracti128_si256(added, 1));
+#else
+    int32_t sums[candidates_per_panel] = {};
+    for (int64_t f = 0; f < width; f += codes_per_step)
+        for (int lane = 0; lane < candidates_per_panel; ++lane)
+            for (int c = 0; c < codes_per_step; ++c)
+                sums[lane] += int32_t(codes[f + c]) *
+                              int32_t(panel[f * candidates_per_panel + lane * codes_per_step + c]);
+    double wide[candidates_per_panel];
+    for (int lane = 0; lane < candidates_per_panel; ++lane) wide[lane] = double(sums[lane]);
+    products = load_lanes(wide);
+#endif
+    return products;
+}
+
+// Whether the sketches leave it open that a candidate is nearer than the nearest seed.
+POWERMEANS_INLINE bool may_be_nearer(const Sketches& sketches, const PanelSketch& panel, int64_t place,
+                                     double nearest) {
+    const Lanes products =
+        products_of_codes(sketches.codes + place * sketches.width, panel.codes, sketches.width);
+    const Lanes steps = load_lanes(panel.steps), errors = load_lanes(panel.errors);
+    const Lanes sq_norms = load_lanes(panel.sq_norms), offsets = load_lanes(panel.offsets);
+    const double step = sketches.steps[place], reach = __builtin_sqrt(nearest) + sketches.errors[place];
+    const double sq_norm = step * step * double(sketches.sq_norms[place]);
+    unsigned bits = 0;
+    for (int v = 0; v < vectors_per_unit; ++v) {
+        const DoubleVector product = steps.at[v] * (products.at[v] - offsets.at[v]);
+        const DoubleVector sq_dist = sq_norms.at[v] + sq_norm - (2 * step) * product;
+        const DoubleVector bound = errors.at[v] + reach;
+        bits |= positive_lanes(bound * bound - sq_dist);
+    }
+    return bits != 0;
+}
+
+// Keeps the places that may be nearer to a candidate, and fetches them.
+template <class V>
+int64_t keep_near(const DenseWalk<V>& walk, const Panel& panel, const Standings& standings, int64_t* places,
+                  int64_t n_places) {
+    if (!panel.sketch) return n_places;
+    int64_t n_kept = 0;
+    for (int64_t i = 0; i < n_places; ++i) {
+        const int64_t place = places[i];
+        if (!may_be_nearer(walk.sketches, *panel.sketch, place, standings.nearest[place])) continue;
+        const V* row = walk.values + point_at(walk, place) * walk.n_features;
+        for (int64_t f = 0; f < walk.n_features; f += unit_lanes<V>) __builtin_prefetch(row + f);
+        places[n_kept++] = place;
+    }
+    return n_kept;
+}
+
+template <class V>
+int64_t keep_near(const CsrWalk<V>&, const Panel&, const Standings&, int64_t*, int64_t n_places) {
+    return n_places;
+}
+
+// ---- Comparing and taking -----------------------------------------------------------------------
+
 template <class Walk>
 int64_t compare(const Walk& walk, const Panel& panel, const Standings& standings, int64_t begin, int64_t end,
                 double* gains, uint8_t* nearer) {
@@ -149,6 +272,8 @@ int64_t compare(const Walk& walk, const Panel& panel, const Standings& standings
         places[n_places] = place;
         n_places += standings.nearest[place] > panel.untouched[standings.seed[place]];
     }
+    const int64_t n_touched = n_places;
+    n_places = keep_near(walk, panel, standings, places, n_touched);
     Lanes sums = {};
     for_each_place(walk, panel, places, n_places, [&](int64_t i, const Lanes& sq_dist) {
         const int64_t place = places[i];
@@ -163,7 +288,7 @@ int64_t compare(const Walk& walk, const Panel& panel, const Standings& standings
         nearer[place] = uint8_t(bits);
     });
     store_lanes(gains, sums);
-    return n_places;
+    return n_touched;
 }
 
 double mass_of(const Standings& standings, int64_t begin, int64_t end) {
@@ -188,11 +313,17 @@ double mass_of(const Standings& standings, int64_t begin, int64_t end) {
 template <class Walk>
 double take(const Walk& walk, const Panel& panel, int lane, int32_t seed, const uint8_t* nearer,
             int64_t begin, int64_t end, const Standings& standings) {
-    int64_t places[places_per_stripe];
+    int64_t places[places_per_stripe + 1];  // one is written before it is known to count
+    const uint64_t lane_of_each = uint64_t{0x0101010101010101} << lane;
     int64_t n_places = 0;
-    for (int64_t place = begin; place < end; ++place) {
-        places[n_places] = place;
-        n_places += nearer[place] >> lane & 1;
+    for (int64_t unit = begin; unit < end; unit += candidates_per_panel) {
+        uint64_t bits;
+        __builtin_memcpy(&bits, nearer + unit, candidates_per_panel);
+        if (!(bits & lane_of_each)) continue;
+        for (int64_t place = unit; place < unit + candidates_per_panel; ++place) {
+            places[n_places] = place;
+            n_places += nearer[place] >> lane & 1;
+        }
     }
     for_each_place(walk, panel, places, n_places, [&](int64_t i, const Lanes& y) {
         double sq_dist[candidates_per_panel];
@@ -209,7 +340,13 @@ constexpr SeedKernels<Walk> kernels_for = {distances<Walk>, compare<Walk>, take<
 }  // namespace
 
 extern const SeedKernelTable POWERMEANS_SEED_TABLE;
-const SeedKernelTable POWERMEANS_SEED_TABLE = {kernels_for<DenseWalk<float>>, kernels_for<DenseWalk<double>>,
-                                               kernels_for<CsrWalk<float>>, kernels_for<CsrWalk<double>>};
+const SeedKernelTable POWERMEANS_SEED_TABLE = {
+    kernels_for<DenseWalk<float>>,
+    kernels_for<DenseWalk<double>>,
+    kernels_for<CsrWalk<float>>,
+    kernels_for<CsrWalk<double>>,
+    draw_sketch<float>,
+    draw_sketch<double>,
+};
 
 }  // namespace powermeans
