@@ -36,7 +36,6 @@ class CompiledPoints:
         exponent: float,
         indices: NDArray[np.int64],
     ) -> None: ...
-
     def greedy_seeds(
         self, order: IndexArray, first: float, others: FloatArray, indices: NDArray[np.int64]
     ) -> None: ...
