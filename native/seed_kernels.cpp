@@ -12,6 +12,9 @@ constexpr int tile_points = vectors_per_unit == 1 ? 8 : vectors_per_unit == 2 ? 
 // Below this share of |x|^2 + |candidate|^2 a distance from a product has lost too many digits.
 constexpr double cancellation = 1.0 / 1024;
 
+// Places fetched together: what they need stays in cache until it is used.
+constexpr int64_t places_at_once = 64;
+
 // By how much more, relative to its length, a sketch may miss its point because of rounding.
 constexpr double rounding_of_sketch = 1e-6;
 
@@ -263,18 +266,9 @@ int64_t keep_near(const CsrWalk<V>&, const Panel&, const Standings&, int64_t*, i
 // ---- Comparing and taking -----------------------------------------------------------------------
 
 template <class Walk>
-int64_t compare(const Walk& walk, const Panel& panel, const Standings& standings, int64_t begin, int64_t end,
-                double* gains, uint8_t* nearer) {
-    int64_t places[places_per_stripe];
-    int64_t n_places = 0;
-    for (int64_t place = begin; place < end; ++place) {
-        nearer[place] = 0;
-        places[n_places] = place;
-        n_places += standings.nearest[place] > panel.untouched[standings.seed[place]];
-    }
-    const int64_t n_touched = n_places;
-    n_places = keep_near(walk, panel, standings, places, n_touched);
-    Lanes sums = {};
+void compare_places(const Walk& walk, const Panel& panel, const Standings& standings, int64_t* places,
+                    int64_t n_places, Lanes& sums, uint8_t* nearer) {
+    n_places = keep_near(walk, panel, standings, places, n_places);
     for_each_place(walk, panel, places, n_places, [&](int64_t i, const Lanes& sq_dist) {
         const int64_t place = places[i];
         const DoubleVector nearest = broadcast(standings.nearest[place]);
@@ -287,6 +281,23 @@ int64_t compare(const Walk& walk, const Panel& panel, const Standings& standings
         }
         nearer[place] = uint8_t(bits);
     });
+}
+
+template <class Walk>
+int64_t compare(const Walk& walk, const Panel& panel, const Standings& standings, int64_t begin, int64_t end,
+                double* gains, uint8_t* nearer) {
+    int64_t places[places_per_stripe];
+    int64_t n_touched = 0;
+    for (int64_t place = begin; place < end; ++place) {
+        nearer[place] = 0;
+        places[n_touched] = place;
+        n_touched += standings.nearest[place] > panel.untouched[standings.seed[place]];
+    }
+    Lanes sums = {};
+    for (int64_t at = 0; at < n_touched; at += places_at_once) {
+        const int64_t n_here = at + places_at_once < n_touched ? places_at_once : n_touched - at;
+        compare_places(walk, panel, standings, places + at, n_here, sums, nearer);
+    }
     store_lanes(gains, sums);
     return n_touched;
 }

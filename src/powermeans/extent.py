@@ -17,9 +17,10 @@ _ROUNDING_OF_A_MEAN = 1e3 * float(np.finfo(np.float64).eps)
 _UNITS_OF_A_DISTANCE = 4
 
 
-def spread(rows: Rows) -> float:
+def spread(rows: Rows, mean: FloatArray | None = None) -> float:
     """Root of the weighted mean squared distance of the points from their mean."""
-    inertia = rows.sweep(rows.mean()[None, :], Hard()).inertia
+    mean = rows.mean() if mean is None else mean
+    inertia = rows.sweep(mean[None, :], Hard()).inertia
     return math.sqrt(inertia / rows.total_weight)
 
 

@@ -74,11 +74,16 @@ def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, 
     key = np.zeros(rows.n_points)
     for place in random_places(rows, rng, 2):
         key += rows.nearness(place[None, :]).sq_dist(everyone)
-    order = np.argsort(key, kind="stable")
-    return order, key[order]
+    order = np.argsort(key)
+    sorted_key = key[order]
+    if np.any(sorted_key[1:] == sorted_key[:-1]):
+        # Which of equal points comes first may not depend on how the machine sorts.
+        order = np.argsort(key, kind="stable")
+    return order, sorted_key
 
 
 def random_places(rows: Rows, rng: np.random.RandomState, n_places: int) -> FloatArray:
     """Places about as far from the mean as the points are, (n_places, n_features)."""
     directions = rng.standard_normal((n_places, rows.n_features)) / math.sqrt(rows.n_features)
-    return rows.mean() + spread(rows) * directions
+    mean = rows.mean()
+    return mean + spread(rows, mean) * directions
