@@ -113,9 +113,9 @@ $(PEERS)/stamps/powermeans: $(PEERS)/stamps/peers CMakeLists.txt $(NATIVE) $(POW
 SANITIZERS := address thread
 SANITIZE_address := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_thread := -fsanitize=thread
-SANITIZE_SOURCES := $(filter-out native/bindings.cpp native/kernels.cpp,$(wildcard native/*.cpp))
+SANITIZE_SOURCES := $(filter-out native/bindings.cpp native/kernels.cpp native/seed_kernels.cpp,$(wildcard native/*.cpp))
 SANITIZE_TESTS := $(basename $(notdir $(wildcard native/tests/*.cpp)))
-SANITIZE_FLAGS := -std=gnu++17 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -pthread -Inative \
+SANITIZE_FLAGS := -std=gnu++17 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -fno-math-errno -pthread -Inative \
   -Wall -Wextra -Wno-psabi
 
 INSTRUCTION_SETS := baseline
@@ -141,9 +141,14 @@ build/sanitize/$(1)/kernels_%.o: native/kernels.cpp $(NATIVE)
 	@mkdir -p $$(@D)
 	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) -DPOWERMEANS_TABLE=kernels_$$* $$(FLAGS_$$*) -c $$< -o $$@
 
+build/sanitize/$(1)/seed_kernels_%.o: native/seed_kernels.cpp $(NATIVE)
+	@mkdir -p $$(@D)
+	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) -DPOWERMEANS_SEED_TABLE=seed_kernels_$$* $$(FLAGS_$$*) -c $$< -o $$@
+
 build/sanitize/$(1)/%.run: build/sanitize/$(1)/tests/%.o \
   $(SANITIZE_SOURCES:native/%.cpp=build/sanitize/$(1)/%.o) \
-  $(INSTRUCTION_SETS:%=build/sanitize/$(1)/kernels_%.o)
+  $(INSTRUCTION_SETS:%=build/sanitize/$(1)/kernels_%.o) \
+  $(INSTRUCTION_SETS:%=build/sanitize/$(1)/seed_kernels_%.o)
 	$$(CXX) $(SANITIZE_$(1)) -pthread $$^ -o $$@
 
 build/sanitize/$(1)/%.passed: build/sanitize/$(1)/%.run

@@ -6,10 +6,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <cmath>
 #include <optional>
 
 #include "draw.hpp"
+#include "seed.hpp"
 #include "sweep.hpp"
 #include "thread_limit.hpp"
 
@@ -36,6 +38,22 @@ Result<ndim> to_numpy(std::vector<double>&& values, std::initializer_list<std::s
 void require(bool holds, const char* what) {
     if (!holds) throw nb::value_error(what);
 }
+
+// Raises what a signal handler raises, as Ctrl-C does. Asks rarely, since asking takes the GIL.
+class SignalWatch {
+  public:
+    void operator()() {
+        const Clock::time_point now = Clock::now();
+        if (now < next_) return;
+        next_ = now + std::chrono::milliseconds(50);
+        nb::gil_scoped_acquire acquired;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point next_ = Clock::now();
+};
 
 // Points with their weights and the threads that sweep over them.
 template <class Source>
@@ -124,6 +142,22 @@ class Points {
         powermeans::draw(masses, numbers, n_draws, team_, to);
     }
 
+    void greedy_seeds(In<int64_t, 1> order, double first, In<double, 2> others,
+                      Out<int64_t, 1> indices) const {
+        require(int64_t(order.shape(0)) == source_.n_points, "order must have one entry for each point");
+        require(indices.shape(0) == others.shape(0) + 1, "indices must have one entry more than others");
+        require(others.shape(1) > 0, "others must have at least one column");
+        const SeedRequest asked{weights(),
+                                order.data(),
+                                first,
+                                others.data(),
+                                int64_t(indices.shape(0)),
+                                int64_t(others.shape(1))};
+        int64_t* to = indices.data();
+        nb::gil_scoped_release released;
+        powermeans::greedy_seeds(source_, asked, team_, SignalWatch(), to);
+    }
+
     double scale() const { return nearest_scale(source_); }
 
   private:
@@ -210,6 +244,8 @@ void bind_sweeps(Binding& binding) {
         .def("approach", &Class::approach, "centers"_a.noconvert(), "nearest"_a.noconvert())
         .def("draw", &Class::draw, "nearest"_a.noconvert(), "order"_a.noconvert().none(),
              "uniforms"_a.noconvert(), "exponent"_a, "indices"_a.noconvert())
+        .def("greedy_seeds", &Class::greedy_seeds, "order"_a.noconvert(), "first"_a, "others"_a.noconvert(),
+             "indices"_a.noconvert())
         .def_prop_ro("scale", &Class::scale);
 }
 

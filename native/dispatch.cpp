@@ -6,20 +6,21 @@
 namespace powermeans {
 
 extern const KernelTable kernels_baseline;
+extern const SeedKernelTable seed_kernels_baseline;
 #ifdef POWERMEANS_X86
-extern const KernelTable kernels_avx2;
-extern const KernelTable kernels_avx512;
+extern const KernelTable kernels_avx2, kernels_avx512;
+extern const SeedKernelTable seed_kernels_avx2, seed_kernels_avx512;
 #endif
 
 std::vector<InstructionSet> instruction_sets() {
-    std::vector<InstructionSet> sets{{"baseline", &kernels_baseline, true}};
+    std::vector<InstructionSet> sets{{"baseline", &kernels_baseline, &seed_kernels_baseline, true}};
 #ifdef POWERMEANS_X86
     __builtin_cpu_init();
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    sets.push_back({"avx2", &kernels_avx2, avx2});
-    sets.push_back({"avx512", &kernels_avx512, avx512});
+    sets.push_back({"avx2", &kernels_avx2, &seed_kernels_avx2, avx2});
+    sets.push_back({"avx512", &kernels_avx512, &seed_kernels_avx512, avx512});
 #endif
     return sets;
 }

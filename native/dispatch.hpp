@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "seed_kernels.hpp"
 
 namespace powermeans {
 
 struct InstructionSet {
     const char* name;
     const KernelTable* kernels;
+    const SeedKernelTable* seed_kernels;
     bool supported;
 };
 

@@ -8,7 +8,7 @@
 namespace powermeans {
 namespace {
 
-constexpr int64_t points_per_stripe = 1 << 14;
+constexpr int64_t points_per_draw_stripe = 1 << 14;
 
 int64_t point_at(const Masses& masses, int64_t place) { return masses.order ? masses.order[place] : place; }
 
@@ -22,12 +22,12 @@ double mass_of(const Masses& masses, int64_t i) {
 
 // Mass of the points before each stripe, and at the end that of all.
 std::vector<double> cumulative_masses(const Masses& masses, Team& team) {
-    const int64_t n_stripes = (masses.n_points + points_per_stripe - 1) / points_per_stripe;
+    const int64_t n_stripes = (masses.n_points + points_per_draw_stripe - 1) / points_per_draw_stripe;
     std::vector<double> cumulative(std::size_t(n_stripes) + 1);
     const auto compute = [&](int, int64_t stripe) {
         double sum = 0;
-        const int64_t end = std::min(masses.n_points, (stripe + 1) * points_per_stripe);
-        for (int64_t i = stripe * points_per_stripe; i < end; ++i)
+        const int64_t end = std::min(masses.n_points, (stripe + 1) * points_per_draw_stripe);
+        for (int64_t i = stripe * points_per_draw_stripe; i < end; ++i)
             sum += mass_of(masses, point_at(masses, i));
         cumulative[std::size_t(stripe) + 1] = sum;
     };
@@ -38,9 +38,10 @@ std::vector<double> cumulative_masses(const Masses& masses, Team& team) {
     return cumulative;
 }
 
-// The point at which the cumulative mass passes `target`; rounding may ask for more than there is,
-// then the last with any mass.
-int64_t find(const Masses& masses, const std::vector<double>& cumulative, double target) {
+}  // namespace
+
+int64_t point_passing(const Masses& masses, const std::vector<double>& cumulative, int64_t points_per_stripe,
+                      double target) {
     const auto above = std::upper_bound(cumulative.begin() + 1, cumulative.end(), target);
     int64_t stripe = std::min<int64_t>(above - cumulative.begin() - 1, int64_t(cumulative.size()) - 2);
     for (;; --stripe) {
@@ -57,8 +58,6 @@ int64_t find(const Masses& masses, const std::vector<double>& cumulative, double
         if (last >= 0) return point_at(masses, last);
     }
 }
-
-}  // namespace
 
 namespace {
 
@@ -81,7 +80,8 @@ void draw(Masses masses, const double* uniforms, int64_t n_draws, Team& team, in
         masses.nearest = nullptr;
         return draw(masses, uniforms, n_draws, team, indices);
     }
-    for (int64_t i = 0; i < n_draws; ++i) indices[i] = find(masses, cumulative, uniforms[i] * total);
+    for (int64_t i = 0; i < n_draws; ++i)
+        indices[i] = point_passing(masses, cumulative, points_per_draw_stripe, uniforms[i] * total);
 }
 
 }  // namespace powermeans

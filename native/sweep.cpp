@@ -17,7 +17,10 @@ constexpr int64_t block_step = 12;  // a whole number of tile rows
 constexpr int64_t smallest_stripe = 192;
 constexpr int64_t points_per_value_summed = 16;
 constexpr int64_t most_stripes = 256;
-constexpr int64_t work_per_stripe = 1 << 21;
+constexpr int64_t work_per_stripe = 1 << 22;  // half of it in a power sweep, which takes longer for it
+// Waking a thread takes as long as this much work, and power sweeps do so many times that of hard ones.
+constexpr double work_per_worker = 1 << 22;
+constexpr double work_of_a_power = 3;
 // Below these an order of the points takes longer to make than it saves.
 constexpr int64_t centers_worth_an_order = 16;
 constexpr int64_t distances_worth_an_order = 1 << 16;
@@ -106,7 +109,7 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers, double lowest_
                             : std::clamp(fitting / block_step * block_step, block_step, largest_block);
     if (plan.ordered && !plan.grouped) plan.block_points = points_per_near_block;
     const int64_t stored = stored_per_point(source);
-    const int64_t by_work = work_per_stripe / (n_padded * (stored + 16));
+    const int64_t by_work = work_per_stripe / (is_hard(task) ? 1 : 2) / (n_padded * (stored + 16));
     // Adding up the sums of a stripe costs one pass over them, which few stored values do not repay.
     const int64_t by_sums = sums_points(task) ? points_per_value_summed * d / stored : 0;
     plan.stripe_points = round_up(
@@ -116,10 +119,12 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers, double lowest_
 
 // Threads that the work is worth.
 template <class Source>
-int worthwhile_workers(const Source& source, const Plan& plan, int64_t n_centers, const Team& team) {
+int worthwhile_workers(const Source& source, Task task, const Plan& plan, int64_t n_centers,
+                       const Team& team) {
     const int64_t n_seen = plan.ordered ? std::min(n_centers, centers_near_a_group) : n_centers;
     const double work = double(source.n_points) * double(n_seen + 8) * double(source.n_features + 16);
-    return int(std::clamp(work / double(work_per_stripe), 1.0, double(team.n_threads())));
+    const double worth = work * (task == Task::power_sums ? work_of_a_power : 1) / work_per_worker;
+    return int(std::clamp(worth, 1.0, double(team.n_threads())));
 }
 
 // The centers in the frame of the points, and every form of them that the kernels read.
@@ -454,7 +459,7 @@ SweepResult sweep_down_to(double lowest_ratio, const Source& source, const Reque
                            : plan.sums_by_center      ? request.n_centers * plan.padded_features
                                                       : source.n_features * n_padded;
     const bool folds = std::is_same_v<T, float> && !plan.direct && source.n_features > features_per_fold;
-    const int n_workers = worthwhile_workers(source, plan, request.n_centers, team);
+    const int n_workers = worthwhile_workers(source, request.task, plan, request.n_centers, team);
     const int64_t n_stripes = (source.n_points + plan.stripe_points - 1) / plan.stripe_points;
     std::vector<std::optional<Bench<T>>> benches(static_cast<std::size_t>(n_workers));
     Room room;

@@ -56,6 +56,7 @@ def compare_rows(
     _compare_assignment(rows, oracle, truth)
     _compare_distances(rows, oracle, truth)
     _compare_nearness(rows, oracle, truth)
+    _compare_seeds(rows, oracle, truth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,12 +261,19 @@ def _compare_farthest(nearness: Nearness, truth: _Truth, sq_dist: FloatArray, na
 
 def _compare_potentials(nearness: Nearness, oracle: Nearness, truth: _Truth, name: str) -> None:
     candidates = np.unique(np.linspace(0, len(truth.points) - 1, 7).astype(np.intp))
+    expected, allowed = _potentials(oracle, truth, candidates)
+    _close(f"{name}: potentials", nearness.potentials(candidates), expected, allowed)
+
+
+def _potentials(
+    oracle: Nearness, truth: _Truth, candidates: IndexArray
+) -> tuple[FloatArray, FloatArray]:
+    """The potentials of these candidates, and by how much they may be missed."""
     current = oracle.sq_dist(np.arange(len(truth.points)))[:, None]
     sq_dist = squared_euclidean.pairwise(truth.points, truth.points[candidates])
     error = truth.weights @ truth.error_of(np.minimum(current, sq_dist))
     expected = oracle.potentials(candidates)
-    allowed = truth.tolerance * expected + error
-    _close(f"{name}: potentials", nearness.potentials(candidates), expected, allowed)
+    return expected, truth.tolerance * expected + error
 
 
 def _compare_draws(
@@ -274,14 +282,54 @@ def _compare_draws(
     uniforms = np.concatenate([(np.arange(200) + 0.5) / 200, [0.0, np.nextafter(1.0, 0.0)]])
     sq_dist = oracle.sq_dist(np.arange(len(truth.points)))
     for exponent in (1.0, 2.0, 3.0):
-        mass, error = _mass(truth, sq_dist, exponent)
+        mass, _ = _mass(truth, sq_dist, exponent)
         drawn = nearness.draw(uniforms, exponent)
         _check(f"{name}: draw takes no point without mass at exponent {exponent}", mass[drawn] > 0)
-        share, upper = mass / mass.sum(), np.empty_like(mass)
-        upper[order] = np.cumsum(mass[order]) / mass.sum()
-        misses = np.maximum(uniforms - upper[drawn], (upper - share)[drawn] - uniforms)
-        is_right = misses <= truth.tolerance + error.sum() / mass.sum()
+        is_right = _may_be_drawn(truth, sq_dist, exponent, order, uniforms, drawn)
         _check(f"{name}: draw is in proportion to the mass at exponent {exponent}", is_right)
+
+
+def _may_be_drawn(
+    truth: _Truth,
+    sq_dist: FloatArray,
+    exponent: float,
+    order: IndexArray,
+    uniforms: FloatArray,
+    drawn: IndexArray,
+) -> NDArray[np.bool_]:
+    """Whether each number may draw the point, at these distances to the nearest center."""
+    mass, error = _mass(truth, sq_dist, exponent)
+    share, upper = mass / mass.sum(), np.empty_like(mass)
+    upper[order] = np.cumsum(mass[order]) / mass.sum()
+    misses = np.maximum(uniforms - upper[drawn], (upper - share)[drawn] - uniforms)
+    return (misses <= truth.tolerance + error.sum() / mass.sum()) & (mass[drawn] > 0)
+
+
+def _compare_seeds(rows: Rows, oracle: Rows, truth: _Truth) -> None:
+    """Each seed is one of the candidates that its numbers draw, and none of these is better."""
+    rng = np.random.default_rng(1)
+    order, everyone = rng.permutation(oracle.n_points), np.arange(oracle.n_points)
+    first, others = 0.4, rng.uniform(size=(len(truth.centers) + 8, 3))
+    for exponent in (1.0, 2.0):
+        name = f"seeds at exponent {exponent}"
+        seeds = rows.greedy_seeds(order, first, others, exponent)
+        _equal(f"{name}: shape", np.shape(seeds), (1 + len(others),))
+        nearness = oracle.nearness(truth.centers[:0])
+        for number, seed in enumerate(seeds):
+            numbers = others[number - 1] if number else np.array([first])
+            sq_dist = nearness.sq_dist(everyone)
+            may_be_drawn = _may_be_drawn(
+                truth, sq_dist, exponent, order, numbers[:, None], everyone[None, :]
+            )
+            _check(f"{name}: seed {number} is one of its candidates", may_be_drawn[:, seed].any())
+            if number:
+                least, _ = _potentials(nearness, truth, seeds[number : number + 1])
+                worst = [
+                    np.max(np.add(*_potentials(nearness, truth, np.flatnonzero(candidates))))
+                    for candidates in may_be_drawn
+                ]
+                _check(f"{name}: seed {number} leaves the least inertia", least <= worst)
+            nearness.add(oracle.take(seeds[number : number + 1])[0])
 
 
 def _mass(truth: _Truth, sq_dist: FloatArray, exponent: float) -> tuple[FloatArray, FloatArray]:

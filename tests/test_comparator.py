@@ -244,6 +244,33 @@ def with_broken(method, replacement):
     return type(replacement.__name__, (NearnessBreaks,), {"broken": broken})
 
 
+class SeedsWithTheWorstCandidate(TwinRows):
+    def greedy_seeds(self, order, first, others, exponent=2.0):
+        nearness = self.nearness(np.empty((0, self.n_features)), order)
+        seeds = [nearness.draw(np.array([first]))]
+        for numbers in others:
+            nearness.add(self.take(seeds[-1])[0])
+            candidates = nearness.draw(numbers, exponent)
+            worst = np.argmax(nearness.potentials(candidates))
+            seeds.append(candidates[worst : worst + 1])
+        return np.concatenate(seeds)
+
+
+class SeedsWithTheFirstCandidate(TwinRows):
+    def greedy_seeds(self, order, first, others, exponent=2.0):
+        return super().greedy_seeds(order, first, others[:, :1], exponent)
+
+
+class SeedsInTheOrderOfTheRows(TwinRows):
+    def greedy_seeds(self, order, first, others, exponent=2.0):
+        return super().greedy_seeds(np.arange(self.n_points), first, others, exponent)
+
+
+class SeedsWithoutWeights(TwinRows):
+    def greedy_seeds(self, order, first, others, exponent=2.0):
+        return TwinRows(self._points).greedy_seeds(order, first, others, exponent)
+
+
 def draws_uniformly(self, uniforms, exponent=2.0):
     return (uniforms * len(self._points)).astype(np.intp)
 
@@ -345,6 +372,10 @@ BROKEN = [
     (TakesInSortedOrder, "take"),
     (WeighsAllAlike, "sample_weight"),
     (SamplesTheOtherKind, "sample: is sparse"),
+    (SeedsWithTheWorstCandidate, "leaves the least inertia"),
+    (SeedsWithTheFirstCandidate, "leaves the least inertia"),
+    (SeedsInTheOrderOfTheRows, "is one of its candidates"),
+    (SeedsWithoutWeights, "is one of its candidates"),
     (with_broken("draw", draws_uniformly), "draw"),
     (with_broken("draw", draws_without_weights), "draw"),
     (with_broken("draw", ignores_the_order), "nearness in an order: draw"),

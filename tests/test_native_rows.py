@@ -240,6 +240,8 @@ def all_bytes(rows, centers):
     potentials = nearness.potentials(draws)
     parts += [spread.error, spread.utility, labels, np.array(inertia), draws, potentials]
     parts += [rows.sq_distances(centers), np.array(nearness.farthest())]
+    numbers = np.random.default_rng(0).uniform(size=(30, 9))
+    parts += [rows.greedy_seeds(np.arange(rows.n_points)[::-1].copy(), 0.3, numbers)]
     return b"".join(part.tobytes() for part in parts)
 
 
@@ -265,6 +267,39 @@ def test_a_tiny_sweep_starts_no_threads():
     rows = NativeRows(np.random.default_rng(0).normal(size=(200, 3)), n_threads=8)
     rows.sweep(np.zeros((3, 3)), Hard())
     assert len(rows.team.stripes_by_worker) == 1
+
+
+def test_seeding_shares_its_work_among_threads():
+    points = np.random.default_rng(0).normal(size=(600_000, 2))
+    order, numbers = np.arange(len(points)), np.random.default_rng(0).uniform(size=(3, 2))
+    seeds = {}
+    for n_threads in (1, 2, 3):
+        rows = NativeRows(points, n_threads=n_threads)
+        seeds[n_threads] = rows.greedy_seeds(order, 0.3, numbers).tolist()
+        stripes = rows.team.stripes_by_worker
+        assert len(stripes) == n_threads
+        assert all(n > 0 for n in stripes), "some thread had nothing to do"
+    assert seeds[1] == seeds[2] == seeds[3]
+
+
+def test_an_alarm_interrupts_a_long_seeding():
+    program = """
+import signal, time
+import numpy as np
+from powermeans.rows.native import NativeRows
+rows = NativeRows(np.random.default_rng(0).normal(size=(100_000, 16)))
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+begin = time.monotonic()
+try:
+    rows.greedy_seeds(np.arange(100_000), 0.3, np.random.default_rng(0).uniform(size=(50_000, 8)))
+except KeyboardInterrupt:
+    print("interrupted" if time.monotonic() - begin < 30 else "late")
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert result.stdout.split() == ["interrupted"], result.stderr
 
 
 def test_rows_work_on_after_a_fork():

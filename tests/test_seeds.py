@@ -7,9 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 
 from powermeans.rows import open_rows
+from powermeans.rows.greedy import greedy_seeds
 from powermeans.rows.twin import TwinRows
 from powermeans.seeds import choose_seeds, order_by_place, uniform_seeds
 
@@ -94,6 +97,45 @@ def test_weights_are_the_same_as_shuffled_repetitions(
     weighted = seeding(rows_of(points, weights.astype(float)), np.random.RandomState(random_state))
     unweighted = seeding(rows_of(repeated), np.random.RandomState(random_state))
     np.testing.assert_array_equal(weighted, unweighted)
+
+
+@given(
+    n_points=st.integers(1, 300),
+    n_features=st.sampled_from([1, 2, 5, 31, 32, 45]),
+    n_seeds=st.integers(1, 30),
+    n_candidates=st.integers(1, 18),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    kind=st.sampled_from(["dense", "CSR"]),
+    share_of_zeros=st.sampled_from([0.0, 0.5]),
+    n_copies=st.integers(1, 3),
+    shift=st.sampled_from([0.0, 1e3]),
+    random_state=st.integers(0, 2**32 - 1),
+)
+def test_passing_over_points_changes_no_seed(
+    n_points,
+    n_features,
+    n_seeds,
+    n_candidates,
+    dtype,
+    kind,
+    share_of_zeros,
+    n_copies,
+    shift,
+    random_state,
+):
+    rng = np.random.default_rng(random_state)
+    points = (rng.normal(size=(n_points, n_features)) + shift).astype(dtype)
+    points[rng.uniform(size=points.shape) < share_of_zeros] = 0
+    points = np.repeat(points, n_copies, axis=0)
+    weights = rng.exponential(size=len(points)) * (rng.uniform(size=len(points)) > share_of_zeros)
+    weights[0] = 1.0
+    order, first = rng.permutation(len(points)), rng.uniform()
+    others = rng.uniform(size=(n_seeds - 1, n_candidates))
+    stored = sparse.csr_array(points) if kind == "CSR" else points
+    found = open_rows(stored, weights).greedy_seeds(order, first, others)
+    expected = greedy_seeds(TwinRows(points, weights), order, first, others, exponent=2.0)
+    # Of equal points, rounding decides which is said to be the seed.
+    np.testing.assert_array_equal(points[found], points[expected])
 
 
 @ROWS

@@ -4,12 +4,14 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "../draw.hpp"
+#include "../seed.hpp"
 #include "../sweep.hpp"
 
 using namespace powermeans;
@@ -29,6 +31,21 @@ std::vector<V> random_values(std::size_t n, unsigned seed) {
     std::vector<V> values(n);
     for (V& value : values) value = V(normal(generator));
     return values;
+}
+
+template <class Source>
+void seed_everywhere(const Source& source, const std::vector<double>& weight, int64_t n_candidates,
+                     Team& team) {
+    std::vector<int64_t> order(std::size_t(source.n_points)), seeds(15);
+    std::iota(order.rbegin(), order.rend(), 0);
+    std::mt19937 generator(3);
+    std::vector<double> others(14 * std::size_t(n_candidates));
+    for (double& number : others) number = std::uniform_real_distribution<double>()(generator);
+    int64_t n_calls = 0;
+    const SeedRequest request{weight.data(), order.data(), 0.5, others.data(), 15, n_candidates};
+    greedy_seeds(source, request, team, [&] { ++n_calls; }, seeds.data());
+    require(n_calls == 14, "asked before each seed but the first");
+    for (int64_t i : seeds) require(0 <= i && i < source.n_points, "seeds exist");
 }
 
 template <class Source>
@@ -69,6 +86,7 @@ void run_every_task(const Source& source, int64_t n_centers, int n_threads) {
     draw({nearest.data(), weight.data(), nullptr, source.n_points, 2.0}, uniforms.data(), 3, team,
          drawn.data());
     for (int64_t i : drawn) require(0 <= i && i < source.n_points, "drawn points exist");
+    for (int64_t n_candidates : {1, 3, 11}) seed_everywhere(source, weight, n_candidates, team);
 }
 
 template <class V>

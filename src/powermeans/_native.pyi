@@ -36,6 +36,9 @@ class CompiledPoints:
         exponent: float,
         indices: NDArray[np.int64],
     ) -> None: ...
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, indices: NDArray[np.int64]
+    ) -> None: ...
 
 class _Dense(CompiledPoints):
     def __init__(self, values: Any, sample_weight: FloatArray | None, team: Team) -> None: ...

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from powermeans.extent import spread
-from powermeans.rows.protocol import Nearness, Rows
+from powermeans.rows.protocol import Rows
 from powermeans.types import FloatArray, IndexArray
 
 
@@ -44,12 +44,8 @@ def choose_seeds(
         Which points they are. Once every point has a seed at distance zero, points repeat.
     """
     order, _ = order_by_place(rows, rng)
-    nearness = rows.nearness(np.empty((0, rows.n_features)), order)
-    chosen = np.empty(n_centers, dtype=np.intp)
-    for seed in range(n_centers):
-        uniforms = rng.uniform(size=n_candidates if seed else 1)
-        chosen[seed] = _best(nearness, nearness.draw(uniforms, exponent))
-        nearness.add(rows.take(chosen[seed : seed + 1])[0])
+    first, others = rng.uniform(), rng.uniform(size=(n_centers - 1, n_candidates))
+    chosen = rows.greedy_seeds(order, first, others, exponent)
     return rows.take(chosen), chosen
 
 
@@ -78,17 +74,15 @@ def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, 
     key = np.zeros(rows.n_points)
     for place in random_places(rows, rng, 2):
         key += rows.nearness(place[None, :]).sq_dist(everyone)
-    order = np.argsort(key, kind="stable")
-    return order, key[order]
+    order = np.argsort(key)
+    sorted_key = key[order]
+    if np.any(sorted_key[1:] == sorted_key[:-1]):
+        # Which of equal points comes first may not depend on how the machine sorts.
+        order = np.argsort(key, kind="stable")
+    return order, sorted_key
 
 
 def random_places(rows: Rows, rng: np.random.RandomState, n_places: int) -> FloatArray:
     """Places about as far from the mean as the points are, (n_places, n_features)."""
     directions = rng.standard_normal((n_places, rows.n_features)) / math.sqrt(rows.n_features)
     return rows.mean() + spread(rows) * directions
-
-
-def _best(nearness: Nearness, candidates: IndexArray) -> int:
-    if len(candidates) == 1:
-        return int(candidates[0])
-    return int(candidates[np.argmin(nearness.potentials(candidates))])

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 import powermeans._native as _native
+from powermeans.rows.greedy import greedy_seeds
 from powermeans.rules import Hard, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.threads import effective_n_threads
@@ -134,6 +135,16 @@ class NativeRows:
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> NativeNearness:
         """Nearness to these centers, of which there may be none."""
         return NativeNearness(self._native, self, self._weights, self._weight_unit, centers, order)
+
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+    ) -> IndexArray:
+        """Which points greedy k-means++ chooses."""
+        if exponent != 2:
+            return greedy_seeds(self, order, first, others, exponent)
+        indices = np.empty(1 + len(others), dtype=np.int64)
+        self._native.greedy_seeds(order, first, others, indices)
+        return indices
 
     def take(self, indices: IndexArray) -> FloatArray:
         """These points, dense."""

@@ -96,6 +96,17 @@ class Rows(Protocol):
         """
         ...
 
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+    ) -> IndexArray:
+        """Which points greedy k-means++ chooses, (n_seeds,); see `powermeans.rows.greedy`.
+
+        Draws as `Nearness.draw` does, along the points in this order: the first seed by the number
+        `first`, and the candidates for each other seed by a row of `others`, (n_seeds - 1,
+        n_candidates). The one that leaves the least inertia is kept, the first of several.
+        """
+        ...
+
     def take(self, indices: IndexArray) -> FloatArray:
         """These points, dense, (n_indices, n_features)."""
         ...

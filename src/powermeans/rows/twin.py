@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from powermeans.divergences import squared_euclidean
+from powermeans.rows.greedy import greedy_seeds
 from powermeans.rules import Rule
 from powermeans.seeding import draw_indices
 from powermeans.sums import Spread, Sums
@@ -100,6 +101,11 @@ class TwinRows:
 
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> TwinNearness:
         return TwinNearness(self._points, self._weight, centers, order)
+
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+    ) -> IndexArray:
+        return greedy_seeds(self, order, first, others, exponent)
 
     def take(self, indices: IndexArray) -> FloatArray:
         return _float64(self._points[indices])

@@ -1,0 +1,356 @@
+#include "seed.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "draw.hpp"
+#include "seed_kernels.hpp"
+
+namespace powermeans {
+namespace {
+
+// Bytes that all of a seeding may take, so that small points are copied into the order of the walk.
+constexpr int64_t affordable_bytes = 40 << 20;
+constexpr int64_t bytes_per_point = 32;
+constexpr int64_t bytes_beside_codes = 20;
+
+// Sketches are worth their making for so many features and seeds.
+constexpr int64_t sketched_features = 32;
+constexpr int64_t seeds_worth_sketches = 12;
+
+// Work for which it is worth to wake a thread, in distances times features.
+constexpr double work_per_thread = 1 << 18;
+constexpr double work_of_a_place = 2;
+constexpr double work_of_a_code = 2;
+constexpr int64_t shares_per_thread = 8;
+
+// Of a squared distance between two seeds, up to which of a point's it tells that the point is
+// untouched: a quarter, less what rounding may have added.
+constexpr double untouched_share = 0.25 * (1 - 1e-9);
+
+int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+template <class Source>
+struct WalkOf;
+template <class V>
+struct WalkOf<DenseSource<V>> {
+    using Type = DenseWalk<V>;
+};
+template <class V>
+struct WalkOf<CsrSource<V>> {
+    using Type = CsrWalk<V>;
+};
+
+const SeedKernels<DenseWalk<float>>& kernels_for(const DenseSource<float>&) {
+    return chosen_instruction_set().seed_kernels->dense_float;
+}
+const SeedKernels<DenseWalk<double>>& kernels_for(const DenseSource<double>&) {
+    return chosen_instruction_set().seed_kernels->dense_double;
+}
+const SeedKernels<CsrWalk<float>>& kernels_for(const CsrSource<float>&) {
+    return chosen_instruction_set().seed_kernels->csr_float;
+}
+const SeedKernels<CsrWalk<double>>& kernels_for(const CsrSource<double>&) {
+    return chosen_instruction_set().seed_kernels->csr_double;
+}
+
+void draw_sketch(const DenseWalk<float>& walk, const double* origin, int64_t begin, int64_t end,
+                 const Sketches& to) {
+    chosen_instruction_set().seed_kernels->sketch_float(walk, origin, begin, end, to);
+}
+void draw_sketch(const DenseWalk<double>& walk, const double* origin, int64_t begin, int64_t end,
+                 const Sketches& to) {
+    chosen_instruction_set().seed_kernels->sketch_double(walk, origin, begin, end, to);
+}
+
+// The points along the walk, and what makes it faster as far as it is affordable: a copy of points of
+// few features in the order of the walk, sketches of points of many.
+template <class V>
+struct WalkedPoints {
+    std::vector<V> copied;
+    std::vector<uint8_t> codes;
+    std::vector<double> steps, errors;
+    std::vector<int32_t> sq_norms;
+
+    DenseWalk<V> along(const DenseSource<V>& source, const SeedRequest& request, Team& team) {
+        const int64_t n = source.n_points, d = source.n_features;
+        const int64_t width = round_up(d, codes_per_step);
+        DenseWalk<V> walk{source.values, request.order, scale_for<double>(source.frame.extent), d, {}};
+        const int64_t affordable = affordable_bytes + n * d * int64_t{sizeof(V)} / 16 - n * bytes_per_point;
+        if (d >= sketched_features && request.n_seeds >= seeds_worth_sketches &&
+            n * (width + bytes_beside_codes) <= affordable) {
+            sketch(source, width, team, walk);
+        } else if (d < sketched_features && n * d * int64_t{sizeof(V)} <= affordable) {
+            copied.resize(std::size_t(n * d));
+            for (int64_t place = 0; place < n; ++place)
+                std::copy_n(source.values + request.order[place] * d, d, copied.data() + place * d);
+            walk.values = copied.data();
+            walk.order = nullptr;
+        }
+        return walk;
+    }
+
+    CsrWalk<V> along(const CsrSource<V>& source, const SeedRequest& request, Team&) {
+        const double scale = scale_for<double>(source.frame.extent);
+        return {source.values, source.columns, source.row_starts, request.order, scale, source.n_features};
+    }
+
+  private:
+    void sketch(const DenseSource<V>& source, int64_t width, Team& team, DenseWalk<V>& walk) {
+        const std::size_t n = std::size_t(source.n_points);
+        codes.resize(n * std::size_t(width));
+        steps.resize(n);
+        errors.resize(n);
+        sq_norms.resize(n);
+        const Sketches sketches{codes.data(), steps.data(), errors.data(), sq_norms.data(), width};
+        const int64_t n_stripes = (source.n_points + places_per_stripe - 1) / places_per_stripe;
+        const auto draw = [&](int, int64_t stripe) {
+            const int64_t begin = stripe * places_per_stripe;
+            draw_sketch(walk, source.frame.origin.data(), begin,
+                        std::min(source.n_points, begin + places_per_stripe), sketches);
+        };
+        team.run(n_stripes, team.n_threads(), draw, [](int, int64_t) {});
+        walk.sketches = sketches;
+    }
+};
+
+// Candidates compared together, and what came of it.
+struct Comparison {
+    std::vector<int64_t> places = std::vector<int64_t>(std::size_t(candidates_per_panel));
+    Aligned<double> values, sq_norms{std::size_t(candidates_per_panel)};
+    std::vector<uint8_t> nearer;  // (n_padded,)
+    std::vector<int8_t> codes;
+    PanelSketch sketch{};
+    int best_lane = 0;
+    double best_gain = -1;
+
+    Comparison(int64_t n_places, int64_t n_features)
+        : values(std::size_t(n_features * candidates_per_panel)), nearer(std::size_t(n_places)) {}
+};
+
+void put_sketch(const Sketches& sketches, int64_t place, int64_t lane, Comparison& to) {
+    to.codes.resize(std::size_t(sketches.width * candidates_per_panel));
+    const uint8_t* codes = sketches.codes + place * sketches.width;
+    int32_t sum = 0;
+    for (int64_t f = 0; f < sketches.width; ++f) {
+        const int32_t code = int32_t(codes[f]) - middle_code;
+        const int64_t step = f / codes_per_step * candidates_per_panel + lane;
+        to.codes[std::size_t(step * codes_per_step + f % codes_per_step)] = int8_t(code);
+        sum += code;
+    }
+    const double step = to.sketch.steps[lane] = sketches.steps[place];
+    to.sketch.errors[lane] = sketches.errors[place];
+    to.sketch.sq_norms[lane] = step * step * sketches.sq_norms[place];
+    to.sketch.offsets[lane] = middle_code * sum;
+    to.sketch.codes = to.codes.data();
+}
+
+template <class V>
+void put_candidate(const DenseWalk<V>& walk, int64_t place, int64_t lane, Comparison& to) {
+    const V* row = walk.values + (walk.order ? walk.order[place] : place) * walk.n_features;
+    for (int64_t f = 0; f < walk.n_features; ++f)
+        to.values[std::size_t(f * candidates_per_panel + lane)] = -(double(row[f]) * walk.scale);
+    if (walk.sketches.codes) put_sketch(walk.sketches, place, lane, to);
+}
+
+template <class V>
+void put_candidate(const CsrWalk<V>& walk, int64_t place, int64_t lane, Comparison& to) {
+    const int64_t point = walk.order[place];
+    for (int64_t f = 0; f < walk.n_features; ++f) to.values[std::size_t(f * candidates_per_panel + lane)] = 0;
+    for (int64_t e = walk.row_starts[point]; e < walk.row_starts[point + 1]; ++e)
+        to.values[std::size_t(walk.columns[e] * candidates_per_panel + lane)] -=
+            double(walk.values[e]) * walk.scale;
+    double& sq_norm = to.sq_norms[std::size_t(lane)] = 0;
+    for (int64_t e = walk.row_starts[point]; e < walk.row_starts[point + 1]; ++e) {
+        const double value = to.values[std::size_t(walk.columns[e] * candidates_per_panel + lane)];
+        sq_norm += value * value;
+    }
+}
+
+template <class Source>
+class Seeding {
+  public:
+    Seeding(const Source& source, const SeedRequest& request, Team& team)
+        : kernels_(kernels_for(source)),
+          walk_(points_.along(source, request, team)),
+          team_(team),
+          n_points_(source.n_points),
+          n_features_(source.n_features),
+          n_padded_(round_up(source.n_points, candidates_per_panel)),
+          n_stripes_((source.n_points + places_per_stripe - 1) / places_per_stripe),
+          nearest_(std::size_t(n_padded_)),
+          seed_(std::size_t(n_padded_)),
+          best_(n_padded_, source.n_features),
+          other_(request.n_candidates > candidates_per_panel ? n_padded_ : 0,
+                 request.n_candidates > candidates_per_panel ? source.n_features : 0),
+          gains_(std::size_t(n_stripes_ * candidates_per_panel)),
+          cumulative_(std::size_t(n_stripes_) + 1),
+          n_looked_at_(source.n_points) {
+        if (request.sample_weight)
+            for (int64_t place = 0; place < n_points_; ++place)
+                weight_.push_back(request.sample_weight[request.order[place]]);
+        for (int64_t stripe = 0; stripe < n_stripes_; ++stripe) {
+            const int64_t begin = stripe * places_per_stripe, end = end_of(stripe);
+            double sum = double(end - begin);
+            if (weights()) sum = std::accumulate(weights() + begin, weights() + end, 0.0);
+            cumulative_[std::size_t(stripe) + 1] = cumulative_[std::size_t(stripe)] + sum;
+        }
+        cumulative_weights_ = cumulative_;
+    }
+
+    void run(const SeedRequest& request, const std::function<void()>& before_seed, int64_t* indices) {
+        std::vector<int64_t> candidates{draw(request.first)};
+        put_candidates(candidates.data(), 1, best_);
+        std::fill_n(best_.nearer.begin(), n_points_, uint8_t{0xff});
+        take_best();
+        for (int64_t seed = 1; seed < request.n_seeds; ++seed) {
+            before_seed();
+            const double* numbers = request.others + (seed - 1) * request.n_candidates;
+            candidates.clear();
+            for (int64_t c = 0; c < request.n_candidates; ++c) candidates.push_back(draw(numbers[c]));
+            compare(candidates);
+            take_best();
+        }
+        for (std::size_t seed = 0; seed < seeds_.size(); ++seed) indices[seed] = request.order[seeds_[seed]];
+    }
+
+  private:
+    using Walk = typename WalkOf<Source>::Type;
+
+    int64_t end_of(int64_t stripe) const { return std::min(n_points_, (stripe + 1) * places_per_stripe); }
+
+    const double* weights() const { return weight_.empty() ? nullptr : weight_.data(); }
+
+    Standings standings() { return {nearest_.data(), seed_.data(), weights()}; }
+
+    Panel panel(const Comparison& of) const {
+        return {of.places.data(), of.values.get(), of.sq_norms.get(), untouched_.data(),
+                of.sketch.codes ? &of.sketch : nullptr};
+    }
+
+    // By the weights alone while there is no seed, and once all points are at one.
+    int64_t draw(double number) const {
+        Masses masses{nearest_.data(), weights(), nullptr, n_points_, 2.0};
+        const bool has_mass = !seeds_.empty() && cumulative_.back() > 0;
+        if (!has_mass) masses.nearest = nullptr;
+        const std::vector<double>& cumulative = has_mass ? cumulative_ : cumulative_weights_;
+        return point_passing(masses, cumulative, places_per_stripe, number * cumulative.back());
+    }
+
+    // Leaves the panel with the best of the candidates in best_, the first of several.
+    void compare(const std::vector<int64_t>& candidates) {
+        best_.best_gain = -1;
+        const int64_t n = int64_t(candidates.size());
+        for (int64_t first = 0; first < n; first += candidates_per_panel) {
+            Comparison& here = first ? other_ : best_;
+            compare_panel(candidates.data() + first, std::min(candidates_per_panel, n - first), here);
+            if (first && other_.best_gain > best_.best_gain) std::swap(best_, other_);
+        }
+    }
+
+    void compare_panel(const int64_t* places, int64_t n_places, Comparison& to) {
+        put_candidates(places, n_places, to);
+        find_untouched(to, n_places);
+        std::atomic<int64_t> n_looked_at{0};
+        for_stripes(work_of_comparing(), [&](int64_t stripe) {
+            n_looked_at +=
+                kernels_.compare(walk_, panel(to), standings(), stripe * places_per_stripe, end_of(stripe),
+                                 gains_.get() + stripe * candidates_per_panel, to.nearer.data());
+        });
+        n_looked_at_ = n_looked_at;
+        double gains[candidates_per_panel] = {};
+        for (int64_t i = 0; i < n_stripes_ * candidates_per_panel; ++i)
+            gains[i % candidates_per_panel] += gains_[std::size_t(i)];
+        const double* best = std::max_element(gains, gains + n_places);
+        to.best_lane = int(best - gains);
+        to.best_gain = *best;
+    }
+
+    void put_candidates(const int64_t* places, int64_t n_places, Comparison& to) {
+        for (int64_t lane = 0; lane < candidates_per_panel; ++lane) {
+            const int64_t place = to.places[std::size_t(lane)] = places[std::min(lane, n_places - 1)];
+            put_candidate(walk_, place, lane, to);
+        }
+    }
+
+    void find_untouched(const Comparison& candidates, int64_t n_candidates) {
+        const int64_t n_seeds = int64_t(seeds_.size());
+        between_seeds_.resize(std::size_t(n_seeds * candidates_per_panel));
+        kernels_.distances(walk_, panel(candidates), seeds_.data(), n_seeds, between_seeds_.data());
+        for (int64_t seed = 0; seed < n_seeds; ++seed) {
+            const double* sq_dist = between_seeds_.data() + seed * candidates_per_panel;
+            untouched_[std::size_t(seed)] =
+                untouched_share * *std::min_element(sq_dist, sq_dist + n_candidates);
+        }
+    }
+
+    void take_best() {
+        const int32_t seed = int32_t(seeds_.size());
+        seeds_.push_back(best_.places[std::size_t(best_.best_lane)]);
+        untouched_.push_back(0);
+        for_stripes(double(n_points_) * work_of_a_place, [&](int64_t stripe) {
+            cumulative_[std::size_t(stripe) + 1] =
+                kernels_.take(walk_, panel(best_), best_.best_lane, seed, best_.nearer.data(),
+                              stripe * places_per_stripe, end_of(stripe), standings());
+        });
+        std::partial_sum(cumulative_.begin(), cumulative_.end(), cumulative_.begin());
+    }
+
+    double work_of_comparing() const {
+        return double(n_points_) * work_of_a_place +
+               double(n_looked_at_) * double(n_features_) *
+                   (best_.sketch.codes ? work_of_a_code : candidates_per_panel);
+    }
+
+    template <class Work>
+    void for_stripes(double work, const Work& on_stripe) {
+        const int n_workers = int(std::clamp(work / work_per_thread, 1.0, double(team_.n_threads())));
+        const int64_t n_shares = n_workers == 1 ? 1 : std::min(n_stripes_, n_workers * shares_per_thread);
+        team_.run(
+            n_shares, n_workers,
+            [&](int, int64_t share) {
+                const int64_t end = n_stripes_ * (share + 1) / n_shares;
+                for (int64_t stripe = n_stripes_ * share / n_shares; stripe < end; ++stripe)
+                    on_stripe(stripe);
+            },
+            [](int, int64_t) {});
+    }
+
+    const SeedKernels<Walk>& kernels_;
+    WalkedPoints<typename Source::Stored> points_;
+    Walk walk_;
+    Team& team_;
+    int64_t n_points_, n_features_, n_padded_, n_stripes_;
+    std::vector<double> nearest_;
+    std::vector<int32_t> seed_;
+    std::vector<double> weight_;
+    Comparison best_, other_;
+    Aligned<double> gains_;                                // (n_stripes, candidates_per_panel)
+    std::vector<double> cumulative_, cumulative_weights_;  // (n_stripes + 1,): mass before each stripe
+    int64_t n_looked_at_;
+    std::vector<int64_t> seeds_;
+    std::vector<double> untouched_, between_seeds_;
+};
+
+}  // namespace
+
+template <class Source>
+void greedy_seeds(const Source& source, const SeedRequest& request, Team& team,
+                  const std::function<void()>& before_seed, int64_t* indices) {
+    Seeding<Source>(source, request, team).run(request, before_seed, indices);
+}
+
+template void greedy_seeds(const DenseSource<float>&, const SeedRequest&, Team&, const std::function<void()>&,
+                           int64_t*);
+template void greedy_seeds(const DenseSource<double>&, const SeedRequest&, Team&,
+                           const std::function<void()>&, int64_t*);
+template void greedy_seeds(const CsrSource<float>&, const SeedRequest&, Team&, const std::function<void()>&,
+                           int64_t*);
+template void greedy_seeds(const CsrSource<double>&, const SeedRequest&, Team&, const std::function<void()>&,
+                           int64_t*);
+
+}  // namespace powermeans

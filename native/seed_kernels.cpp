@@ -1,0 +1,363 @@
+// Distances of points to a panel of candidate seeds, whose lanes are the candidates. Compiled once for
+// each instruction set, as kernels.cpp is; POWERMEANS_SEED_TABLE names the table.
+#include "seed_kernels.hpp"
+
+#include "vectors.hpp"
+
+namespace powermeans {
+namespace {
+
+constexpr int tile_points = vectors_per_unit == 1 ? 8 : vectors_per_unit == 2 ? 4 : 2;
+
+// Below this share of |x|^2 + |candidate|^2 a distance from a product has lost too many digits.
+constexpr double cancellation = 1.0 / 1024;
+
+// Places fetched together: what they need stays in cache until it is used.
+constexpr int64_t places_at_once = 64;
+
+// By how much more, relative to its length, a sketch may miss its point because of rounding.
+constexpr double rounding_of_sketch = 1e-6;
+
+struct Lanes {
+    DoubleVector at[vectors_per_unit];
+};
+
+POWERMEANS_INLINE Lanes load_lanes(const double* from) {
+    Lanes loaded;
+    for (int v = 0; v < vectors_per_unit; ++v) loaded.at[v] = load(from + v * lanes<double>);
+    return loaded;
+}
+
+POWERMEANS_INLINE void store_lanes(double* to, const Lanes& values) {
+    for (int v = 0; v < vectors_per_unit; ++v) store(to + v * lanes<double>, values.at[v]);
+}
+
+// One bit for each lane above zero.
+POWERMEANS_INLINE unsigned positive_lanes(DoubleVector v) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_GT_OQ);
+#elif defined(__AVX2__)
+    return unsigned(_mm256_movemask_pd(_mm256_cmp_pd(v, _mm256_setzero_pd(), _CMP_GT_OQ)));
+#else
+    unsigned bits = 0;
+    for (int lane = 0; lane < lanes<double>; ++lane) bits |= unsigned(v[lane] > 0) << lane;
+    return bits;
+#endif
+}
+
+template <class Walk>
+POWERMEANS_INLINE int64_t point_at(const Walk& walk, int64_t place) {
+    return walk.order ? walk.order[place] : place;
+}
+
+template <class V>
+POWERMEANS_INLINE void tile_distances(const DenseWalk<V>& walk, const Panel& panel,
+                                      const int64_t (&places)[tile_points], Lanes (&sq_dist)[tile_points]) {
+    const V* rows[tile_points];
+    for (int t = 0; t < tile_points; ++t) {
+        rows[t] = walk.values + point_at(walk, places[t]) * walk.n_features;
+        sq_dist[t] = {};
+    }
+    const DoubleVector scale = broadcast(walk.scale);
+    for (int64_t f = 0; f < walk.n_features; ++f) {
+        const Lanes candidates = load_lanes(panel.values + f * candidates_per_panel);
+#pragma GCC unroll 8
+        for (int t = 0; t < tile_points; ++t) {
+            const DoubleVector x = broadcast(double(rows[t][f]));
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors_per_unit; ++v) {
+                // The product is exact, so that it does not matter where it is fused.
+                const DoubleVector difference = multiply_add(x, scale, candidates.at[v]);
+                sq_dist[t].at[v] = multiply_add(difference, difference, sq_dist[t].at[v]);
+            }
+        }
+    }
+}
+
+// |x - candidate|^2 from both rows, column by column.
+template <class V>
+double sq_dist_from_differences(const CsrWalk<V>& walk, int64_t place, int64_t candidate) {
+    int64_t i = walk.row_starts[point_at(walk, place)], j = walk.row_starts[point_at(walk, candidate)];
+    const int64_t i_end = walk.row_starts[point_at(walk, place) + 1];
+    const int64_t j_end = walk.row_starts[point_at(walk, candidate) + 1];
+    double sum = 0;
+    while (i < i_end || j < j_end) {
+        const bool x_is_next = j == j_end || (i < i_end && walk.columns[i] <= walk.columns[j]);
+        const int32_t column = walk.columns[x_is_next ? i : j];
+        double difference = 0;
+        for (; i < i_end && walk.columns[i] == column; ++i) difference += double(walk.values[i]) * walk.scale;
+        for (; j < j_end && walk.columns[j] == column; ++j) difference -= double(walk.values[j]) * walk.scale;
+        sum = multiply_add(difference, difference, sum);
+    }
+    return sum;
+}
+
+template <class V>
+POWERMEANS_INLINE Lanes sparse_distances(const CsrWalk<V>& walk, const Panel& panel, int64_t place) {
+    Lanes products = {};
+    double sq_norm = 0;
+    const int64_t point = point_at(walk, place);
+    for (int64_t e = walk.row_starts[point]; e < walk.row_starts[point + 1]; ++e) {
+        const double value = double(walk.values[e]) * walk.scale;
+        const Lanes candidates = load_lanes(panel.values + walk.columns[e] * candidates_per_panel);
+        sq_norm = multiply_add(value, value, sq_norm);
+        for (int v = 0; v < vectors_per_unit; ++v)
+            products.at[v] = multiply_add(broadcast(value), candidates.at[v], products.at[v]);
+    }
+    const Lanes sq_norms = load_lanes(panel.sq_norms);
+    double sq_dist[candidates_per_panel], both[candidates_per_panel];
+    for (int v = 0; v < vectors_per_unit; ++v) {
+        const DoubleVector norms = broadcast(sq_norm) + sq_norms.at[v];
+        store(both + v * lanes<double>, norms);
+        store(sq_dist + v * lanes<double>, multiply_add(products.at[v], broadcast(2.0), norms));
+    }
+    for (int lane = 0; lane < candidates_per_panel; ++lane)
+        if (sq_dist[lane] < cancellation * both[lane])
+            sq_dist[lane] = sq_dist_from_differences(walk, place, panel.places[lane]);
+    return load_lanes(sq_dist);
+}
+
+template <class V>
+POWERMEANS_INLINE void tile_distances(const CsrWalk<V>& walk, const Panel& panel,
+                                      const int64_t (&places)[tile_points], Lanes (&sq_dist)[tile_points]) {
+    for (int t = 0; t < tile_points; ++t)
+        sq_dist[t] =
+            t && places[t] == places[t - 1] ? sq_dist[t - 1] : sparse_distances(walk, panel, places[t]);
+}
+
+// Calls with_distances(i, lanes) for each of the places in order.
+template <class Walk, class Body>
+POWERMEANS_INLINE void for_each_place(const Walk& walk, const Panel& panel, const int64_t* places,
+                                      int64_t n_places, const Body& with_distances) {
+    for (int64_t at = 0; at < n_places; at += tile_points) {
+        int64_t tile[tile_points];
+        for (int t = 0; t < tile_points; ++t) tile[t] = places[at + t < n_places ? at + t : n_places - 1];
+        Lanes sq_dist[tile_points];
+        tile_distances(walk, panel, tile, sq_dist);
+        for (int t = 0; t < tile_points && at + t < n_places; ++t) with_distances(at + t, sq_dist[t]);
+    }
+}
+
+template <class Walk>
+void distances(const Walk& walk, const Panel& panel, const int64_t* places, int64_t n_places,
+               double* sq_dist) {
+    for_each_place(walk, panel, places, n_places,
+                   [&](int64_t i, const Lanes& y) { store_lanes(sq_dist + i * candidates_per_panel, y); });
+}
+
+// ---- Sketches -----------------------------------------------------------------------------------
+
+// Codes of a place: x is close to step * (code - middle_code), and `error` says how close.
+template <class V>
+void draw_sketch(const DenseWalk<V>& walk, const double* origin, int64_t begin, int64_t end,
+                 const Sketches& to) {
+    for (int64_t place = begin; place < end; ++place) {
+        const V* row = walk.values + point_at(walk, place) * walk.n_features;
+        uint8_t* codes = to.codes + place * to.width;
+        double largest = 0;
+        for (int64_t f = 0; f < walk.n_features; ++f) {
+            const double distance = __builtin_fabs(double(row[f]) - origin[f]);
+            largest = distance > largest ? distance : largest;
+        }
+        const double step = largest * walk.scale / largest_code;
+        const double per_step = step > 0 ? walk.scale / step : 0;
+        double sq_error = 0;
+        int32_t sq_norm = 0;
+        for (int64_t f = 0; f < to.width; ++f) {
+            const double value = f < walk.n_features ? (double(row[f]) - origin[f]) * per_step : 0;
+            codes[f] = uint8_t(value + (middle_code + 0.5));
+            const int32_t code = int32_t(codes[f]) - middle_code;
+            const double error = value - double(code);
+            sq_error = multiply_add(error, error, sq_error);
+            sq_norm += code * code;
+        }
+        to.steps[place] = step;
+        to.sq_norms[place] = sq_norm;
+        to.errors[place] = step * (__builtin_sqrt(sq_error) * (1 + rounding_of_sketch) +
+                                   __builtin_sqrt(double(sq_norm)) * rounding_of_sketch);
+    }
+}
+
+// Products of the codes of a place with those of the panel.
+POWERMEANS_INLINE Lanes products_of_codes(const uint8_t* codes, const int8_t* panel, int64_t width) {
+    Lanes products;
+#if defined(__AVX512F__)
+    __m512i sums = _mm512_setzero_si512();
+#pragma GCC unroll 4
+    for (int64_t f = 0; f < width; f += codes_per_step) {
+        int64_t bits;
+        __builtin_memcpy(&bits, codes + f, codes_per_step);
+        const __m512i step = _mm512_loadu_si512(panel + f * candidates_per_panel);
+        const __m512i pairs = _mm512_maddubs_epi16(_mm512_set1_epi64(bits), step);
+        sums = _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+    }
+    sums = _mm512_add_epi32(sums, _mm512_srli_epi64(sums, 32));
+    products.at[0] = _mm512_cvtepi32_pd(_mm512_cvtepi64_epi32(sums));
+#elif defined(__AVX2__)
+    __m256i sums[2] = {};
+    for (int64_t f = 0; f < width; f += codes_per_step) {
+        int64_t bits;
+        __builtin_memcpy(&bits, codes + f, codes_per_step);
+        const __m256i* steps = reinterpret_cast<const __m256i*>(panel + f * candidates_per_panel);
+        for (int v = 0; v < 2; ++v) {
+            const __m256i pairs =
+                _mm256_maddubs_epi16(_mm256_set1_epi64x(bits), _mm256_loadu_si256(steps + v));
+            sums[v] = _mm256_add_epi32(sums[v], _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+        }
+    }
+    // Adding neighbours leaves the candidates in the order 0 1 4 5 2 3 6 7.
+    const __m256i added = _mm256_permute4x64_epi64(_mm256_hadd_epi32(sums[0], sums[1]), 0xd8);
+    products.at[0] = _mm256_cvtepi32_pd(_mm256_castsi256_si128(added));
+    products.at[1] = _mm256_cvtepi32_pd(_mm256_extracti128_si256(added, 1));
+#else
+    int32_t sums[candidates_per_panel] = {};
+    for (int64_t f = 0; f < width; f += codes_per_step)
+        for (int lane = 0; lane < candidates_per_panel; ++lane)
+            for (int c = 0; c < codes_per_step; ++c)
+                sums[lane] += int32_t(codes[f + c]) *
+                              int32_t(panel[f * candidates_per_panel + lane * codes_per_step + c]);
+    double wide[candidates_per_panel];
+    for (int lane = 0; lane < candidates_per_panel; ++lane) wide[lane] = double(sums[lane]);
+    products = load_lanes(wide);
+#endif
+    return products;
+}
+
+// Whether the sketches leave it open that a candidate is nearer than the nearest seed.
+POWERMEANS_INLINE bool may_be_nearer(const Sketches& sketches, const PanelSketch& panel, int64_t place,
+                                     double nearest) {
+    const Lanes products =
+        products_of_codes(sketches.codes + place * sketches.width, panel.codes, sketches.width);
+    const Lanes steps = load_lanes(panel.steps), errors = load_lanes(panel.errors);
+    const Lanes sq_norms = load_lanes(panel.sq_norms), offsets = load_lanes(panel.offsets);
+    const double step = sketches.steps[place], reach = __builtin_sqrt(nearest) + sketches.errors[place];
+    const double sq_norm = step * step * double(sketches.sq_norms[place]);
+    unsigned bits = 0;
+    for (int v = 0; v < vectors_per_unit; ++v) {
+        const DoubleVector product = steps.at[v] * (products.at[v] - offsets.at[v]);
+        const DoubleVector sq_dist = sq_norms.at[v] + sq_norm - (2 * step) * product;
+        const DoubleVector bound = errors.at[v] + reach;
+        bits |= positive_lanes(bound * bound - sq_dist);
+    }
+    return bits != 0;
+}
+
+// Keeps the places that may be nearer to a candidate, and fetches them.
+template <class V>
+int64_t keep_near(const DenseWalk<V>& walk, const Panel& panel, const Standings& standings, int64_t* places,
+                  int64_t n_places) {
+    if (!panel.sketch) return n_places;
+    int64_t n_kept = 0;
+    for (int64_t i = 0; i < n_places; ++i) {
+        const int64_t place = places[i];
+        if (!may_be_nearer(walk.sketches, *panel.sketch, place, standings.nearest[place])) continue;
+        const V* row = walk.values + point_at(walk, place) * walk.n_features;
+        for (int64_t f = 0; f < walk.n_features; f += unit_lanes<V>) __builtin_prefetch(row + f);
+        places[n_kept++] = place;
+    }
+    return n_kept;
+}
+
+template <class V>
+int64_t keep_near(const CsrWalk<V>&, const Panel&, const Standings&, int64_t*, int64_t n_places) {
+    return n_places;
+}
+
+// ---- Comparing and taking -----------------------------------------------------------------------
+
+template <class Walk>
+void compare_places(const Walk& walk, const Panel& panel, const Standings& standings, int64_t* places,
+                    int64_t n_places, Lanes& sums, uint8_t* nearer) {
+    n_places = keep_near(walk, panel, standings, places, n_places);
+    for_each_place(walk, panel, places, n_places, [&](int64_t i, const Lanes& sq_dist) {
+        const int64_t place = places[i];
+        const DoubleVector nearest = broadcast(standings.nearest[place]);
+        const DoubleVector weight = broadcast(standings.weight ? standings.weight[place] : 1.0);
+        unsigned bits = 0;
+        for (int v = 0; v < vectors_per_unit; ++v) {
+            const DoubleVector saved = larger(nearest - sq_dist.at[v], DoubleVector{});
+            sums.at[v] = multiply_add(saved, weight, sums.at[v]);
+            bits |= positive_lanes(saved) << (v * lanes<double>);
+        }
+        nearer[place] = uint8_t(bits);
+    });
+}
+
+template <class Walk>
+int64_t compare(const Walk& walk, const Panel& panel, const Standings& standings, int64_t begin, int64_t end,
+                double* gains, uint8_t* nearer) {
+    int64_t places[places_per_stripe];
+    int64_t n_touched = 0;
+    for (int64_t place = begin; place < end; ++place) {
+        nearer[place] = 0;
+        places[n_touched] = place;
+        n_touched += standings.nearest[place] > panel.untouched[standings.seed[place]];
+    }
+    Lanes sums = {};
+    for (int64_t at = 0; at < n_touched; at += places_at_once) {
+        const int64_t n_here = at + places_at_once < n_touched ? places_at_once : n_touched - at;
+        compare_places(walk, panel, standings, places + at, n_here, sums, nearer);
+    }
+    store_lanes(gains, sums);
+    return n_touched;
+}
+
+double mass_of(const Standings& standings, int64_t begin, int64_t end) {
+    double lane[candidates_per_panel] = {};
+    Lanes sums = {};
+    int64_t place = begin;
+    for (; place + candidates_per_panel <= end; place += candidates_per_panel)
+        for (int v = 0; v < vectors_per_unit; ++v) {
+            const int64_t at = place + v * lanes<double>;
+            const DoubleVector nearest = load(standings.nearest + at);
+            sums.at[v] += standings.weight ? load(standings.weight + at) * nearest : nearest;
+        }
+    store_lanes(lane, sums);
+    for (; place < end; ++place)
+        lane[place % candidates_per_panel] +=
+            (standings.weight ? standings.weight[place] : 1.0) * standings.nearest[place];
+    double sum = 0;
+    for (double value : lane) sum += value;
+    return sum;
+}
+
+template <class Walk>
+double take(const Walk& walk, const Panel& panel, int lane, int32_t seed, const uint8_t* nearer,
+            int64_t begin, int64_t end, const Standings& standings) {
+    int64_t places[places_per_stripe + 1];  // one is written before it is known to count
+    const uint64_t lane_of_each = uint64_t{0x0101010101010101} << lane;
+    int64_t n_places = 0;
+    for (int64_t unit = begin; unit < end; unit += candidates_per_panel) {
+        uint64_t bits;
+        __builtin_memcpy(&bits, nearer + unit, candidates_per_panel);
+        if (!(bits & lane_of_each)) continue;
+        for (int64_t place = unit; place < unit + candidates_per_panel; ++place) {
+            places[n_places] = place;
+            n_places += nearer[place] >> lane & 1;
+        }
+    }
+    for_each_place(walk, panel, places, n_places, [&](int64_t i, const Lanes& y) {
+        double sq_dist[candidates_per_panel];
+        store_lanes(sq_dist, y);
+        standings.nearest[places[i]] = sq_dist[lane];
+        standings.seed[places[i]] = seed;
+    });
+    return mass_of(standings, begin, end);
+}
+
+template <class Walk>
+constexpr SeedKernels<Walk> kernels_for = {distances<Walk>, compare<Walk>, take<Walk>};
+
+}  // namespace
+
+extern const SeedKernelTable POWERMEANS_SEED_TABLE;
+const SeedKernelTable POWERMEANS_SEED_TABLE = {
+    kernels_for<DenseWalk<float>>,
+    kernels_for<DenseWalk<double>>,
+    kernels_for<CsrWalk<float>>,
+    kernels_for<CsrWalk<double>>,
+    draw_sketch<float>,
+    draw_sketch<double>,
+};
+
+}  // namespace powermeans

@@ -1,0 +1,100 @@
+// What the kernels of seeding share with the rest of the core. Points are named by their place in the
+// walk of the draws. Included by files compiled for one instruction set, as kernels.hpp is.
+#pragma once
+
+#include <stdint.h>
+
+#include "kernels.hpp"
+
+namespace powermeans {
+
+// Candidates compared at once: one for each lane of a unit. Where there are fewer, some are repeated.
+inline constexpr int64_t candidates_per_panel = unit_lanes<double>;
+
+// Places whose mass and gains are added up in order before stripes are added in order.
+inline constexpr int64_t places_per_stripe = 512;
+
+// A point in one byte a feature: origin + step * (code - middle_code), no farther from it than `error`.
+// A bound on a distance between sketches mostly tells that the one between the points is too large to
+// matter, for an eighth of the memory. Pairs of products of codes fit 16 bits.
+struct Sketches {
+    uint8_t* codes;     // (n_points, width)
+    double* steps;      // (n_points,)
+    double* errors;     // (n_points,)
+    int32_t* sq_norms;  // (n_points,): of code - middle_code
+    int64_t width;      // n_features, padded to whole steps
+};
+inline constexpr int32_t middle_code = 64;
+inline constexpr int32_t largest_code = 63;
+inline constexpr int64_t codes_per_step = 8;
+
+// Dense points along the walk; the kernels see x * scale.
+template <class V>
+struct DenseWalk {
+    const V* values;       // (n_points, n_features)
+    const int64_t* order;  // (n_points,): the point at each place, or null where they lie in that order
+    double scale;          // a power of two
+    int64_t n_features;
+    Sketches sketches;
+};
+
+template <class V>
+struct CsrWalk {
+    const V* values;
+    const int32_t* columns;  // sorted within a row
+    const int64_t* row_starts;
+    const int64_t* order;
+    double scale;
+    int64_t n_features;
+};
+
+struct PanelSketch {
+    const int8_t* codes;  // (width / codes_per_step, candidates_per_panel, codes_per_step)
+    double steps[candidates_per_panel];
+    double errors[candidates_per_panel];
+    double sq_norms[candidates_per_panel];  // of step * (code - middle_code)
+    double offsets[candidates_per_panel];   // what middle_code adds to the products
+};
+
+struct Panel {
+    const int64_t* places;      // (candidates_per_panel,): where the candidates are in the walk
+    const double* values;       // (n_features, candidates_per_panel), scaled and negated
+    const double* sq_norms;     // (candidates_per_panel,)
+    const double* untouched;    // (n_seeds,): up to this squared distance from the seed, a point is as near
+                                // to it as to any candidate, by the triangle inequality
+    const PanelSketch* sketch;  // or null
+};
+
+// What is known of the point at each place. The places are padded to whole units, by points at distance
+// zero that no candidate is nearer to.
+struct Standings {
+    double* nearest;       // squared distance to the nearest seed
+    int32_t* seed;         // which that is
+    const double* weight;  // or null
+};
+
+template <class Walk>
+struct SeedKernels {
+    // Squared distances of some places to the panel, (n_places, candidates_per_panel).
+    void (*distances)(const Walk&, const Panel&, const int64_t* places, int64_t n_places, double* sq_dist);
+    // For each candidate the inertia it would save, and for each place a bit if it would be nearer.
+    // Returns how many places the triangle inequality left to look at.
+    int64_t (*compare)(const Walk&, const Panel&, const Standings&, int64_t begin, int64_t end, double* gains,
+                       uint8_t* nearer);
+    // Takes one candidate as a seed for the places whose bit says so; returns the mass of all places.
+    double (*take)(const Walk&, const Panel&, int lane, int32_t seed, const uint8_t* nearer, int64_t begin,
+                   int64_t end, const Standings&);
+};
+
+struct SeedKernelTable {
+    SeedKernels<DenseWalk<float>> dense_float;
+    SeedKernels<DenseWalk<double>> dense_double;
+    SeedKernels<CsrWalk<float>> csr_float;
+    SeedKernels<CsrWalk<double>> csr_double;
+    void (*sketch_float)(const DenseWalk<float>&, const double* origin, int64_t begin, int64_t end,
+                         const Sketches& to);
+    void (*sketch_double)(const DenseWalk<double>&, const double* origin, int64_t begin, int64_t end,
+                          const Sketches& to);
+};
+
+}  // namespace powermeans
