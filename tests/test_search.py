@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 
 from powermeans import KMeans, PowerKMeans, SweepState, power_kmeans
 from powermeans.history import History
@@ -139,51 +140,47 @@ def test_no_two_of_the_population_become_the_same(points) -> None:
 
 
 @pytest.mark.parametrize("effort", EFFORTS)
-@pytest.mark.parametrize("seed", range(3))
-def test_every_accepted_move_lowers_the_inertia(effort: str, seed: int) -> None:
-    points = hard_problem(seed=seed)
-    model = PowerKMeans(12, effort=effort, random_state=seed).fit(points)
-    chains = model.spent_.accepted_inertias
-    assert any(len(chain) > 1 for chain in chains)
-    for before, after in itertools.chain.from_iterable(map(itertools.pairwise, chains)):
-        assert after < before
-    # Lloyd's last sweeps come after all moves.
-    least = min(chain[-1] for chain in chains)
-    assert 0.99 * least < model.inertia_ <= least * (1 + 1e-9)
+def test_every_accepted_move_lowers_the_inertia(effort: str) -> None:
+    n_accepted = 0
+    for seed in range(3):
+        points = hard_problem(seed=seed)
+        model = PowerKMeans(12, effort=effort, random_state=seed).fit(points)
+        chains = model.spent_.accepted_inertias
+        n_accepted += sum(len(chain) - 1 for chain in chains)
+        for before, after in itertools.chain.from_iterable(map(itertools.pairwise, chains)):
+            assert after < before
+        # Lloyd's last sweeps come after all moves.
+        least = min(chain[-1] for chain in chains)
+        assert 0.99 * least < model.inertia_ <= least * (1 + 1e-9)
+    assert n_accepted > 0
 
 
 def test_what_was_spent_is_counted(points) -> None:
     fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
     assert len(fast.spent_.accepted_inertias) == 1
     assert fast.spent_.n_crossings == 0
-    assert fast.spent_.n_breaths >= 5
-    assert len(balanced.spent_.accepted_inertias) == 4 + 1 + 1
-    assert balanced.spent_.n_crossings >= 20
-    assert balanced.spent_.n_breaths >= 5 * 5
+    assert fast.spent_.n_breaths >= 4
+    assert len(balanced.spent_.accepted_inertias) == 3 + 1
+    assert balanced.spent_.n_crossings >= 5
+    assert balanced.spent_.n_breaths >= 3 * 4 + 5
     assert 0 < fast.spent_.seconds < 60
 
 
-def test_the_longer_it_may_go_on_the_better_the_result(points) -> None:
-    n_sweeps = PowerKMeans(12, effort="fast", random_state=0).fit(points).n_iter_
+def test_the_longer_it_may_go_on_the_better_the_result() -> None:
+    points = hard_problem(n_clusters=20)
+    states: list[SweepState] = []
+    PowerKMeans(20, effort="fast", random_state=0, callback=states.append).fit(points)
 
     def stopped_after(sweep: int) -> float:
         model = PowerKMeans(
-            12, effort="fast", random_state=0, callback=lambda state: state.sweep == sweep
+            20, effort="fast", random_state=0, callback=lambda state: state.sweep == sweep
         )
         return float(model.fit(points).inertia_)
 
-    of_first_breath = next(
-        i for i, centers in enumerate(centers_of_sweeps(points), 1) if len(centers) > 12
-    )
-    inertias = [stopped_after(sweep) for sweep in range(of_first_breath, n_sweeps, 3)]
+    of_first_breath = next(i for i, state in enumerate(states, 1) if len(state.centers) > 20)
+    inertias = [stopped_after(sweep) for sweep in range(of_first_breath, len(states), 3)]
     assert (np.diff(inertias) <= 0).all()
     assert inertias[-1] < inertias[0]
-
-
-def centers_of_sweeps(points, **options) -> list[np.ndarray]:
-    states: list[SweepState] = []
-    PowerKMeans(12, effort="fast", random_state=0, callback=states.append, **options).fit(points)
-    return [state.centers for state in states]
 
 
 def test_more_effort_is_better_in_the_mean() -> None:
@@ -258,10 +255,11 @@ def test_a_weight_is_as_good_as_copies(effort: str, seed: int) -> None:
     weighted = PowerKMeans(10, **options).fit(points, sample_weight=counts)
     repeated = PowerKMeans(10, **options).fit(np.repeat(points, counts, axis=0))
     assert weighted.inertia_ == pytest.approx(repeated.inertia_, rel=1e-10)
+    assert adjusted_rand_score(np.repeat(weighted.labels_, counts), repeated.labels_) == 1
     if effort == "fast":
-        # With more starts rounding decides which of two that are the same comes first.
+        # With more starts rounding may decide about moves that lead to the same solution.
         assert weighted.spent_.n_sweeps == repeated.spent_.n_sweeps
-    np.testing.assert_array_equal(np.repeat(weighted.labels_, counts), repeated.labels_)
+        np.testing.assert_array_equal(np.repeat(weighted.labels_, counts), repeated.labels_)
 
 
 def test_the_order_of_the_rows_does_not_matter() -> None:
@@ -331,7 +329,7 @@ def test_extreme_starts_are_searched_too(points, power: float) -> None:
 def test_given_centers_are_the_only_start(points, effort: str) -> None:
     model = PowerKMeans(12, init=points[:12], effort=effort, random_state=0).fit(points)
     assert model.spent_.n_crossings == 0
-    assert len(model.spent_.accepted_inertias) == (1 if effort == "fast" else 2)
+    assert len(model.spent_.accepted_inertias) == (2 if effort == "thorough" else 1)
     lloyd = KMeans(12, init=points[:12]).fit(points)
     assert model.inertia_ < lloyd.inertia_
 
@@ -344,7 +342,7 @@ def test_a_callable_is_asked_for_every_start(points) -> None:
         return X[random_state.permutation(len(X))[:n_clusters]]
 
     model = PowerKMeans(12, init=choose, random_state=0).fit(points)
-    assert calls == [12] * 4
+    assert calls == [12] * 3
     assert_is_complete(model, points)
 
 

@@ -69,13 +69,14 @@ class PowerKMeans(CenterEstimator):
         error is largest. With False the sweeps are those of the paper, and nothing else is done:
         no search either.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
-        How much to search for lower inertia. "fast" descends once and improves it by a few breaths;
-        "balanced" improves several starts, anneals inside the breaths of the best, and breeds
-        them; "thorough" does more of all that. Centers given as `init` are the only start. More
-        than a thousand centers are not bred.
+        How much to search for lower inertia. "fast" descends once and improves it by breaths;
+        "balanced" improves three starts, and breeds them; "thorough" improves several, anneals
+        inside the breaths of the best, breeds them for longer, and goes on for smaller gains.
+        Centers given as `init` are the only start. More than a thousand centers are not bred.
     refine : int, default=5
-        How many centers the first breath adds and takes away again (Fritzke 2020). With 0 there is
-        no search: one descent from the seeds.
+        How many centers the first breath adds and takes away again (Fritzke 2020): a fifth of all
+        if that is more, half of all if that is less. With 0 there is no search: one descent from
+        the seeds.
     max_seconds : float, optional
         End the fit after about this time, with the best centers so far; a sweep is not broken off.
     n_init : int, default=1
@@ -377,6 +378,7 @@ class PowerKMeans(CenterEstimator):
             rng=rng,
             history=history,
             callback=watch,
+            least_gain=self._effort().least_gain,
         )
 
     def _effort(self) -> Effort:

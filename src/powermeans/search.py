@@ -2,8 +2,9 @@
 
 Annealing alone cannot move a center from one side of the data to the other. A breath can: it adds
 centers where the error is, descends, takes away those of least utility, and descends again
-(Fritzke 2020, "The breathing k-means algorithm"); here with a short annealing inside. Breeding
-crosses two solutions, matching their centers (Gribel & Vidal 2019, "HG-means").
+(Fritzke 2020, "The breathing k-means algorithm"), with a short annealing inside where that is asked
+for. Breeding crosses two solutions, matching their centers (Gribel & Vidal 2019, "HG-means"), and
+lets the child take a breath.
 """
 
 from __future__ import annotations
@@ -22,13 +23,12 @@ from powermeans.history import History, SweepRecord
 from powermeans.repairs import RelocateEmpty, SeparateCoincident
 from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed, Geometric
-from powermeans.seeds import order_by_place
-from powermeans.stopping import CentersSettled
+from powermeans.stopping import InertiaSettled
 from powermeans.sums import Spread
 from powermeans.types import FloatArray, IndexArray
 
 # A gain smaller than this share of the inertia is rounding.
-_LEAST_GAIN = 1e-9
+_ROUNDING = 1e-9
 # How far a new center is put from the one it joins, in units of the root mean squared error.
 _JITTER = 0.01
 # Centers closer than this many mean nearest-neighbour distances are not taken away together.
@@ -37,12 +37,11 @@ _NEIGHBOUR = 1.1
 _ROUGH_TOLERANCE = 1e-4
 _SWEEPS_AFTER_ADDING = 3
 _SWEEPS_AFTER_TAKING_AWAY = 6
+# Of so many centers the first breaths move one, or as many as the depth if that is more.
+_CENTERS_FOR_EACH_MOVED = 5
 # Annealing inside a breath starts at 2 s_0 - 1 and hardens quickly.
 _BREATH_GROWTH = 1.2
 _BREATH_POWERS = 12
-# A child gets this many sweeps, and the rest only if its inertia is then within this of the best.
-_SWEEPS_OF_A_CHILD = 8
-_PROMISING = 1.003
 # Matching takes time and memory that grow with the cube and the square of the centers.
 MOST_CENTERS_BRED = 1000
 
@@ -54,25 +53,27 @@ class Effort:
     Attributes
     ----------
     n_starts : int
-        Descents from seeds of their own, each improved by breaths with Lloyd's rule.
+        Descents from seeds of their own, each improved by breaths with Lloyd's rule; the first of
+        them is annealed.
     n_annealed : int
         How many of the best of these then breathe with annealing inside.
     n_crossings : int
-        Breeding ends after so many crossings in a row without a gain; 0 for none.
-    sweeps_per_start : float
-        How many hard sweeps a start may take before its breaths end.
+        Breeding ends after so many crossings in a row in vain; 0 for none.
+    least_gain : float
+        Gains of less than this share of the inertia are taken, but are in vain: breaths become
+        smaller and crossings end as if there were none. Lloyd's rule ends at such a sweep.
     """
 
     n_starts: int
     n_annealed: int
     n_crossings: int
-    sweeps_per_start: float = math.inf
+    least_gain: float = _ROUNDING
 
 
 EFFORTS = {
-    "fast": Effort(n_starts=1, n_annealed=0, n_crossings=0, sweeps_per_start=60),
-    "balanced": Effort(n_starts=4, n_annealed=1, n_crossings=20),
-    "thorough": Effort(n_starts=8, n_annealed=4, n_crossings=300),
+    "fast": Effort(n_starts=1, n_annealed=0, n_crossings=0, least_gain=1e-2),
+    "balanced": Effort(n_starts=3, n_annealed=0, n_crossings=5, least_gain=1e-3),
+    "thorough": Effort(n_starts=8, n_annealed=4, n_crossings=100, least_gain=1e-4),
 }
 
 
@@ -88,9 +89,17 @@ class Solution:
         """Weighted sum of squared distances to the nearest centers."""
         return float(self.spread.error.sum())
 
-    def betters(self, other: Solution) -> bool:
-        """Whether the inertia is lower by more than rounding."""
-        return self.inertia < other.inertia * (1 - _LEAST_GAIN)
+    def betters(self, other: Solution, by: float = _ROUNDING) -> bool:
+        """Whether the inertia is lower by more than this share, by default that of rounding."""
+        return self.inertia < other.inertia * (1 - by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Descent:
+    """Where a descent ended, and the inertia before its last sweep: there it is no larger."""
+
+    centers: FloatArray
+    inertia_before: float
 
 
 class _SearchStopped(Exception):
@@ -109,7 +118,7 @@ class Search:
     critical_power : float
         Above it all centers collapse.
     depth : int
-        How many centers the first breaths add.
+        How many centers the first breaths add at least, if there are twice as many.
     max_iter : int
         The largest number of sweeps with one power schedule.
     tol : float
@@ -120,6 +129,8 @@ class Search:
         Takes down every sweep, the moves, and the best centers.
     callback : callable, optional
         Called after each sweep; returning True ends the search.
+    least_gain : float
+        A move that gains no more than this share of the inertia is in vain.
 
     Attributes
     ----------
@@ -141,15 +152,16 @@ class Search:
         rng: np.random.RandomState,
         history: History,
         callback: Callback | None = None,
+        least_gain: float = _ROUNDING,
     ) -> None:
         self.rows, self.depth, self.max_iter, self.rng = rows, depth, max_iter, rng
-        self.history, self.callback = history, callback
+        self.history, self.callback, self.least_gain = history, callback, least_gain
         self.best: Solution | None = None
         self.was_stopped = False
         size = spread(rows)
         # Weighted, unlike scikit-learn's unit of `tol`: weights are to act as copies of points do.
         mean_variance = size**2 / rows.n_features
-        self._settled = CentersSettled(max(tol, _ROUGH_TOLERANCE) * mean_variance)
+        self._settled = InertiaSettled(max(tol, _ROUGH_TOLERANCE) * mean_variance, least_gain)
         self._separate = SeparateCoincident(critical_power, size)
         self._breath_schedule = _breath_schedule(start_power)
         self._perfect = rounding_inertia(rows)
@@ -166,7 +178,7 @@ class Search:
         seeds : callable
             Returns centers to start from, others each time.
         first_stages : sequence of Stage
-            The annealing of each start.
+            The annealing of the first start.
         effort : Effort
             How much to do.
 
@@ -177,11 +189,14 @@ class Search:
         """
         try:
             population = [
-                self._start(seeds(), first_stages, effort) for _ in range(effort.n_starts)
+                self._start(seeds(), first_stages if number == 0 else [])
+                for number in range(effort.n_starts)
             ]
-            population.sort(key=_inertia)
+            population = sorted(_different(population), key=_inertia)
             for i in range(min(effort.n_annealed, len(population))):
                 population[i] = self.breathe(population[i], annealed=True)
+            population = _different(population)
+            # Starts that agree have nothing to breed.
             if len(population) > 1 and len(population[0].centers) <= MOST_CENTERS_BRED:
                 self.breed(population, effort.n_crossings)
         except _SearchStopped:
@@ -189,17 +204,12 @@ class Search:
         assert self.best is not None, "the first sweep was complete"
         return self.best
 
-    def _start(
-        self, centers: FloatArray, first_stages: Sequence[Stage], effort: Effort
-    ) -> Solution:
-        until_sweep = len(self.history.records) + effort.sweeps_per_start
-        solution = self._descend(centers, [*first_stages, self._lloyd(self.max_iter)])
-        return self.breathe(solution, annealed=False, until_sweep=until_sweep)
+    def _start(self, centers: FloatArray, first_stages: Sequence[Stage]) -> Solution:
+        descent = self._descend(centers, [*first_stages, self._lloyd(self.max_iter)])
+        return self.breathe(self._measured(descent.centers), annealed=False)
 
-    def breathe(
-        self, solution: Solution, *, annealed: bool, until_sweep: float = math.inf
-    ) -> Solution:
-        """Breaths that add and take away fewer and fewer centers, while they gain nothing.
+    def breathe(self, solution: Solution, *, annealed: bool) -> Solution:
+        """Breaths, each in vain followed by one that moves two thirds as many centers.
 
         Parameters
         ----------
@@ -207,8 +217,6 @@ class Search:
             Where to begin.
         annealed : bool
             Whether to anneal inside a breath, or to descend by Lloyd's rule alone.
-        until_sweep : float
-            No breath begins once the run has had so many sweeps.
 
         Returns
         -------
@@ -216,14 +224,15 @@ class Search:
             Never worse than the one given.
         """
         self._begin(solution)
-        n_moved = min(self.depth, len(solution.centers) // 2)
-        while n_moved > 0 and not self._is_over(solution, until_sweep):
+        n_centers = len(solution.centers)
+        n_moved = min(max(self.depth, n_centers // _CENTERS_FOR_EACH_MOVED), n_centers // 2)
+        while n_moved > 0 and solution.inertia > self._perfect:
             breathed = self._breath(solution, n_moved, annealed)
-            if breathed.betters(solution):
-                solution = breathed
-                self._accept(solution)
-            else:
-                n_moved -= 1
+            if breathed is not solution:
+                self._accept(breathed)
+            if not breathed.betters(solution, by=self.least_gain):
+                n_moved = 2 * n_moved // 3
+            solution = breathed
         return solution
 
     def breed(self, population: list[Solution], n_fruitless: int) -> None:
@@ -234,17 +243,15 @@ class Search:
         population : list of Solution
             At least two; changed in place, the best first.
         n_fruitless : int
-            End after so many crossings in a row that better nothing.
+            End after so many crossings in a row that are in vain.
         """
         population.sort(key=_inertia)
         self._begin(population[0])
-        order, _ = order_by_place(self.rows, self.rng)
         n_in_vain = 0
         while n_in_vain < n_fruitless and population[0].inertia > self._perfect:
-            child = self._child(population, order)
-            n_in_vain += 1
+            child = self._child(population)
+            n_in_vain = 0 if child.betters(population[0], by=self.least_gain) else n_in_vain + 1
             if child.betters(population[0]):
-                n_in_vain = 0
                 self._accept(child)
             if child.betters(population[-1]) and _is_new(child, population):
                 population[-1] = child
@@ -260,15 +267,17 @@ class Search:
         max_iter = min(_BREATH_POWERS, self.max_iter)
         return Stage(self._breath_schedule, _Never(), max_iter, self._separate)
 
-    def _descend(self, centers: FloatArray, stages: Sequence[Stage]) -> Solution:
+    def _descend(self, centers: FloatArray, stages: Sequence[Stage]) -> _Descent:
         ends = anneal(self.rows, centers, stages, self.history, self.callback)
-        solution = Solution(ends[-1].centers, self.rows.spread(ends[-1].centers))
         if ends[-1].was_stopped:
             # The very first descent, cut short, still counts: there is nothing better.
             if self.best is None:
-                self._begin(solution)
+                self._begin(self._measured(ends[-1].centers))
             raise _SearchStopped
-        return solution
+        return _Descent(ends[-1].centers, self.history.records[-1].inertia)
+
+    def _measured(self, centers: FloatArray) -> Solution:
+        return Solution(centers, self.rows.spread(centers))
 
     def _begin(self, solution: Solution) -> None:
         """A chain of moves begins, each of which betters the one before."""
@@ -281,18 +290,20 @@ class Search:
             self.best = solution
             self.history.keep(solution.centers)
 
-    def _is_over(self, solution: Solution, until_sweep: float) -> bool:
-        return solution.inertia <= self._perfect or len(self.history.records) >= until_sweep
-
     def _breath(self, solution: Solution, n_moved: int, annealed: bool) -> Solution:
-        """Add centers and descend, take as many away and descend."""
+        """Add centers and descend, take as many away and descend; if in vain, the one given."""
         annealing = [self._annealing()] if annealed else []
         added = self._added(solution, n_moved)
-        grown = self._descend(added, [*annealing, self._lloyd(_SWEEPS_AFTER_ADDING)])
+        descent = self._descend(added, [*annealing, self._lloyd(_SWEEPS_AFTER_ADDING)])
+        grown = self._measured(descent.centers)
         kept = np.delete(grown.centers, centers_to_spare(grown, n_moved), axis=0)
-        breathed = self._descend(kept, [*annealing, self._lloyd(_SWEEPS_AFTER_TAKING_AWAY)])
+        descent = self._descend(kept, [*annealing, self._lloyd(_SWEEPS_AFTER_TAKING_AWAY)])
         self.history.n_breaths += 1
-        return breathed
+        if descent.inertia_before >= solution.inertia:
+            # Most breaths are in vain, and this one is not worth a sweep to measure it.
+            return solution
+        breathed = self._measured(descent.centers)
+        return breathed if breathed.betters(solution) else solution
 
     def _added(self, solution: Solution, n_added: int) -> FloatArray:
         """New centers close to those of largest error."""
@@ -303,24 +314,15 @@ class Search:
         added = solution.centers[worst] + _JITTER * root_mean_square * pushes
         return np.concatenate([solution.centers, added])
 
-    def _child(self, population: Sequence[Solution], order: IndexArray) -> Solution:
-        """Of matched centers one parent's or the other's, one relocated; then Lloyd."""
+    def _child(self, population: Sequence[Solution]) -> Solution:
+        """Of matched centers one parent's or the other's; then Lloyd and a breath."""
         first, second = self.rng.choice(len(population), 2, replace=False)
         mine, theirs = population[first].centers, population[second].centers
         matched = theirs[match_centers(mine, theirs)]
-        centers = np.where(self.rng.uniform(size=(len(mine), 1)) < 0.5, mine, matched)
-        centers = self._relocated(centers, order)
-        child = self._descend(centers, [self._lloyd(_SWEEPS_OF_A_CHILD)])
-        if child.inertia < _PROMISING * population[0].inertia:
-            child = self._descend(child.centers, [self._lloyd(self.max_iter)])
+        crossed = np.where(self.rng.uniform(size=(len(mine), 1)) < 0.5, mine, matched)
+        child = self._measured(self._descend(crossed, [self._lloyd(self.max_iter)]).centers)
         self.history.n_crossings += 1
-        return child
-
-    def _relocated(self, centers: FloatArray, order: IndexArray) -> FloatArray:
-        """One center less, and one more at a point drawn by its distance."""
-        rest = np.delete(centers, self.rng.randint(len(centers)), axis=0)
-        drawn = self.rows.nearness(rest, order).draw(self.rng.uniform(size=1), exponent=1.0)
-        return np.vstack([rest, self.rows.take(drawn)])
+        return self._breath(child, min(self.depth, len(mine) // 2), annealed=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +341,15 @@ def _breath_schedule(start_power: float) -> Fixed | Geometric:
 
 def _inertia(solution: Solution) -> float:
     return solution.inertia
+
+
+def _different(solutions: Sequence[Solution]) -> list[Solution]:
+    """Of those with the same inertia the first, so that rounding does not decide between them."""
+    different: list[Solution] = []
+    for solution in solutions:
+        if _is_new(solution, different):
+            different.append(solution)
+    return different
 
 
 def _is_new(child: Solution, population: Sequence[Solution]) -> bool:

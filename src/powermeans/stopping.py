@@ -47,6 +47,33 @@ class CentersSettled:
 
 
 @dataclass(frozen=True, slots=True)
+class InertiaSettled:
+    """The rule of descents in a search, which goes on from where they end.
+
+    Attributes
+    ----------
+    tolerance : float
+        The largest sum of squared center shifts that counts as none.
+    least_fall : float
+        The largest decrease of the inertia, relative to it, that counts as none.
+    """
+
+    tolerance: float
+    least_fall: float
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Settled centers, or a decrease that is small."""
+        if reason := CentersSettled(self.tolerance).reason(records):
+            return reason
+        if len(records) < 2:
+            return None
+        before, now = records[-2].inertia, records[-1].inertia
+        if before - now <= self.least_fall * before:
+            return f"the inertia fell from {before} to {now}, a share within {self.least_fall}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class WeightsHard:
     """The rule of annealing: go on until the weights are as good as hard.
 
