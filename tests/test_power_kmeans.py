@@ -116,9 +116,12 @@ def test_at_a_fixed_power_it_is_fuzzy_c_means(points, fuzzifier: float) -> None:
 
 
 def test_auto_starts_at_twice_the_critical_power_less_one() -> None:
-    model = PowerKMeans(12, random_state=0).fit(clusters(n_features=20, distance=4))
+    points = clusters(n_features=20, distance=4)
+    model = PowerKMeans(12, refine=0, random_state=0).fit(points)
     assert model.critical_power_ < -1
     assert model.history_.power[0] == 2 * model.critical_power_ - 1
+    searching = PowerKMeans(12, random_state=0).fit(points)
+    assert searching.history_.power[0] == round(2 * model.critical_power_ - 1)
 
 
 def test_auto_starts_at_minus_one_at_most() -> None:

@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from powermeans.schedules import AuthorsSchedule, Fixed, Geometric
+from powermeans.schedules import AuthorsSchedule, Fixed, Geometric, Whole
 
 
 def first(n, schedule):
@@ -20,6 +20,12 @@ def test_geometric_schedule_multiplies_by_its_growth():
 
 def test_geometric_schedule_ends_at_minus_infinity_without_error():
     assert first(400, Geometric(start=-1.0, growth=10.0))[-1] == -math.inf
+
+
+def test_whole_powers_are_those_of_a_schedule_rounded():
+    powers = first(6, Whole(Geometric(-0.4, 1.9)))
+    assert list(powers) == [-1.0, -1.0, -1.0, -3.0, -5.0, -10.0]
+    assert first(2, Whole(Fixed(-math.inf))) == [-math.inf, -math.inf]
 
 
 def test_fixed_schedule_stays():

@@ -24,7 +24,7 @@ from powermeans.input_checks import check_schedule
 from powermeans.power_mean import memberships
 from powermeans.repairs import LeaveAlone, RelocateEmpty, SeparateCoincident
 from powermeans.rules import Power
-from powermeans.schedules import Fixed, Geometric, resting_power
+from powermeans.schedules import Fixed, Geometric, Whole, resting_power
 from powermeans.search import EFFORTS, Effort, Search
 from powermeans.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 from powermeans.types import FloatArray
@@ -33,8 +33,8 @@ _BLOCK_ELEMENTS = 2**17
 
 # One descent alone anneals slowly; in a search, which mends what it misses, a few powers do.
 _GROWTH_ALONE = 1.1
-_GROWTH_IN_A_SEARCH = 1.3
-_POWERS_OF_A_START = 12
+# From the first to the last power of a start in a search.
+_GROWTH_IN_A_SEARCH = 20.0
 
 
 class PowerKMeans(CenterEstimator):
@@ -321,7 +321,7 @@ class PowerKMeans(CenterEstimator):
         )
         separate = SeparateCoincident(self.critical_power_, spread(data.rows))
         is_short = self._searches() and self.growth == "auto" and self.schedule is None
-        n_powers = min(self.max_iter, _POWERS_OF_A_START) if is_short else self.max_iter
+        n_powers = min(self.max_iter, self._effort().n_powers) if is_short else self.max_iter
         return [
             Stage(schedule, are_hard, n_powers, separate),
             Stage(Fixed(-math.inf), CentersSettled(tolerance), self.max_iter, RelocateEmpty()),
@@ -336,9 +336,12 @@ class PowerKMeans(CenterEstimator):
         start = self._start_power()
         if start == -math.inf:
             return Fixed(start)
-        if self.growth == "auto":
-            return Geometric(start, _GROWTH_IN_A_SEARCH if self._searches() else _GROWTH_ALONE)
-        return Geometric(start, self.growth)
+        if self.growth != "auto":
+            return Geometric(start, self.growth)
+        if not self._searches():
+            return Geometric(start, _GROWTH_ALONE)
+        schedule = Geometric(start, _GROWTH_IN_A_SEARCH ** (1 / self._effort().n_powers))
+        return Whole(schedule) if self.power == "auto" else schedule
 
     def _start_power(self) -> float:
         if self.power == "auto":

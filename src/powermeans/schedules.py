@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,22 @@ class AuthorsSchedule:
             yield from itertools.repeat(power, int(self.sweeps_per_power))
             if power > self.lowest:
                 power = power - self.step if power > -1 else power * self.growth
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The powers of another schedule, rounded to whole numbers: those are cheap to raise to.
+
+    Parameters
+    ----------
+    schedule : iterable of float
+        Negative powers; above -1 they become -1.
+    """
+
+    schedule: Iterable[float]
+
+    def __iter__(self) -> Iterator[float]:
+        return (min(-1.0, float(np.rint(power))) for power in self.schedule)
 
 
 def resting_power(schedule: object) -> float:

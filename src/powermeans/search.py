@@ -22,7 +22,7 @@ from powermeans.extent import rounding_inertia, spread
 from powermeans.history import History, SweepRecord
 from powermeans.repairs import RelocateEmpty, SeparateCoincident
 from powermeans.rows.protocol import Rows
-from powermeans.schedules import Fixed, Geometric
+from powermeans.schedules import Fixed, Geometric, Whole
 from powermeans.stopping import InertiaSettled
 from powermeans.sums import Spread
 from powermeans.types import FloatArray, IndexArray
@@ -62,16 +62,19 @@ class Effort:
     least_gain : float
         Gains of less than this share of the inertia are taken, but are in vain: breaths become
         smaller and crossings end as if there were none. Lloyd's rule ends at such a sweep.
+    n_powers : int
+        How many powers the annealing of the first start has.
     """
 
     n_starts: int
     n_annealed: int
     n_crossings: int
     least_gain: float = _ROUNDING
+    n_powers: int = 12
 
 
 EFFORTS = {
-    "fast": Effort(n_starts=1, n_annealed=0, n_crossings=0, least_gain=1e-2),
+    "fast": Effort(n_starts=1, n_annealed=0, n_crossings=0, least_gain=1e-2, n_powers=4),
     "balanced": Effort(n_starts=3, n_annealed=0, n_crossings=5, least_gain=1e-3),
     "thorough": Effort(n_starts=8, n_annealed=4, n_crossings=100, least_gain=1e-4),
 }
@@ -333,10 +336,10 @@ class _Never:
         return None
 
 
-def _breath_schedule(start_power: float) -> Fixed | Geometric:
+def _breath_schedule(start_power: float) -> Fixed | Whole:
     """Where Lloyd's rule was asked for, it is that in the breaths too."""
     start = 2 * start_power - 1
-    return Fixed(start) if start == -math.inf else Geometric(start, _BREATH_GROWTH)
+    return Fixed(start) if start == -math.inf else Whole(Geometric(start, _BREATH_GROWTH))
 
 
 def _inertia(solution: Solution) -> float:
