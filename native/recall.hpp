@@ -2,7 +2,7 @@
 // their distance to that one and to the few that moved far.
 #pragma once
 
-#include "vectors.hpp"
+#include "hard_rule.hpp"
 
 namespace powermeans {
 namespace {

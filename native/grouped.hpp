@@ -1,0 +1,121 @@
+// The hard rule for points of few features, group by group.
+#pragma once
+
+#include "groups.hpp"
+#include "hard_rule.hpp"
+
+namespace powermeans {
+namespace {
+
+template <class T>
+struct GroupedSweep {
+    const Dense<T>& points;
+    const Job<T>& job;
+    const Workspace<T>& work;
+    Partial& out;
+
+    int64_t n_features() const { return points.n_features; }
+
+    // Of the group that begins with point `begin`, the g-th of its block.
+    const T* columns_of(int64_t begin, int64_t g) const {
+        const T* first = points.columns ? points.columns + begin * n_features() : work.packed;
+        return first + g * points_per_group * n_features();
+    }
+
+    void stripe(int64_t begin, int64_t end) const {
+        for (int64_t at = begin; at < end; at += points_per_block_of_groups)
+            block(at, at + points_per_block_of_groups < end ? at + points_per_block_of_groups : end);
+    }
+
+    void block(int64_t begin, int64_t end) const {
+        const int64_t n_groups = (end - begin + points_per_group - 1) / points_per_group;
+        if (!points.columns)
+            for (int64_t g = 0; g < n_groups; ++g)
+                pack_group(points, begin + g * points_per_group, in_group(begin, end, g),
+                           work.packed + g * points_per_group * n_features());
+        if (!points.order) return groups(begin, end, n_groups);
+        Box<T> boxes[groups_per_block], around;
+        for (int64_t g = 0; g < n_groups; ++g) {
+            boxes[g] = points.boxes
+                           ? stored_box(points.boxes + (begin / points_per_group + g) * 2 * n_features(),
+                                        n_features())
+                           : box_of_group(columns_of(begin, g), n_features());
+            if (g == 0)
+                around = boxes[g];
+            else
+                widen_box(around, boxes[g], n_features());
+        }
+        const CenterList<T> list = centers_near(around);
+        // Where most are near to the block, a closer look seldom pays.
+        if (list.n * 4 > job.centers.n_centers * 3) return groups(begin, end, n_groups);
+        for (int64_t g = 0; g < n_groups; ++g) {
+            const int64_t n =
+                candidates(list, n_features(), boxes[g], n_wanted(), T(1), work.dist, work.inner);
+            group(columns_of(begin, g), begin + g * points_per_group, in_group(begin, end, g), work.inner, n);
+        }
+    }
+
+    // With all centers.
+    void groups(int64_t begin, int64_t end, int64_t n_groups) const {
+        for (int64_t g = 0; g < n_groups; ++g)
+            group(columns_of(begin, g), begin + g * points_per_group, in_group(begin, end, g), nullptr,
+                  job.centers.n_centers);
+    }
+
+    static int64_t in_group(int64_t begin, int64_t end, int64_t group) {
+        const int64_t left = end - begin - group * points_per_group;
+        return left < points_per_group ? left : points_per_group;
+    }
+
+    int n_wanted() const { return job.task == Task::spread ? 2 : 1; }
+
+    CenterList<T> centers_near(const Box<T>& box) const {
+        const CenterList<T> all{job.centers.panels, nullptr, job.centers.n_centers};
+        const int64_t n = candidates(all, n_features(), box, n_wanted(), T(1), work.dist, work.outer);
+        gather_panels(job.centers, job.plan.padded_features, work.outer, n, work.outer_panels);
+        return {work.outer_panels, work.outer, n};
+    }
+
+    static bool are_equal(const Index<T>* index) {
+        for (int64_t p = 1; p < points_per_group; ++p)
+            if (index[p] != index[0]) return false;
+        return true;
+    }
+
+    // A whole group to one center.
+    void add_group(const T* columns, int64_t begin, int64_t center) const {
+        double weights[points_per_group];
+        for (int64_t p = 0; p < points_per_group; ++p)
+            weights[p] = weight_of(job, place_of(points, begin + p));
+        for (int64_t f = 0; f < n_features(); ++f)
+            out.points[center * job.plan.padded_features + f] +=
+                weighted_sum(columns + f * points_per_group, weights);
+    }
+
+    void group(const T* columns, int64_t begin, int64_t n, const int32_t* chosen, int64_t n_chosen) const {
+        T nearest[points_per_group], second[points_per_group];
+        Index<T> index[points_per_group];
+        if (job.task == Task::spread)
+            nearest_of_group<true>(columns, job.centers, job.plan.padded_features, chosen, n_chosen, nearest,
+                                   second, index);
+        else
+            nearest_of_group<false>(columns, job.centers, job.plan.padded_features, chosen, n_chosen, nearest,
+                                    second, index);
+        out.n_distances += double(n * n_chosen);
+        const bool together = job.task == Task::hard_sums && n == points_per_group && are_equal(index);
+        if (together) add_group(columns, begin, index[0]);
+        for (int64_t p = 0; p < n; ++p) {
+            const int64_t i = place_of(points, begin + p), center = index[p];
+            const double second_dist = job.task == Task::spread ? double(second[p]) : 0.0;
+            take_point(job, i, center, double(nearest[p]), second_dist, out);
+            if (job.task != Task::hard_sums || together) continue;
+            const double weight = weight_of(job, i);
+            double* to = out.points + center * job.plan.padded_features;
+            for (int64_t f = 0; f < n_features(); ++f)
+                to[f] = multiply_add(double(columns[f * points_per_group + p]), weight, to[f]);
+        }
+    }
+};
+
+}  // namespace
+}  // namespace powermeans

@@ -1,0 +1,76 @@
+// Sums, minima and searches over the lanes of vectors and over rows of them.
+#pragma once
+
+#include "vectors.hpp"
+
+namespace powermeans {
+namespace {
+
+// Sum of the lanes of whole units in one order for all instruction sets: halves onto halves.
+template <class T, int n_vectors>
+POWERMEANS_INLINE double sum_of_lanes(const Vector<T> (&vectors)[n_vectors]) {
+    T lane[n_vectors * lanes<T>];
+    for (int v = 0; v < n_vectors; ++v) store(lane + v * lanes<T>, vectors[v]);
+    double sums[n_vectors * lanes<T> / 2];
+    constexpr int half = n_vectors * lanes<T> / 2;
+    for (int i = 0; i < half; ++i) sums[i] = double(lane[i]) + double(lane[i + half]);
+    for (int left = half / 2; left > 0; left /= 2)
+        for (int i = 0; i < left; ++i) sums[i] += sums[i + left];
+    return sums[0];
+}
+
+POWERMEANS_INLINE double weighted_sum(const double* values, const double* weights) {
+    DoubleVector sums[vectors_per_unit] = {};
+    for (int64_t p = 0; p < points_per_group; p += unit_lanes<double>)
+        for (int v = 0; v < vectors_per_unit; ++v)
+            sums[v] = multiply_add(load(values + p + v * lanes<double>),
+                                   load(weights + p + v * lanes<double>), sums[v]);
+    return sum_of_lanes<double>(sums);
+}
+
+POWERMEANS_INLINE double weighted_sum(const float* values, const double* weights) {
+    double wide[points_per_group];
+    for (int64_t p = 0; p < points_per_group; ++p) wide[p] = double(values[p]);
+    return weighted_sum(wide, weights);
+}
+
+template <class T>
+POWERMEANS_INLINE T smallest_lane(Vector<T> v) {
+    T lane[lanes<T>];
+    store(lane, v);
+    for (int left = lanes<T> / 2; left > 0; left /= 2)
+        for (int i = 0; i < left; ++i)
+            if (lane[i + left] < lane[i]) lane[i] = lane[i + left];
+    return lane[0];
+}
+
+template <class T>
+POWERMEANS_INLINE T smallest_in(const T* row, int64_t n_padded) {
+    Vector<T> smallest = load(row);
+    for (int64_t j = lanes<T>; j < n_padded; j += lanes<T>) smallest = smaller(smallest, load(row + j));
+    return smallest_lane<T>(smallest);
+}
+
+template <class T>
+POWERMEANS_INLINE bool has_two_up_to(const T* row, int64_t n_padded, T limit) {
+    const Vector<T> limits = broadcast(limit);
+    Bits<T> counts = {};
+    for (int64_t j = 0; j < n_padded; j += lanes<T>) counts -= Bits<T>(load(row + j) <= limits);
+    int64_t count = 0;
+    for (int lane = 0; lane < lanes<T>; ++lane) count += counts[lane];
+    return count > 1;
+}
+
+// The first center at this distance; the first of all where none is, as when a distance is NaN.
+template <class T>
+POWERMEANS_INLINE int64_t first_equal(const T* row, int64_t n_padded, T value) {
+    const Vector<T> wanted = broadcast(value);
+    for (int64_t j = 0; j < n_padded; j += lanes<T>) {
+        const int lane = first_lane_equal(load(row + j), wanted);
+        if (lane >= 0) return j + lane;
+    }
+    return 0;
+}
+
+}  // namespace
+}  // namespace powermeans
