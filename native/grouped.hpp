@@ -46,12 +46,17 @@ struct GroupedSweep {
                 widen_box(around, boxes[g], n_features());
         }
         const CenterList<T> list = centers_near(around);
-        // Where most are near to the block, a closer look seldom pays.
-        if (list.n * 4 > job.centers.n_centers * 3) return groups(begin, end, n_groups);
+        bool is_worth_it = true;
         for (int64_t g = 0; g < n_groups; ++g) {
-            const int64_t n =
-                candidates(list, n_features(), boxes[g], n_wanted(), T(1), work.dist, work.inner);
-            group(columns_of(begin, g), begin + g * points_per_group, in_group(begin, end, g), work.inner, n);
+            const int32_t* near = nullptr;
+            int64_t n_near = job.centers.n_centers;
+            if (is_worth_it) {
+                near = work.inner;
+                n_near = candidates(list, n_features(), boxes[g], n_wanted(), T(1), work.dist, work.inner);
+                // Where most centers are near to one group, so they are to its neighbours.
+                is_worth_it = 10 * n_near < 7 * job.centers.n_centers;
+            }
+            group(columns_of(begin, g), begin + g * points_per_group, in_group(begin, end, g), near, n_near);
         }
     }
 

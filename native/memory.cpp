@@ -12,7 +12,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int64_t sampled_points = 128;
 // Comparing a point with one center by differences takes so many times the part of one center in a
 // comparison with all.
-constexpr double cost_of_one = 2.0;
+constexpr double cost_of_one = 1.0;
 // Not worth it above this share of the cost of comparing all with all.
 constexpr double worthwhile_share = 0.8;
 

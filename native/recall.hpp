@@ -24,6 +24,8 @@ struct RecalledSweep {
     const Recall<T>& recall() const { return job.recall; }
 
     void stripe(int64_t begin, int64_t end) const {
+        gather_panels(job.centers, job.plan.padded_features, recall().movers, recall().n_movers,
+                      work.outer_panels);
         for (int64_t at = begin; at < end; at += job.plan.block_points)
             block(at, at + job.plan.block_points < end ? job.plan.block_points : end - at);
     }
@@ -52,23 +54,41 @@ struct RecalledSweep {
         if (!(others > 0)) return false;
         const int64_t own = nearest;
         double best = sq_dist_from_differences(points, job, work, begin, p, own), second = others * others;
-        for (int64_t m = 0; m < recall().n_movers; ++m) {
-            const int64_t j = recall().movers[m];
-            if (j == own) continue;
-            const double y = sq_dist_from_differences(points, job, work, begin, p, j);
-            // Of equally near ones the first is nearest, as in a look at all: those are left to it.
-            if (y < best) {
-                second = best < second ? best : second;
-                best = y;
-                nearest = j;
-            } else if (y < second) {
-                second = y;
+        for (int64_t first = 0; first < recall().n_movers; first += unit_lanes<T>) {
+            T sq_dist[unit_lanes<T>];
+            to_movers(p, first, sq_dist);
+            for (int64_t m = first; m < recall().n_movers && m < first + unit_lanes<T>; ++m) {
+                const double y = double(sq_dist[m - first]);
+                if (recall().movers[m] == own) continue;
+                if (y < best) {
+                    second = best < second ? best : second;
+                    best = y;
+                    nearest = recall().movers[m];
+                } else if (y < second) {
+                    second = y;
+                }
             }
         }
         if (!(best * (1 + margin_of_recall<T>) < second)) return false;
         remember(i, nearest, second);
-        work.nearest[p] = best;
+        // To the last bit what a look at all finds.
+        work.nearest[p] =
+            nearest == own ? best : double(sq_dist_from_differences(points, job, work, begin, p, nearest));
         return true;
+    }
+
+    // Squared distances to a unit of the movers.
+    void to_movers(int64_t p, int64_t first, T* sq_dist) const {
+        const T* panel = work.outer_panels + first * points.n_features;
+        const T* point = work.packed + p * job.plan.padded_features;
+        Vector<T> y[vectors_per_unit] = {};
+        for (int64_t f = 0; f < points.n_features; ++f)
+            for (int v = 0; v < vectors_per_unit; ++v) {
+                const Vector<T> difference =
+                    load(panel + f * unit_lanes<T> + v * lanes<T>) - broadcast(point[f]);
+                y[v] = multiply_add(difference, difference, y[v]);
+            }
+        for (int v = 0; v < vectors_per_unit; ++v) store(sq_dist + v * lanes<T>, y[v]);
     }
 
     // A lower bound, in the unit of the points.
