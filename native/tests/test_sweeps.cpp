@@ -72,8 +72,23 @@ void run_every_task(const Source& source, int64_t n_centers, int n_threads) {
     }
     require(std::abs(total_weight[0] - 0.5 * double(source.n_points)) < 1e-9, "hard weights add to all");
     require(total_weight[0] == total_weight[1], "spread counts the same points");
+    // Again, now with a memory; with a center more, with two less, and with others altogether.
+    std::vector<double> moved = centers;
+    for (int change : {0, 1, -2, 7}) {
+        if (change == 7) moved = random_values<double>(moved.size(), 8);
+        if (change == 1) moved.insert(moved.end(), centers.begin(), centers.begin() + source.n_features);
+        if (change == -2 && int64_t(moved.size()) > 3 * source.n_features)
+            moved.erase(moved.begin(), moved.begin() + 2 * source.n_features);
+        Request<Source> again = request;
+        again.task = Task::hard_sums;
+        again.centers = moved.data();
+        again.n_centers = int64_t(moved.size()) / source.n_features;
+        double sum = 0;
+        for (double value : sweep(source, again, team).weights) sum += value;
+        require(sum == total_weight[0], "with a memory too");
+    }
     request.task = Task::power_sums;
-    for (double power : {-0.1, -3.0, -1000.0, -1e6}) {
+    for (double power : {-0.1, -3.0, -50.0, -1000.0, -1e6}) {
         request.power = power;
         require(std::isfinite(sweep(source, request, team).objective), "finite objective");
     }
@@ -166,7 +181,7 @@ void threads_share_dense(int64_t n_points, int64_t n_features, int64_t n_centers
 }
 
 void threads_share_sparse() {
-    const int64_t n_points = 12000, n_features = 20;
+    const int64_t n_points = 40000, n_features = 20;
     const std::vector<float> values = random_values<float>(std::size_t(3 * n_points), 2);
     std::vector<int32_t> columns;
     std::vector<int64_t> row_starts{0};
@@ -244,6 +259,7 @@ int main() {
         for (int n_threads : {1, 4}) {
             dense<double>(3001, 2, 5, n_threads);
             dense<float>(3001, 2, 17, n_threads);
+            dense<double>(4001, 3, 40, n_threads);
             dense<double>(701, 33, 100, n_threads);
             dense<float>(701, 300, 9, n_threads);
             dense<float>(7, 17, 1, n_threads);
@@ -251,8 +267,8 @@ int main() {
             sparse<double>(701, 40, 9, n_threads);
             sparse<float>(701, 17, 20, n_threads);
         }
-        threads_share_dense<double>(20000, 3, 40);
-        threads_share_dense<float>(6000, 40, 40);
+        threads_share_dense<double>(40000, 3, 40);
+        threads_share_dense<float>(12000, 40, 40);
         threads_share_sparse();
         std::printf("%s: every task ran\n", set.name);
     }
