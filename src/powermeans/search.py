@@ -76,7 +76,7 @@ class Effort:
 EFFORTS = {
     "fast": Effort(n_starts=1, n_annealed=0, n_crossings=0, least_gain=1e-2, n_powers=4),
     "balanced": Effort(n_starts=3, n_annealed=0, n_crossings=5, least_gain=1e-3),
-    "thorough": Effort(n_starts=8, n_annealed=4, n_crossings=100, least_gain=1e-4),
+    "thorough": Effort(n_starts=12, n_annealed=4, n_crossings=150, least_gain=1e-4),
 }
 
 
@@ -192,7 +192,9 @@ class Search:
         """
         try:
             population = [
-                self._start(seeds(), first_stages if number == 0 else [])
+                self.breathe(
+                    self.descend(seeds(), first_stages if number == 0 else ()), annealed=False
+                )
                 for number in range(effort.n_starts)
             ]
             population = sorted(_different(population), key=_inertia)
@@ -207,9 +209,22 @@ class Search:
         assert self.best is not None, "the first sweep was complete"
         return self.best
 
-    def _start(self, centers: FloatArray, first_stages: Sequence[Stage]) -> Solution:
+    def descend(self, centers: FloatArray, first_stages: Sequence[Stage] = ()) -> Solution:
+        """To the end of Lloyd's rule, after other stages.
+
+        Parameters
+        ----------
+        centers : (n_centers, n_features)
+            Where to begin.
+        first_stages : sequence of Stage
+            For example annealing.
+
+        Returns
+        -------
+        Solution
+        """
         descent = self._descend(centers, [*first_stages, self._lloyd(self.max_iter)])
-        return self.breathe(self._measured(descent.centers), annealed=False)
+        return self._measured(descent.centers)
 
     def breathe(self, solution: Solution, *, annealed: bool) -> Solution:
         """Breaths, each in vain followed by one that moves two thirds as many centers.
@@ -323,9 +338,8 @@ class Search:
         mine, theirs = population[first].centers, population[second].centers
         matched = theirs[match_centers(mine, theirs)]
         crossed = np.where(self.rng.uniform(size=(len(mine), 1)) < 0.5, mine, matched)
-        child = self._measured(self._descend(crossed, [self._lloyd(self.max_iter)]).centers)
         self.history.n_crossings += 1
-        return self._breath(child, min(self.depth, len(mine) // 2), annealed=False)
+        return self._breath(self.descend(crossed), min(self.depth, len(mine) // 2), annealed=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,288 @@
+"""What the design of the search rests on: starts, schedules, breaths and efforts compared.
+
+Parts: `starts` and `schedules` of a single annealed run, `breaths` with Lloyd's rule or annealing
+inside, `efforts` beside and between those that there are, and `recovery` of clusters whose centers
+are known, beside scikit-learn. The first four run on generated data that no other benchmark draws.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+import sklearn.cluster
+from sklearn.exceptions import ConvergenceWarning
+
+import powermeans.search
+from benchmarks import machine
+from benchmarks.families import Points, draw
+from benchmarks.problems import DATA_VARIABLE
+from powermeans import PowerKMeans
+from powermeans.critical_power import critical_power
+from powermeans.history import History
+from powermeans.metrics import centroid_index
+from powermeans.rows import open_rows
+from powermeans.search import EFFORTS, Effort, Search
+from powermeans.seeds import choose_seeds
+
+DATA_SEED = 11
+SEEDS = (0, 1)
+PROBLEMS = [
+    (family, n_features, n_clusters)
+    for family in (
+        "overlapping",
+        "unbalanced",
+        "unequal-spread",
+        "heavy-tails",
+        "noise",
+        "duplicates",
+    )
+    for n_features, n_clusters in ((2, 10), (2, 50), (10, 20), (10, 50), (40, 20))
+]
+SMALL_EFFORTS = {
+    **EFFORTS,
+    "one start, no crossings": Effort(1, 0, 0, least_gain=1e-3),
+    "one start, annealed breaths too": Effort(1, 1, 0, least_gain=1e-3),
+    "two starts": Effort(2, 0, 5, least_gain=1e-3),
+    "five starts": Effort(5, 0, 5, least_gain=1e-3),
+    "no crossings": Effort(3, 0, 0, least_gain=1e-3),
+    "10 crossings in vain": Effort(3, 0, 10, least_gain=1e-3),
+    "one annealed": Effort(3, 1, 5, least_gain=1e-3),
+    "every gain counts": Effort(3, 0, 5, least_gain=1e-9),
+    "gains count from 1e-2": Effort(3, 0, 5, least_gain=1e-2),
+}
+
+Figures = list[dict[str, object]]
+
+
+def points_of(problem: tuple[str, int, int]) -> Points:
+    family, n_features, n_clusters = problem
+    return draw(family, n_features, n_clusters, data_seed=DATA_SEED)
+
+
+def compared(variants: dict[str, Callable[[Points, int, int], dict]]) -> Figures:
+    """Mean excess over the lowest that any variant found, sweeps and seconds, of each variant."""
+    cells: dict[str, list[dict]] = {name: [] for name in variants}
+    for problem in PROBLEMS:
+        points = points_of(problem)
+        for seed in SEEDS:
+            for name, run in variants.items():
+                began = time.perf_counter()
+                cell = run(points, problem[2], seed)
+                cells[name].append({**cell, "seconds": time.perf_counter() - began})
+    n_cells = len(PROBLEMS) * len(SEEDS)
+    lowest = [
+        # Of both seeds, which are neighbours in the list.
+        min(cells[name][j]["inertia"] for name in variants for j in (i - i % 2, i - i % 2 + 1))
+        for i in range(n_cells)
+    ]
+    return [
+        {
+            "variant": name,
+            "mean excess %": 100
+            * mean(c["inertia"] / low - 1 for c, low in zip(column, lowest, strict=True)),
+            "worst %": 100
+            * max(c["inertia"] / low - 1 for c, low in zip(column, lowest, strict=True)),
+            "sweeps": mean(c["sweeps"] for c in column),
+            "seconds": sum(c["seconds"] for c in column) / len(SEEDS),
+        }
+        for name, column in cells.items()
+    ]
+
+
+def annealed(**parameters: object) -> Callable[[Points, int, int], dict]:
+    def run(points: Points, n_clusters: int, seed: int) -> dict:
+        model = PowerKMeans(n_clusters, refine=0, random_state=seed, **parameters).fit(points)
+        return {"inertia": model.inertia_, "sweeps": model.n_iter_}
+
+    return run
+
+
+def annealed_from(start: Callable[[float], float]) -> Callable[[Points, int, int], dict]:
+    def run(points: Points, n_clusters: int, seed: int) -> dict:
+        return annealed(power=min(start(critical_power(points)), -0.02))(points, n_clusters, seed)
+
+    return run
+
+
+def starts() -> Figures:
+    """Where one annealed run begins; s_c is the critical power."""
+    return compared(
+        {
+            "Lloyd": annealed(power=-np.inf),
+            "min(2 s_c - 1, -1), as it is": annealed(),
+            "min(2 s_c - 1, -0.2)": annealed_from(lambda s: min(2 * s - 1, -0.2)),
+            "2 s_c": annealed_from(lambda s: 2 * s),
+            "3 s_c - 1": annealed_from(lambda s: 3 * s - 1),
+            "s_c - 0.5": annealed_from(lambda s: s - 0.5),
+            "s_c": annealed_from(lambda s: s),
+            "-3": annealed(power=-3.0),
+            "-0.2": annealed(power=-0.2),
+        }
+    )
+
+
+def schedules() -> Figures:
+    """How fast one annealed run hardens."""
+    growths = (1.02, 1.05, 1.1, 1.2, 1.3, 1.6, 2.0)
+    return compared({f"growth {growth}": annealed(growth=growth) for growth in growths})
+
+
+def breaths() -> Figures:
+    """The same start, improved by breaths with Lloyd's rule inside, or with annealing."""
+    families = ("overlapping", "unbalanced", "unequal-spread", "noise")
+    figures: Figures = []
+    for n_clusters in (10, 50, 200):
+        cells = [
+            cell
+            for family in families
+            for n_features in (2, 10)
+            for seed in SEEDS
+            for cell in breathed(points_of((family, n_features, n_clusters)), n_clusters, seed)
+        ]
+        for name in ("before", "Lloyd", "annealed"):
+            column = [cell for cell in cells if cell["inside"] == name]
+            figures.append(
+                {
+                    "k": n_clusters,
+                    "inside": name,
+                    "mean excess %": mean(100 * cell["excess"] for cell in column),
+                    "sweeps": mean(cell["sweeps"] for cell in column),
+                    "seconds": sum(cell["seconds"] for cell in column),
+                }
+            )
+    return figures
+
+
+def breathed(points: Points, n_clusters: int, seed: int) -> list[dict]:
+    cells = []
+    for name in ("before", "Lloyd", "annealed"):
+        rng = np.random.RandomState(seed)
+        rows, history = open_rows(points), History()
+        critical = critical_power(points)
+        search = Search(
+            rows,
+            start_power=min(2 * critical - 1, -1.0),
+            critical_power=critical,
+            depth=5,
+            max_iter=300,
+            tol=1e-6,
+            rng=rng,
+            history=history,
+            least_gain=1e-4,
+        )
+        seeds, _ = choose_seeds(rows, n_clusters, rng, n_candidates=5)
+        began = time.perf_counter()
+        solution = search.descend(seeds)
+        if name != "before":
+            solution = search.breathe(solution, annealed=name == "annealed")
+        cells.append(
+            {
+                "inside": name,
+                "inertia": solution.inertia,
+                "sweeps": len(history.records),
+                "seconds": time.perf_counter() - began,
+            }
+        )
+    lowest = min(float(cell["inertia"]) for cell in cells)
+    return [{**cell, "excess": float(cell["inertia"]) / lowest - 1} for cell in cells]
+
+
+def efforts() -> Figures:
+    """The efforts, and what lies beside and between them."""
+
+    def with_effort(effort: Effort) -> Callable[[Points, int, int], dict]:
+        def run(points: Points, n_clusters: int, seed: int) -> dict:
+            kept = powermeans.search.EFFORTS["balanced"]
+            powermeans.search.EFFORTS["balanced"] = effort
+            try:
+                model = PowerKMeans(n_clusters, random_state=seed).fit(points)
+            finally:
+                powermeans.search.EFFORTS["balanced"] = kept
+            return {"inertia": model.inertia_, "sweeps": model.spent_.n_sweeps}
+
+        return run
+
+    figures = compared({name: with_effort(effort) for name, effort in SMALL_EFFORTS.items()})
+    return [{**row, **asdict(SMALL_EFFORTS[str(row["variant"])])} for row in figures]
+
+
+def known_centers() -> Iterator[tuple[str, Points, Points]]:
+    """Clusters on a 3 x 3 grid, and BIRCH 1 and 2 where there is data."""
+    rng = np.random.default_rng(DATA_SEED)
+    grid = 4.0 * np.indices((3, 3)).reshape(2, -1).T
+    yield "3 x 3 grid", grid[rng.integers(9, size=900)] + 0.5 * rng.normal(size=(900, 2)), grid
+    if not os.environ.get(DATA_VARIABLE):
+        return
+    for name in ("birch1", "birch2"):
+        with np.load(Path(os.environ[DATA_VARIABLE]) / f"{name}.npz") as arrays:
+            yield name, arrays["X"].astype(np.float64), arrays["true_centroids"].astype(np.float64)
+
+
+def recovery() -> Figures:
+    """In how many of 20 seeds every known center is found: centroid index 0."""
+    figures: Figures = []
+    methods = {
+        "PowerKMeans()": lambda k, seed: PowerKMeans(k, random_state=seed),
+        'PowerKMeans(effort="fast")': lambda k, seed: PowerKMeans(
+            k, effort="fast", random_state=seed
+        ),
+        "scikit-learn, n_init=1": lambda k, seed: sklearn.cluster.KMeans(k, random_state=seed),
+        "scikit-learn, n_init=10": lambda k, seed: sklearn.cluster.KMeans(
+            k, n_init=10, random_state=seed
+        ),
+    }
+    for name, points, known in known_centers():
+        for label, model in methods.items():
+            began = time.perf_counter()
+            indices = [
+                centroid_index(model(len(known), seed).fit(points).cluster_centers_, known)
+                for seed in range(20)
+            ]
+            figures.append(
+                {
+                    "set": name,
+                    "method": label,
+                    "all found": f"{indices.count(0)} of 20",
+                    "mean index": mean(indices),
+                    "seconds a fit": (time.perf_counter() - began) / 20,
+                }
+            )
+    return figures
+
+
+PARTS: dict[str, Callable[[], Figures]] = {
+    part.__name__: part for part in (starts, schedules, breaths, efforts, recovery)
+}
+
+
+def as_rows(figures: Figures) -> list[list[str]]:
+    def cell(value: object) -> str:
+        return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+    return [list(figures[0]), *([cell(value) for value in row.values()] for row in figures)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parts = parser.parse_args().parts
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    figures = {}
+    for part in parts:
+        figures[part] = PARTS[part]()
+        for row in as_rows(figures[part]):
+            print("  ".join(f"{text:>14}" for text in row), flush=True)
+        print()
+    print(machine.store("choices", figures))
+
+
+if __name__ == "__main__":
+    main()
