@@ -13,8 +13,9 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 NATIVE := $(wildcard native/*.cpp native/*.hpp)
 NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
+CPP := $(NATIVE) $(NATIVE_TESTS) $(wildcard benchmarks/*.cpp)
 
-.PHONY: help demo picture test lint types format sanitize bench peers bench-quality docs clean
+.PHONY: help demo picture test lint types format sanitize bench peers bench-quality bench-speed docs clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +25,7 @@ help:
 	@echo "make sanitize  native tests under the address, undefined-behaviour and thread sanitizers"
 	@echo "make bench     measure the sweeps      make picture  draw the README's picture again"
 	@echo "make format    rewrite in house style  make clean  remove all that was built, .venv too"
+	@echo "make bench-speed    measure the speed beside other packages"
 	@echo "make bench-quality  measure the quality beside other packages (make peers installs them)"
 
 demo: $(STAMPS)/installed $(STAMPS)/plot
@@ -38,12 +40,12 @@ test: $(STAMPS)/installed $(STAMPS)/test
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(if $(NATIVE)$(NATIVE_TESTS),$(BIN)/clang-format --dry-run -Werror $(NATIVE) $(NATIVE_TESTS))
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
 
 format: $(STAMPS)/lint
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	$(BIN)/clang-format -i $(NATIVE) $(NATIVE_TESTS)
+	$(BIN)/clang-format -i $(CPP)
 
 types: $(STAMPS)/installed $(STAMPS)/lint
 	$(BIN)/mypy
@@ -52,6 +54,13 @@ bench: $(STAMPS)/installed
 	$(BIN)/python -m benchmarks.sweeps $(BENCH_ARGS)
 
 peers: $(PEERS)/stamps/powermeans
+
+build/ceilings: benchmarks/ceilings.cpp
+	@mkdir -p $(@D)
+	$(CXX) -std=gnu++17 -O3 -march=native -Wall -Wextra -Wno-psabi -pthread $< -o $@
+
+bench-speed: peers build/ceilings
+	$(PEERS)/bin/python -m benchmarks.speed $(BENCH_ARGS)
 
 bench-quality: peers
 	$(PEERS)/bin/python -m benchmarks.quality $(BENCH_ARGS)

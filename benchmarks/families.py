@@ -24,10 +24,18 @@ def n_points_for(n_clusters: int) -> int:
     return min(max(POINTS_PER_CLUSTER * n_clusters, LEAST_POINTS), MOST_POINTS)
 
 
-def draw(family: str, n_features: int, n_clusters: int, *, data_seed: int = 0) -> Points:
+def draw(
+    family: str,
+    n_features: int,
+    n_clusters: int,
+    *,
+    n_points: int | None = None,
+    data_seed: int = 0,
+) -> Points:
     """The points of one problem, in no order; another seed draws another set of the family."""
     rng = np.random.default_rng([data_seed, zlib.crc32(family.encode()), n_features, n_clusters])
-    points = FAMILIES[family](n_points_for(n_clusters), n_features, n_clusters, rng)
+    n_points = n_points_for(n_clusters) if n_points is None else n_points
+    points = FAMILIES[family](n_points, n_features, n_clusters, rng)
     return np.ascontiguousarray(rng.permutation(points), dtype=np.float64)
 
 

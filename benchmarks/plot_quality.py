@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from benchmarks.excess import Record
-from benchmarks.quality_report import read, stored_at
+from benchmarks.machine import read, stored_at
 
 # A package has a colour of Okabe and Ito's; what differs in effort alone is joined by a line.
 PACKAGES: dict[str, tuple[str, str, list[str]]] = {
@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--name", default="quality", help="of the stored file")
     parser.add_argument("--output", type=Path, help="instead of beside that file")
     arguments = parser.parse_args()
-    figures = read(arguments.name)["figures"]
+    figures = read(arguments.name, "quality")["figures"]
     picture = arguments.output or stored_at(arguments.name).with_suffix(".png")
     draw(Record(figures["problems"], figures["cells"]), picture)
     print(f"drawn in {picture}")

@@ -47,7 +47,7 @@ from benchmarks.peers import (
 )
 from benchmarks.plot_quality import draw
 from benchmarks.problems import DATA_VARIABLE, QUICK, Problem, all_problems
-from benchmarks.quality_report import PAGE, PICTURE, as_page, as_report, fill, read, stored_at
+from benchmarks.quality_report import PAGE, PICTURE, as_page, as_report
 
 SHOWN = ("fast", "balanced", "thorough", "sklearn-1", "sklearn-10", "bkmeans", "hgmeans")
 
@@ -64,7 +64,7 @@ def new_figures(settings: dict) -> dict:
 
 
 def write(name: str, figures: dict) -> Path:
-    """Store cells and what follows from them; an interrupt leaves the file of before."""
+    """Store cells and what follows from them."""
     record = Record(figures["problems"], figures["cells"])
     derived = {
         "summary": summary(record),
@@ -72,14 +72,14 @@ def write(name: str, figures: dict) -> Path:
         "below best known": below_best_known(record),
         "flaws": flaws(record),
     }
-    return machine.store(f"{name}.unfinished", {**figures, **derived}).replace(stored_at(name))
+    return machine.store(name, {**figures, **derived})
 
 
 def resumed(name: str, settings: dict, methods: Sequence[Method]) -> dict:
     """What is stored, without the cells of methods that have changed since."""
-    if not stored_at(name).is_file():
+    if not machine.stored_at(name).is_file():
         return new_figures(settings)
-    stored = read(name)
+    stored = machine.read(name, "quality")
     now = {**settings, "processor": machine.processor()}
     then = {**stored["figures"]["settings"], "processor": stored["processor"]}
     for key in ("threads", "data seed", "processor"):
@@ -278,14 +278,14 @@ def main() -> None:
     arguments = parse()
     if not (arguments.report or arguments.page):
         run(arguments)
-    stored = read(arguments.name)
+    stored = machine.read(arguments.name, "quality")
     record = Record(stored["figures"]["problems"], stored["figures"]["cells"])
     print("\n" + as_report(record))
-    picture = PICTURE if arguments.page else stored_at(arguments.name).with_suffix(".png")
+    picture = PICTURE if arguments.page else machine.stored_at(arguments.name).with_suffix(".png")
     draw(record, picture)
     if arguments.page:
-        PAGE.write_text(fill(PAGE.read_text(encoding="utf-8"), as_page(stored)), encoding="utf-8")
-    written = PAGE if arguments.page else stored_at(arguments.name)
+        PAGE.write(as_page(stored))
+    written = PAGE.path if arguments.page else machine.stored_at(arguments.name)
     print(f"\n{written} and {picture}")
 
 

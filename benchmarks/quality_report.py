@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import mean
 
-from benchmarks import machine
 from benchmarks.excess import (
     RIVALS,
     Record,
@@ -18,28 +15,12 @@ from benchmarks.excess import (
     promises,
     summary,
 )
+from benchmarks.pages import DOCS, Page, Rows, as_markdown, as_text
 
-DOCS = Path(__file__).parent.parent / "docs"
-PAGE = DOCS / "when_annealing_helps.md"
+PAGE = Page("when_annealing_helps", "python -m benchmarks.quality --page")
 PICTURE = DOCS / "_static" / "quality.png"
-BEGIN = "<!-- what follows is written by: python -m benchmarks.quality --page -->"
-END = "<!-- end of what is written by a command -->"
 # So near to the lowest that nothing is left to gain.
 AS_GOOD = 1e-3
-
-Rows = list[list[str]]
-
-
-def stored_at(name: str) -> Path:
-    return machine.RESULTS / f"{name}.json"
-
-
-def read(name: str) -> dict:
-    """What a run stored."""
-    path = stored_at(name)
-    if not path.is_file():
-        raise SystemExit(f"{path} is not there: run python -m benchmarks.quality first")
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -170,18 +151,6 @@ def promise_table(record: Record) -> Rows:
     ]
 
 
-def as_text(rows: Rows) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def as_markdown(rows: Rows) -> str:
-    head, *body = rows
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *body]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def as_report(record: Record) -> str:
     """All of it, for the terminal."""
     parts = [("Methods, by mean excess", method_table(record)), ("Promises", promise_table(record))]
@@ -237,12 +206,3 @@ def measured_how(stored: dict, record: Record) -> str:
         f"{len(record.problems) - n_real} with generated data, {len(settings['seeds'])} seeds. "
         f"Other processes kept {mean(bystanders):.2f} processors busy meanwhile, in the mean."
     )
-
-
-def fill(text: str, block: str) -> str:
-    """The text of a page with what stands between its two marks replaced."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"the page has no place for figures: put the lines {BEGIN} and {END} in")
-    return f"{before}{BEGIN}\n\n{block}\n\n{END}{after}"

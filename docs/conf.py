@@ -47,7 +47,14 @@ html_title = "powermeans"
 html_static_path = ["_static"]
 html_sidebars = {
     page: []
-    for page in ("changelog", "getting_started", "how_it_works", "search", "when_annealing_helps")
+    for page in (
+        "changelog",
+        "getting_started",
+        "how_it_works",
+        "search",
+        "speed",
+        "when_annealing_helps",
+    )
 }
 html_theme_options = {
     "show_toc_level": 2,

@@ -281,7 +281,9 @@ void elementwise(In<T, 1> values, Out<T, 1> results) {
 NB_MODULE(_native, module) {
     using namespace powermeans;
     module.doc() = "Sweeps over points in memory, compiled.";
-    chosen_instruction_set();  // an instruction set that cannot be had is an error at import
+    // What the environment asks for and cannot be had is an error at import.
+    chosen_instruction_set();
+    takes_shortcuts();
 
     nb::class_<Team>(module, "Team")
         .def(nb::init<int>(), "n_threads"_a)
@@ -297,6 +299,8 @@ NB_MODULE(_native, module) {
             if (set.supported) names.push_back(set.name);
         return names;
     });
+    module.def("takes_shortcuts", &takes_shortcuts);
+    module.def("take_shortcuts", &take_shortcuts, "taken"_a);
     module.def("thread_limit", &powermeans_get_num_threads);
     module.def("log", &elementwise<float, &KernelTable::log_float>, "values"_a.noconvert(),
                "results"_a.noconvert());

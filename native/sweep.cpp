@@ -1,9 +1,13 @@
 #include "sweep.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -44,6 +48,19 @@ constexpr int64_t features_that_fill_lanes = 48;
 constexpr int64_t centers_near_a_group = 24;
 
 int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+bool shortcuts_wanted() {
+    const char* wanted = std::getenv("POWERMEANS_SHORTCUTS");
+    const std::string value = wanted ? wanted : "1";
+    if (value != "0" && value != "1")
+        throw std::runtime_error("POWERMEANS_SHORTCUTS=" + value + " must be 0 or 1: correct or unset it");
+    return value == "1";
+}
+
+std::atomic<bool>& shortcuts() {
+    static std::atomic<bool> taken(shortcuts_wanted());
+    return taken;
+}
 
 bool is_hard(Task task) { return task == Task::hard_sums || task == Task::spread || task == Task::assign; }
 
@@ -98,11 +115,12 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers, double lowest_
     const int64_t d = source.n_features, n_padded = round_up(n_centers, unit_lanes<T>);
     Plan plan{};
     plan.direct = is_dense<Source> && d <= direct_max_features;
-    plan.recalled = is_hard(task) && is_worth_a_memory(source, n_centers);
+    plan.recalled = is_hard(task) && takes_shortcuts() && is_worth_a_memory(source, n_centers);
     plan.grouped = plan.direct && is_hard(task) && !plan.recalled;
     const bool is_near =
         task == Task::power_sums && d <= features_worth_nearness && lowest_ratio >= ratio_worth_nearness;
-    plan.ordered = plan.direct && (plan.grouped || is_near) && is_worth_an_order(source, n_centers);
+    plan.ordered =
+        plan.direct && takes_shortcuts() && (plan.grouped || is_near) && is_worth_an_order(source, n_centers);
     const bool in_units = is_dense<Source> && (!plan.direct || plan.recalled);
     plan.padded_features = in_units ? round_up(d, unit_lanes<T>) : d;
     plan.sums_by_center = task == Task::hard_sums ||
@@ -496,12 +514,18 @@ template <class Source>
 SweepResult sweep(const Source& source, const Request<Source>& request, Team& team) {
     using T = typename Source::Computed;
     if (request.task != Task::power_sums) return sweep_down_to(0, source, request, team);
-    const SweepResult result =
-        sweep_down_to(ratio_at(negligible_share<T>, request.power), source, request, team);
-    if (is_safe(result, smallest_safe_share<T>)) return result;
+    if (takes_shortcuts()) {
+        SweepResult result =
+            sweep_down_to(ratio_at(negligible_share<T>, request.power), source, request, team);
+        if (is_safe(result, smallest_safe_share<T>)) return result;
+    }
     // A center far from all points lives on shares that are negligible elsewhere.
     return sweep_down_to(ratio_at(std::numeric_limits<T>::min(), request.power), source, request, team);
 }
+
+bool takes_shortcuts() { return shortcuts(); }
+
+void take_shortcuts(bool taken) { shortcuts() = taken; }
 
 template SweepResult sweep(const DenseSource<float>&, const Request<DenseSource<float>>&, Team&);
 template SweepResult sweep(const DenseSource<double>&, const Request<DenseSource<double>>&, Team&);

@@ -70,4 +70,11 @@ double nearest_scale(const Source& source) {
 template <class Source>
 SweepResult sweep(const Source& source, const Request<Source>& request, Team& team);
 
+// Whether sweeps may leave out work that cannot change their result: points that keep their center,
+// centers too far from a group of points, weights beyond the digits. Without it every point meets every
+// center, which is of use to measuring and debugging alone. POWERMEANS_SHORTCUTS, 0 or 1, says so at the
+// start; throws if it says anything else.
+bool takes_shortcuts();
+void take_shortcuts(bool taken);
+
 }  // namespace powermeans

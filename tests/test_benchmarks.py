@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks import bystanders, families, machine, peers, quality, quality_report
+from benchmarks import bystanders, families, machine, pages, peers, quality, quality_report
 from benchmarks.bystanders import Bystanders
 from benchmarks.excess import (
     Record,
@@ -76,6 +76,10 @@ def test_a_family_draws_finite_points_of_the_size_asked_for(family: str, n_featu
 def test_a_family_draws_the_same_again_and_other_points_from_another_seed(family: str) -> None:
     assert np.array_equal(families.draw(family, 2, 5), families.draw(family, 2, 5))
     assert not np.array_equal(families.draw(family, 2, 5), families.draw(family, 2, 5, data_seed=1))
+
+
+def test_a_family_draws_as_many_points_as_it_is_told_to() -> None:
+    assert families.draw("overlapping", 3, 5, n_points=123).shape == (123, 3)
 
 
 def test_no_two_spaced_places_are_closer_than_asked() -> None:
@@ -321,7 +325,7 @@ def run_with(
     monkeypatch.setattr(quality, "choose", lambda _: [problem_named(name) for name in names])
     monkeypatch.setattr(quality, "warm_up", lambda _: None)
     quality.run(arguments_for(**changed))
-    return quality_report.read("tried")
+    return machine.read("tried", "quality")
 
 
 def test_an_inertia_is_computed_anew_whatever_is_claimed() -> None:
@@ -376,7 +380,7 @@ def test_an_interrupt_leaves_the_problems_before_it(
     method.trouble = interrupt
     with pytest.raises(KeyboardInterrupt):
         run_with(monkeypatch, [method], ["first/2", "second/2"])
-    assert list(quality_report.read("tried")["figures"]["cells"]) == ["first/2"]
+    assert list(machine.read("tried", "quality")["figures"]["cells"]) == ["first/2"]
 
     resumed = run_with(monkeypatch, [method], ["first/2", "second/2"], resume=True)
     assert list(resumed["figures"]["cells"]) == ["first/2", "second/2"]
@@ -453,7 +457,7 @@ def test_what_we_and_our_children_use_is_ours() -> None:
 
 def test_reading_what_was_never_stored_says_how_to_store_it(results: Path) -> None:
     with pytest.raises(SystemExit, match=r"run python -m benchmarks\.quality"):
-        quality_report.read("tried")
+        machine.read("tried", "quality")
 
 
 # The methods.
@@ -603,21 +607,22 @@ def test_the_page_says_when_and_how_it_was_measured() -> None:
 
 
 def test_filling_a_page_replaces_what_is_between_the_marks_and_nothing_else() -> None:
-    page = f"before\n{quality_report.BEGIN}\nold\n{quality_report.END}\nafter\n"
-    filled = quality_report.fill(page, "new")
-    assert filled.startswith(f"before\n{quality_report.BEGIN}\n\nnew\n")
-    assert filled.endswith(f"{quality_report.END}\nafter\n")
+    page = f"before\n{quality_report.PAGE.begin}\nold\n{pages.END}\nafter\n"
+    filled = quality_report.PAGE.fill(page, "new")
+    assert filled.startswith(f"before\n{quality_report.PAGE.begin}\n\nnew\n")
+    assert filled.endswith(f"{pages.END}\nafter\n")
     assert "old" not in filled
-    assert quality_report.fill(filled, "new") == filled
+    assert quality_report.PAGE.fill(filled, "new") == filled
     with pytest.raises(SystemExit, match="no place for figures"):
-        quality_report.fill("before\nafter\n", "new")
+        quality_report.PAGE.fill("before\nafter\n", "new")
 
 
 def test_the_page_shows_the_run_that_is_stored() -> None:
-    if not quality_report.stored_at("quality").is_file():
+    if not machine.stored_at("quality").is_file():
         pytest.skip("no full run is stored")
-    text = quality_report.PAGE.read_text(encoding="utf-8")
-    assert quality_report.fill(text, quality_report.as_page(quality_report.read("quality"))) == text
+    text = quality_report.PAGE.path.read_text(encoding="utf-8")
+    block = quality_report.as_page(machine.read("quality", "quality"))
+    assert quality_report.PAGE.fill(text, block) == text
 
 
 def test_the_picture_is_drawn_also_where_a_method_did_not_run_everywhere(tmp_path: Path) -> None:

@@ -347,17 +347,20 @@ print(_native.instruction_set(), digest.hexdigest())
 """
 
 
-def run_with(instruction_set, program):
-    """The words that a program prints in a process of its own, forced to use these kernels."""
-    environment = os.environ | {"POWERMEANS_ISA": instruction_set}
-    result = subprocess.run(
+def run_in(environment, program):
+    return subprocess.run(
         [sys.executable, "-c", program, str(Path(__file__).parent)],
-        env=environment,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
+
+
+def run_with(instruction_set, program):
+    """The words that a program prints in a process of its own, forced to use these kernels."""
+    result = run_in({"POWERMEANS_ISA": instruction_set}, program)
     assert result.returncode == 0, result.stderr
     return result.stdout.split()
 
@@ -392,16 +395,55 @@ def test_each_instruction_set_is_accurate_in_its_own_process(instruction_set):
 
 
 def test_an_unknown_instruction_set_is_an_error_that_names_the_choices():
-    result = subprocess.run(
-        [sys.executable, "-c", "import powermeans._native"],
-        env=os.environ | {"POWERMEANS_ISA": "avx1024"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = run_in({"POWERMEANS_ISA": "avx1024"}, "import powermeans._native")
     assert result.returncode != 0
     assert "POWERMEANS_ISA=avx1024 cannot be had here" in result.stderr
     assert "baseline" in result.stderr
+
+
+# ---- Shortcuts ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def all_distances():
+    _native.take_shortcuts(False)
+    yield
+    _native.take_shortcuts(True)
+
+
+@pytest.mark.parametrize("shape", [(20_000, 2, 50), (20_000, 20, 30)])
+def test_without_shortcuts_every_point_meets_every_center(shape, all_distances):
+    points, weights, centers = clusters(*shape, np.float64)
+    rows = NativeRows(points, weights)
+    swept = [rows.sweep(centers, Hard()) for _ in range(2)]
+    assert [sums.n_distances for sums in swept] == [len(points) * len(centers)] * 2
+    _native.take_shortcuts(True)
+    for _ in range(2):
+        shorter = rows.sweep(centers, Hard())
+        np.testing.assert_allclose(shorter.points, swept[0].points, rtol=1e-12, atol=1e-9)
+        np.testing.assert_allclose(shorter.inertia, swept[0].inertia, rtol=1e-12)
+    assert shorter.n_distances < swept[0].n_distances
+
+
+def test_power_sweeps_are_alike_without_shortcuts(all_distances):
+    points, weights, centers = clusters(2000, 2, 50, np.float64)
+    rows = NativeRows(points, weights)
+    swept = rows.sweep(centers, Power(-30.0))
+    _native.take_shortcuts(True)
+    shorter = rows.sweep(centers, Power(-30.0))
+    np.testing.assert_allclose(shorter.weights, swept.weights, rtol=1e-11)
+
+
+@pytest.mark.parametrize(("value", "taken"), [("0", False), ("1", True)])
+def test_shortcuts_are_switched_by_the_environment(value, taken):
+    program = "from powermeans import _native; print(_native.takes_shortcuts())"
+    assert run_in({"POWERMEANS_SHORTCUTS": value}, program).stdout.split() == [str(taken)]
+
+
+def test_shortcuts_are_switched_by_nothing_else_than_0_and_1():
+    result = run_in({"POWERMEANS_SHORTCUTS": "no"}, "import powermeans._native")
+    assert result.returncode != 0
+    assert "POWERMEANS_SHORTCUTS=no must be 0 or 1" in result.stderr
 
 
 def ulps(found, exact, dtype):

@@ -1,0 +1,70 @@
+"""Timing contestants in turns, so that what disturbs the machine disturbs all of them."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Container, Mapping
+
+import numpy as np
+
+from benchmarks.sweeps import seconds
+
+# Threads of another pool may spin a while after their work.
+PAUSE_SECONDS = 0.1
+SHORTEST_TIMING_SECONDS = 0.02
+# Not measured further is who takes so many times as long as the fastest.
+HOPELESS = 5
+SECONDS_FOR_SEVERAL = 20.0
+
+Contestants = Mapping[str, Callable[[], float]]
+
+
+def in_turns(
+    contestants: Contestants,
+    rounds: int,
+    *,
+    trials: Contestants | None = None,
+    may_be_left_out: Container[str] = (),
+) -> dict[str, dict]:
+    """Median and all values of what each returned, or the reason why there are none.
+
+    Each is tried once, by `trials` if those are shorter, before its values count.
+    """
+    tried = {name: attempt(action) for name, action in (trials or contestants).items()}
+    reasons = {name: value for name, value in tried.items() if isinstance(value, str)}
+    trial = {name: value for name, value in tried.items() if not isinstance(value, str)}
+    for name, value in trial.items():
+        if name in may_be_left_out and value > HOPELESS * min(trial.values()):
+            reasons[name] = f"{value:.3g} s in a trial: too slow to be timed further"
+    values: dict[str, list[float]] = {name: [] for name in contestants if name not in reasons}
+    for _ in range(rounds):
+        for name, column in values.items():
+            time.sleep(PAUSE_SECONDS)
+            column.append(contestants[name]())
+    medians = {name: statistics.median(column) for name, column in values.items()}
+    return {"seconds": medians, "rounds": values, "left out": reasons}
+
+
+def attempt(action: Callable[[], float]) -> float | str:
+    """What it returns, or how it failed: packages refuse some sizes."""
+    try:
+        return action()
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[-1][:200]}"
+
+
+def repeated(action: Callable[[], object]) -> float:
+    """Seconds of one of so many in a row that the clock can tell."""
+    once = seconds(action)
+    n = int(np.clip(SHORTEST_TIMING_SECONDS / once, 1, 1000))
+    return once if n == 1 else seconds(lambda: [action() for _ in range(n)]) / n
+
+
+def several(one: Callable[[int], dict], n: int) -> list[dict]:
+    """What is returned for the first random states, fewer of them where each takes long."""
+    found: list[dict] = []
+    while len(found) < n and sum(run["seconds"] for run in found) < SECONDS_FOR_SEVERAL:
+        time.sleep(PAUSE_SECONDS)
+        found.append(one(len(found)))
+    return found
