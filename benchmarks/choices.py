@@ -23,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 import powermeans.search
 from benchmarks import machine
 from benchmarks.families import Points, draw
+from benchmarks.pages import Page, Rows, as_markdown, as_text
 from benchmarks.problems import DATA_VARIABLE
 from powermeans import PowerKMeans
 from powermeans.critical_power import critical_power
@@ -32,6 +33,8 @@ from powermeans.rows import open_rows
 from powermeans.search import EFFORTS, Effort, Search
 from powermeans.seeds import choose_seeds
 
+NAME = "choices"
+PAGE = Page("search", "python -m benchmarks.choices --page")
 DATA_SEED = 11
 SEEDS = (0, 1)
 PROBLEMS = [
@@ -263,25 +266,51 @@ PARTS: dict[str, Callable[[], Figures]] = {
 }
 
 
-def as_rows(figures: Figures) -> list[list[str]]:
+TITLES = {
+    "starts": "Where one annealed run begins",
+    "schedules": "How fast one annealed run hardens",
+    "breaths": "Breaths with Lloyd's rule inside, and with annealing",
+    "efforts": "What a search consists of",
+    "recovery": "Known centers found",
+}
+
+
+def as_rows(figures: Figures) -> Rows:
     def cell(value: object) -> str:
         return f"{value:.3g}" if isinstance(value, float) else str(value)
 
     return [list(figures[0]), *([cell(value) for value in row.values()] for row in figures)]
 
 
+def as_page(stored: dict) -> str:
+    measured = (
+        f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, "
+        f"{stored['processors used']} processors. Starts to efforts are on {len(PROBLEMS)} "
+        "generated problems (2000 or 2500 points, 2 to 40 features, 10 to 50 centers), "
+        f"{len(SEEDS)} seeds "
+        "each; the excess is over the lowest that any line of the table found."
+    )
+    sections = (
+        f"### {TITLES[part]}\n\n{as_markdown(as_rows(figures))}"
+        for part, figures in stored["figures"].items()
+    )
+    return "\n\n".join([measured, *sections])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parts = parser.parse_args().parts
+    parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
+    arguments = parser.parse_args()
+    if arguments.page:
+        PAGE.write(as_page(machine.read(NAME, "choices")))
+        return
     warnings.simplefilter("ignore", ConvergenceWarning)
     figures = {}
-    for part in parts:
+    for part in arguments.parts:
         figures[part] = PARTS[part]()
-        for row in as_rows(figures[part]):
-            print("  ".join(f"{text:>14}" for text in row), flush=True)
-        print()
-    print(machine.store("choices", figures))
+        print(f"{TITLES[part]}\n{as_text(as_rows(figures[part]))}\n", flush=True)
+    print(machine.store(NAME, figures))
 
 
 if __name__ == "__main__":

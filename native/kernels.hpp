@@ -125,6 +125,7 @@ struct Workspace {
     int32_t* outer;        // (n_padded,): centers near a block of groups
     int32_t* inner;        // (n_padded,): centers near a group
     T* outer_panels;       // (n_padded, n_features): panels of the outer ones
+    T* scaled;             // (n_features + 1, block_points): points times their factors, and those
     double* near_rows;     // (n_padded, n_features): centers near a block
     double* near_points;   // (n_features, n_padded): what these add up
     double* near_weights;  // (n_padded,)

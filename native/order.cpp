@@ -11,6 +11,8 @@ namespace {
 constexpr int64_t most_bytes_packed = int64_t{16} << 20;
 constexpr int64_t groups_per_stripe = 256;
 
+// More would need more memory at a time; so many fill any space densely.
+constexpr int64_t points_sorted_together = int64_t{1} << 20;
 // Parts this small are given to the threads whole.
 constexpr int64_t most_parts = 64;
 
@@ -86,9 +88,12 @@ std::vector<int32_t> spatial_order(const V* values, int64_t n_points, int64_t n_
     std::vector<int32_t> order(static_cast<std::size_t>(n_points));
     std::iota(order.begin(), order.end(), 0);
     const Splitter<V> splitter{values, n_features, leaf_points};
-    std::vector<int64_t> starts{0, n_points};
+    std::vector<int64_t> starts;
+    for (int64_t start = 0; start < n_points; start += points_sorted_together) starts.push_back(start);
+    starts.push_back(n_points);
     std::vector<typename Splitter<V>::Keyed> keyed;
-    const int64_t smallest_part = std::max(leaf_points, n_points / most_parts);
+    const int64_t smallest_part =
+        std::max(leaf_points, std::min(n_points, points_sorted_together) / most_parts);
     for (std::size_t part = 0; part + 1 < starts.size();) {
         const int64_t n = starts[part + 1] - starts[part];
         if (n <= smallest_part) {

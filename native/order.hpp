@@ -11,8 +11,8 @@
 
 namespace powermeans {
 
-// Splits the points at the median of their widest feature, again and again, until at most
-// `leaf_points` are left together. Depends on the points alone, never on threads.
+// Splits the points, a million at a time, at the median of their widest feature, again and again,
+// until at most `leaf_points` are left together. Depends on the points alone, never on threads.
 template <class V>
 std::vector<int32_t> spatial_order(const V* values, int64_t n_points, int64_t n_features, int64_t leaf_points,
                                    Team& team);

@@ -73,6 +73,8 @@ constexpr double highest_abs_power = 1e30;
 // ratio^|s| by the logarithm.
 template <class T>
 struct AnyPower {
+    // A ratio that is off by a unit is far off when raised to a large power.
+    static constexpr bool takes_near_ratios = false;
     T abs_power;
     POWERMEANS_INLINE Vector<T> operator()(Vector<T> ratio) const {
         return exp_of<T>(broadcast(abs_power) * log_of(ratio));
@@ -82,6 +84,7 @@ struct AnyPower {
 // ratio^|s| by squaring, where |s| is a whole number.
 template <class T>
 struct WholePower {
+    static constexpr bool takes_near_ratios = true;
     int64_t abs_power;
     POWERMEANS_INLINE Vector<T> operator()(Vector<T> ratio) const {
         Vector<T> raised = abs_power & 1 ? ratio : broadcast(T(1));
@@ -95,16 +98,8 @@ struct WholePower {
 
 // row = exp((s - 1) a) with a = log(y / nearest), zero where nearest / y is below the lowest ratio;
 // returns S = sum of exp(s a).
-template <class T, class Raise>
+template <bool is_normal, class T, class Raise>
 double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise raised) {
-    if (nearest == 0) {
-        double n_zeros = 0;
-        for (int64_t j = 0; j < n_padded; ++j) {
-            row[j] = T(row[j] == 0);
-            n_zeros += double(row[j]);
-        }
-        return n_zeros;
-    }
     Vector<T> sums[vectors_per_unit] = {};
     const Vector<T> smallest = broadcast(nearest), lowest = broadcast(lowest_ratio);
     // Rounded up, so that nothing of the lowest ratio is skipped.
@@ -117,13 +112,31 @@ double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise rai
                 store(at, Vector<T>{});
                 continue;
             }
-            const Vector<T> ratio = smaller(smallest / y, broadcast(T(1)));
+            Vector<T> ratio;
+            if constexpr (is_normal && Raise::takes_near_ratios)
+                ratio = near_quotient<T>(smallest, smaller(y, broadcast(Reciprocal<T>::largest)));
+            else
+                ratio = smallest / y;
+            ratio = smaller(ratio, broadcast(T(1)));
             const Vector<T> kept = keep_where_at_least<T>(ratio, lowest, ratio);
             const Vector<T> soft = keep_where_at_least<T>(ratio, lowest, raised(larger(kept, lowest)));
             sums[v] += soft;
             store(at, soft * kept);
         }
     return sum_of_lanes<T>(sums);
+}
+
+template <class T, class Raise>
+double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise raised) {
+    if (nearest >= Format<T>::smallest_normal)
+        return soften_row<true>(row, n_padded, nearest, lowest_ratio, raised);
+    if (nearest > 0) return soften_row<false>(row, n_padded, nearest, lowest_ratio, raised);
+    double n_zeros = 0;
+    for (int64_t j = 0; j < n_padded; ++j) {
+        row[j] = T(row[j] == 0);
+        n_zeros += double(row[j]);
+    }
+    return n_zeros;
 }
 
 template <class T>
@@ -147,26 +160,36 @@ void take_factors(const Storage& points, const Job<T>& job, const Workspace<T>& 
 // Where fewer weights than one in so many are positive, they are added one by one.
 constexpr int64_t few_positive = 10;
 
-// Turns rows first .. first + n into weights in units of `scale`, and adds them up.
+// Multiplies the weights of a point by its factor, in units of `scale`; returns how many are positive.
+template <class T>
+int64_t take_factor(const Job<T>& job, const Workspace<T>& work, int64_t p, double scale, Partial& out) {
+    T* row = work.dist + p * job.centers.n_padded;
+    const Vector<T> factor = broadcast(T(work.factors[p] / scale));
+    int64_t n_positive = 0;
+    for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>) {
+        const Vector<T> soft = load(row + j);
+        const unsigned positive = lanes_above_zero(soft);
+        if (!positive) continue;
+        n_positive += __builtin_popcount(positive);
+        const Vector<T> weights = soft * factor;
+        store(row + j, weights);
+        add_to(out.weights + j, weights, scale);
+    }
+    return n_positive;
+}
+
+// Adds up rows first .. first + n, their weights times their factors.
 template <class Storage, class T>
 void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
                   int64_t first, int64_t n, double scale, Partial& out) {
-    int64_t n_positive = 0;
     for (int64_t p = first; p < first + n; ++p) {
         out.objective += work.factors[p] * work.softness[p] * work.nearest[p];
         out.inertia += weight_of(job, place_of(points, begin + p)) * work.nearest[p];
-        T* row = work.dist + p * job.centers.n_padded;
-        const Vector<T> factor = broadcast(T(work.factors[p] / scale));
-        for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>) {
-            const Vector<T> soft = load(row + j);
-            const unsigned positive = lanes_above_zero(soft);
-            if (!positive) continue;
-            n_positive += __builtin_popcount(positive);
-            const Vector<T> weights = soft * factor;
-            store(row + j, weights);
-            add_to(out.weights + j, weights, scale);
-        }
     }
+    if (job.plan.direct && points.n_features < job.centers.n_centers)
+        return add_scaled_block(points, job, work, first, n, scale, out);
+    int64_t n_positive = 0;
+    for (int64_t p = first; p < first + n; ++p) n_positive += take_factor(job, work, p, scale, out);
     if (!job.plan.sums_by_center || n_positive * few_positive > n * job.centers.n_padded)
         return add_block(points, job, work, begin, first, n, scale, out);
     for (int64_t p = first; p < first + n; ++p) {

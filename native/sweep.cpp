@@ -29,7 +29,7 @@ constexpr double work_of_a_power = 3;
 constexpr int64_t centers_worth_an_order = 16;
 constexpr int64_t distances_worth_an_order = 1 << 16;
 // An order takes four bytes a point: up to so many points, or with so many bytes in each.
-constexpr int64_t most_points_ordered = 10'000'000;
+constexpr int64_t most_points_ordered = 8'000'000;
 constexpr int64_t bytes_worth_an_order = 48;
 // Centers as near as this to a block are few enough to be worth picking out.
 constexpr double ratio_worth_nearness = 1.0 / 64;
@@ -239,6 +239,7 @@ struct Bench {
             take(work.inner, n_padded);
         }
         if (plan.ordered || plan.recalled) take(work.outer_panels, n_padded * plan.padded_features);
+        if (plan.direct && !plan.grouped) take(work.scaled, block * (plan.padded_features + 1));
         if (plan.ordered && !plan.grouped) {
             take(work.near_rows, n_padded * plan.padded_features);
             take(work.near_points, n_padded * plan.padded_features);

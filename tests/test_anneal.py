@@ -13,7 +13,7 @@ import pytest
 
 from powermeans.anneal import Stage, anneal, run_stage
 from powermeans.errors import ObjectiveRoseWarning
-from powermeans.history import History, SweepState
+from powermeans.history import History, SweepRecord, SweepState
 from powermeans.repairs import LeaveAlone, RelocateEmpty, SeparateCoincident
 from powermeans.rows import open_rows
 from powermeans.rows.twin import TwinRows
@@ -212,7 +212,7 @@ def test_the_history_is_a_table(points, centers) -> None:
     history = History()
     run_stage(open_rows(points), centers, stage([-1.0, -2.0]), history)
     table = pd.DataFrame(history.as_recarray())
-    assert list(table.columns) == ["power", "objective", "inertia", "center_shift", "seconds"]
+    assert list(table.columns) == list(SweepRecord._fields)
     assert table.power.tolist() == [-1.0, -2.0]
 
 

@@ -416,13 +416,13 @@ def test_without_shortcuts_every_point_meets_every_center(shape, all_distances):
     points, weights, centers = clusters(*shape, np.float64)
     rows = NativeRows(points, weights)
     swept = [rows.sweep(centers, Hard()) for _ in range(2)]
-    assert [sums.n_distances for sums in swept] == [len(points) * len(centers)] * 2
+    assert [sums.n_skipped for sums in swept] == [0, 0]
     _native.take_shortcuts(True)
     for _ in range(2):
         shorter = rows.sweep(centers, Hard())
         np.testing.assert_allclose(shorter.points, swept[0].points, rtol=1e-12, atol=1e-9)
         np.testing.assert_allclose(shorter.inertia, swept[0].inertia, rtol=1e-12)
-    assert shorter.n_distances < swept[0].n_distances
+    assert shorter.n_skipped > 0
 
 
 def test_power_sweeps_are_alike_without_shortcuts(all_distances):

@@ -155,6 +155,7 @@ def _sweep(
         centers=moved,
         n_relocated=n_relocated,
         n_separated=n_separated,
+        skipped=sums.n_skipped / (rows.n_points * len(centers)),
     )
 
 

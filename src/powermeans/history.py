@@ -19,6 +19,7 @@ class SweepRecord(NamedTuple):
     inertia: float
     center_shift: float
     seconds: float
+    skipped: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class SweepState:
         Empty clusters that this sweep moved to where the error is largest.
     n_separated : int
         Coincident centers that were moved apart before this sweep.
+    skipped : float
+        The share of the distances between points and centers that the sweep need not compute.
     """
 
     run: int
@@ -58,11 +61,17 @@ class SweepState:
     centers: FloatArray
     n_relocated: int = 0
     n_separated: int = 0
+    skipped: float = 0.0
 
     def record(self) -> SweepRecord:
         """The figures alone."""
         return SweepRecord(
-            self.power, self.objective, self.inertia, self.center_shift, self.seconds
+            self.power,
+            self.objective,
+            self.inertia,
+            self.center_shift,
+            self.seconds,
+            self.skipped,
         )
 
 
@@ -83,6 +92,8 @@ class Spent:
         annealed and for breeding. Each begins with the inertia it found and only falls.
     seconds : float
         How long the run took.
+    skipped : float
+        The share of the distances between points and centers that its sweeps need not compute.
     """
 
     n_sweeps: int
@@ -90,6 +101,7 @@ class Spent:
     n_crossings: int
     accepted_inertias: tuple[tuple[float, ...], ...]
     seconds: float
+    skipped: float
 
 
 class History:
@@ -112,6 +124,8 @@ class History:
         self.n_breaths = 0
         self.n_crossings = 0
         self.accepted: list[list[float]] = []
+        self._n_centers_swept = 0
+        self._n_centers_skipped = 0.0
         self._kept: FloatArray | None = None
         self._started = time.perf_counter()
 
@@ -120,6 +134,8 @@ class History:
         self.records.append(state.record())
         self.n_relocated += state.n_relocated
         self.n_separated += state.n_separated
+        self._n_centers_swept += len(state.centers)
+        self._n_centers_skipped += state.skipped * len(state.centers)
         self.last = state
 
     def keep(self, centers: FloatArray) -> None:
@@ -141,6 +157,7 @@ class History:
             n_crossings=self.n_crossings,
             accepted_inertias=tuple(tuple(chain) for chain in self.accepted),
             seconds=time.perf_counter() - self._started,
+            skipped=self._n_centers_skipped / max(1, self._n_centers_swept),
         )
 
     def as_recarray(self) -> np.recarray[Any, Any]:

@@ -116,7 +116,8 @@ class PowerKMeans(CenterEstimator):
         Number of sweeps of the run that is kept.
     history_ : recarray
         A record for each of these sweeps: `power` (-inf for Lloyd), `objective` and `inertia` at
-        the centers before the sweep, `center_shift`, `seconds`. ``pandas.DataFrame(history_)``
+        the centers before the sweep, `center_shift`, `seconds`, and `skipped`, the share of the
+        distances that it need not compute. ``pandas.DataFrame(history_)``
         makes a table of it. In a search it tells of all its descents, one after another.
     power_ : float
         The power at which annealing last ended; -inf if all sweeps were Lloyd's.
@@ -128,7 +129,8 @@ class PowerKMeans(CenterEstimator):
         How often a center that coincided with another was moved from it.
     spent_ : Spent
         What the run that is kept spent: `n_sweeps`, `n_breaths`, `n_crossings`,
-        `accepted_inertias`, `seconds`.
+        `accepted_inertias`, `seconds`, and `skipped`, the share of the distances that its sweeps
+        need not compute.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

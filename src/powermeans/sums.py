@@ -28,16 +28,16 @@ class Sums:
         Sum over the points of `sample_weight_i * M_s(y_i1, ..., y_ik)`, at the centers swept.
     inertia : float
         Sum over the points of `sample_weight_i * min_j y_ij`, at the centers swept.
-    n_distances : float
-        How many distances were computed for it: points times centers, less where rows know which
-        centers are too far to matter.
+    n_skipped : float
+        Of the distances between points and centers, how many were not computed since it was known
+        that they do not matter.
     """
 
     points: FloatArray
     weights: FloatArray
     objective: float
     inertia: float
-    n_distances: float = 0.0
+    n_skipped: float = 0.0
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(
@@ -45,7 +45,7 @@ class Sums:
             self.weights + other.weights,
             self.objective + other.objective,
             self.inertia + other.inertia,
-            self.n_distances + other.n_distances,
+            self.n_skipped + other.n_skipped,
         )
 
     def centers(self, fallback: FloatArray) -> FloatArray:

@@ -107,10 +107,11 @@ class NativeRows:
         else:
             swept = self._native.sweep_power(centers, rule.power)
         points, weights, objective, inertia, n_distances = swept
+        n_skipped = max(0.0, self.n_points * len(centers) - n_distances)
         unit = self._weight_unit
         if unit == 1.0:
-            return Sums(points, weights, objective, inertia, n_distances)
-        return Sums(points * unit, weights * unit, objective * unit, inertia * unit, n_distances)
+            return Sums(points, weights, objective, inertia, n_skipped)
+        return Sums(points * unit, weights * unit, objective * unit, inertia * unit, n_skipped)
 
     def spread(self, centers: FloatArray) -> Spread:
         """Error and utility of each center under the hard rule."""

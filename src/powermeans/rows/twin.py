@@ -77,7 +77,6 @@ class TwinRows:
             weights=_float64(weighted.sum(axis=0)),
             objective=float(self._weight @ objectives),
             inertia=float(self._weight @ sq_dist.min(axis=1)),
-            n_distances=float(sq_dist.size),
         )
 
     def spread(self, centers: FloatArray) -> Spread:
