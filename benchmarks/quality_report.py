@@ -198,11 +198,16 @@ def legend(methods: dict[str, dict]) -> str:
 def measured_how(stored: dict, record: Record) -> str:
     settings = stored["figures"]["settings"]
     n_real = sum(problem["group"] == "real" for problem in record.problems.values())
+    n_seeds = sorted(
+        {len(column) for cells in record.cells.values() for column in cells.values() if column}
+    )
+    seeds = " to ".join(str(n) for n in dict.fromkeys((n_seeds[0], n_seeds[-1])))
     bystanders = [problem["bystanders"] or 0.0 for problem in record.problems.values()]
     return (
         f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, "
         f"{settings['threads']} threads, {stored['versions']['instruction set']}, Python "
         f"{stored['versions']['python']}; {n_real} problems with real data and "
-        f"{len(record.problems) - n_real} with generated data, {len(settings['seeds'])} seeds. "
+        f"{len(record.problems) - n_real} with generated data, "
+        f"{seeds} seeds. "
         f"Other processes kept {mean(bystanders):.2f} processors busy meanwhile, in the mean."
     )
