@@ -25,6 +25,14 @@ OPTIMA = [
 def test_power_k_means_finds_the_optimum(real_data, name, n_clusters, optimum, seed) -> None:
     points = real_data(name)["X"].astype(np.float64)
     model = PowerKMeans(n_clusters, random_state=seed).fit(points)
+    # Which of two clusters a few points on their border go to is left to more effort.
+    assert model.inertia_ == pytest.approx(optimum, rel=1e-4)
+
+
+@pytest.mark.parametrize(("name", "n_clusters", "optimum"), OPTIMA)
+def test_a_thorough_search_finds_it_to_the_last_point(real_data, name, n_clusters, optimum) -> None:
+    points = real_data(name)["X"].astype(np.float64)
+    model = PowerKMeans(n_clusters, effort="thorough", random_state=0).fit(points)
     assert model.inertia_ == pytest.approx(optimum, rel=1e-9)
 
 
