@@ -10,9 +10,10 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int64_t sampled_points = 128;
-// Comparing a point with one center by differences takes so many times the part of one center in a
-// comparison with all.
-constexpr double cost_of_one = 1.0;
+// What looking at its own center costs a point, and at each of the movers, which fill whole units; the
+// unit is the part of one center in a comparison with all.
+constexpr double cost_of_own = 6.0;
+constexpr double cost_of_a_mover = 2.0;
 // Not worth it above this share of the cost of comparing all with all.
 constexpr double worthwhile_share = 0.8;
 
@@ -93,11 +94,12 @@ bool Memory<T>::choose_movers(const T* values, int64_t n_points, int64_t n_featu
                      [&](int32_t a, int32_t b) { return shift_[std::size_t(a)] > shift_[std::size_t(b)]; });
     double least_cost = worthwhile_share * double(n_centers);
     int64_t n_movers = -1;
-    for (int64_t n = 0; n < n_centers; n = n < 4 ? n + 1 : n + n / 2) {
+    for (int64_t n = 0; n < n_centers; n += unit_lanes<T>) {
         const double rest = shift_[std::size_t(by_shift[std::size_t(n)])];
         const auto settled = gaps.end() - std::upper_bound(gaps.begin(), gaps.end(), rest);
         const double share_left = 1 - double(settled) / double(gaps.size());
-        const double cost = cost_of_one * double(1 + n) + share_left * double(n_centers);
+        const double n_padded = std::ceil(double(n) / unit_lanes<T>) * unit_lanes<T>;
+        const double cost = cost_of_own + cost_of_a_mover * n_padded + share_left * double(n_centers);
         if (cost >= least_cost) continue;
         least_cost = cost;
         n_movers = n;

@@ -32,6 +32,7 @@ struct RecalledSweep {
 
     void block(int64_t begin, int64_t n) const {
         pack(points, job.plan, begin, n, work);
+        if (recall().is_known && recall().n_movers) compare_with_movers(n);
         int64_t n_left = 0;
         for (int64_t p = 0; p < n; ++p)
             if (!(recall().is_known && settle(begin, p))) work.left[n_left++] = int32_t(p);
@@ -54,19 +55,15 @@ struct RecalledSweep {
         if (!(others > 0)) return false;
         const int64_t own = nearest;
         double best = sq_dist_from_differences(points, job, work, begin, p, own), second = others * others;
-        for (int64_t first = 0; first < recall().n_movers; first += unit_lanes<T>) {
-            T sq_dist[unit_lanes<T>];
-            to_movers(p, first, sq_dist);
-            for (int64_t m = first; m < recall().n_movers && m < first + unit_lanes<T>; ++m) {
-                const double y = double(sq_dist[m - first]);
-                if (recall().movers[m] == own) continue;
-                if (y < best) {
-                    second = best < second ? best : second;
-                    best = y;
-                    nearest = recall().movers[m];
-                } else if (y < second) {
-                    second = y;
-                }
+        for (int64_t m = 0; m < recall().n_movers; ++m) {
+            const double y = double(work.dist[p * n_movers_padded() + m]);
+            if (recall().movers[m] == own) continue;
+            if (y < best) {
+                second = best < second ? best : second;
+                best = y;
+                nearest = recall().movers[m];
+            } else if (y < second) {
+                second = y;
             }
         }
         if (!(best * (1 + margin_of_recall<T>) < second)) return false;
@@ -77,18 +74,16 @@ struct RecalledSweep {
         return true;
     }
 
-    // Squared distances to a unit of the movers.
-    void to_movers(int64_t p, int64_t first, T* sq_dist) const {
-        const T* panel = work.outer_panels + first * points.n_features;
-        const T* point = work.packed + p * job.plan.padded_features;
-        Vector<T> y[vectors_per_unit] = {};
-        for (int64_t f = 0; f < points.n_features; ++f)
-            for (int v = 0; v < vectors_per_unit; ++v) {
-                const Vector<T> difference =
-                    load(panel + f * unit_lanes<T> + v * lanes<T>) - broadcast(point[f]);
-                y[v] = multiply_add(difference, difference, y[v]);
-            }
-        for (int v = 0; v < vectors_per_unit; ++v) store(sq_dist + v * lanes<T>, y[v]);
+    int64_t n_movers_padded() const {
+        return (recall().n_movers + unit_lanes<T> - 1) / unit_lanes<T> * unit_lanes<T>;
+    }
+
+    // Squared distances of a block to the movers, in work.dist.
+    void compare_with_movers(int64_t n) const {
+        Job<T> moved = job;
+        moved.centers.panels = work.outer_panels;
+        moved.centers.n_padded = n_movers_padded();
+        tiles_of_features<T, true>(moved, work, n, 0, points.n_features);
     }
 
     // A lower bound, in the unit of the points.
