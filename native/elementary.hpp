@@ -16,6 +16,7 @@ struct Format<double> {
     static constexpr int64_t exponent_bias = 1023;
     static constexpr int64_t sqrt_half_bits = 0x3fe6a09e667f3bcd;
     static constexpr double smallest_normal = 0x1p-1022;
+    static constexpr double largest = 0x1.fffffffffffffp1023;
     static constexpr double exp_underflows_below = -708.0;
     static constexpr double to_integer = 0x1.8p52;  // adding it leaves an integer in the low bits
     static constexpr double log2_e = 0x1.71547652b82fep+0;
@@ -29,6 +30,7 @@ struct Format<float> {
     static constexpr int32_t exponent_bias = 127;
     static constexpr int32_t sqrt_half_bits = 0x3f3504f3;
     static constexpr float smallest_normal = 0x1p-126f;
+    static constexpr float largest = 0x1.fffffep127f;
     static constexpr float exp_underflows_below = -87.0f;
     static constexpr float to_integer = 0x1.8p23f;
     static constexpr float log2_e = 0x1.715476p+0f;

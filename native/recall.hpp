@@ -2,6 +2,7 @@
 // their distance to that one and to the few that moved far.
 #pragma once
 
+#include "elementary.hpp"
 #include "hard_rule.hpp"
 
 namespace powermeans {
@@ -10,7 +11,7 @@ namespace {
 // A center is kept by a point where its distance is below what is known of all others by so much
 // that neither rounding here nor in a product could tell otherwise.
 template <class T>
-constexpr double margin_of_recall = sizeof(T) == 4 ? 1e-4 : 1e-9;
+constexpr double margin_of_recall = sizeof(T) == 4 ? 1e-3 : 1e-9;
 
 double square_root(double x) { return __builtin_sqrt(x); }
 
@@ -90,7 +91,9 @@ struct RecalledSweep {
     void remember(int64_t i, int64_t center, double second_sq_dist) const {
         const double distance = square_root(second_sq_dist) * (1 - margin_of_recall<T>)-recall().rounding;
         recall().label[i] = int32_t(center);
-        recall().others[i] = T((distance > 0 ? distance : 0) / recall().scale);
+        const double bound = (distance > 0 ? distance : 0) / recall().scale;
+        // Less is a bound too, and in the unit of the points a distance may be beyond a T.
+        recall().others[i] = T(bound < Format<T>::largest ? bound : Format<T>::largest);
     }
 
     void look_at_all(int64_t begin, int64_t n_left) const {

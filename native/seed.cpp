@@ -15,6 +15,8 @@ namespace {
 
 // Bytes that all of a seeding may take, so that small points are copied into the order of the walk.
 constexpr int64_t affordable_bytes = 40 << 20;
+// Products of codes are added up in 32 bits.
+constexpr int64_t widest_sketch = (int64_t{1} << 31) / (127 * 63) - 64;
 constexpr int64_t bytes_per_point = 32;
 constexpr int64_t bytes_beside_codes = 20;
 
@@ -81,7 +83,7 @@ struct WalkedPoints {
         const int64_t width = round_up(d, codes_per_step);
         DenseWalk<V> walk{source.values, request.order, scale_for<double>(source.frame.extent), d, {}};
         const int64_t affordable = affordable_bytes + n * d * int64_t{sizeof(V)} / 16 - n * bytes_per_point;
-        if (d >= sketched_features && request.n_seeds >= seeds_worth_sketches &&
+        if (d >= sketched_features && request.n_seeds >= seeds_worth_sketches && width <= widest_sketch &&
             n * (width + bytes_beside_codes) <= affordable) {
             sketch(source, width, team, walk);
         } else if (d < sketched_features && n * d * int64_t{sizeof(V)} <= affordable) {
@@ -190,6 +192,7 @@ class Seeding {
           gains_(std::size_t(n_stripes_ * candidates_per_panel)),
           cumulative_(std::size_t(n_stripes_) + 1),
           n_looked_at_(source.n_points) {
+        if (request.sample_weight) weight_.reserve(std::size_t(n_points_));
         if (request.sample_weight)
             for (int64_t place = 0; place < n_points_; ++place)
                 weight_.push_back(request.sample_weight[request.order[place]]);

@@ -147,6 +147,8 @@ void distances(const Walk& walk, const Panel& panel, const int64_t* places, int6
 
 // ---- Sketches -----------------------------------------------------------------------------------
 
+constexpr double smallest_useless_inverse = 1e300;
+
 // Codes of a place: x is close to step * (code - middle_code), and `error` says how close.
 template <class V>
 void draw_sketch(const DenseWalk<V>& walk, const double* origin, int64_t begin, int64_t end,
@@ -159,8 +161,10 @@ void draw_sketch(const DenseWalk<V>& walk, const double* origin, int64_t begin, 
             const double distance = __builtin_fabs(double(row[f]) - origin[f]);
             largest = distance > largest ? distance : largest;
         }
-        const double step = largest * walk.scale / largest_code;
-        const double per_step = step > 0 ? walk.scale / step : 0;
+        // A place so close to the origin that its steps cannot be divided by has the code of the origin.
+        const double wanted_step = largest * walk.scale / largest_code;
+        const bool is_coded = walk.scale / wanted_step < smallest_useless_inverse;
+        const double step = is_coded ? wanted_step : 0, per_step = is_coded ? walk.scale / step : 0;
         double sq_error = 0;
         int32_t sq_norm = 0;
         for (int64_t f = 0; f < to.width; ++f) {
@@ -173,8 +177,10 @@ void draw_sketch(const DenseWalk<V>& walk, const double* origin, int64_t begin, 
         }
         to.steps[place] = step;
         to.sq_norms[place] = sq_norm;
-        to.errors[place] = step * (__builtin_sqrt(sq_error) * (1 + rounding_of_sketch) +
-                                   __builtin_sqrt(double(sq_norm)) * rounding_of_sketch);
+        to.errors[place] = is_coded ? step * (__builtin_sqrt(sq_error) * (1 + rounding_of_sketch) +
+                                              __builtin_sqrt(double(sq_norm)) * rounding_of_sketch)
+                                    : largest * walk.scale * __builtin_sqrt(double(walk.n_features)) *
+                                          (1 + rounding_of_sketch);
     }
 }
 

@@ -19,6 +19,7 @@ from powermeans import KMeans, PowerKMeans, SweepState, power_kmeans
 from powermeans.history import History
 from powermeans.metrics import centroid_index
 from powermeans.rows import open_rows
+from powermeans.rows.native import NativeRows
 from powermeans.rows.twin import TwinRows
 from powermeans.search import (
     Effort,
@@ -232,6 +233,21 @@ def test_neither_threads_nor_repetition_change_a_bit(effort: str, container) -> 
         assert other.spent_.accepted_inertias == alone.spent_.accepted_inertias
 
 
+@pytest.mark.parametrize(("n_features", "n_clusters"), [(3, 40), (20, 30)])
+def test_threads_that_share_the_work_change_no_bit(n_features: int, n_clusters: int) -> None:
+    points = np.random.default_rng(0).normal(size=(60_000, n_features))
+    rows = [NativeRows(points, n_threads=n_threads) for n_threads in (1, 3)]
+    found = []
+    for several in rows:
+        rng = np.random.RandomState(0)
+        seeds = points[rng.permutation(len(points))[:n_clusters]]
+        effort = Effort(n_starts=1, n_annealed=0, n_crossings=0, least_gain=1e-2)
+        found.append(search_on(several).run(lambda seeds=seeds: seeds, [], effort))
+    assert len(rows[1].team.stripes_by_worker) == 3
+    assert found[0].centers.tobytes() == found[1].centers.tobytes()
+    assert found[0].inertia == found[1].inertia
+
+
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_rows_of_every_kind_are_searched_alike(kind: str, points) -> None:
     def found(rows) -> Solution:
@@ -325,12 +341,14 @@ def test_extreme_starts_are_searched_too(points, power: float) -> None:
 
 
 @pytest.mark.parametrize("effort", EFFORTS)
-def test_given_centers_are_the_only_start(points, effort: str) -> None:
-    model = PowerKMeans(12, init=points[:12], effort=effort, random_state=0).fit(points)
-    assert model.spent_.n_crossings == 0
-    assert len(model.spent_.accepted_inertias) == (2 if effort == "thorough" else 1)
+def test_given_centers_are_never_left_for_worse(points, effort: str) -> None:
+    first = PowerKMeans(12, init=points[:12], effort=effort, random_state=0).fit(points)
     lloyd = KMeans(12, init=points[:12]).fit(points)
-    assert model.inertia_ < lloyd.inertia_
+    assert first.inertia_ < lloyd.inertia_
+    for seed in range(10):
+        best = PowerKMeans(12, effort="thorough", random_state=seed).fit(points[seed:])
+        again = PowerKMeans(12, init=best.cluster_centers_, effort=effort, random_state=seed)
+        assert again.fit(points[seed:]).inertia_ <= best.inertia_ * (1 + 1e-12)
 
 
 def test_a_callable_is_asked_for_every_start(points) -> None:

@@ -180,3 +180,25 @@ def test_equal_points_are_neighbours_in_the_order_by_place() -> None:
     sorted_points = points[order].reshape(40, 3, 2)
     np.testing.assert_array_equal(sorted_points, sorted_points[:, :1].repeat(3, axis=1))
     assert (np.diff(key) >= 0).all()
+
+
+def test_more_features_than_codes_can_be_added_up_for_are_seeded_exactly():
+    rng = np.random.default_rng(0)
+    points = (rng.random((40, 300_000)) < 0.45).astype(np.float32)
+    rows, order = open_rows(points), np.arange(len(points))
+    others = rng.uniform(size=(15, 3))
+    np.testing.assert_array_equal(
+        rows.greedy_seeds(order, 0.3, others), greedy_seeds(rows, order, 0.3, others, exponent=2.0)
+    )
+
+
+def test_points_whose_codes_cannot_be_divided_by_their_step_are_seeded_exactly():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(2000, 40))
+    points[:1200] = 0
+    points[np.arange(300), rng.integers(40, size=300)] = 1e-310
+    rows, order = open_rows(points), np.arange(len(points))
+    others = rng.uniform(size=(60, 5))
+    np.testing.assert_array_equal(
+        rows.greedy_seeds(order, 0.3, others), greedy_seeds(rows, order, 0.3, others, exponent=2.0)
+    )

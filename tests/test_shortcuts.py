@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from powermeans import PowerKMeans
+from powermeans import KMeans, PowerKMeans
 from powermeans.rows.native import NativeRows
 from powermeans.rows.twin import TwinRows
 from powermeans.rules import Hard, Power
@@ -80,6 +80,74 @@ def test_what_a_sweep_remembers_changes_no_bit(
         assert found_inertia == inertia
         spread, fresh_spread = remembering.spread(centers), fresh.spread(centers)
         np.testing.assert_array_equal(spread.utility, fresh_spread.utility)
+
+
+CHANGES = ["step", "step", "step", "add", "take away", "far", "swap", "double", "jitter", "others"]
+
+
+def changed(change, centers, points, rng):
+    """Centers as a search, or a user, may change them between two sweeps."""
+    centers, size = centers.copy(), float(np.std(points.astype(np.float64)))
+    some = rng.integers(len(centers), size=2)
+    match change:
+        case "add":
+            return np.vstack([centers, centers[some] + 0.01 * size])
+        case "take away":
+            return np.delete(centers, some, axis=0)
+        case "far":
+            centers[some[0]] *= 1e4
+        case "swap":
+            centers[some] = centers[some[::-1]]
+        case "double":
+            centers[some[0]] = centers[some[1]]
+        case "jitter":
+            centers += 1e-3 * size * rng.normal(size=centers.shape)
+        case "others":
+            return points[rng.choice(len(points), len(centers))].astype(np.float64)
+    return centers
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(KINDS),
+    n_features=st.sampled_from([9, 12, 16, 17, 33, 40, 300]),
+    n_centers=st.integers(20, 60),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    unit=st.sampled_from([1.0, 1e-37, 1e37]),
+    shift=st.sampled_from([0.0, 1e3]),
+    changes=st.lists(st.sampled_from(CHANGES), min_size=6, max_size=10),
+)
+@settings(max_examples=80, deadline=None)
+def test_a_chain_of_sweeps_is_as_if_each_were_the_first(
+    seed, kind, n_features, n_centers, dtype, unit, shift, changes
+):
+    rng = np.random.default_rng(seed)
+    points = (points_of(kind, 1500, n_features, rng) + shift).astype(np.float64)
+    points *= unit / np.abs(points).max()
+    points = points.astype(dtype)
+    chained = NativeRows(points)
+    centers = points[rng.choice(len(points), n_centers)].astype(np.float64)
+    for change in changes:
+        centers = np.ascontiguousarray(changed(change, centers, points, rng))
+        found, expected = chained.sweep(centers, Hard()), NativeRows(points).sweep(centers, Hard())
+        np.testing.assert_array_equal(found.points, expected.points)
+        np.testing.assert_array_equal(found.weights, expected.weights)
+        assert found.inertia == expected.inertia
+        centers = found.centers(centers)
+
+
+@pytest.mark.parametrize("n_features", [12, 20, 40])
+def test_distances_beyond_float32_are_remembered_as_far(n_features):
+    """Each coordinate is finite in float32, and the distances are not."""
+    rng = np.random.default_rng(1)
+    means = rng.uniform(-1, 1, (40, n_features))
+    noise = 0.3 * rng.normal(size=(3000, n_features))
+    points = (8e37 * (2 * means[rng.integers(40, size=3000)] + noise)).astype(np.float32)
+    model = KMeans(40, init=points[:40], max_iter=20).fit(points)
+    np.testing.assert_array_equal(model.labels_, model.predict(points))
+    smaller = points / np.float32(2.0**60)
+    expected = KMeans(40, init=smaller[:40], max_iter=20).fit(smaller)
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
 
 
 @given(

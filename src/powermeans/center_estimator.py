@@ -183,7 +183,9 @@ class CenterEstimator(
         watch, rng = self._watcher(), check_random_state(self.random_state)
         data = self._training_data(X, sample_weight)
         self._keep_best_run(data, self._stages(data), rng, watch)
-        n_found = int(np.count_nonzero(np.bincount(self.labels_, minlength=self.n_clusters)))
+        is_found = np.zeros(self.n_clusters, dtype=bool)
+        is_found[self.labels_] = True  # unlike bincount without a copy of the labels
+        n_found = int(np.count_nonzero(is_found))
         if n_found < self.n_clusters:
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "

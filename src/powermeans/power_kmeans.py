@@ -33,7 +33,7 @@ _BLOCK_ELEMENTS = 2**17
 
 # One descent alone anneals slowly; in a search, which mends what it misses, a few powers do.
 _GROWTH_ALONE = 1.1
-# From the first to the last power of a start in a search.
+# By so much the powers of a start in a search grow, in as many steps as there are powers.
 _GROWTH_IN_A_SEARCH = 20.0
 
 
@@ -59,7 +59,8 @@ class PowerKMeans(CenterEstimator):
         data less one, and at no more than -1. At ``-math.inf`` the method is Lloyd's.
     growth : float or "auto", default="auto"
         The factor from one power to the next, greater than one. "auto" is 1.1, and in a search,
-        which needs less of each descent, 1.3 for a dozen powers.
+        which needs less of each descent, 1.3 for a dozen powers, or 2.1 for four with
+        ``effort="fast"``.
     schedule : iterable of float, optional
         The powers of the sweeps, instead of `power` and `growth`: a list, or one of
         `powermeans.Geometric`, `powermeans.Fixed` and `powermeans.AuthorsSchedule`.
@@ -72,13 +73,15 @@ class PowerKMeans(CenterEstimator):
         How much to search for lower inertia. "fast" descends once and improves it by breaths;
         "balanced" improves three starts, and breeds them; "thorough" improves several, anneals
         inside the breaths of the best, breeds them for longer, and goes on for smaller gains.
-        Centers given as `init` are the only start. More than a thousand centers are not bred.
+        Centers given as `init` are the only ones to start from, once annealed and once not. More
+        than a thousand centers are not bred.
     refine : int, default=5
         How many centers the first breath adds and takes away again (Fritzke 2020): a fifth of all
         if that is more, half of all if that is less. With 0 there is no search: one descent from
         the seeds.
     max_seconds : float, optional
-        End the fit after about this time, with the best centers so far; a sweep is not broken off.
+        End the fit after about this time, with the best centers so far; neither a sweep nor the
+        choice of seeds is broken off.
     n_init : int, default=1
         How many runs to make, of which the one of least inertia is kept.
     max_iter : int, default=300
@@ -98,7 +101,8 @@ class PowerKMeans(CenterEstimator):
         result does not depend on it.
     callback : callable, optional
         Called after each sweep with a `powermeans.SweepState`. Returning True ends the fit. In a
-        search it sees the descents one after another, some with up to `refine` centers more.
+        search it sees the descents one after another, some with more centers than were asked
+        for.
     verbose : int, default=0
         Whether to print a line for each sweep.
     copy_x : bool, default=True
@@ -387,10 +391,10 @@ class PowerKMeans(CenterEstimator):
         )
 
     def _effort(self) -> Effort:
-        """Centers that are given are one start; there are no others to breed it with."""
+        """Centers that are given are two starts, annealed and not, so that it cannot get worse."""
         effort = EFFORTS[self.effort]
         is_given = not isinstance(self.init, str) and not callable(self.init)
-        return replace(effort, n_starts=1) if is_given else effort
+        return replace(effort, n_starts=2) if is_given else effort
 
     def _wanted_runs(self) -> int:
         return self.n_init

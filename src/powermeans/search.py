@@ -117,7 +117,7 @@ class Search:
     rows : Rows
         The points.
     start_power : float
-        The automatic start s_0 of annealing.
+        Where annealing starts, s_0.
     critical_power : float
         Above it all centers collapse.
     depth : int

@@ -70,10 +70,9 @@ def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, 
     It is the sum of squared distances from two random places: equal for equal points, and for
     others only by chance.
     """
-    everyone = np.arange(rows.n_points)
-    key = np.zeros(rows.n_points)
-    for place in random_places(rows, rng, 2):
-        key += rows.nearness(place[None, :]).sq_dist(everyone)
+    one, other = random_places(rows, rng, 2)
+    key = rows.nearness(one[None, :]).sq_dist()
+    key += rows.nearness(other[None, :]).sq_dist()
     order = np.argsort(key)
     sorted_key = key[order]
     if np.any(sorted_key[1:] == sorted_key[:-1]):

@@ -207,10 +207,13 @@ class NativeNearness:
         unscale = 1.0 / self._native.scale
         return float(np.sum(self._weighted())) * unscale * unscale * self._weight_unit
 
-    def sq_dist(self, indices: IndexArray) -> FloatArray:
-        """The squared distances of these points."""
+    def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
+        """The squared distances of these points, or of all."""
         unscale = 1.0 / self._native.scale
-        return self._nearest[indices] * unscale * unscale
+        chosen = self._nearest if indices is None else self._nearest[indices]
+        sq_dist: FloatArray = chosen * unscale
+        sq_dist *= unscale
+        return sq_dist
 
     def _weighted(self) -> FloatArray:
         if self._weights is None:

@@ -39,8 +39,8 @@ class Nearness(Protocol):
         """Sum of `sample_weight * squared distance`; infinite while no center is chosen."""
         ...
 
-    def sq_dist(self, indices: IndexArray) -> FloatArray:
-        """The squared distances of these points."""
+    def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
+        """The squared distances of these points, or of all."""
         ...
 
 

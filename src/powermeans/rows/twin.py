@@ -181,8 +181,8 @@ class TwinNearness:
     def inertia(self) -> float:
         return float(self._weighted().sum())
 
-    def sq_dist(self, indices: IndexArray) -> FloatArray:
-        return _float64(self._nearest[indices])
+    def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
+        return _float64(self._nearest if indices is None else self._nearest[indices])
 
     def _weighted(self) -> NDArray[Any]:
         """Weight times squared distance; a point without weight counts zero at any distance."""
