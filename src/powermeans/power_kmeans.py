@@ -71,7 +71,7 @@ class PowerKMeans(CenterEstimator):
         no search either.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
         How much to search for lower inertia. "fast" descends once and improves it by breaths;
-        "balanced" improves three starts, and breeds them; "thorough" improves several, anneals
+        "balanced" improves several starts, and breeds them; "thorough" improves several, anneals
         inside the breaths of the best, breeds them for longer, and goes on for smaller gains.
         Centers given as `init` are the only ones to start from, once annealed and once not. More
         than a thousand centers are not bred.
@@ -394,7 +394,7 @@ class PowerKMeans(CenterEstimator):
         """Centers that are given are two starts, annealed and not, so that it cannot get worse."""
         effort = EFFORTS[self.effort]
         is_given = not isinstance(self.init, str) and not callable(self.init)
-        return replace(effort, n_starts=2) if is_given else effort
+        return replace(effort, n_starts=2 if is_given else effort.starts_for(self.n_clusters))
 
     def _wanted_runs(self) -> int:
         return self.n_init

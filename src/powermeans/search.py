@@ -64,6 +64,9 @@ class Effort:
         smaller and crossings end as if there were none. Lloyd's rule ends at such a sweep.
     n_powers : int
         How many powers the annealing of the first start has.
+    n_centers_started : int
+        Where this allows more starts of so few centers, up to twice `n_starts` are made: they are
+        cheap, and with few centers all starts may end in the same place.
     """
 
     n_starts: int
@@ -71,11 +74,18 @@ class Effort:
     n_crossings: int
     least_gain: float = _ROUNDING
     n_powers: int = 12
+    n_centers_started: int = 0
+
+    def starts_for(self, n_centers: int) -> int:
+        """How many starts to make of so many centers."""
+        return max(self.n_starts, min(2 * self.n_starts, self.n_centers_started // n_centers))
 
 
 EFFORTS = {
     "fast": Effort(n_starts=1, n_annealed=0, n_crossings=0, least_gain=1e-2, n_powers=4),
-    "balanced": Effort(n_starts=3, n_annealed=0, n_crossings=5, least_gain=1e-3),
+    "balanced": Effort(
+        n_starts=3, n_annealed=0, n_crossings=5, least_gain=1e-3, n_centers_started=80
+    ),
     "thorough": Effort(n_starts=12, n_annealed=4, n_crossings=150, least_gain=1e-4),
 }
 
