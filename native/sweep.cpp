@@ -14,12 +14,12 @@
 namespace powermeans {
 namespace {
 
-constexpr int64_t block_bytes_of_distances = 1 << 18;
-constexpr int64_t block_bytes_of_points = 1 << 19;
+constexpr int64_t block_bytes_of_distances = 1 << 19;
+constexpr int64_t block_bytes_of_points = 1 << 20;
 constexpr int64_t largest_block = 192;
 constexpr int64_t block_step = 12;  // a whole number of tile rows
 constexpr int64_t smallest_stripe = 192;
-constexpr int64_t points_per_value_summed = 16;
+constexpr int64_t points_per_value_summed = 512;
 constexpr int64_t most_stripes = 256;
 constexpr int64_t work_per_stripe = 1 << 22;  // half of it in a power sweep, which takes longer for it
 // Waking a thread takes as long as this much work, and power sweeps do so many times that of hard ones.
@@ -216,9 +216,12 @@ struct Bench {
     Workspace<T> work{};
     Partial partial{};
     int64_t n_sums, n_padded;
+    int64_t sums_per_center;  // where those of a center lie together, else 0
 
     Bench(Room& room, const Plan& plan, int64_t n_padded_, int64_t n_sums_, bool folds, bool packs)
-        : n_sums(n_sums_), n_padded(n_padded_) {
+        : n_sums(n_sums_),
+          n_padded(n_padded_),
+          sums_per_center(plan.sums_by_center && n_sums_ ? plan.padded_features : 0) {
         const auto take = [&room](auto*& to, int64_t n) {
             to = room.take<std::remove_reference_t<decltype(*to)>>(std::size_t(n));
         };
@@ -252,20 +255,34 @@ struct Bench {
             take(work.left, block);
         }
         take(partial.points, n_sums);
-        for (double** per_center : {&partial.weights, &partial.error, &partial.utility})
+        std::fill_n(partial.points, n_sums, 0.0);
+        for (double** per_center : {&partial.weights, &partial.error, &partial.utility}) {
             take(*per_center, n_padded);
-        clear();
+            std::fill_n(*per_center, n_padded, 0.0);
+        }
+    }
+
+    // Calls visit(first, last) for the ranges of sums that points have come to.
+    template <class Visit>
+    void each_used(const Visit& visit) const {
+        if (!sums_per_center) return visit(0, n_sums);
+        for (int64_t j = 0; j * sums_per_center < n_sums; ++j)
+            if (partial.weights[j] != 0) visit(j * sums_per_center, (j + 1) * sums_per_center);
     }
 
     void clear() {
-        std::fill_n(partial.points, n_sums, 0.0);
+        each_used([this](int64_t first, int64_t last) {
+            std::fill(partial.points + first, partial.points + last, 0.0);
+        });
         for (double* per_center : {partial.weights, partial.error, partial.utility})
             std::fill_n(per_center, n_padded, 0.0);
         partial.objective = partial.inertia = partial.n_distances = 0;
     }
 
     void add(const Bench& other) {
-        for (int64_t i = 0; i < n_sums; ++i) partial.points[i] += other.partial.points[i];
+        other.each_used([&](int64_t first, int64_t last) {
+            for (int64_t i = first; i < last; ++i) partial.points[i] += other.partial.points[i];
+        });
         for (int64_t j = 0; j < n_padded; ++j) {
             partial.weights[j] += other.partial.weights[j];
             partial.error[j] += other.partial.error[j];

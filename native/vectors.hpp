@@ -68,9 +68,10 @@ POWERMEANS_INLINE void store(T* to, Vector<T> value) {
     *reinterpret_cast<typename VectorTypes<T>::Loose*>(to) = value;
 }
 
+// Minus zero, which compilers leave out; plus zero would be a sum, since it turns -0 into 0.
 template <class T>
 POWERMEANS_INLINE Vector<T> broadcast(T value) {
-    return Vector<T>{} + value;
+    return value - Vector<T>{};
 }
 
 // One rounding where the machine can; the instruction sets that are compared bit for bit all can.
