@@ -203,8 +203,7 @@ struct DensePoints : Points<DenseSource<V>> {
     DensePoints(In<V, 2> values, std::optional<In<double, 1>> sample_weight, nb::object team,
                 Moments described)
         : Points<DenseSource<V>>(
-              {values.data(), int64_t(values.shape(0)), int64_t(values.shape(1)),
-               dense_frame(values.data(), int64_t(values.shape(0)), int64_t(values.shape(1)), described)},
+              {values.data(), int64_t(values.shape(0)), int64_t(values.shape(1)), dense_frame<V>(described)},
               std::move(sample_weight), nb::cast<Team&>(team), {nb::cast(values), team}),
           moments(std::move(described)) {}
 

@@ -45,6 +45,15 @@ POWERMEANS_INLINE double sq_norm(const float* packed, int64_t padded_features) {
     return sum_of_lanes<double>(sums);
 }
 
+// Points come from far away, and blocks of them are too short for the machine to see that.
+constexpr uintptr_t bytes_fetched_ahead = 2048;
+
+template <class T>
+POWERMEANS_INLINE void fetch_ahead(const T* from) {
+    __builtin_prefetch(
+        reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + bytes_fetched_ahead));
+}
+
 // Shifts and scales a block of points into `packed`, padding with zeros.
 template <class T>
 void pack(const Dense<T>& points, const Plan& plan, int64_t begin, int64_t n, const Workspace<T>& work) {
@@ -53,9 +62,11 @@ void pack(const Dense<T>& points, const Plan& plan, int64_t begin, int64_t n, co
         const T* from = points.values + place_of(points, begin + p) * d;
         T* to = work.packed + p * plan.padded_features;
         int64_t f = 0;
-        for (; f + lanes<T> <= d; f += lanes<T>)
+        for (; f + lanes<T> <= d; f += lanes<T>) {
+            fetch_ahead(from + f);
             store(to + f,
                   multiply_add(load(from + f), broadcast(points.scale), -load(points.scaled_origin + f)));
+        }
         for (; f < d; ++f) to[f] = from[f] * points.scale - points.scaled_origin[f];
         for (; f < plan.padded_features; ++f) to[f] = 0;
         if (!plan.direct && !plan.recalled) work.sq_norms[p] = sq_norm(to, plan.padded_features);

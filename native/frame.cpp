@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels.hpp"
 
@@ -40,9 +41,131 @@ Totals add_up(const V* values, int64_t n_points, int64_t n_features, Team& team,
 
 }  // namespace
 
+namespace {
+
+constexpr int64_t points_for_median = 255;
+constexpr int64_t features_at_once = 64;
+constexpr int64_t points_at_once = 4;
+// Deviations from the median are trusted to tell the variance up to this share of them that is the
+// mean's, and while their squares are within the range.
+constexpr double most_of_the_mean = 0.9;
+constexpr double smallest_deviation = 1e-140, largest_deviation = 1e140;
+
 template <class V>
-Moments moments_of(const V* values, int64_t n_points, int64_t n_features, Team& team) {
-    Moments moments;
+std::vector<double> medians_of_some(const V* values, int64_t n_points, int64_t n_features) {
+    const int64_t step = (n_points + points_for_median - 1) / points_for_median;
+    const int64_t n = (n_points + step - 1) / step;
+    std::vector<double> medians(static_cast<std::size_t>(n_features));
+    std::vector<V> columns(std::size_t(n * features_at_once));
+    for (int64_t first = 0; first < n_features; first += features_at_once) {
+        const int64_t last = std::min(n_features, first + features_at_once);
+        for (int64_t p = 0; p < n; ++p)
+            for (int64_t f = first; f < last; ++f)
+                columns[std::size_t((f - first) * n + p)] = values[p * step * n_features + f];
+        for (int64_t f = first; f < last; ++f) {
+            const auto begin = columns.begin() + (f - first) * n, middle = begin + n / 2;
+            std::nth_element(begin, middle, begin + n);
+            medians[std::size_t(f)] = double(*middle);
+        }
+    }
+    return medians;
+}
+
+// By feature, what points add up to about an origin.
+template <class V>
+struct Deviations {
+    std::vector<double> sums, squares;
+    std::vector<V> lowest, highest;
+
+    explicit Deviations(std::size_t n_features)
+        : sums(n_features),
+          squares(n_features),
+          lowest(n_features, std::numeric_limits<V>::infinity()),
+          highest(n_features, -std::numeric_limits<V>::infinity()) {}
+
+    // Some points together: so the sums are read and written once for all of them.
+    template <int64_t n>
+    void add(const V* points, const double* origin) {
+        const int64_t d = int64_t(sums.size());
+        double *sum = sums.data(), *square = squares.data();
+        V *low = lowest.data(), *high = highest.data();
+#pragma GCC ivdep
+        for (int64_t f = 0; f < d; ++f) {
+            double total = sum[f], total_square = square[f];
+            V least = low[f], most = high[f];
+            for (int64_t p = 0; p < n; ++p) {
+                const V x = points[p * d + f];
+                const double deviation = double(x) - origin[f];
+                total += deviation;
+                total_square += deviation * deviation;
+                least = x < least ? x : least;
+                most = x > most ? x : most;
+            }
+            sum[f] = total;
+            square[f] = total_square;
+            low[f] = least;
+            high[f] = most;
+        }
+    }
+
+    void add(const Deviations& other) {
+        for (std::size_t f = 0; f < sums.size(); ++f) {
+            sums[f] += other.sums[f];
+            squares[f] += other.squares[f];
+            lowest[f] = std::min(lowest[f], other.lowest[f]);
+            highest[f] = std::max(highest[f], other.highest[f]);
+        }
+    }
+};
+
+template <class V>
+Deviations<V> deviations_from(const std::vector<double>& origin, const V* values, int64_t n_points,
+                              Team& team) {
+    const int64_t d = int64_t(origin.size());
+    const Deviations<V> nothing(origin.size());
+    Deviations<V> all = nothing;
+    const int64_t stripe_points = std::max<int64_t>(1, values_per_stripe / std::max<int64_t>(1, d));
+    const int64_t n_stripes = (n_points + stripe_points - 1) / stripe_points;
+    const int n_workers = int(std::min<int64_t>(team.n_threads(), n_stripes));
+    std::vector<Deviations<V>> parts(std::size_t(n_workers), nothing);
+    team.run(
+        n_stripes, n_workers,
+        [&](int worker, int64_t stripe) {
+            Deviations<V>& part = parts[std::size_t(worker)] = nothing;
+            const int64_t end = std::min(n_points, (stripe + 1) * stripe_points);
+            int64_t i = stripe * stripe_points;
+            for (; i + points_at_once <= end; i += points_at_once)
+                part.template add<points_at_once>(values + i * d, origin.data());
+            for (; i < end; ++i) part.template add<1>(values + i * d, origin.data());
+        },
+        [&](int worker, int64_t) { all.add(parts[std::size_t(worker)]); });
+    return all;
+}
+
+// The moments from one pass, or false where rounding may have spoilt them.
+template <class V>
+bool moments_about_median(const Deviations<V>& deviations, int64_t n_points, Moments& moments) {
+    double largest = 0, largest_shifted = 0;
+    for (std::size_t f = 0; f < moments.median.size(); ++f) {
+        const double low = double(deviations.lowest[f]), high = double(deviations.highest[f]);
+        const double shift = deviations.sums[f] / double(n_points);
+        const double square = deviations.squares[f] / double(n_points);
+        const double mean = moments.median[f] + shift, widest = std::max(high - mean, mean - low);
+        if (!(shift * shift <= most_of_the_mean * square)) return false;
+        if (!(widest == 0 || (widest > smallest_deviation && widest < largest_deviation))) return false;
+        moments.mean[f] = mean;
+        moments.variance[f] = square - shift * shift;
+        largest = std::max({largest, std::abs(low), std::abs(high)});
+        largest_shifted = std::max(largest_shifted, widest);
+    }
+    moments.largest = largest;
+    moments.largest_shifted = largest_shifted;
+    return true;
+}
+
+template <class V>
+void moments_in_two_passes(const V* values, int64_t n_points, int64_t n_features, Team& team,
+                           Moments& moments) {
     const Totals first =
         add_up(values, n_points, n_features, team, [n_features](const V* point, Totals& part) {
             double largest = part.largest;
@@ -70,6 +193,18 @@ Moments moments_of(const V* values, int64_t n_points, int64_t n_features, Team& 
     for (double& variance : moments.variance) variance = variance / double(n_points) / scale / scale;
     moments.largest = first.largest;
     moments.largest_shifted = second.largest_shifted;
+}
+
+}  // namespace
+
+template <class V>
+Moments moments_of(const V* values, int64_t n_points, int64_t n_features, Team& team) {
+    Moments moments;
+    moments.median = medians_of_some(values, n_points, n_features);
+    moments.mean = moments.variance = moments.median;
+    const Deviations<V> deviations = deviations_from(moments.median, values, n_points, team);
+    if (!moments_about_median(deviations, n_points, moments))
+        moments_in_two_passes(values, n_points, n_features, team, moments);
     return moments;
 }
 
@@ -82,32 +217,13 @@ double scale_for(double largest) {
     return std::ldexp(1.0, std::clamp(-exponent, -largest_exponent, largest_exponent));
 }
 
-namespace {
-
-constexpr int64_t points_for_median = 255;
-
 template <class V>
-double median_of_some(const V* values, int64_t n_points, int64_t n_features, int64_t feature) {
-    const int64_t step = (n_points + points_for_median - 1) / points_for_median;
-    std::vector<V> some;
-    for (int64_t i = 0; i < n_points; i += step) some.push_back(values[i * n_features + feature]);
-    const auto middle = some.begin() + int64_t(some.size()) / 2;
-    std::nth_element(some.begin(), middle, some.end());
-    return double(*middle);
-}
-
-}  // namespace
-
-template <class V>
-Frame dense_frame(const V* values, int64_t n_points, int64_t n_features, const Moments& moments) {
-    if (n_features <= direct_max_features && sizeof(V) == 8) return {{}, moments.largest};
-    Frame frame{std::vector<double>(std::size_t(n_features)), 0};
+Frame dense_frame(const Moments& moments) {
+    if (int64_t(moments.median.size()) <= direct_max_features && sizeof(V) == 8) return {{}, moments.largest};
+    Frame frame{moments.median, 0};
     double farthest_from_mean = 0;
-    for (int64_t f = 0; f < n_features; ++f) {
-        double& origin = frame.origin[std::size_t(f)];
-        origin = median_of_some(values, n_points, n_features, f);
-        farthest_from_mean = std::max(farthest_from_mean, std::abs(origin - moments.mean[std::size_t(f)]));
-    }
+    for (std::size_t f = 0; f < frame.origin.size(); ++f)
+        farthest_from_mean = std::max(farthest_from_mean, std::abs(frame.origin[f] - moments.mean[f]));
     frame.extent = moments.largest_shifted + farthest_from_mean;
     return frame;
 }
@@ -116,7 +232,7 @@ template Moments moments_of(const float*, int64_t, int64_t, Team&);
 template Moments moments_of(const double*, int64_t, int64_t, Team&);
 template double scale_for<float>(double);
 template double scale_for<double>(double);
-template Frame dense_frame(const float*, int64_t, int64_t, const Moments&);
-template Frame dense_frame(const double*, int64_t, int64_t, const Moments&);
+template Frame dense_frame<float>(const Moments&);
+template Frame dense_frame<double>(const Moments&);
 
 }  // namespace powermeans

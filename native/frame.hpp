@@ -17,6 +17,7 @@ struct Frame {
 struct Moments {
     std::vector<double> mean;      // (n_features,), every point counted once
     std::vector<double> variance;  // (n_features,)
+    std::vector<double> median;    // (n_features,), of some points
     double largest = 0;            // largest |x|
     double largest_shifted = 0;    // largest |x - mean|
 };
@@ -29,8 +30,8 @@ template <class V>
 double scale_for(double largest);
 
 // The median of some points as origin, unless direct float64 differences make a shift needless. Unlike
-// the mean, it stays with the bulk of the points however far away a few of them are.
+// the mean, it stays with the bulk of the points however far away a few of them are. V is their type.
 template <class V>
-Frame dense_frame(const V* values, int64_t n_points, int64_t n_features, const Moments& moments);
+Frame dense_frame(const Moments& moments);
 
 }  // namespace powermeans

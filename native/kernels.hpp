@@ -100,14 +100,16 @@ struct Plan {
 template <class T>
 struct Recall {
     int32_t* label;         // (n_points,): the nearest center, of those before; then of these
-    T* others;              // (n_points,): no other one of those was closer, in the unit of the points
+    T* others;              // (n_points,): no other one of those was closer, in the unit of the points;
+                            // only of every `step` points
     const int32_t* own;     // for each center before, which it is now, or -1
     const int32_t* movers;  // (n_movers,): those to look at in any case
     int64_t n_movers;
     double rest_shift;  // all others have moved by at most this
     double rounding;    // what a distance may be off
     double scale;       // from the unit of the points to that of the kernels
-    bool is_known;      // whether there was a sweep before
+    bool is_known;      // whether all that is known from the sweep before
+    int64_t step;       // of every so many points to remember how near others are
 };
 
 // Memory of one thread. T is the type that distances are computed in.

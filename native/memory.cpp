@@ -34,16 +34,20 @@ Recall<T> Memory<T>::recall(const T* values, int64_t n_points, int64_t n_feature
                             int64_t n_centers, double scale, bool afresh) {
     label_.resize(std::size_t(n_points));
     others_.resize(std::size_t(n_points));
-    bool is_known = !centers_.empty() && !afresh;
-    if (is_known) {
+    step_ = std::max<int64_t>(1, n_points / sampled_points);
+    bool is_worthwhile = false;
+    if (!centers_.empty() && !afresh) {
         follow_centers(centers, n_centers, n_features, scale);
-        is_known = choose_movers(values, n_points, n_features, centers, n_centers, scale);
+        is_worthwhile = choose_movers(values, n_points, n_features, centers, n_centers, scale);
     }
+    const bool is_known = is_worthwhile && remembers_all_;
+    // What would have been of use now will be of use next time.
+    remembers_all_ = is_worthwhile || afresh;
     centers_.clear();  // until this sweep is complete
     // Points and centers are at most one away from the origin in each feature, times rounding.
     const double rounding = 16 * double(std::numeric_limits<T>::epsilon()) * std::sqrt(double(n_features));
     return {label_.data(),          others_.data(), own_.data(), movers_.data(), int64_t(movers_.size()),
-            rest_shift_ + rounding, rounding,       scale,       is_known};
+            rest_shift_ + rounding, rounding,       scale,       is_known,       remembers_all_ ? 1 : step_};
 }
 
 template <class T>
@@ -79,8 +83,7 @@ template <class T>
 bool Memory<T>::choose_movers(const T* values, int64_t n_points, int64_t n_features, const double* centers,
                               int64_t n_centers, double scale) {
     std::vector<double> gaps;
-    const int64_t step = std::max<int64_t>(1, n_points / sampled_points);
-    for (int64_t i = 0; i < n_points; i += step) {
+    for (int64_t i = 0; i < n_points; i += step_) {
         const int64_t own = own_[std::size_t(label_[std::size_t(i)])];
         gaps.push_back(
             own < 0 ? -infinity

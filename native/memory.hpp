@@ -35,6 +35,8 @@ class Memory {
     std::vector<int32_t> own_, movers_;
     std::vector<double> shift_;  // by new center, infinite where it is nobody's
     double rest_shift_ = 0;
+    int64_t step_ = 1;            // of every so many points to judge by
+    bool remembers_all_ = false;  // and not those alone
 };
 
 }  // namespace powermeans

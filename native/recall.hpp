@@ -15,6 +15,12 @@ constexpr double margin_of_recall = sizeof(T) == 4 ? 1e-3 : 1e-9;
 
 double square_root(double x) { return __builtin_sqrt(x); }
 
+// Whole units of them.
+template <class T>
+void copy_values(const T* from, int64_t n, T* to) {
+    for (int64_t f = 0; f < n; f += lanes<T>) store(to + f, load(from + f));
+}
+
 template <class T>
 struct RecalledSweep {
     const Dense<T>& points;
@@ -37,7 +43,7 @@ struct RecalledSweep {
         int64_t n_left = 0;
         for (int64_t p = 0; p < n; ++p)
             if (!(recall().is_known && settle(begin, p))) work.left[n_left++] = int32_t(p);
-        if (n_left) look_at_all(begin, n_left);
+        if (n_left) look_at_all(begin, n_left, n);
         const double n_looked = recall().is_known ? double(n * (1 + recall().n_movers)) : 0.0;
         out.n_distances += n_looked + double(n_left * job.centers.n_centers);
         for (int64_t p = 0; p < n; ++p) {
@@ -96,27 +102,34 @@ struct RecalledSweep {
         recall().others[i] = T(bound < Format<T>::largest ? bound : Format<T>::largest);
     }
 
-    void look_at_all(int64_t begin, int64_t n_left) const {
+    // Where not every point is remembered, all are looked at.
+    void look_at_all(int64_t begin, int64_t n_left, int64_t n) const {
         const int64_t n_padded = job.centers.n_padded, width = job.plan.padded_features;
         Workspace<T> gathered = work;
-        gathered.packed = work.gathered;
+        if (n_left < n) {
+            gathered.packed = work.gathered;
+            for (int64_t t = 0; t < n_left; ++t)
+                copy_values(work.packed + work.left[t] * width, width, gathered.packed + t * width);
+        }
         gathered.nearest = work.gathered_nearest;
         gathered.sq_norms = work.gathered_sq_norms;
-        for (int64_t t = 0; t < n_left; ++t) {
-            const T* from = work.packed + work.left[t] * width;
-            for (int64_t f = 0; f < width; ++f) gathered.packed[t * width + f] = from[f];
-            if (!job.plan.direct) gathered.sq_norms[t] = sq_norm(gathered.packed + t * width, width);
-        }
+        if (!job.plan.direct)
+            for (int64_t t = 0; t < n_left; ++t)
+                gathered.sq_norms[t] = sq_norm(gathered.packed + t * width, width);
         packed_distances(job, gathered, n_left, points.n_features);
         complete_distances(points, job, gathered, begin, n_left);
+        int64_t next = (begin + recall().step - 1) / recall().step * recall().step;
         for (int64_t t = 0; t < n_left; ++t) {
             T* row = gathered.dist + t * n_padded;
-            const int64_t p = work.left[t];
+            const int64_t p = work.left[t], i = begin + p;
             const int64_t center = first_equal(row, n_padded, T(gathered.nearest[t]));
+            work.nearest[p] = sq_dist_from_differences(points, job, work, begin, p, center);
+            recall().label[i] = int32_t(center);
+            if (i < next) continue;
+            next = i + recall().step;
             row[center] = T(__builtin_inf());
             work.second[p] = double(smallest_in(row, n_padded));
-            work.nearest[p] = sq_dist_from_differences(points, job, work, begin, p, center);
-            remember(begin + p, center, work.second[p]);
+            remember(i, center, work.second[p]);
         }
     }
 };

@@ -39,7 +39,7 @@ constexpr int64_t points_per_near_block = 64;
 constexpr int64_t centers_worth_a_memory = 8;
 // Few features and few centers are compared as fast as remembered.
 constexpr int64_t features_worth_a_memory = 9;
-constexpr int64_t values_worth_a_memory = 400;
+constexpr int64_t vectors_worth_a_memory = 100;
 constexpr int64_t distances_worth_a_memory = 1 << 14;
 constexpr int64_t most_points_remembered = 4'000'000;
 constexpr int64_t bytes_worth_a_memory = 128;
@@ -96,9 +96,9 @@ bool is_worth_an_order(const Source& source, int64_t n_centers) {
 template <class V>
 bool is_worth_a_memory(const DenseSource<V>& source, int64_t n_centers) {
     const int64_t bytes = source.n_features * int64_t(sizeof(V));
-    const bool is_long =
-        source.n_features > direct_max_features || (source.n_features >= features_worth_a_memory &&
-                                                    source.n_features * n_centers >= values_worth_a_memory);
+    const bool is_long = source.n_features > direct_max_features ||
+                         (source.n_features >= features_worth_a_memory &&
+                          source.n_features * n_centers >= vectors_worth_a_memory * unit_lanes<V>);
     return is_long && n_centers >= centers_worth_a_memory &&
            source.n_points * n_centers >= distances_worth_a_memory &&
            (source.n_points <= most_points_remembered || bytes >= bytes_worth_a_memory);

@@ -181,16 +181,17 @@ def test_centers_passed_over_are_none_of_the_nearest(
         assert 0 <= found.n_skipped < len(points) * n_centers
 
 
-@pytest.mark.parametrize("n_features", [2, 3, 12, 40])
+@pytest.mark.parametrize("n_features", [2, 3, 16, 40])
 def test_most_distances_are_passed_over_where_clusters_lie_apart(n_features):
     rng = np.random.default_rng(0)
     means = 8 * rng.normal(size=(50, n_features))
     points = means[rng.integers(50, size=10_000)] + rng.normal(size=(10_000, n_features))
     rows = NativeRows(points)
     all_distances = float(len(points) * len(means))
-    first, second = (rows.sweep(means + shift, Hard()) for shift in (0.0, 0.01))
-    assert first.n_skipped >= 0
-    assert second.n_skipped > 0.5 * all_distances
+    # The first sweep judges whether a memory would help, the second makes it, the third has it.
+    swept = [rows.sweep(means + shift, Hard()) for shift in (0.0, 0.01, 0.0)]
+    assert swept[0].n_skipped >= 0
+    assert swept[-1].n_skipped > 0.5 * all_distances
     if n_features <= 3:
         assert rows.sweep(means, Power(-100.0)).n_skipped > 0.5 * all_distances
     assert rows.sweep(means, Power(-0.5)).n_skipped == 0

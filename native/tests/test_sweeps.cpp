@@ -109,9 +109,8 @@ void dense(int64_t n_points, int64_t n_features, int64_t n_centers, int n_thread
     const std::vector<V> values = random_values<V>(std::size_t(n_points * n_features), 1);
     Team team(n_threads);
     const Moments moments = moments_of(values.data(), n_points, n_features, team);
-    run_every_task(DenseSource<V>{values.data(), n_points, n_features,
-                                  dense_frame(values.data(), n_points, n_features, moments)},
-                   n_centers, n_threads);
+    run_every_task(DenseSource<V>{values.data(), n_points, n_features, dense_frame<V>(moments)}, n_centers,
+                   n_threads);
 }
 
 template <class V>
@@ -176,7 +175,7 @@ void threads_share_dense(int64_t n_points, int64_t n_features, int64_t n_centers
     const std::vector<V> values = random_values<V>(std::size_t(n_points * n_features), 1);
     Team team(1);
     const Moments moments = moments_of(values.data(), n_points, n_features, team);
-    const Frame frame = dense_frame(values.data(), n_points, n_features, moments);
+    const Frame frame = dense_frame<V>(moments);
     threads_share_every_task(DenseSource<V>{values.data(), n_points, n_features, frame}, n_centers);
 }
 
