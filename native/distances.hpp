@@ -192,32 +192,6 @@ void add_block(const Dense<T>& points, const Job<T>& job, const Workspace<T>& wo
     }
 }
 
-// The same where there are fewer features than centers: not the weights take the factors of their
-// points, but the points do; and the weights are added up with them.
-template <class T>
-void add_scaled_block(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t first,
-                      int64_t n, double scale, Partial& out) {
-    const int64_t n_padded = job.centers.n_padded, d = points.n_features;
-    const T* weights = work.dist + first * n_padded;
-    T* factors = work.scaled + d * n;
-    for (int64_t p = 0; p < n; ++p) {
-        factors[p] = T(work.factors[first + p] / scale);
-        for (int64_t f = 0; f < d; ++f)
-            work.scaled[f * n + p] = work.packed[(first + p) * job.plan.padded_features + f] * factors[p];
-    }
-    const SumTiles<T> sums{
-        {work.scaled, n, 1}, {weights, unit_lanes<T>, n_padded}, n, scale, out.points, n_padded};
-    Tiling<SumTiles<T>>{sums, d}.all(n_padded / unit_lanes<T>);
-    const SumTiles<T> totals{{factors, n, 1}, {weights, unit_lanes<T>, n_padded}, n, scale, out.weights,
-                             n_padded};
-    Tiling<SumTiles<T>>{totals, 1}.all(n_padded / unit_lanes<T>);
-}
-
-// Distances of sparse points are products, whatever the number of features.
-template <class V>
-void add_scaled_block(const Csr<V>&, const Job<double>&, const Workspace<double>&, int64_t, int64_t, double,
-                      Partial&) {}
-
 // ---- Sparse points ------------------------------------------------------------------------------
 
 template <class V>

@@ -16,60 +16,32 @@ struct GroupedSweep {
 
     int64_t n_features() const { return points.n_features; }
 
-    // Of the group that begins with point `begin`, the g-th of its block.
-    const T* columns_of(int64_t begin, int64_t g) const {
-        const T* first = points.columns ? points.columns + begin * n_features() : work.packed;
-        return first + g * points_per_group * n_features();
-    }
-
     void stripe(int64_t begin, int64_t end) const {
-        for (int64_t at = begin; at < end; at += points_per_block_of_groups)
-            block(at, at + points_per_block_of_groups < end ? at + points_per_block_of_groups : end);
+        for (int64_t at = begin; at < end; at += job.plan.block_points) {
+            const int64_t n = at + job.plan.block_points < end ? job.plan.block_points : end - at;
+            block(BlockOfGroups<T>(points, work, at, n));
+        }
     }
 
-    void block(int64_t begin, int64_t end) const {
-        const int64_t n_groups = (end - begin + points_per_group - 1) / points_per_group;
-        if (!points.columns)
-            for (int64_t g = 0; g < n_groups; ++g)
-                pack_group(points, begin + g * points_per_group, in_group(begin, end, g),
-                           work.packed + g * points_per_group * n_features());
-        if (!points.order) return groups(begin, end, n_groups);
-        Box<T> boxes[groups_per_block], around;
-        for (int64_t g = 0; g < n_groups; ++g) {
-            boxes[g] = points.boxes
-                           ? stored_box(points.boxes + (begin / points_per_group + g) * 2 * n_features(),
-                                        n_features())
-                           : box_of_group(columns_of(begin, g), n_features());
-            if (g == 0)
-                around = boxes[g];
-            else
-                widen_box(around, boxes[g], n_features());
+    void block(const BlockOfGroups<T>& groups) const {
+        if (!points.order) {
+            for (int64_t g = 0; g < groups.count(); ++g) group(groups, g, nullptr, job.centers.n_centers);
+            return;
         }
-        const CenterList<T> list = centers_near(around);
+        const CenterList<T> list = centers_near(groups.box());
         bool is_worth_it = true;
-        for (int64_t g = 0; g < n_groups; ++g) {
+        for (int64_t g = 0; g < groups.count(); ++g) {
             const int32_t* near = nullptr;
             int64_t n_near = job.centers.n_centers;
             if (is_worth_it) {
                 near = work.inner;
-                n_near = candidates(list, n_features(), boxes[g], n_wanted(), T(1), work.dist, work.inner);
+                n_near =
+                    candidates(list, n_features(), groups.box(g), n_wanted(), T(1), work.dist, work.inner);
                 // Where most centers are near to one group, so they are to its neighbours.
                 is_worth_it = 10 * n_near < 7 * job.centers.n_centers;
             }
-            group(columns_of(begin, g), begin + g * points_per_group, in_group(begin, end, g), near, n_near);
+            group(groups, g, near, n_near);
         }
-    }
-
-    // With all centers.
-    void groups(int64_t begin, int64_t end, int64_t n_groups) const {
-        for (int64_t g = 0; g < n_groups; ++g)
-            group(columns_of(begin, g), begin + g * points_per_group, in_group(begin, end, g), nullptr,
-                  job.centers.n_centers);
-    }
-
-    static int64_t in_group(int64_t begin, int64_t end, int64_t group) {
-        const int64_t left = end - begin - group * points_per_group;
-        return left < points_per_group ? left : points_per_group;
     }
 
     int n_wanted() const { return job.task == Task::spread ? 2 : 1; }
@@ -97,7 +69,9 @@ struct GroupedSweep {
                 weighted_sum(columns + f * points_per_group, weights);
     }
 
-    void group(const T* columns, int64_t begin, int64_t n, const int32_t* chosen, int64_t n_chosen) const {
+    void group(const BlockOfGroups<T>& groups, int64_t g, const int32_t* chosen, int64_t n_chosen) const {
+        const T* columns = groups.columns(g);
+        const int64_t begin = groups.first(g), n = groups.size(g);
         T nearest[points_per_group], second[points_per_group];
         Index<T> index[points_per_group];
         if (job.task == Task::spread)

@@ -24,8 +24,6 @@ using Index = typename IndexTypes<T>::Index;
 template <class T>
 constexpr T rounding_of_distance = sizeof(T) == 4 ? T(1e-5) : T(1e-13);
 
-constexpr int64_t points_per_block_of_groups = points_per_group * groups_per_block;
-
 template <class T>
 struct Box {
     T low[direct_max_features];
@@ -90,6 +88,47 @@ void widen_box(Box<T>& box, const Box<T>& other, int64_t n_features) {
         if (other.high[f] > box.high[f]) box.high[f] = other.high[f];
     }
 }
+
+// Some groups of neighbours, packed where they were not yet.
+template <class T>
+class BlockOfGroups {
+  public:
+    BlockOfGroups(const Dense<T>& points, const Workspace<T>& work, int64_t begin, int64_t n)
+        : points_(points), begin_(begin), n_(n), columns_(work.packed) {
+        if (points.columns)
+            columns_ = points.columns + begin * points.n_features;
+        else
+            for (int64_t g = 0; g < count(); ++g)
+                pack_group(points, first(g), size(g), work.packed + g * points_per_group * points.n_features);
+    }
+
+    int64_t count() const { return (n_ + points_per_group - 1) / points_per_group; }
+    // Where the g-th group begins in the order of the points, and how many points it has.
+    int64_t first(int64_t g) const { return begin_ + g * points_per_group; }
+    int64_t size(int64_t g) const {
+        const int64_t left = n_ - g * points_per_group;
+        return left < points_per_group ? left : points_per_group;
+    }
+    const T* columns(int64_t g) const { return columns_ + g * points_per_group * points_.n_features; }
+
+    Box<T> box(int64_t g) const {
+        if (!points_.boxes) return box_of_group(columns(g), points_.n_features);
+        return stored_box(points_.boxes + first(g) / points_per_group * 2 * points_.n_features,
+                          points_.n_features);
+    }
+
+    // Around all groups.
+    Box<T> box() const {
+        Box<T> around = box(0);
+        for (int64_t g = 1; g < count(); ++g) widen_box(around, box(g), points_.n_features);
+        return around;
+    }
+
+  private:
+    const Dense<T>& points_;
+    int64_t begin_, n_;
+    const T* columns_;
+};
 
 // Some of the centers, in the order of their indices, in panels as `Centers` has them.
 template <class T>

@@ -4,29 +4,30 @@
 
 #include "elementary.hpp"
 #include "grouped.hpp"
+#include "grouped_power.hpp"
 #include "power_rule.hpp"
 #include "recall.hpp"
 
 namespace powermeans {
 namespace {
 
-// Shortcuts that sparse points do not have.
+// Ways that sparse points do not have.
 template <class Storage, class T>
-POWERMEANS_INLINE bool took_a_shortcut(const Storage&, const Job<T>&, const Workspace<T>&, int64_t, int64_t,
-                                       Partial&) {
+POWERMEANS_INLINE bool took_its_own_way(const Storage&, const Job<T>&, const Workspace<T>&, int64_t, int64_t,
+                                        Partial&) {
     return false;
 }
 
 template <class T>
-bool took_a_shortcut(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
-                     int64_t end, Partial& out) {
-    if (job.plan.grouped)
+bool took_its_own_way(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+                      int64_t end, Partial& out) {
+    if (job.plan.grouped && job.task == Task::power_sums)
+        GroupedPowerSweep<T>{points, job, work, out}.stripe(begin, end);
+    else if (job.plan.grouped)
         GroupedSweep<T>{points, job, work, out}.stripe(begin, end);
     else if (job.plan.recalled)
         RecalledSweep<T>{points, job, work, out}.stripe(begin, end);
-    else if (job.plan.ordered)
-        NearPowerSweep<T>{points, job, work, out}.stripe(begin, end);
-    return job.plan.grouped || job.plan.recalled || job.plan.ordered;
+    return job.plan.grouped || job.plan.recalled;
 }
 
 template <class T>
@@ -60,7 +61,7 @@ void approach(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_
 template <class Storage, class T>
 void sweep_stripe(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
                   int64_t end, Partial& out) {
-    if (took_a_shortcut(points, job, work, begin, end, out)) return;
+    if (took_its_own_way(points, job, work, begin, end, out)) return;
     out.n_distances += double((end - begin) * job.centers.n_centers);
     for (int64_t at = begin; at < end; at += job.plan.block_points) {
         const int64_t n = at + job.plan.block_points < end ? job.plan.block_points : end - at;

@@ -115,24 +115,21 @@ struct Recall {
 // Memory of one thread. T is the type that distances are computed in.
 template <class T>
 struct Workspace {
-    T* packed;             // (block_points, padded_features)
-    T* dist;               // (block_points, n_padded): distances, then weights
-    double* folded;        // (block_points, n_padded), only for long float32 sums, else null
-    double* sq_norms;      // (block_points,)
-    double* nearest;       // (block_points,): smallest distance
-    double* softness;      // (block_points,): S_i
-    double* factors;       // (block_points,): what is common to a point's weights
-    int64_t* tied;         // (n_padded,): centers nearly as near as the nearest
-    double* tied_dist;     // (n_padded,): their distances in float64
-    int32_t* outer;        // (n_padded,): centers near a block of groups
-    int32_t* inner;        // (n_padded,): centers near a group
-    T* outer_panels;       // (n_padded, n_features): panels of the outer ones
-    T* scaled;             // (n_features + 1, block_points): points times their factors, and those
-    double* near_rows;     // (n_padded, n_features): centers near a block
-    double* near_points;   // (n_features, n_padded): what these add up
-    double* near_weights;  // (n_padded,)
-    double* second;        // (block_points,): smallest distance but one
-    T* gathered;           // (block_points, padded_features): the points left to be compared with all
+    T* packed;          // (block_points, padded_features)
+    T* dist;            // (block_points, n_padded): distances, then weights
+    double* folded;     // (block_points, n_padded), only for long float32 sums, else null
+    double* sq_norms;   // (block_points,)
+    double* nearest;    // (block_points,): smallest distance
+    double* softness;   // (block_points,): S_i
+    double* factors;    // (block_points,): what is common to a point's weights
+    int64_t* tied;      // (n_padded,): centers nearly as near as the nearest
+    double* tied_dist;  // (n_padded,): their distances in float64
+    int32_t* outer;     // (n_padded,): centers near a block of groups
+    int32_t* inner;     // (n_padded,): centers near a group
+    T* outer_panels;    // (n_padded, n_features): panels of the outer ones
+    T* lane_sums;       // (n_padded, n_features + 1, unit_lanes): points and weights of a block of groups
+    double* second;     // (block_points,): smallest distance but one
+    T* gathered;        // (block_points, padded_features): the points left to be compared with all
     double* gathered_nearest;
     double* gathered_sq_norms;
     int32_t* left;  // (block_points,): which these are

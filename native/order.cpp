@@ -91,26 +91,36 @@ std::vector<int32_t> spatial_order(const V* values, int64_t n_points, int64_t n_
     std::vector<int64_t> starts;
     for (int64_t start = 0; start < n_points; start += points_sorted_together) starts.push_back(start);
     starts.push_back(n_points);
-    std::vector<typename Splitter<V>::Keyed> keyed;
+    const int n_workers = n_points < (1 << 15) ? 1 : team.n_threads();
+    std::vector<std::vector<typename Splitter<V>::Keyed>> rooms(static_cast<std::size_t>(n_workers));
     const int64_t smallest_part =
         std::max(leaf_points, std::min(n_points, points_sorted_together) / most_parts);
-    for (std::size_t part = 0; part + 1 < starts.size();) {
-        const int64_t n = starts[part + 1] - starts[part];
-        if (n <= smallest_part) {
-            ++part;
-            continue;
+    // Parts are halved all at a time, until there are enough to be split down each on its own.
+    for (bool is_halved = true; is_halved;) {
+        const std::vector<int64_t> before = starts;
+        std::vector<int64_t> n_left(before.size() - 1, 0);
+        const auto part = [&](int64_t i) { return order.data() + before[std::size_t(i)]; };
+        team.run(
+            int64_t(n_left.size()), n_workers,
+            [&](int worker, int64_t i) {
+                const int64_t n = part(i + 1) - part(i);
+                if (n > smallest_part)
+                    n_left[std::size_t(i)] = splitter.split(part(i), n, rooms[std::size_t(worker)]);
+            },
+            [](int, int64_t) {});
+        starts.clear();
+        for (std::size_t i = 0; i < n_left.size(); ++i) {
+            starts.push_back(before[i]);
+            if (n_left[i]) starts.push_back(before[i] + n_left[i]);
         }
-        const int64_t n_left = splitter.split(order.data() + starts[part], n, keyed);
-        starts.insert(starts.begin() + std::ptrdiff_t(part) + 1, starts[part] + n_left);
+        starts.push_back(n_points);
+        is_halved = starts.size() > before.size();
     }
-    const int64_t n_parts = int64_t(starts.size()) - 1;
-    const int n_workers = n_points < (1 << 15) ? 1 : team.n_threads();
     team.run(
-        n_parts, n_workers,
-        [&](int, int64_t part) {
-            std::vector<typename Splitter<V>::Keyed> room;
+        int64_t(starts.size()) - 1, n_workers,
+        [&](int worker, int64_t part) {
             const int64_t begin = starts[std::size_t(part)], end = starts[std::size_t(part) + 1];
-            splitter.split_down(order.data() + begin, end - begin, room);
+            splitter.split_down(order.data() + begin, end - begin, rooms[std::size_t(worker)]);
         },
         [](int, int64_t) {});
     return order;

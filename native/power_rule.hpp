@@ -46,9 +46,10 @@ int64_t take_ties(const Storage& points, const Job<T>& job, const Workspace<T>& 
     return n_tied;
 }
 
-// Puts the centers of near ties back into a softened row; returns their part of S.
-template <class T>
-double soften_ties(const Workspace<T>& work, T* row, int64_t n_tied, double nearest, double abs_power) {
+// Calls put(center, weight) for the centers of near ties; returns their part of S.
+template <class T, class Put>
+double soften_ties(const Workspace<T>& work, int64_t n_tied, double nearest, double abs_power,
+                   const Put& put) {
     double sum = 0;
     for (int64_t first = 0; first < n_tied; first += lanes<double>) {
         const int64_t n = n_tied - first < lanes<double> ? n_tied - first : lanes<double>;
@@ -61,7 +62,7 @@ double soften_ties(const Workspace<T>& work, T* row, int64_t n_tied, double near
         store(soft, keep_where_at_least<double>(ratios, least,
                                                 exp_of<double>(abs_power * log_of(larger(ratios, least)))));
         for (int64_t t = 0; t < n; ++t) {
-            row[work.tied[first + t]] = T(soft[t] * ratio[t]);
+            put(work.tied[first + t], T(soft[t] * ratio[t]));
             sum += soft[t];
         }
     }
@@ -70,14 +71,19 @@ double soften_ties(const Workspace<T>& work, T* row, int64_t n_tied, double near
 
 constexpr double highest_abs_power = 1e30;
 
-// ratio^|s| by the logarithm.
+// ratio^|s| by the logarithm; what is zero stays zero.
 template <class T>
 struct AnyPower {
     // A ratio that is off by a unit is far off when raised to a large power.
     static constexpr bool takes_near_ratios = false;
     T abs_power;
-    POWERMEANS_INLINE Vector<T> operator()(Vector<T> ratio) const {
-        return exp_of<T>(broadcast(abs_power) * log_of(ratio));
+    template <int n>
+    POWERMEANS_INLINE void raise(const Vector<T> (&ratios)[n], Vector<T> (&raised)[n]) const {
+        const Vector<T> least = broadcast(Format<T>::smallest_normal);
+        for (int v = 0; v < n; ++v) {
+            const Vector<T> log = log_of(larger(ratios[v], least));
+            raised[v] = keep_where_at_least<T>(ratios[v], least, exp_of<T>(broadcast(abs_power) * log));
+        }
     }
 };
 
@@ -86,20 +92,28 @@ template <class T>
 struct WholePower {
     static constexpr bool takes_near_ratios = true;
     int64_t abs_power;
-    POWERMEANS_INLINE Vector<T> operator()(Vector<T> ratio) const {
-        Vector<T> raised = abs_power & 1 ? ratio : broadcast(T(1));
-        for (int64_t left = abs_power >> 1; left; left >>= 1) {
-            ratio *= ratio;
-            if (left & 1) raised *= ratio;
+    template <int n>
+    POWERMEANS_INLINE void raise(const Vector<T> (&ratios)[n], Vector<T> (&raised)[n]) const {
+        Vector<T> squares[n];
+#pragma GCC unroll 4
+        for (int v = 0; v < n; ++v) {
+            squares[v] = ratios[v];
+            raised[v] = abs_power & 1 ? ratios[v] : broadcast(T(1));
         }
-        return raised;
+        for (int64_t left = abs_power >> 1; left; left >>= 1) {
+#pragma GCC unroll 4
+            for (int v = 0; v < n; ++v) {
+                squares[v] *= squares[v];
+                if (left & 1) raised[v] *= squares[v];
+            }
+        }
     }
 };
 
 // row = exp((s - 1) a) with a = log(y / nearest), zero where nearest / y is below the lowest ratio;
 // returns S = sum of exp(s a).
 template <bool is_normal, class T, class Raise>
-double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise raised) {
+double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise power) {
     Vector<T> sums[vectors_per_unit] = {};
     const Vector<T> smallest = broadcast(nearest), lowest = broadcast(lowest_ratio);
     // Rounded up, so that nothing of the lowest ratio is skipped.
@@ -118,19 +132,20 @@ double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise rai
             else
                 ratio = smallest / y;
             ratio = smaller(ratio, broadcast(T(1)));
-            const Vector<T> kept = keep_where_at_least<T>(ratio, lowest, ratio);
-            const Vector<T> soft = keep_where_at_least<T>(ratio, lowest, raised(larger(kept, lowest)));
-            sums[v] += soft;
-            store(at, soft * kept);
+            const Vector<T> kept[1] = {keep_where_at_least<T>(ratio, lowest, ratio)};
+            Vector<T> raised[1];
+            power.raise(kept, raised);
+            sums[v] += raised[0];
+            store(at, raised[0] * kept[0]);
         }
     return sum_of_lanes<T>(sums);
 }
 
 template <class T, class Raise>
-double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise raised) {
+double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise power) {
     if (nearest >= Format<T>::smallest_normal)
-        return soften_row<true>(row, n_padded, nearest, lowest_ratio, raised);
-    if (nearest > 0) return soften_row<false>(row, n_padded, nearest, lowest_ratio, raised);
+        return soften_row<true>(row, n_padded, nearest, lowest_ratio, power);
+    if (nearest > 0) return soften_row<false>(row, n_padded, nearest, lowest_ratio, power);
     double n_zeros = 0;
     for (int64_t j = 0; j < n_padded; ++j) {
         row[j] = T(row[j] == 0);
@@ -186,8 +201,6 @@ void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& 
         out.objective += work.factors[p] * work.softness[p] * work.nearest[p];
         out.inertia += weight_of(job, place_of(points, begin + p)) * work.nearest[p];
     }
-    if (job.plan.direct && points.n_features < job.centers.n_centers)
-        return add_scaled_block(points, job, work, first, n, scale, out);
     int64_t n_positive = 0;
     for (int64_t p = first; p < first + n; ++p) n_positive += take_factor(job, work, p, scale, out);
     if (!job.plan.sums_by_center || n_positive * few_positive > n * job.centers.n_padded)
@@ -209,8 +222,9 @@ void power_sums(const Storage& points, const Job<T>& job, const Workspace<T>& wo
     for (int64_t p = 0; p < n; ++p) {
         T* row = work.dist + p * job.centers.n_padded;
         const int64_t n_tied = take_ties(points, job, work, begin, p, tie_ratio);
-        work.softness[p] = soften_row(row, job.centers.n_padded, T(work.nearest[p]), job) +
-                           soften_ties(work, row, n_tied, work.nearest[p], -job.power);
+        work.softness[p] = soften_row(row, job.centers.n_padded, T(work.nearest[p]), job);
+        work.softness[p] += soften_ties(work, n_tied, work.nearest[p], -job.power,
+                                        [row](int64_t center, T weight) { row[center] = weight; });
     }
     take_factors(points, job, work, begin, n);
     double lowest = __builtin_inf(), highest = 0;
@@ -225,72 +239,6 @@ void power_sums(const Storage& points, const Job<T>& job, const Workspace<T>& wo
     for (int64_t p = 0; p < n; ++p)
         if (work.factors[p] > 0) add_weighted(points, job, work, begin, p, 1, work.factors[p], out);
 }
-
-// Powers at which far centers weigh nothing: each block of neighbours sees only those near to it.
-template <class T>
-struct NearPowerSweep {
-    const Dense<T>& points;
-    const Job<T>& job;
-    const Workspace<T>& work;
-    Partial& out;
-
-    int64_t n_features() const { return points.n_features; }
-
-    void stripe(int64_t begin, int64_t end) const {
-        for (int64_t at = begin; at < end; at += job.plan.block_points)
-            block(at, at + job.plan.block_points < end ? job.plan.block_points : end - at);
-    }
-
-    void block(int64_t begin, int64_t n) const {
-        pack(points, job.plan, begin, n, work);
-        const CenterList<T> all{job.centers.panels, nullptr, job.centers.n_centers};
-        const int64_t n_near =
-            candidates(all, n_features(), box_of(n), 1, 1 / job.lowest_ratio, work.dist, work.outer);
-        out.n_distances += double(n * n_near);
-        Job<T> near = job;
-        gather_centers(n_near, near.centers);
-        Partial sums{work.near_points, work.near_weights, nullptr, nullptr, 0, 0, 0};
-        for (int64_t i = 0; i < n_features() * near.centers.n_padded; ++i) sums.points[i] = 0;
-        for (int64_t j = 0; j < near.centers.n_padded; ++j) sums.weights[j] = 0;
-        packed_distances(near, work, n, n_features());
-        complete_distances(points, near, work, begin, n);
-        power_sums(points, near, work, begin, n, sums);
-        out.objective += sums.objective;
-        out.inertia += sums.inertia;
-        for (int64_t t = 0; t < n_near; ++t) {
-            const int64_t j = work.outer[t];
-            out.weights[j] += sums.weights[t];
-            for (int64_t f = 0; f < n_features(); ++f)
-                out.points[f * job.centers.n_padded + j] += sums.points[f * near.centers.n_padded + t];
-        }
-    }
-
-    Box<T> box_of(int64_t n) const {
-        Box<T> box;
-        for (int64_t f = 0; f < n_features(); ++f) {
-            box.low[f] = box.high[f] = work.packed[f];
-            for (int64_t p = 1; p < n; ++p) {
-                const T x = work.packed[p * n_features() + f];
-                if (x < box.low[f]) box.low[f] = x;
-                if (x > box.high[f]) box.high[f] = x;
-            }
-        }
-        return box;
-    }
-
-    void gather_centers(int64_t n_near, Centers<T>& near) const {
-        const int64_t d = n_features();
-        gather_panels(job.centers, d, work.outer, n_near, work.outer_panels);
-        for (int64_t t = 0; t < n_near; ++t)
-            for (int64_t f = 0; f < d; ++f)
-                work.near_rows[t * d + f] = job.centers.rows_wide[work.outer[t] * d + f];
-        near.n_centers = n_near;
-        near.n_padded = (n_near + unit_lanes<T> - 1) / unit_lanes<T> * unit_lanes<T>;
-        near.panels = work.outer_panels;
-        near.rows = nullptr;  // what is near is near: no distance of differences is mended
-        near.rows_wide = work.near_rows;
-    }
-};
 
 }  // namespace
 }  // namespace powermeans

@@ -34,7 +34,9 @@ constexpr int64_t bytes_worth_an_order = 48;
 // Centers as near as this to a block are few enough to be worth picking out.
 constexpr double ratio_worth_nearness = 1.0 / 64;
 constexpr int64_t features_worth_nearness = 6;
-constexpr int64_t points_per_near_block = 64;
+constexpr int64_t near_groups_per_block = 2;
+// What a block of groups adds up is summed over its lanes once.
+constexpr int64_t soft_groups_per_block = 32;
 // The same of a memory of the sweep before, which takes eight or twelve bytes a point.
 constexpr int64_t centers_worth_a_memory = 8;
 // Few features and few centers are compared as fast as remembered.
@@ -116,21 +118,23 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers, double lowest_
     Plan plan{};
     plan.direct = is_dense<Source> && d <= direct_max_features;
     plan.recalled = is_hard(task) && takes_shortcuts() && is_worth_a_memory(source, n_centers);
-    plan.grouped = plan.direct && is_hard(task) && !plan.recalled;
+    plan.grouped = plan.direct && !plan.recalled && (is_hard(task) || task == Task::power_sums);
     const bool is_near =
         task == Task::power_sums && d <= features_worth_nearness && lowest_ratio >= ratio_worth_nearness;
-    plan.ordered =
-        plan.direct && takes_shortcuts() && (plan.grouped || is_near) && is_worth_an_order(source, n_centers);
+    plan.ordered = plan.grouped && takes_shortcuts() && (is_hard(task) || is_near) &&
+                   is_worth_an_order(source, n_centers);
     const bool in_units = is_dense<Source> && (!plan.direct || plan.recalled);
     plan.padded_features = in_units ? round_up(d, unit_lanes<T>) : d;
     plan.sums_by_center = task == Task::hard_sums ||
                           (is_dense<Source> && !plan.direct && lanes_fit_features_better<T>(d, n_centers));
     const int64_t fitting = std::min(block_bytes_of_distances / (n_padded * bytes),
                                      block_bytes_of_points / (plan.padded_features * bytes));
-    plan.block_points = plan.grouped
-                            ? points_per_group * groups_per_block
-                            : std::clamp(fitting / block_step * block_step, block_step, largest_block);
-    if (plan.ordered && !plan.grouped) plan.block_points = points_per_near_block;
+    if (!plan.grouped)
+        plan.block_points = std::clamp(fitting / block_step * block_step, block_step, largest_block);
+    else if (is_hard(task))
+        plan.block_points = points_per_group * groups_per_block;
+    else
+        plan.block_points = points_per_group * (plan.ordered ? near_groups_per_block : soft_groups_per_block);
     const int64_t stored = stored_per_point(source);
     const int64_t by_work = work_per_stripe / (is_hard(task) ? 1 : 2) / (n_padded * (stored + 16));
     // Adding up the sums of a stripe costs one pass over them, which few stored values do not repay.
@@ -227,7 +231,7 @@ struct Bench {
         };
         const int64_t block = plan.block_points, packed = block * plan.padded_features;
         if (packs) take(work.packed, packed);
-        take(work.dist, plan.grouped ? n_padded : block * n_padded);
+        take(work.dist, n_padded * (plan.grouped ? points_per_group : block));
         if (folds) take(work.folded, block * n_padded);
         for (double** per_point :
              {&work.sq_norms, &work.nearest, &work.softness, &work.factors, &work.second}) {
@@ -242,12 +246,7 @@ struct Bench {
             take(work.inner, n_padded);
         }
         if (plan.ordered || plan.recalled) take(work.outer_panels, n_padded * plan.padded_features);
-        if (plan.direct && !plan.grouped) take(work.scaled, block * (plan.padded_features + 1));
-        if (plan.ordered && !plan.grouped) {
-            take(work.near_rows, n_padded * plan.padded_features);
-            take(work.near_points, n_padded * plan.padded_features);
-            take(work.near_weights, n_padded);
-        }
+        if (plan.grouped) take(work.lane_sums, n_padded * (plan.padded_features + 1) * unit_lanes<T>);
         if (plan.recalled) {
             take(work.gathered, packed);
             take(work.gathered_nearest, block);
