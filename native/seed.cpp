@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "draw.hpp"
@@ -69,8 +70,8 @@ void draw_sketch(const DenseWalk<double>& walk, const double* origin, int64_t be
     chosen_instruction_set().seed_kernels->sketch_double(walk, origin, begin, end, to);
 }
 
-// The points along the walk, and what makes it faster as far as it is affordable: a copy of points of
-// few features in the order of the walk, sketches of points of many.
+// The points, and what makes it faster to compare them as far as it is affordable: a copy of points of
+// few features in the order of the draws' walk, sketches of points of many.
 template <class V>
 struct WalkedPoints {
     std::vector<V> copied;
@@ -81,7 +82,7 @@ struct WalkedPoints {
     DenseWalk<V> along(const DenseSource<V>& source, const SeedRequest& request, Team& team) {
         const int64_t n = source.n_points, d = source.n_features;
         const int64_t width = round_up(d, codes_per_step);
-        DenseWalk<V> walk{source.values, request.order, scale_for<double>(source.frame.extent), d, {}};
+        DenseWalk<V> walk{source.values, scale_for<double>(source.frame.extent), d, {}};
         const int64_t affordable = affordable_bytes + n * d * int64_t{sizeof(V)} / 16 - n * bytes_per_point;
         if (d >= sketched_features && request.n_seeds >= seeds_worth_sketches && width <= widest_sketch &&
             n * (width + bytes_beside_codes) <= affordable) {
@@ -91,14 +92,13 @@ struct WalkedPoints {
             for (int64_t place = 0; place < n; ++place)
                 std::copy_n(source.values + request.order[place] * d, d, copied.data() + place * d);
             walk.values = copied.data();
-            walk.order = nullptr;
         }
         return walk;
     }
 
-    CsrWalk<V> along(const CsrSource<V>& source, const SeedRequest& request, Team&) {
+    CsrWalk<V> along(const CsrSource<V>& source, const SeedRequest&, Team&) {
         const double scale = scale_for<double>(source.frame.extent);
-        return {source.values, source.columns, source.row_starts, request.order, scale, source.n_features};
+        return {source.values, source.columns, source.row_starts, scale, source.n_features};
     }
 
   private:
@@ -120,18 +120,37 @@ struct WalkedPoints {
     }
 };
 
+// Whether squares of differences of floats neither overflow nor vanish beside each other.
+constexpr double smallest_extent_of_floats = 1e-10, largest_extent_of_floats = 1e15;
+
+template <class Source>
+bool floats_suffice(const Source& source) {
+    const double extent = source.frame.extent;
+    return std::is_same_v<Source, DenseSource<float>> && extent > smallest_extent_of_floats &&
+           extent < largest_extent_of_floats;
+}
+
 // Candidates compared together, and what came of it.
 struct Comparison {
     std::vector<int64_t> places = std::vector<int64_t>(std::size_t(candidates_per_panel));
     Aligned<double> values, sq_norms{std::size_t(candidates_per_panel)};
+    Aligned<float> floats;        // empty where they are not used
     std::vector<uint8_t> nearer;  // (n_padded,)
     std::vector<int8_t> codes;
     PanelSketch sketch{};
     int best_lane = 0;
     double best_gain = -1;
 
-    Comparison(int64_t n_places, int64_t n_features)
-        : values(std::size_t(n_features * candidates_per_panel)), nearer(std::size_t(n_places)) {}
+    Comparison(int64_t n_places, int64_t n_features, bool in_floats)
+        : values(std::size_t(n_features * candidates_per_panel)),
+          floats(in_floats ? Aligned<float>(std::size_t(n_features * candidates_per_panel))
+                           : Aligned<float>()),
+          nearer(std::size_t(n_places)) {}
+
+    void put(int64_t at, double value, double scale) {
+        values[std::size_t(at)] = -(value * scale);
+        if (floats.get()) floats[std::size_t(at)] = float(value);
+    }
 };
 
 void put_sketch(const Sketches& sketches, int64_t place, int64_t lane, Comparison& to) {
@@ -153,21 +172,20 @@ void put_sketch(const Sketches& sketches, int64_t place, int64_t lane, Compariso
 
 template <class V>
 void put_candidate(const DenseWalk<V>& walk, int64_t place, int64_t lane, Comparison& to) {
-    const V* row = walk.values + (walk.order ? walk.order[place] : place) * walk.n_features;
+    const V* row = walk.values + place * walk.n_features;
     for (int64_t f = 0; f < walk.n_features; ++f)
-        to.values[std::size_t(f * candidates_per_panel + lane)] = -(double(row[f]) * walk.scale);
+        to.put(f * candidates_per_panel + lane, double(row[f]), walk.scale);
     if (walk.sketches.codes) put_sketch(walk.sketches, place, lane, to);
 }
 
 template <class V>
 void put_candidate(const CsrWalk<V>& walk, int64_t place, int64_t lane, Comparison& to) {
-    const int64_t point = walk.order[place];
     for (int64_t f = 0; f < walk.n_features; ++f) to.values[std::size_t(f * candidates_per_panel + lane)] = 0;
-    for (int64_t e = walk.row_starts[point]; e < walk.row_starts[point + 1]; ++e)
+    for (int64_t e = walk.row_starts[place]; e < walk.row_starts[place + 1]; ++e)
         to.values[std::size_t(walk.columns[e] * candidates_per_panel + lane)] -=
             double(walk.values[e]) * walk.scale;
     double& sq_norm = to.sq_norms[std::size_t(lane)] = 0;
-    for (int64_t e = walk.row_starts[point]; e < walk.row_starts[point + 1]; ++e) {
+    for (int64_t e = walk.row_starts[place]; e < walk.row_starts[place + 1]; ++e) {
         const double value = to.values[std::size_t(walk.columns[e] * candidates_per_panel + lane)];
         sq_norm += value * value;
     }
@@ -179,6 +197,7 @@ class Seeding {
     Seeding(const Source& source, const SeedRequest& request, Team& team)
         : kernels_(kernels_for(source)),
           walk_(points_.along(source, request, team)),
+          order_(points_.copied.empty() ? request.order : nullptr),
           team_(team),
           n_points_(source.n_points),
           n_features_(source.n_features),
@@ -186,22 +205,21 @@ class Seeding {
           n_stripes_((source.n_points + places_per_stripe - 1) / places_per_stripe),
           nearest_(std::size_t(n_padded_)),
           seed_(std::size_t(n_padded_)),
-          best_(n_padded_, source.n_features),
+          best_(n_padded_, source.n_features, floats_suffice(source)),
           other_(request.n_candidates > candidates_per_panel ? n_padded_ : 0,
-                 request.n_candidates > candidates_per_panel ? source.n_features : 0),
+                 request.n_candidates > candidates_per_panel ? source.n_features : 0, floats_suffice(source)),
           gains_(std::size_t(n_stripes_ * candidates_per_panel)),
           cumulative_(std::size_t(n_stripes_) + 1),
           n_looked_at_(source.n_points) {
-        if (request.sample_weight) weight_.reserve(std::size_t(n_points_));
-        if (request.sample_weight)
+        if (request.sample_weight && !order_) {
+            weight_.reserve(std::size_t(n_points_));
             for (int64_t place = 0; place < n_points_; ++place)
                 weight_.push_back(request.sample_weight[request.order[place]]);
-        for (int64_t stripe = 0; stripe < n_stripes_; ++stripe) {
-            const int64_t begin = stripe * places_per_stripe, end = end_of(stripe);
-            double sum = double(end - begin);
-            if (weights()) sum = std::accumulate(weights() + begin, weights() + end, 0.0);
-            cumulative_[std::size_t(stripe) + 1] = cumulative_[std::size_t(stripe)] + sum;
         }
+        weights_ = weight_.empty() ? request.sample_weight : weight_.data();
+        for (int64_t stripe = 0; stripe < n_stripes_; ++stripe)
+            cumulative_[std::size_t(stripe) + 1] = mass_of(masses_without_seeds(), stripe);
+        std::partial_sum(cumulative_.begin(), cumulative_.end(), cumulative_.begin());
         cumulative_weights_ = cumulative_;
     }
 
@@ -218,7 +236,8 @@ class Seeding {
             compare(candidates);
             take_best();
         }
-        for (std::size_t seed = 0; seed < seeds_.size(); ++seed) indices[seed] = request.order[seeds_[seed]];
+        for (std::size_t seed = 0; seed < seeds_.size(); ++seed)
+            indices[seed] = order_ ? seeds_[seed] : request.order[seeds_[seed]];
     }
 
   private:
@@ -226,22 +245,32 @@ class Seeding {
 
     int64_t end_of(int64_t stripe) const { return std::min(n_points_, (stripe + 1) * places_per_stripe); }
 
-    const double* weights() const { return weight_.empty() ? nullptr : weight_.data(); }
+    Standings standings() { return {nearest_.data(), seed_.data(), weights_}; }
 
-    Standings standings() { return {nearest_.data(), seed_.data(), weights()}; }
+    Masses masses() const { return {nearest_.data(), weights_, order_, n_points_, 2.0}; }
+    Masses masses_without_seeds() const { return {nullptr, weights_, order_, n_points_, 2.0}; }
+
+    // Of a stripe of the draws' walk.
+    double mass_of(const Masses& masses, int64_t stripe) const {
+        double sum = 0;
+        for (int64_t at = stripe * places_per_stripe; at < end_of(stripe); ++at) {
+            const int64_t place = order_ ? order_[at] : at;
+            sum += (weights_ ? weights_[place] : 1.0) * (masses.nearest ? masses.nearest[place] : 1.0);
+        }
+        return sum;
+    }
 
     Panel panel(const Comparison& of) const {
-        return {of.places.data(), of.values.get(), of.sq_norms.get(), untouched_.data(),
-                of.sketch.codes ? &of.sketch : nullptr};
+        return {of.places.data(),  of.values.get(),   of.floats.get(),
+                of.sq_norms.get(), untouched_.data(), of.sketch.codes ? &of.sketch : nullptr};
     }
 
     // By the weights alone while there is no seed, and once all points are at one.
     int64_t draw(double number) const {
-        Masses masses{nearest_.data(), weights(), nullptr, n_points_, 2.0};
         const bool has_mass = !seeds_.empty() && cumulative_.back() > 0;
-        if (!has_mass) masses.nearest = nullptr;
         const std::vector<double>& cumulative = has_mass ? cumulative_ : cumulative_weights_;
-        return point_passing(masses, cumulative, places_per_stripe, number * cumulative.back());
+        return point_passing(has_mass ? masses() : masses_without_seeds(), cumulative, places_per_stripe,
+                             number * cumulative.back());
     }
 
     // Leaves the panel with the best of the candidates in best_, the first of several.
@@ -296,9 +325,11 @@ class Seeding {
         seeds_.push_back(best_.places[std::size_t(best_.best_lane)]);
         untouched_.push_back(0);
         for_stripes(double(n_points_) * work_of_a_place, [&](int64_t stripe) {
-            cumulative_[std::size_t(stripe) + 1] =
-                kernels_.take(walk_, panel(best_), best_.best_lane, seed, best_.nearer.data(),
-                              stripe * places_per_stripe, end_of(stripe), standings());
+            kernels_.take(walk_, panel(best_), best_.best_lane, seed, best_.nearer.data(),
+                          stripe * places_per_stripe, end_of(stripe), standings());
+        });
+        for_stripes(double(n_points_) * work_of_a_place, [&](int64_t stripe) {
+            cumulative_[std::size_t(stripe) + 1] = mass_of(masses(), stripe);
         });
         std::partial_sum(cumulative_.begin(), cumulative_.end(), cumulative_.begin());
     }
@@ -326,11 +357,13 @@ class Seeding {
     const SeedKernels<Walk>& kernels_;
     WalkedPoints<typename Source::Stored> points_;
     Walk walk_;
+    const int64_t* order_;  // of the draws, where places are not in that order
     Team& team_;
     int64_t n_points_, n_features_, n_padded_, n_stripes_;
     std::vector<double> nearest_;
     std::vector<int32_t> seed_;
-    std::vector<double> weight_;
+    std::vector<double> weight_;  // in the order of the draws
+    const double* weights_;       // by place, or null
     Comparison best_, other_;
     Aligned<double> gains_;                                // (n_stripes, candidates_per_panel)
     std::vector<double> cumulative_, cumulative_weights_;  // (n_stripes + 1,): mass before each stripe

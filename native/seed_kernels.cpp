@@ -45,21 +45,24 @@ POWERMEANS_INLINE unsigned positive_lanes(DoubleVector v) {
 #endif
 }
 
-template <class Walk>
-POWERMEANS_INLINE int64_t point_at(const Walk& walk, int64_t place) {
-    return walk.order ? walk.order[place] : place;
+// Some features of the places that come next: rows are too short for the machine to see where they lead.
+template <class V>
+POWERMEANS_INLINE void fetch(const DenseWalk<V>& walk, const int64_t (&places)[tile_points], int64_t f) {
+    for (int64_t place : places) __builtin_prefetch(walk.values + place * walk.n_features + f, 0, 2);
 }
 
 template <class V>
-POWERMEANS_INLINE void tile_distances(const DenseWalk<V>& walk, const Panel& panel,
-                                      const int64_t (&places)[tile_points], Lanes (&sq_dist)[tile_points]) {
+POWERMEANS_INLINE void tile_in_doubles(const DenseWalk<V>& walk, const Panel& panel,
+                                       const int64_t (&places)[tile_points],
+                                       const int64_t (&next)[tile_points], Lanes (&sq_dist)[tile_points]) {
     const V* rows[tile_points];
     for (int t = 0; t < tile_points; ++t) {
-        rows[t] = walk.values + point_at(walk, places[t]) * walk.n_features;
+        rows[t] = walk.values + places[t] * walk.n_features;
         sq_dist[t] = {};
     }
     const DoubleVector scale = broadcast(walk.scale);
     for (int64_t f = 0; f < walk.n_features; ++f) {
+        if (f % unit_lanes<V> == 0) fetch(walk, next, f);
         const Lanes candidates = load_lanes(panel.values + f * candidates_per_panel);
 #pragma GCC unroll 8
         for (int t = 0; t < tile_points; ++t) {
@@ -74,12 +77,80 @@ POWERMEANS_INLINE void tile_distances(const DenseWalk<V>& walk, const Panel& pan
     }
 }
 
+// A float for each candidate, whatever the vectors of the machine.
+typedef float Floats __attribute__((vector_size(candidates_per_panel * sizeof(float))));
+
+// Differences of floats are right to their last digits, and so few of their squares are added up before
+// they are folded into float64 that the sum is too.
+constexpr int64_t floats_per_fold = 64;
+
+POWERMEANS_INLINE Floats add_product(Floats a, Floats b, Floats c) {
+#if defined(__FMA__)
+    return Floats(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
+#elif defined(__ARM_NEON)
+    Floats sum;
+    for (int lane = 0; lane < candidates_per_panel; ++lane)
+        sum[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+    return sum;
+#else
+    return a * b + c;
+#endif
+}
+
+POWERMEANS_INLINE void tile_in_floats(const DenseWalk<float>& walk, const Panel& panel,
+                                      const int64_t (&places)[tile_points],
+                                      const int64_t (&next)[tile_points], Lanes (&sq_dist)[tile_points]) {
+    const float* rows[tile_points];
+    for (int t = 0; t < tile_points; ++t) {
+        rows[t] = walk.values + places[t] * walk.n_features;
+        sq_dist[t] = {};
+    }
+    const double sq_scale = walk.scale * walk.scale;
+    for (int64_t first = 0; first < walk.n_features; first += floats_per_fold) {
+        const int64_t last =
+            first + floats_per_fold < walk.n_features ? first + floats_per_fold : walk.n_features;
+        Floats sums[tile_points] = {};
+        for (int64_t f = first; f < last; f += unit_lanes<float>) fetch(walk, next, f);
+        for (int64_t f = first; f < last; ++f) {
+            Floats candidates;
+            __builtin_memcpy(&candidates, panel.floats + f * candidates_per_panel, sizeof candidates);
+#pragma GCC unroll 8
+            for (int t = 0; t < tile_points; ++t) {
+                const Floats difference = candidates - rows[t][f];
+                sums[t] = add_product(difference, difference, sums[t]);
+            }
+        }
+        for (int t = 0; t < tile_points; ++t) {
+            double wide[candidates_per_panel];
+            for (int lane = 0; lane < candidates_per_panel; ++lane) wide[lane] = double(sums[t][lane]);
+            const Lanes part = load_lanes(wide);
+            for (int v = 0; v < vectors_per_unit; ++v)
+                sq_dist[t].at[v] = multiply_add(part.at[v], broadcast(sq_scale), sq_dist[t].at[v]);
+        }
+    }
+}
+
+POWERMEANS_INLINE void tile_distances(const DenseWalk<double>& walk, const Panel& panel,
+                                      const int64_t (&places)[tile_points],
+                                      const int64_t (&next)[tile_points], Lanes (&sq_dist)[tile_points]) {
+    tile_in_doubles(walk, panel, places, next, sq_dist);
+}
+
+POWERMEANS_INLINE void tile_distances(const DenseWalk<float>& walk, const Panel& panel,
+                                      const int64_t (&places)[tile_points],
+                                      const int64_t (&next)[tile_points], Lanes (&sq_dist)[tile_points]) {
+    if (panel.floats)
+        tile_in_floats(walk, panel, places, next, sq_dist);
+    else
+        tile_in_doubles(walk, panel, places, next, sq_dist);
+}
+
 // |x - candidate|^2 from both rows, column by column.
 template <class V>
 double sq_dist_from_differences(const CsrWalk<V>& walk, int64_t place, int64_t candidate) {
-    int64_t i = walk.row_starts[point_at(walk, place)], j = walk.row_starts[point_at(walk, candidate)];
-    const int64_t i_end = walk.row_starts[point_at(walk, place) + 1];
-    const int64_t j_end = walk.row_starts[point_at(walk, candidate) + 1];
+    int64_t i = walk.row_starts[place], j = walk.row_starts[candidate];
+    const int64_t i_end = walk.row_starts[place + 1];
+    const int64_t j_end = walk.row_starts[candidate + 1];
     double sum = 0;
     while (i < i_end || j < j_end) {
         const bool x_is_next = j == j_end || (i < i_end && walk.columns[i] <= walk.columns[j]);
@@ -96,8 +167,7 @@ template <class V>
 POWERMEANS_INLINE Lanes sparse_distances(const CsrWalk<V>& walk, const Panel& panel, int64_t place) {
     Lanes products = {};
     double sq_norm = 0;
-    const int64_t point = point_at(walk, place);
-    for (int64_t e = walk.row_starts[point]; e < walk.row_starts[point + 1]; ++e) {
+    for (int64_t e = walk.row_starts[place]; e < walk.row_starts[place + 1]; ++e) {
         const double value = double(walk.values[e]) * walk.scale;
         const Lanes candidates = load_lanes(panel.values + walk.columns[e] * candidates_per_panel);
         sq_norm = multiply_add(value, value, sq_norm);
@@ -119,7 +189,8 @@ POWERMEANS_INLINE Lanes sparse_distances(const CsrWalk<V>& walk, const Panel& pa
 
 template <class V>
 POWERMEANS_INLINE void tile_distances(const CsrWalk<V>& walk, const Panel& panel,
-                                      const int64_t (&places)[tile_points], Lanes (&sq_dist)[tile_points]) {
+                                      const int64_t (&places)[tile_points], const int64_t (&)[tile_points],
+                                      Lanes (&sq_dist)[tile_points]) {
     for (int t = 0; t < tile_points; ++t)
         sq_dist[t] =
             t && places[t] == places[t - 1] ? sq_dist[t - 1] : sparse_distances(walk, panel, places[t]);
@@ -130,10 +201,13 @@ template <class Walk, class Body>
 POWERMEANS_INLINE void for_each_place(const Walk& walk, const Panel& panel, const int64_t* places,
                                       int64_t n_places, const Body& with_distances) {
     for (int64_t at = 0; at < n_places; at += tile_points) {
-        int64_t tile[tile_points];
-        for (int t = 0; t < tile_points; ++t) tile[t] = places[at + t < n_places ? at + t : n_places - 1];
+        int64_t tile[tile_points], next[tile_points];
+        for (int t = 0; t < tile_points; ++t) {
+            tile[t] = places[at + t < n_places ? at + t : n_places - 1];
+            next[t] = places[at + tile_points + t < n_places ? at + tile_points + t : n_places - 1];
+        }
         Lanes sq_dist[tile_points];
-        tile_distances(walk, panel, tile, sq_dist);
+        tile_distances(walk, panel, tile, next, sq_dist);
         for (int t = 0; t < tile_points && at + t < n_places; ++t) with_distances(at + t, sq_dist[t]);
     }
 }
@@ -154,7 +228,7 @@ template <class V>
 void draw_sketch(const DenseWalk<V>& walk, const double* origin, int64_t begin, int64_t end,
                  const Sketches& to) {
     for (int64_t place = begin; place < end; ++place) {
-        const V* row = walk.values + point_at(walk, place) * walk.n_features;
+        const V* row = walk.values + place * walk.n_features;
         uint8_t* codes = to.codes + place * to.width;
         double largest = 0;
         for (int64_t f = 0; f < walk.n_features; ++f) {
@@ -248,7 +322,7 @@ POWERMEANS_INLINE bool may_be_nearer(const Sketches& sketches, const PanelSketch
     return bits != 0;
 }
 
-// Keeps the places that may be nearer to a candidate, and fetches them.
+// Keeps the places that may be nearer to a candidate.
 template <class V>
 int64_t keep_near(const DenseWalk<V>& walk, const Panel& panel, const Standings& standings, int64_t* places,
                   int64_t n_places) {
@@ -257,8 +331,6 @@ int64_t keep_near(const DenseWalk<V>& walk, const Panel& panel, const Standings&
     for (int64_t i = 0; i < n_places; ++i) {
         const int64_t place = places[i];
         if (!may_be_nearer(walk.sketches, *panel.sketch, place, standings.nearest[place])) continue;
-        const V* row = walk.values + point_at(walk, place) * walk.n_features;
-        for (int64_t f = 0; f < walk.n_features; f += unit_lanes<V>) __builtin_prefetch(row + f);
         places[n_kept++] = place;
     }
     return n_kept;
@@ -308,28 +380,9 @@ int64_t compare(const Walk& walk, const Panel& panel, const Standings& standings
     return n_touched;
 }
 
-double mass_of(const Standings& standings, int64_t begin, int64_t end) {
-    double lane[candidates_per_panel] = {};
-    Lanes sums = {};
-    int64_t place = begin;
-    for (; place + candidates_per_panel <= end; place += candidates_per_panel)
-        for (int v = 0; v < vectors_per_unit; ++v) {
-            const int64_t at = place + v * lanes<double>;
-            const DoubleVector nearest = load(standings.nearest + at);
-            sums.at[v] += standings.weight ? load(standings.weight + at) * nearest : nearest;
-        }
-    store_lanes(lane, sums);
-    for (; place < end; ++place)
-        lane[place % candidates_per_panel] +=
-            (standings.weight ? standings.weight[place] : 1.0) * standings.nearest[place];
-    double sum = 0;
-    for (double value : lane) sum += value;
-    return sum;
-}
-
 template <class Walk>
-double take(const Walk& walk, const Panel& panel, int lane, int32_t seed, const uint8_t* nearer,
-            int64_t begin, int64_t end, const Standings& standings) {
+void take(const Walk& walk, const Panel& panel, int lane, int32_t seed, const uint8_t* nearer, int64_t begin,
+          int64_t end, const Standings& standings) {
     int64_t places[places_per_stripe + 1];  // one is written before it is known to count
     const uint64_t lane_of_each = uint64_t{0x0101010101010101} << lane;
     int64_t n_places = 0;
@@ -348,7 +401,6 @@ double take(const Walk& walk, const Panel& panel, int lane, int32_t seed, const 
         standings.nearest[places[i]] = sq_dist[lane];
         standings.seed[places[i]] = seed;
     });
-    return mass_of(standings, begin, end);
 }
 
 template <class Walk>

@@ -1,5 +1,5 @@
-// What the kernels of seeding share with the rest of the core. Points are named by their place in the
-// walk of the draws. Included by files compiled for one instruction set, as kernels.hpp is.
+// What the kernels of seeding share with the rest of the core. Points are named by their place: in
+// memory, or in a copy that lies in the order of the draws. Included by files compiled for one instruction set, as kernels.hpp is.
 #pragma once
 
 #include <stdint.h>
@@ -28,12 +28,11 @@ inline constexpr int32_t middle_code = 64;
 inline constexpr int32_t largest_code = 63;
 inline constexpr int64_t codes_per_step = 8;
 
-// Dense points along the walk; the kernels see x * scale.
+// Dense points; the kernels see x * scale.
 template <class V>
 struct DenseWalk {
-    const V* values;       // (n_points, n_features)
-    const int64_t* order;  // (n_points,): the point at each place, or null where they lie in that order
-    double scale;          // a power of two
+    const V* values;  // (n_points, n_features)
+    double scale;     // a power of two
     int64_t n_features;
     Sketches sketches;
 };
@@ -43,7 +42,6 @@ struct CsrWalk {
     const V* values;
     const int32_t* columns;  // sorted within a row
     const int64_t* row_starts;
-    const int64_t* order;
     double scale;
     int64_t n_features;
 };
@@ -59,6 +57,7 @@ struct PanelSketch {
 struct Panel {
     const int64_t* places;      // (candidates_per_panel,): where the candidates are in the walk
     const double* values;       // (n_features, candidates_per_panel), scaled and negated
+    const float* floats;        // the same as they are, or null where their squares leave the range
     const double* sq_norms;     // (candidates_per_panel,)
     const double* untouched;    // (n_seeds,): up to this squared distance from the seed, a point is as near
                                 // to it as to any candidate, by the triangle inequality
@@ -81,9 +80,9 @@ struct SeedKernels {
     // Returns how many places the triangle inequality left to look at.
     int64_t (*compare)(const Walk&, const Panel&, const Standings&, int64_t begin, int64_t end, double* gains,
                        uint8_t* nearer);
-    // Takes one candidate as a seed for the places whose bit says so; returns the mass of all places.
-    double (*take)(const Walk&, const Panel&, int lane, int32_t seed, const uint8_t* nearer, int64_t begin,
-                   int64_t end, const Standings&);
+    // Takes one candidate as a seed for the places whose bit says so.
+    void (*take)(const Walk&, const Panel&, int lane, int32_t seed, const uint8_t* nearer, int64_t begin,
+                 int64_t end, const Standings&);
 };
 
 struct SeedKernelTable {
