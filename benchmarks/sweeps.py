@@ -113,7 +113,8 @@ fits = {
     "KMeans": lambda points: KMeans(k, max_iter=5, random_state=0).fit(points),
     "PowerKMeans": lambda points: PowerKMeans(k, effort="fast", random_state=0).fit(points),
 }
-fits[name](mixture(max(500, 2 * k), d, k, dtype)[0])  # so that modules loaded on the way do not count
+# So that modules loaded on the way do not count.
+fits[name](mixture(max(500, 2 * k), d, k, dtype)[0])
 points, _ = mixture(n, d, k, dtype)
 Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
 held = kilobytes("VmRSS")
