@@ -82,12 +82,29 @@ class Points {
                               result.n_distances);
     }
 
-    nb::tuple sweep_power(Centers centers, double power) const {
+    nb::tuple sweep_power(Centers centers, double power, double mean_exponent) const {
         require(power < 0 && std::isfinite(power), "power must be negative and finite");
-        Request<Source> asked = request(Task::power_sums, centers);
+        Request<Source> asked = request(Task::soft_sums, centers);
         asked.power = power;
+        asked.mean_exponent = mean_exponent;
         SweepResult result = swept(asked);
         const std::size_t k = centers.shape(0), d = centers.shape(1);
+        return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
+                              to_numpy<1>(std::move(result.weights), {k}), result.objective, result.inertia,
+                              result.n_distances);
+    }
+
+    nb::tuple sweep_gaussian(Centers centers, double variance, std::optional<In<double, 1>> shares) const {
+        require(variance > 0 && std::isfinite(variance), "variance must be positive and finite");
+        Request<Source> asked = request(Task::soft_sums, centers);
+        asked.rule = SoftRule::gaussian;
+        asked.variance = variance;
+        const std::size_t k = centers.shape(0), d = centers.shape(1);
+        if (shares) {
+            require(shares->shape(0) == k, "shares must have one entry for each center");
+            asked.shares = shares->data();
+        }
+        SweepResult result = swept(asked);
         return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
                               to_numpy<1>(std::move(result.weights), {k}), result.objective, result.inertia,
                               result.n_distances);
@@ -235,7 +252,9 @@ struct CsrPoints : Points<CsrSource<V>> {
 template <class Class, class Binding>
 void bind_sweeps(Binding& binding) {
     binding.def("sweep_hard", &Class::sweep_hard, "centers"_a.noconvert())
-        .def("sweep_power", &Class::sweep_power, "centers"_a.noconvert(), "power"_a)
+        .def("sweep_power", &Class::sweep_power, "centers"_a.noconvert(), "power"_a, "mean_exponent"_a)
+        .def("sweep_gaussian", &Class::sweep_gaussian, "centers"_a.noconvert(), "variance"_a,
+             "shares"_a.noconvert().none())
         .def("spread", &Class::spread, "centers"_a.noconvert())
         .def("assign", &Class::assign, "centers"_a.noconvert(), "labels"_a.noconvert())
         .def("sq_distances", &Class::sq_distances, "centers"_a.noconvert(), "distances"_a.noconvert())

@@ -4,9 +4,9 @@
 
 #include "elementary.hpp"
 #include "grouped.hpp"
-#include "grouped_power.hpp"
-#include "power_rule.hpp"
+#include "grouped_soft.hpp"
 #include "recall.hpp"
+#include "soft_rule.hpp"
 
 namespace powermeans {
 namespace {
@@ -21,8 +21,8 @@ POWERMEANS_INLINE bool took_its_own_way(const Storage&, const Job<T>&, const Wor
 template <class T>
 bool took_its_own_way(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
                       int64_t end, Partial& out) {
-    if (job.plan.grouped && job.task == Task::power_sums)
-        GroupedPowerSweep<T>{points, job, work, out}.stripe(begin, end);
+    if (job.plan.grouped && job.task == Task::soft_sums)
+        GroupedSoftSweep<T>{points, job, work, out}.stripe(begin, end);
     else if (job.plan.grouped)
         GroupedSweep<T>{points, job, work, out}.stripe(begin, end);
     else if (job.plan.recalled)
@@ -72,8 +72,8 @@ void sweep_stripe(const Storage& points, const Job<T>& job, const Workspace<T>& 
             case Task::assign:
                 hard_block(points, job, work, at, n, out);
                 break;
-            case Task::power_sums:
-                power_sums(points, job, work, at, n, out);
+            case Task::soft_sums:
+                soft_sums(points, job, work, at, n, out);
                 break;
             case Task::distances:
                 copy_distances(job, work, at, n);

@@ -27,12 +27,18 @@ inline constexpr int64_t features_per_fold = 256;
 
 enum class Task {
     hard_sums,   // nearest center takes the point; labels too where asked for
-    power_sums,  // weights of the power mean
+    soft_sums,   // weights of a soft rule
     spread,      // error and utility of each center
     assign,      // labels and inertia
     distances,   // all squared distances
     potentials,  // inertia left by each center if it joined those that `nearest` knows
     approach,    // lower `nearest` where a center is nearer
+};
+
+// How distances become soft weights.
+enum class SoftRule {
+    power,     // those of the power mean, times a power of that
+    gaussian,  // posteriors of Gaussians of one variance
 };
 
 // Points in memory, row after row. The kernels see (x - origin) * scale.
@@ -120,6 +126,7 @@ struct Workspace {
     double* folded;     // (block_points, n_padded), only for long float32 sums, else null
     double* sq_norms;   // (block_points,)
     double* nearest;    // (block_points,): smallest distance
+    double* least;      // (block_points,): the same with the offsets of the rule
     double* softness;   // (block_points,): S_i
     double* factors;    // (block_points,): what is common to a point's weights
     int64_t* tied;      // (n_padded,): centers nearly as near as the nearest
@@ -138,9 +145,14 @@ struct Workspace {
 template <class T>
 struct Job {
     Task task;
-    double power;                 // only for power_sums
+    SoftRule rule;                // only for soft_sums, as what follows
+    double power;                 // of the rule of that name
+    double mean_exponent;         // its weights are those of the power mean, times the mean to this
     int64_t whole_power;          // |power| where that is whole and small, else 0
     T lowest_ratio;               // of nearest / y: below it a weight is zero
+    double sharpness;             // of the Gaussian rule: 1 / (2 variance)
+    const T* offsets;             // (n_padded,), added to the distances by the Gaussian rule, or null
+    T lowest_log;                 // of a height over the highest: below it a weight is zero
     const double* sample_weight;  // (n_points,) or null
     int32_t* labels;              // (n_points,) or null
     double* nearest;              // (n_points,), only for potentials and approach

@@ -66,7 +66,7 @@ std::atomic<bool>& shortcuts() {
 
 bool is_hard(Task task) { return task == Task::hard_sums || task == Task::spread || task == Task::assign; }
 
-bool sums_points(Task task) { return task == Task::hard_sums || task == Task::power_sums; }
+bool sums_points(Task task) { return task == Task::hard_sums || task == Task::soft_sums; }
 
 template <class Source>
 constexpr bool is_dense = std::is_same_v<Source, DenseSource<typename Source::Stored>>;
@@ -118,9 +118,9 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers, double lowest_
     Plan plan{};
     plan.direct = is_dense<Source> && d <= direct_max_features;
     plan.recalled = is_hard(task) && takes_shortcuts() && is_worth_a_memory(source, n_centers);
-    plan.grouped = plan.direct && !plan.recalled && (is_hard(task) || task == Task::power_sums);
+    plan.grouped = plan.direct && !plan.recalled && (is_hard(task) || task == Task::soft_sums);
     const bool is_near =
-        task == Task::power_sums && d <= features_worth_nearness && lowest_ratio >= ratio_worth_nearness;
+        task == Task::soft_sums && d <= features_worth_nearness && lowest_ratio >= ratio_worth_nearness;
     plan.ordered = plan.grouped && takes_shortcuts() && (is_hard(task) || is_near) &&
                    is_worth_an_order(source, n_centers);
     const bool in_units = is_dense<Source> && (!plan.direct || plan.recalled);
@@ -150,7 +150,7 @@ int worthwhile_workers(const Source& source, Task task, const Plan& plan, int64_
                        const Team& team) {
     const int64_t n_seen = plan.ordered ? std::min(n_centers, centers_near_a_group) : n_centers;
     const double work = double(source.n_points) * double(n_seen + 8) * double(source.n_features + 16);
-    const double worth = work * (task == Task::power_sums ? work_of_a_power : 1) / work_per_worker;
+    const double worth = work * (task == Task::soft_sums ? work_of_a_power : 1) / work_per_worker;
     return int(std::clamp(worth, 1.0, double(team.n_threads())));
 }
 
@@ -234,7 +234,7 @@ struct Bench {
         take(work.dist, n_padded * (plan.grouped ? points_per_group : block));
         if (folds) take(work.folded, block * n_padded);
         for (double** per_point :
-             {&work.sq_norms, &work.nearest, &work.softness, &work.factors, &work.second}) {
+             {&work.sq_norms, &work.nearest, &work.least, &work.softness, &work.factors, &work.second}) {
             take(*per_point, round_up(block, unit_lanes<double>));
             // Whole vectors of these are read.
             std::fill_n(*per_point, round_up(block, unit_lanes<double>), 1.0);
@@ -408,8 +408,20 @@ SweepResult result_of(const Source& source, const Request<Source>& request, cons
     result.n_distances = total.partial.n_distances;
     result.inertia = sq_unscaled(total.partial.inertia);
     result.objective = is_hard(request.task) ? result.inertia : sq_unscaled(total.partial.objective);
-    if (request.task == Task::power_sums)  // M_s has the mean of the powers, the kernels their sum
-        result.objective *= std::pow(double(request.n_centers), -1 / request.power);
+    const bool is_of_powers = request.task == Task::soft_sums && request.rule == SoftRule::power;
+    if (is_of_powers)  // M_s has the mean of the powers, the kernels their sum
+        result.objective *= std::pow(double(request.n_centers), -(1 + request.mean_exponent) / request.power);
+    if (request.task == Task::soft_sums && request.rule == SoftRule::gaussian && !request.shares) {
+        double total_weight = 0;
+        for (double weight : result.weights) total_weight += weight;
+        result.objective += 2 * request.variance * std::log(double(request.n_centers)) * total_weight;
+    }
+    if (is_of_powers && request.mean_exponent != 0) {  // weights have a unit
+        const double unit = std::pow(unscale, 2 * request.mean_exponent);
+        result.objective *= unit;
+        for (std::vector<double>* values : {&result.points, &result.weights})
+            for (double& value : *values) value *= unit;
+    }
     return result;
 }
 
@@ -464,6 +476,27 @@ constexpr double negligible_share = sizeof(T) == 4 ? 1e-15 : 1e-25;
 template <class T>
 constexpr double smallest_safe_share = sizeof(T) == 4 ? 1e-7 : 1e-12;
 
+// Beyond this every height but the highest vanishes, and in T it would be infinite.
+constexpr double highest_sharpness = 1e30;
+
+// 1 / (2 variance) in the unit of the kernels.
+template <class Source>
+double sharpness_of(const Request<Source>& request, double scale) {
+    if (request.rule != SoftRule::gaussian) return 0;
+    return std::min(0.5 / request.variance / scale / scale, highest_sharpness);
+}
+
+// What shares add to the squared distances from their Gaussians: those of small ones seem farther.
+template <class T>
+Aligned<T> offsets_of(const double* shares, int64_t n_centers, int64_t n_padded, double sharpness) {
+    if (!shares) return {};
+    Aligned<T> offsets(static_cast<std::size_t>(n_padded));
+    for (int64_t j = 0; j < n_centers; ++j)
+        offsets[std::size_t(j)] =
+            T(std::min(-std::log(shares[j]) / sharpness, double(std::numeric_limits<T>::max())));
+    return offsets;
+}
+
 bool is_safe(const SweepResult& result, double smallest_share) {
     double all = 0;
     for (double weight : result.weights) all += weight;
@@ -472,18 +505,28 @@ bool is_safe(const SweepResult& result, double smallest_share) {
 }
 
 template <class Source>
-SweepResult sweep_down_to(double lowest_ratio, const Source& source, const Request<Source>& request,
+SweepResult sweep_down_to(double lowest_share, const Source& source, const Request<Source>& request,
                           Team& team) {
     using T = typename Source::Computed;
+    const bool is_of_powers = request.task == Task::soft_sums && request.rule == SoftRule::power;
+    const double lowest_ratio = is_of_powers ? ratio_at(lowest_share, request.power) : 0;
     const Plan plan = plan_for(source, request.task, request.n_centers, lowest_ratio);
     const double scale = scale_of(source, request.centers, request.n_centers);
     const PackedCenters<Source> centers(source, plan, request.centers, request.n_centers, scale);
     const Aligned<T> origin = scaled_origin(source, scale);
+    const double sharpness = sharpness_of(request, scale);
+    const Aligned<T> offsets =
+        offsets_of<T>(request.shares, request.n_centers, centers.view.n_padded, sharpness);
     HeldMemory<Source> memory(source, plan);
     const Job<T> job{request.task,
+                     request.rule,
                      request.power,
+                     request.mean_exponent,
                      whole_power(request.power),
                      T(lowest_ratio),
+                     sharpness,
+                     offsets.get(),
+                     T(std::log(lowest_share)),
                      request.sample_weight,
                      request.labels,
                      request.nearest,
@@ -530,14 +573,13 @@ SweepResult sweep_down_to(double lowest_ratio, const Source& source, const Reque
 template <class Source>
 SweepResult sweep(const Source& source, const Request<Source>& request, Team& team) {
     using T = typename Source::Computed;
-    if (request.task != Task::power_sums) return sweep_down_to(0, source, request, team);
+    if (request.task != Task::soft_sums) return sweep_down_to(0, source, request, team);
     if (takes_shortcuts()) {
-        SweepResult result =
-            sweep_down_to(ratio_at(negligible_share<T>, request.power), source, request, team);
+        SweepResult result = sweep_down_to(negligible_share<T>, source, request, team);
         if (is_safe(result, smallest_safe_share<T>)) return result;
     }
     // A center far from all points lives on shares that are negligible elsewhere.
-    return sweep_down_to(ratio_at(std::numeric_limits<T>::min(), request.power), source, request, team);
+    return sweep_down_to(std::numeric_limits<T>::min(), source, request, team);
 }
 
 bool takes_shortcuts() { return shortcuts(); }

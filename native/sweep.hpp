@@ -52,8 +52,12 @@ struct CsrSource {
 template <class Source>
 struct Request {
     Task task;
+    SoftRule rule = SoftRule::power;  // what follows is for soft sums alone
     double power = 0;
-    const double* centers;  // (n_centers, n_features)
+    double mean_exponent = 0;        // of the power mean that multiplies its weights: p/2 - 1 in KHM_p
+    double variance = 0;             // of the Gaussians
+    const double* shares = nullptr;  // (n_centers,) of the Gaussians; null where they are equal
+    const double* centers;           // (n_centers, n_features)
     int64_t n_centers;
     const double* sample_weight = nullptr;           // (n_points,)
     int32_t* labels = nullptr;                       // (n_points,)

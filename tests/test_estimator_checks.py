@@ -8,10 +8,13 @@ import sklearn
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from powermeans import KMeans, PowerKMeans
+from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans
 
 ESTIMATORS = [
     PowerKMeans(),
+    KHarmonicMeans(),
+    FuzzyCMeans(),
+    FuzzyCMeans(fuzzifier=1.5, init="random"),
     PowerKMeans(polish=False, init="plain-k-means++"),
     PowerKMeans(power=-1.0, growth=1.5, n_init=2),
     KMeans(),

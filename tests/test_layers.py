@@ -30,7 +30,7 @@ LAYERS: list[set[str]] = [
     },
     {"rows"},
     {"anneal", "extent", "history", "repairs", "search", "seeds", "stopping"},
-    {"center_estimator", "functions", "kmeans", "power_kmeans"},
+    {"center_estimator", "functions", "kmeans", "power_kmeans", "soft_means"},
     {"versions"},
     {"__init__"},
 ]
@@ -45,6 +45,7 @@ IMPORTERS = {
         "kmeans.py",
         "metrics.py",
         "power_kmeans.py",
+        "soft_means.py",
     },
     "matplotlib": set(),
     "pandas": set(),

@@ -87,7 +87,7 @@ void run_every_task(const Source& source, int64_t n_centers, int n_threads) {
         for (double value : sweep(source, again, team).weights) sum += value;
         require(sum == total_weight[0], "with a memory too");
     }
-    request.task = Task::power_sums;
+    request.task = Task::soft_sums;
     for (double power : {-0.1, -3.0, -50.0, -1000.0, -1e6}) {
         request.power = power;
         require(std::isfinite(sweep(source, request, team).objective), "finite objective");
@@ -142,7 +142,7 @@ template <class Source>
 void threads_share_every_task(const Source& source, int64_t n_centers) {
     const std::vector<double> centers = random_values<double>(std::size_t(n_centers * source.n_features), 7);
     Team one(1), four(4);
-    for (Task task : {Task::hard_sums, Task::power_sums, Task::spread, Task::assign, Task::distances,
+    for (Task task : {Task::hard_sums, Task::soft_sums, Task::spread, Task::assign, Task::distances,
                       Task::approach, Task::potentials}) {
         std::vector<int32_t> labels[2];
         std::vector<double> nearest[2];

@@ -8,12 +8,15 @@ from powermeans.history import SweepState
 from powermeans.kmeans import KMeans
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.schedules import AuthorsSchedule, Fixed, Geometric
+from powermeans.soft_means import FuzzyCMeans, KHarmonicMeans
 from powermeans.versions import show_versions
 
 __all__ = [
     "AuthorsSchedule",
     "Fixed",
+    "FuzzyCMeans",
     "Geometric",
+    "KHarmonicMeans",
     "KMeans",
     "ObjectiveRoseWarning",
     "PowerKMeans",

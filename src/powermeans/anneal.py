@@ -16,7 +16,7 @@ from powermeans.extent import rounding_inertia
 from powermeans.history import History, SweepState
 from powermeans.repairs import Repair
 from powermeans.rows.protocol import Rows
-from powermeans.rules import rule_at
+from powermeans.rules import Rule, rule_at
 from powermeans.stopping import StopRule
 from powermeans.types import FloatArray
 
@@ -35,8 +35,8 @@ class Stage:
 
     Attributes
     ----------
-    schedule : iterable of float
-        The power of each sweep; `Fixed(-math.inf)` makes it Lloyd's algorithm.
+    schedule : iterable of float or Rule
+        The power of each sweep, or its rule; `Fixed(-math.inf)` makes it Lloyd's algorithm.
     stop : StopRule
     max_iter : int
         The largest number of sweeps.
@@ -44,7 +44,7 @@ class Stage:
         What to do about lost centers.
     """
 
-    schedule: Iterable[float]
+    schedule: Iterable[float | Rule]
     stop: StopRule
     max_iter: int
     repair: Repair
@@ -119,11 +119,14 @@ def run_stage(
 ) -> StageEnd:
     """Sweep until the stage is over; see `anneal`."""
     power, n_swept = math.nan, 0
-    for power in itertools.islice(stage.schedule, stage.max_iter):
-        state = _sweep(rows, centers, power, stage.repair, history)
+    for scheduled in itertools.islice(stage.schedule, stage.max_iter):
+        rule = rule_at(scheduled)
+        power = rule.power
+        state = _sweep(rows, centers, rule, stage.repair, history)
         before = history.last if n_swept else None
         history.append(state)
-        _warn_if_objective_rose(before, state, rows)
+        if rule.descends:
+            _warn_if_objective_rose(before, state, rows)
         centers, n_swept = state.centers, n_swept + 1
         if callback is not None and _is_true(callback(state)):
             return StageEnd(centers, power, "the callback said stop", was_stopped=True)
@@ -135,19 +138,19 @@ def run_stage(
 
 
 def _sweep(
-    rows: Rows, centers: FloatArray, power: float, repair: Repair, history: History
+    rows: Rows, centers: FloatArray, rule: Rule, repair: Repair, history: History
 ) -> SweepState:
     """Weigh every point, and move the centers to the weighted means."""
     started = time.perf_counter()
-    centers, n_separated = repair.before(centers, power)
-    sums = rows.sweep(centers, rule_at(power))
+    centers, n_separated = repair.before(centers, rule.power)
+    sums = rows.sweep(centers, rule)
     sums_of_all, n_relocated = repair.after(rows, centers, sums)
     moved = sums_of_all.centers(fallback=centers)
     moved.setflags(write=False)
     return SweepState(
         run=history.run,
         sweep=len(history.records) + 1,
-        power=power,
+        power=rule.power,
         objective=sums.objective,
         inertia=sums.inertia,
         center_shift=_shift(centers, moved),

@@ -43,6 +43,8 @@ from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 MatrixLike = ArrayLike | SparsePoints
 
+_BLOCK_ELEMENTS = 2**17
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingData:
@@ -465,6 +467,16 @@ class CenterEstimator(
         points = divide_by_power_of_two(data.points, exponent)
         rows = open_rows(points, n_threads=self._wanted_threads())
         return rows.sq_distances(np.ldexp(centers, -exponent)), exponent
+
+    def _shares(self, X: MatrixLike, memberships: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Memberships, which do not depend on the unit of distance, some points at a time."""
+        sq_dist, _ = self._squared_distances(X)
+        shares = np.empty(sq_dist.shape)
+        n_block = max(1, _BLOCK_ELEMENTS // sq_dist.shape[1])
+        for start in range(0, len(sq_dist), n_block):
+            block = slice(start, start + n_block)
+            shares[block] = memberships(sq_dist[block].astype(np.float64))
+        return shares
 
     def _centers(self, n_features: int) -> FloatArray:
         return check_centers(self.cluster_centers_, n_features)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from powermeans.anneal import Callback, Stage, StageEnd, anneal
 from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
@@ -28,8 +29,6 @@ from powermeans.schedules import Fixed, Geometric, Whole, resting_power
 from powermeans.search import EFFORTS, Effort, Search
 from powermeans.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 from powermeans.types import FloatArray
-
-_BLOCK_ELEMENTS = 2**17
 
 # One descent alone anneals slowly; in a search, which mends what it misses, a few powers do.
 _GROWTH_ALONE = 1.1
@@ -283,14 +282,9 @@ class PowerKMeans(CenterEstimator):
         array([[0.94117647, 0.05882353],
                [1.        , 0.        ]])
         """
-        sq_dist, _ = self._squared_distances(X)
+        check_is_fitted(self)
         at = self.power_ if power is None else power
-        shares = np.empty(sq_dist.shape)
-        n_block = max(1, _BLOCK_ELEMENTS // sq_dist.shape[1])
-        for start in range(0, len(sq_dist), n_block):
-            block = slice(start, start + n_block)
-            shares[block] = memberships(sq_dist[block].astype(np.float64), at)
-        return shares
+        return self._shares(X, lambda sq_dist: memberships(sq_dist, at))
 
     @classmethod
     def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:

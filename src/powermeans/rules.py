@@ -1,34 +1,83 @@
-"""Rules: how a point's distances to the centers become weights."""
+"""Rules: how a point's distances to the centers become weights.
+
+Hamerly & Elkan (2002) write every member of the family as two functions of a point's distances: how
+much it belongs to each center (memberships, which add to one) and how much it counts at all (its
+weighing). The weights of a rule are their product.
+"""
 
 from __future__ import annotations
 
+import abc
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import ClassVar
 
 import numpy as np
 
-from powermeans.power_mean import power_mean, power_mean_weights
+from powermeans import power_mean as pm
 from powermeans.types import FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class Hard:
-    """All the weight of a point to its nearest center: Lloyd's rule, `Power` at -inf."""
+class Rule(abc.ABC):
+    """How distances become weights. A new rule says memberships, weighing and objective.
 
-    power: ClassVar[float] = -math.inf
+    Arrays of distances have the shape (n_points, n_centers).
+    """
+
+    __slots__ = ()
+
+    power: float
+    """The power whose memberships these are; NaN where there is none."""
+    descends: ClassVar[bool] = True
+    """Whether a sweep is sure not to raise the objective."""
+
+    @abc.abstractmethod
+    def memberships(self, sq_dist: FloatArray) -> FloatArray:
+        """How much each point belongs to each center; each row adds to one."""
+
+    @abc.abstractmethod
+    def weighing(self, sq_dist: FloatArray) -> FloatArray:
+        """How much each point counts, (n_points,)."""
+
+    @abc.abstractmethod
+    def objective(self, sq_dist: FloatArray) -> FloatArray:
+        """What each point adds to the objective, (n_points,)."""
 
     def weigh(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weights and objective of each point; of several nearest centers the first takes all."""
-        nearest = np.argmin(sq_dist, axis=1)
-        weights = np.zeros_like(sq_dist)
-        weights[np.arange(len(sq_dist)), nearest] = 1.0
-        return weights, np.min(sq_dist, axis=1)
+        """Weights and objective of each point."""
+        weights = self.memberships(sq_dist) * self.weighing(sq_dist)[:, None]
+        return weights, self.objective(sq_dist)
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
-    """Weights are the gradient of the power mean M_s (Xu & Lange 2019, equation 5)."""
+class Hard(Rule):
+    """All the weight of a point to its nearest center: Lloyd's rule, `Power` at -inf."""
+
+    power: ClassVar[float] = -math.inf  # type: ignore[misc]
+
+    def memberships(self, sq_dist: FloatArray) -> FloatArray:
+        """One for the first of the nearest centers."""
+        return pm.memberships(sq_dist, -math.inf)
+
+    def weighing(self, sq_dist: FloatArray) -> FloatArray:
+        """One."""
+        return np.ones_like(sq_dist[:, 0])
+
+    def objective(self, sq_dist: FloatArray) -> FloatArray:
+        """The least squared distance."""
+        nearest: FloatArray = np.min(sq_dist, axis=1)
+        return nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Power(Rule):
+    """Weights are the gradient of the power mean M_s (Xu & Lange 2019, equation 5).
+
+    They come times k^(1/s), which puts them into [0, 1]. Fuzzy c-means with the fuzzifier m has the
+    same weights at s = -1 / (m - 1).
+    """
 
     power: float
     highest: ClassVar[float] = -0.02
@@ -41,14 +90,210 @@ class Power:
                 "power=-3.0, or use Hard() for the limit at -inf"
             )
 
+    def memberships(self, sq_dist: FloatArray) -> FloatArray:
+        """y_j^(s-1) / sum_l y_l^(s-1)."""
+        return pm.memberships(sq_dist, self.power)
+
+    def weighing(self, sq_dist: FloatArray) -> FloatArray:
+        """sum_l y_l^(s-1) / (sum_l y_l^s)^(1 - 1/s)."""
+        return pm.weighing(sq_dist, self.power)
+
+    def objective(self, sq_dist: FloatArray) -> FloatArray:
+        """M_s."""
+        return pm.power_mean(sq_dist, self.power)
+
     def weigh(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weights k^(1/s) w_ij, which lie in [0, 1], and the objective M_s of each point."""
-        return power_mean_weights(sq_dist, self.power), power_mean(sq_dist, self.power)
+        return pm.power_mean_weights(sq_dist, self.power), self.objective(sq_dist)
 
 
-Rule = Hard | Power
+@dataclass(frozen=True, slots=True)
+class Harmonic(Rule):
+    """Zhang's generalized k-harmonic means, KHM_p (2001), with distances d to the power of p.
+
+    Points far from all centers count more than others where p is above 2, so that centers are drawn
+    to them. At p = 2 this is k-harmonic means and `Power(-1)`; otherwise a sweep is an approximate
+    Newton step, which may raise the objective.
+    """
+
+    p: float = 2.0
+
+    def __post_init__(self) -> None:
+        lowest = -2 * Power.highest
+        if not lowest <= self.p < math.inf:
+            raise ValueError(
+                f"p={self.p!r} must be finite and at least {lowest}: pass for example p=2 for "
+                "k-harmonic means, or p=3.5"
+            )
+
+    @property
+    def power(self) -> float:  # type: ignore[override]
+        """The power of squared distances, -p / 2."""
+        return -self.p / 2
+
+    @property
+    def descends(self) -> bool:  # type: ignore[override]
+        """At p = 2 alone it is a step of majorise and minimise."""
+        return self.p == 2
+
+    def memberships(self, sq_dist: FloatArray) -> FloatArray:
+        """d_j^(-p-2) / sum_l d_l^(-p-2)."""
+        return pm.memberships(sq_dist, self.power)
+
+    def weighing(self, sq_dist: FloatArray) -> FloatArray:
+        """sum_l d_l^(-p-2) / (sum_l d_l^(-p))^2."""
+        return pm.weighing(sq_dist, self.power) * self._of_power_weights(sq_dist)
+
+    def objective(self, sq_dist: FloatArray) -> FloatArray:
+        """The harmonic mean of the d_j^p."""
+        means: FloatArray = pm.power_mean(sq_dist, self.power) ** (self.p / 2)
+        return means
+
+    def weigh(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weights d_j^(-p-2) / (sum_l d_l^(-p))^2, and the harmonic mean of the d_j^p."""
+        weights = pm.power_mean_weights(sq_dist, self.power)
+        return weights * self._of_power_weights(sq_dist)[:, None], self.objective(sq_dist)
+
+    def _of_power_weights(self, sq_dist: FloatArray) -> FloatArray:
+        """What these weights are of those of the power mean: M_s^(-s-1) k^(-1/s-1)."""
+        least = np.finfo(np.float64).tiny  # a point at a center counts much, not infinitely
+        means = np.maximum(pm.power_mean(sq_dist, self.power), least)
+        of_k = float(sq_dist.shape[1]) ** (-1 / self.power - 1)
+        factors: FloatArray = of_k * means ** (-self.power - 1)
+        return factors
 
 
-def rule_at(power: float) -> Rule:
-    """`Hard` at minus infinity, `Power` elsewhere."""
+@dataclass(frozen=True, slots=True)
+class HardHarmonic(Rule):
+    """Hamerly & Elkan's hybrid 1: hard memberships, the weighing of KHM_p. It has no objective."""
+
+    p: float = 2.0
+    descends: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        Harmonic(self.p)
+
+    @property
+    def power(self) -> float:  # type: ignore[override]
+        """That of the weighing."""
+        return -self.p / 2
+
+    def memberships(self, sq_dist: FloatArray) -> FloatArray:
+        """Those of `Hard`."""
+        return Hard().memberships(sq_dist)
+
+    def weighing(self, sq_dist: FloatArray) -> FloatArray:
+        """That of `Harmonic`."""
+        return Harmonic(self.p).weighing(sq_dist)
+
+    def objective(self, sq_dist: FloatArray) -> FloatArray:
+        """The least squared distance, for want of one that the rule descends."""
+        return Hard().objective(sq_dist)
+
+
+@dataclass(frozen=True, slots=True)
+class EvenHarmonic(Rule):
+    """Hamerly & Elkan's hybrid 2: memberships of KHM_p, all points count the same. No objective."""
+
+    p: float = 2.0
+    descends: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        Harmonic(self.p)
+
+    @property
+    def power(self) -> float:  # type: ignore[override]
+        """That of the memberships."""
+        return -self.p / 2
+
+    def memberships(self, sq_dist: FloatArray) -> FloatArray:
+        """Those of `Harmonic`."""
+        return Harmonic(self.p).memberships(sq_dist)
+
+    def weighing(self, sq_dist: FloatArray) -> FloatArray:
+        """One."""
+        return np.ones_like(sq_dist[:, 0])
+
+    def objective(self, sq_dist: FloatArray) -> FloatArray:
+        """The least squared distance, for want of one that the rule descends."""
+        return Hard().objective(sq_dist)
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian(Rule):
+    """Expectation maximisation for spherical Gaussians of one variance.
+
+    The objective of a point is its free energy -2 v log sum_j q_j exp(-y_j / (2 v)), with the
+    shares q_j: in the unit of squared distances, the least of them as the variance v vanishes,
+    their mean as it grows.
+    """
+
+    variance: float = 1.0
+    shares: tuple[float, ...] | None = None
+    """How much of all there is in each Gaussian, adding to one; None where they are equal."""
+    power: ClassVar[float] = math.nan  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        if not 0 < self.variance < math.inf:
+            raise ValueError(
+                f"variance={self.variance!r} must be positive and finite: pass for example the "
+                "mean variance within clusters, or use Hard() for the limit at zero"
+            )
+
+        if self.shares is not None and not all(0 < share <= 1 for share in self.shares):
+            raise ValueError(
+                f"shares={self.shares!r} must be positive and at most 1: pass what part of all "
+                "points each center has, or None where the parts are equal"
+            )
+
+    def shares_of(self, n_centers: int) -> FloatArray | None:
+        """The shares as an array, or None where they are equal."""
+        if self.shares is None:
+            return None
+        if len(self.shares) != n_centers:
+            raise ValueError(f"there are {len(self.shares)} shares for {n_centers} centers")
+        return np.array(self.shares, dtype=np.float64)
+
+    def memberships(self, sq_dist: FloatArray) -> FloatArray:
+        """The responsibilities q_j exp(-y_j / (2 v)) / sum_l q_l exp(-y_l / (2 v))."""
+        heights, _ = self._heights(sq_dist)
+        shares: FloatArray = heights / heights.sum(axis=1, keepdims=True)
+        return shares
+
+    def weighing(self, sq_dist: FloatArray) -> FloatArray:
+        """One."""
+        return np.ones_like(sq_dist[:, 0])
+
+    def objective(self, sq_dist: FloatArray) -> FloatArray:
+        """The free energy."""
+        heights, least = self._heights(sq_dist)
+        energy: FloatArray = least - 2 * self.variance * np.log(heights.sum(axis=1))
+        return energy
+
+    def _heights(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """q_j exp(-y_j / (2 v)) over the highest of them, and -2 v times its logarithm."""
+        n_centers = sq_dist.shape[1]
+        shares = self.shares_of(n_centers)
+        log_shares = -math.log(n_centers) if shares is None else np.log(shares)
+        energies = sq_dist - 2 * self.variance * log_shares
+        least: FloatArray = energies.min(axis=1)
+        with np.errstate(over="ignore"):
+            heights: FloatArray = np.exp((least[:, None] - energies) / (2 * self.variance))
+        return heights, least
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """A schedule of one rule for ever."""
+
+    rule: Rule
+
+    def __iter__(self) -> Iterator[Rule]:
+        return repeat(self.rule)
+
+
+def rule_at(power: float | Rule) -> Rule:
+    """`Hard` at minus infinity, `Power` elsewhere; a rule is itself."""
+    if isinstance(power, Rule):
+        return power
     return Hard() if power == -math.inf else Power(power)

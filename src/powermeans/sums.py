@@ -48,6 +48,18 @@ class Sums:
             self.n_skipped + other.n_skipped,
         )
 
+    def __mul__(self, unit: float) -> Sums:
+        """The sums where every point weighs so much more."""
+        if unit == 1.0:
+            return self
+        return Sums(
+            self.points * unit,
+            self.weights * unit,
+            self.objective * unit,
+            self.inertia * unit,
+            self.n_skipped,
+        )
+
     def centers(self, fallback: FloatArray) -> FloatArray:
         """The weighted means; a center that no point weighs keeps its row of `fallback`.
 

@@ -10,8 +10,9 @@ import numpy as np
 from scipy import sparse
 
 import powermeans._native as _native
+from powermeans.rows.by_formula import sweep_by_formula
 from powermeans.rows.greedy import greedy_seeds
-from powermeans.rules import Hard, Rule
+from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.threads import effective_n_threads
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -104,14 +105,19 @@ class NativeRows:
         """Weigh every point by the rule and add up."""
         if isinstance(rule, Hard):
             swept = self._native.sweep_hard(centers)
+        elif isinstance(rule, Power):
+            swept = self._native.sweep_power(centers, rule.power, 0.0)
+        elif isinstance(rule, Harmonic):
+            swept = self._native.sweep_power(centers, rule.power, rule.p / 2 - 1)
+        elif isinstance(rule, Gaussian):
+            swept = self._native.sweep_gaussian(
+                centers, rule.variance, rule.shares_of(len(centers))
+            )
         else:
-            swept = self._native.sweep_power(centers, rule.power)
+            return sweep_by_formula(self._points, self._weights, centers, rule) * self._weight_unit
         points, weights, objective, inertia, n_distances = swept
         n_skipped = max(0.0, self.n_points * len(centers) - n_distances)
-        unit = self._weight_unit
-        if unit == 1.0:
-            return Sums(points, weights, objective, inertia, n_skipped)
-        return Sums(points * unit, weights * unit, objective * unit, inertia * unit, n_skipped)
+        return Sums(points, weights, objective, inertia, n_skipped) * self._weight_unit
 
     def spread(self, centers: FloatArray) -> Spread:
         """Error and utility of each center under the hard rule."""

@@ -1,4 +1,4 @@
-// The weights of the power mean.
+// The weights of the soft rules: the power mean, and Gaussians.
 #pragma once
 
 #include "distances.hpp"
@@ -19,37 +19,73 @@ constexpr double widest_factors = sizeof(T) == 4 ? 1e26 : 1e260;
 double log_of_one(double x) { return log_of(broadcast(x))[0]; }
 double exp_of_one(double x) { return exp_of<double>(broadcast(x))[0]; }
 
-// Distances up to this times the smallest are near ties at this power; 1 where there are none.
+// Distances up to this times the smallest are near ties at a power; 1 where there are none.
 template <class T>
-double tie_ratio_at(double power) {
-    const double log_limit = log_of_one(-power / tie_tolerance<T>);
-    return log_limit > 0 ? exp_of_one(log_limit / -power) : 1.0;
+double tie_ratio_at(const Job<T>& job) {
+    if (job.rule != SoftRule::power) return 1.0;
+    const double log_limit = log_of_one(-job.power / tie_tolerance<T>);
+    return log_limit > 0 ? exp_of_one(log_limit / -job.power) : 1.0;
+}
+
+// In units of the rounding of T: what a distance may be off, beside the squared norms where it is taken
+// from a product, or beside itself.
+constexpr double rounding_of_sums = 4.0;
+
+// Distances up to this are near ties; less than the nearest where there are none. `size` is what the
+// rounding of a distance is in proportion to.
+template <class T>
+double tie_limit(const Job<T>& job, double tie_ratio, double nearest, double size) {
+    if (job.rule == SoftRule::power) return tie_ratio > 1 ? nearest * tie_ratio : -1.0;
+    const double error = job.sharpness * size * rounding_of_sums / tie_tolerance<T>;
+    return error > 1 ? nearest + log_of_one(error) / job.sharpness : -__builtin_inf();
+}
+
+template <class T>
+double offset_of(const Job<T>& job, int64_t center) {
+    return job.offsets ? double(job.offsets[center]) : 0.0;
 }
 
 // Lists the centers of near ties with their float64 distances, takes them out of the row, and
-// returns how many there are.
+// returns how many there are; `nearest` becomes the smallest of them.
 template <class Storage, class T>
 int64_t take_ties(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
-                  int64_t p, double tie_ratio) {
+                  int64_t p, double tie_ratio, double& nearest) {
     T* row = work.dist + p * job.centers.n_padded;
-    const T limit = T(work.nearest[p] * tie_ratio);
-    if (!(tie_ratio > 1) || !has_two_up_to(row, job.centers.n_padded, limit)) return 0;
+    const double size = job.plan.direct ? nearest : work.sq_norms[p] + job.centers.largest_sq_norm;
+    const T limit = T(tie_limit(job, tie_ratio, nearest, size));
+    if (!has_two_up_to(row, job.centers.n_padded, limit)) return 0;
     int64_t n_tied = 0;
     for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>)
         for (unsigned mask = lanes_up_to(load(row + j), broadcast(limit)); mask; mask &= mask - 1)
             work.tied[n_tied++] = j + __builtin_ctz(mask);
     for (int64_t t = 0; t < n_tied; ++t) {
-        work.tied_dist[t] = precise_sq_dist(points, job, work, begin, p, work.tied[t]);
+        work.tied_dist[t] =
+            precise_sq_dist(points, job, work, begin, p, work.tied[t]) + offset_of(job, work.tied[t]);
         row[work.tied[t]] = T(__builtin_inf());
-        if (t == 0 || work.tied_dist[t] < work.nearest[p]) work.nearest[p] = work.tied_dist[t];
+        if (t == 0 || work.tied_dist[t] < nearest) nearest = work.tied_dist[t];
     }
     return n_tied;
 }
 
+template <class T, class Put>
+double heights_of_ties(const Job<T>& job, const Workspace<T>& work, int64_t n_tied, double nearest,
+                       const Put& put) {
+    double sum = 0;
+    for (int64_t t = 0; t < n_tied; ++t) {
+        const double log_height = (nearest - work.tied_dist[t]) * job.sharpness;
+        const double height = log_height < double(job.lowest_log) ? 0 : exp_of_one(log_height);
+        put(work.tied[t], T(height));
+        sum += height;
+    }
+    return sum;
+}
+
 // Calls put(center, weight) for the centers of near ties; returns their part of S.
 template <class T, class Put>
-double soften_ties(const Workspace<T>& work, int64_t n_tied, double nearest, double abs_power,
+double soften_ties(const Job<T>& job, const Workspace<T>& work, int64_t n_tied, double nearest,
                    const Put& put) {
+    if (job.rule == SoftRule::gaussian) return heights_of_ties(job, work, n_tied, nearest, put);
+    const double abs_power = -job.power;
     double sum = 0;
     for (int64_t first = 0; first < n_tied; first += lanes<double>) {
         const int64_t n = n_tied - first < lanes<double> ? n_tied - first : lanes<double>;
@@ -154,8 +190,30 @@ double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise pow
     return n_zeros;
 }
 
+// Height of a Gaussian over that of the nearest, from how much nearer that is (which is not positive).
+template <class T>
+POWERMEANS_INLINE Vector<T> height_of(Vector<T> nearer, const Job<T>& job) {
+    const Vector<T> lowest = broadcast(job.lowest_log), logs = nearer * broadcast(T(job.sharpness));
+    return keep_where_at_least<T>(logs, lowest, exp_of<T>(larger(logs, lowest)));
+}
+
+// Distances become heights of the Gaussians over the highest; returns their sum.
+template <class T>
+double heights_of_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) {
+    Vector<T> sums[vectors_per_unit] = {};
+    for (int64_t j = 0; j < n_padded; j += unit_lanes<T>)
+        for (int v = 0; v < vectors_per_unit; ++v) {
+            T* at = row + j + v * lanes<T>;
+            const Vector<T> heights = height_of(broadcast(nearest) - load(at), job);
+            sums[v] += heights;
+            store(at, heights);
+        }
+    return sum_of_lanes<T>(sums);
+}
+
 template <class T>
 double soften_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) {
+    if (job.rule == SoftRule::gaussian) return heights_of_row(row, n_padded, nearest, job);
     if (job.whole_power)
         return soften_row(row, n_padded, nearest, job.lowest_ratio, WholePower<T>{job.whole_power});
     // Far below the highest power every weight but the nearest's vanishes; beyond T it would be infinite.
@@ -163,12 +221,33 @@ double soften_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) {
     return soften_row(row, n_padded, nearest, job.lowest_ratio, AnyPower<T>{abs_power});
 }
 
-// factor = sample weight * S^(1/s - 1), common to all weights of a point.
+// What is common to a point's weights, but for its own: 1/S, or S^(1/s - 1) times the power mean to its
+// exponent without what the number of centers adds to that.
+template <class T>
+POWERMEANS_INLINE DoubleVector factors_of(const Job<T>& job, DoubleVector softness, DoubleVector nearest) {
+    if (job.rule == SoftRule::gaussian) return broadcast(1.0) / softness;
+    const double exponent = job.mean_exponent;
+    DoubleVector log_factors = log_of(softness) * ((1 + exponent) / job.power - 1);
+    if (exponent != 0) {
+        const DoubleVector least = broadcast(Format<double>::smallest_normal);
+        log_factors += log_of(larger(nearest, least)) * exponent;
+    }
+    return exp_of<double>(log_factors);
+}
+
+// What a point adds to the objective, in the unit of the kernels.
+template <class T>
+POWERMEANS_INLINE double objective_of(const Job<T>& job, double weight, double factor, double softness,
+                                      double least) {
+    if (job.rule == SoftRule::gaussian) return weight * (least - log_of_one(softness) / job.sharpness);
+    return factor * softness * least;
+}
+
 template <class Storage, class T>
 void take_factors(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
                   int64_t n) {
     for (int64_t p = 0; p < n; p += lanes<double>)
-        store(work.factors + p, exp_of<double>(log_of(load(work.softness + p)) * (1 / job.power - 1)));
+        store(work.factors + p, factors_of(job, load(work.softness + p), load(work.least + p)));
     for (int64_t p = 0; p < n; ++p) work.factors[p] *= weight_of(job, place_of(points, begin + p));
 }
 
@@ -198,8 +277,9 @@ template <class Storage, class T>
 void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
                   int64_t first, int64_t n, double scale, Partial& out) {
     for (int64_t p = first; p < first + n; ++p) {
-        out.objective += work.factors[p] * work.softness[p] * work.nearest[p];
-        out.inertia += weight_of(job, place_of(points, begin + p)) * work.nearest[p];
+        const double weight = weight_of(job, place_of(points, begin + p));
+        out.objective += objective_of(job, weight, work.factors[p], work.softness[p], work.least[p]);
+        out.inertia += weight * work.nearest[p];
     }
     int64_t n_positive = 0;
     for (int64_t p = first; p < first + n; ++p) n_positive += take_factor(job, work, p, scale, out);
@@ -215,16 +295,28 @@ void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& 
     }
 }
 
+// Returns the smallest of the sums.
+template <class T>
+T add_offsets(const Job<T>& job, T* row) {
+    for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>)
+        store(row + j, load(row + j) + load(job.offsets + j));
+    return smallest_in(row, job.centers.n_padded);
+}
+
 template <class Storage, class T>
-void power_sums(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n,
-                Partial& out) {
-    const double tie_ratio = tie_ratio_at<T>(job.power);
+void soft_sums(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n,
+               Partial& out) {
+    const double tie_ratio = tie_ratio_at(job);
     for (int64_t p = 0; p < n; ++p) {
         T* row = work.dist + p * job.centers.n_padded;
-        const int64_t n_tied = take_ties(points, job, work, begin, p, tie_ratio);
-        work.softness[p] = soften_row(row, job.centers.n_padded, T(work.nearest[p]), job);
-        work.softness[p] += soften_ties(work, n_tied, work.nearest[p], -job.power,
-                                        [row](int64_t center, T weight) { row[center] = weight; });
+        double least = work.nearest[p];
+        if (job.offsets) least = double(add_offsets(job, row));
+        const int64_t n_tied = take_ties(points, job, work, begin, p, tie_ratio, least);
+        if (!job.offsets) work.nearest[p] = least;
+        work.least[p] = least;
+        work.softness[p] = soften_row(row, job.centers.n_padded, T(least), job);
+        work.softness[p] +=
+            soften_ties(job, work, n_tied, least, [row](int64_t center, T weight) { row[center] = weight; });
     }
     take_factors(points, job, work, begin, n);
     double lowest = __builtin_inf(), highest = 0;

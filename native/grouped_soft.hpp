@@ -1,9 +1,9 @@
-// The weights of the power mean for points of few features, group by group: a point in each lane, so
+// The weights of the soft rules for points of few features, group by group: a point in each lane, so
 // that nothing is added across lanes before a block is done.
 #pragma once
 
 #include "groups.hpp"
-#include "power_rule.hpp"
+#include "soft_rule.hpp"
 
 namespace powermeans {
 namespace {
@@ -25,7 +25,7 @@ template <class T>
 constexpr double smallest_factor = sizeof(T) == 4 ? 1e-18 : 1e-240;
 
 template <class T>
-struct GroupedPowerSweep {
+struct GroupedSoftSweep {
     static constexpr int n_vectors = int(points_per_group) / lanes<T>;
 
     const Dense<T>& points;
@@ -45,7 +45,7 @@ struct GroupedPowerSweep {
     T* sums_of(int64_t t) const { return work.lane_sums + t * (n_features() + 1) * unit_lanes<T>; }
 
     void stripe(int64_t begin, int64_t end) const {
-        const double tie_ratio = tie_ratio_at<T>(job.power);
+        const double tie_ratio = tie_ratio_at(job);
         for (int64_t at = begin; at < end; at += job.plan.block_points) {
             const int64_t n = at + job.plan.block_points < end ? job.plan.block_points : end - at;
             block(BlockOfGroups<T>(points, work, at, n), n, tie_ratio);
@@ -78,22 +78,30 @@ struct GroupedPowerSweep {
 
     void group(const BlockOfGroups<T>& groups, int64_t g, const List& list, double tie_ratio) const {
         const T* columns = groups.columns(g);
-        T nearest[points_per_group];
-        double nearest_wide[points_per_group], softness[points_per_group] = {}, factors[points_per_group];
+        T nearest[points_per_group], least[points_per_group];
+        double nearest_wide[points_per_group], least_wide[points_per_group];
+        double softness[points_per_group] = {}, factors[points_per_group];
         distances(columns, list, nearest);
-        for (int64_t p = 0; p < points_per_group; ++p) nearest_wide[p] = double(nearest[p]);
+        for (int64_t p = 0; p < points_per_group; ++p) least[p] = nearest[p];
+        if (job.offsets) add_offsets_of_centers(list, least);
+        for (int64_t p = 0; p < points_per_group; ++p) least_wide[p] = double(least[p]);
         bool has_ties = false;
-        if (tie_ratio > 1) has_ties = take_ties(groups, g, list, tie_ratio, nearest, nearest_wide, softness);
-        enlarge_small(list, nearest);
-        if (job.whole_power)
-            soften(list, nearest, WholePower<T>{job.whole_power}, has_ties, softness);
+        if (tie_ratio > 1 || job.rule == SoftRule::gaussian)
+            has_ties = take_ties(groups, g, list, tie_ratio, least, least_wide, softness);
+        for (int64_t p = 0; p < points_per_group; ++p)
+            nearest_wide[p] = job.offsets ? double(nearest[p]) : least_wide[p];
+        if (job.rule == SoftRule::power) enlarge_small(list, least);
+        if (job.rule == SoftRule::gaussian)
+            soften_by_height(list, least, has_ties, softness);
+        else if (job.whole_power)
+            soften(list, least, WholePower<T>{job.whole_power}, has_ties, softness);
         else
             // Far below the highest power every weight but the nearest's vanishes; beyond T it would be
             // infinite.
-            soften(list, nearest,
+            soften(list, least,
                    AnyPower<T>{T(-job.power < highest_abs_power ? -job.power : highest_abs_power)}, has_ties,
                    softness);
-        take_factors(groups.first(g), groups.size(g), nearest_wide, softness, factors);
+        take_factors(groups.first(g), groups.size(g), nearest_wide, least_wide, softness, factors);
         add(columns, list, factors);
     }
 
@@ -143,14 +151,48 @@ struct GroupedPowerSweep {
         for (int v = 0; v < n_vectors; ++v) store(nearest + v * lanes<T>, smallest[v]);
     }
 
+    // Adds them to the distances; the smallest sums of the points become their least.
+    void add_offsets_of_centers(const List& list, T* least) const {
+        Vector<T> smallest[n_vectors];
+        for (int v = 0; v < n_vectors; ++v) smallest[v] = broadcast(T(__builtin_inf()));
+        for (int64_t t = 0; t < list.n; ++t)
+            for (int v = 0; v < n_vectors; ++v) {
+                T* at = weights_of(t) + v * lanes<T>;
+                const Vector<T> y = load(at) + broadcast(job.offsets[list[t]]);
+                store(at, y);
+                smallest[v] = smaller(smallest[v], y);
+            }
+        for (int v = 0; v < n_vectors; ++v) store(least + v * lanes<T>, smallest[v]);
+    }
+
+    // Distances become heights over the highest; adds up S, the sum of these.
+    void soften_by_height(const List& list, const T* least, bool has_ties, double* softness) const {
+        Vector<T> smallest[n_vectors];
+        for (int v = 0; v < n_vectors; ++v) smallest[v] = load(least + v * lanes<T>);
+        for (int64_t t = 0; t < list.n; ++t) {
+            T heights[points_per_group];
+            for (int v = 0; v < n_vectors; ++v) {
+                T* at = weights_of(t) + v * lanes<T>;
+                const Vector<T> y = load(at);
+                Vector<T> height = height_of(smallest[v] - y, job);
+                if (has_ties) height = keep_where_at_least<T>(y, Vector<T>{}, height);
+                store(heights + v * lanes<T>, height);
+                store(at, has_ties ? height + larger(-y, Vector<T>{}) : height);
+            }
+            for (int64_t p = 0; p < points_per_group; ++p) softness[p] += double(heights[p]);
+        }
+    }
+
     // Takes the distances of centers nearly as near as the nearest anew, in float64, and leaves the
     // negative of their weights in their place; adds their part of S to `softness`.
     bool take_ties(const BlockOfGroups<T>& groups, int64_t g, const List& list, double tie_ratio, T* nearest,
                    double* nearest_wide, double* softness) const {
         Bits<T> counts[n_vectors] = {};
         Vector<T> limits[n_vectors];
-        for (int v = 0; v < n_vectors; ++v)
-            limits[v] = load(nearest + v * lanes<T>) * broadcast(T(tie_ratio));
+        T limit_of[points_per_group];
+        for (int64_t p = 0; p < points_per_group; ++p)
+            limit_of[p] = T(tie_limit(job, tie_ratio, nearest_wide[p], nearest_wide[p]));
+        for (int v = 0; v < n_vectors; ++v) limits[v] = load(limit_of + v * lanes<T>);
         for (int64_t t = 0; t < list.n; ++t)
 #pragma GCC unroll 8
             for (int v = 0; v < n_vectors; ++v)
@@ -159,18 +201,19 @@ struct GroupedPowerSweep {
         for (int64_t p = 0; p < groups.size(g); ++p) {
             if (counts[p / lanes<T>][p % lanes<T>] < 2) continue;
             has_ties = true;
-            const T limit = limits[p / lanes<T>][p % lanes<T>];
+            const T limit = limit_of[p];
             int64_t n_tied = 0;
             for (int64_t t = 0; t < list.n; ++t) {
                 if (!(weights_of(t)[p] <= limit)) continue;
                 work.tied[n_tied] = t;
-                work.tied_dist[n_tied] = precise_sq_dist(points, job, work, groups.first(g), p, list[t]);
+                work.tied_dist[n_tied] =
+                    precise_sq_dist(points, job, work, groups.first(g), p, list[t]) + offset_of(job, list[t]);
                 if (n_tied == 0 || work.tied_dist[n_tied] < nearest_wide[p])
                     nearest_wide[p] = work.tied_dist[n_tied];
                 ++n_tied;
             }
             nearest[p] = T(nearest_wide[p]);
-            softness[p] = soften_ties(work, n_tied, nearest_wide[p], -job.power, [&](int64_t t, T weight) {
+            softness[p] = soften_ties(job, work, n_tied, nearest_wide[p], [&](int64_t t, T weight) {
                 const T least = Format<T>::smallest_normal;
                 weights_of(t)[p] = -(weight > least ? weight : least);
             });
@@ -262,15 +305,15 @@ struct GroupedPowerSweep {
     }
 
     // factor = sample weight * S^(1/s - 1), common to all weights of a point.
-    void take_factors(int64_t begin, int64_t n, const double* nearest, const double* softness,
-                      double* factors) const {
+    void take_factors(int64_t begin, int64_t n, const double* nearest, const double* least,
+                      const double* softness, double* factors) const {
         for (int64_t p = 0; p < points_per_group; p += lanes<double>)
-            store(factors + p, exp_of<double>(log_of(load(softness + p)) * (1 / job.power - 1)));
+            store(factors + p, factors_of(job, load(softness + p), load(least + p)));
         for (int64_t p = 0; p < points_per_group; ++p) {
             const double weight = p < n ? weight_of(job, place_of(points, begin + p)) : 0.0;
             factors[p] *= weight;
             if (p >= n) continue;
-            out.objective += factors[p] * softness[p] * nearest[p];
+            out.objective += objective_of(job, weight, factors[p], softness[p], least[p]);
             out.inertia += weight * nearest[p];
         }
     }

@@ -1,0 +1,174 @@
+"""Rules against the formulas of their papers, and rows against rules."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kinds_of_rows import KINDS
+
+from powermeans.rules import (
+    Always,
+    EvenHarmonic,
+    Gaussian,
+    Hard,
+    HardHarmonic,
+    Harmonic,
+    Power,
+    Rule,
+    rule_at,
+)
+
+RULES: list[Rule] = [
+    Hard(),
+    Power(-1.0),
+    Power(-3.0),
+    Harmonic(),
+    Harmonic(1.0),
+    Harmonic(3.5),
+    HardHarmonic(3.0),
+    EvenHarmonic(3.0),
+    Gaussian(0.7),
+    Gaussian(0.7, (0.1, 0.2, 0.3, 0.4)),
+]
+
+
+def some_distances(seed: int = 0, shape: tuple[int, int] = (50, 4)) -> np.ndarray:
+    return np.random.default_rng(seed).gamma(1.0, size=shape) + 1e-3
+
+
+def blobs(dtype: type, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    centers = 3 * rng.normal(size=(6, n_features))
+    points = (centers[rng.integers(6, size=700)] + rng.normal(size=(700, n_features))).astype(dtype)
+    return points, rng.uniform(0.1, 2.0, size=len(points)), centers + 0.5
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_memberships_add_to_one_and_weights_are_their_product_with_the_weighing(rule):
+    sq_dist = some_distances()
+    shares = rule.memberships(sq_dist)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
+    weights, objectives = rule.weigh(sq_dist)
+    product = shares * rule.weighing(sq_dist)[:, None]
+    # Those of a power come times k^(1/s), whichever way they are written.
+    np.testing.assert_allclose(weights / weights.max(), product / product.max(), rtol=1e-11)
+    np.testing.assert_allclose(objectives, rule.objective(sq_dist))
+
+
+@pytest.mark.parametrize("p", [0.5, 2.0, 3.5])
+def test_harmonic_is_zhangs_formula(p):
+    sq_dist = some_distances()
+    d = np.sqrt(sq_dist)
+    weights, objectives = Harmonic(p).weigh(sq_dist)
+    sums = (d**-p).sum(axis=1)
+    np.testing.assert_allclose(weights, d ** (-p - 2) / sums[:, None] ** 2, rtol=1e-11)
+    np.testing.assert_allclose(objectives, sq_dist.shape[1] / sums, rtol=1e-11)
+
+
+def test_k_harmonic_means_is_the_power_minus_one():
+    sq_dist = some_distances()
+    harmonic, power = Harmonic(2.0), Power(-1.0)
+    np.testing.assert_allclose(harmonic.weigh(sq_dist)[0], power.weigh(sq_dist)[0], rtol=1e-12)
+    np.testing.assert_allclose(harmonic.objective(sq_dist), power.objective(sq_dist), rtol=1e-12)
+
+
+def test_hybrids_take_one_function_from_each_parent():
+    sq_dist = some_distances()
+    np.testing.assert_array_equal(
+        HardHarmonic(3.0).memberships(sq_dist), Hard().memberships(sq_dist)
+    )
+    np.testing.assert_array_equal(
+        HardHarmonic(3.0).weighing(sq_dist), Harmonic(3.0).weighing(sq_dist)
+    )
+    np.testing.assert_array_equal(
+        EvenHarmonic(3.0).memberships(sq_dist), Harmonic(3.0).memberships(sq_dist)
+    )
+    np.testing.assert_array_equal(EvenHarmonic(3.0).weighing(sq_dist), np.ones(len(sq_dist)))
+
+
+def test_gaussian_is_the_posterior_and_ends_at_the_nearest_and_at_the_mean():
+    sq_dist = some_distances()
+    heights = np.exp(-sq_dist / 1.4)
+    np.testing.assert_allclose(
+        Gaussian(0.7).memberships(sq_dist), heights / heights.sum(axis=1, keepdims=True)
+    )
+    np.testing.assert_allclose(
+        Gaussian(0.7).objective(sq_dist), -1.4 * np.log(heights.mean(axis=1))
+    )
+    np.testing.assert_allclose(Gaussian(1e-9).objective(sq_dist), sq_dist.min(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(Gaussian(1e9).objective(sq_dist), sq_dist.mean(axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_features", [2, 5, 20])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "rule", [*RULES[:-1], Gaussian(0.05), Gaussian(0.7, (0.01, 0.1, 0.2, 0.3, 0.3, 0.09))], ids=str
+)
+def test_rows_do_what_the_rule_says(rule, dtype, n_features):
+    points, weights, centers = blobs(dtype, n_features)
+    expected = KINDS["twin"](points, weights).sweep(centers, rule)
+    tolerance = 1e-5 if dtype == np.float32 else 1e-11
+    for name, open_kind in KINDS.items():
+        found = open_kind(points, weights).sweep(centers, rule)
+        scale = np.abs(expected.points).max()
+        np.testing.assert_allclose(
+            found.points, expected.points, rtol=tolerance, atol=tolerance * scale, err_msg=name
+        )
+        np.testing.assert_allclose(found.weights, expected.weights, rtol=tolerance)
+        np.testing.assert_allclose(found.objective, expected.objective, rtol=tolerance)
+        np.testing.assert_allclose(found.inertia, expected.inertia, rtol=tolerance)
+
+
+@pytest.mark.parametrize("p", [1.0, 3.5])
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_point_at_a_center_leaves_everything_finite(kind, p):
+    points, _, centers = blobs(np.float64, 3)
+    centers[0] = points[0]
+    sums = KINDS[kind](points, None).sweep(centers, Harmonic(p))
+    moved = sums.centers(fallback=centers)
+    assert np.isfinite(moved).all()
+    if p < 2:
+        np.testing.assert_allclose(moved[0], points[0])
+
+
+@pytest.mark.parametrize("exponent", [-60, 60])
+def test_weights_of_khmp_have_the_unit_of_the_points(exponent):
+    points, _, centers = blobs(np.float64, 3)
+    unit = 2.0**exponent
+    plain = KINDS["native"](points, None).sweep(centers, Harmonic(3.5))
+    scaled = KINDS["native"](points * unit, None).sweep(centers * unit, Harmonic(3.5))
+    np.testing.assert_allclose(scaled.weights, plain.weights * unit**1.5, rtol=1e-12)
+    np.testing.assert_allclose(scaled.objective, plain.objective * unit**3.5, rtol=1e-12)
+
+
+@given(p=st.floats(0.1, 8.0), seed=st.integers(0, 1000))
+def test_the_harmonic_mean_lies_between_the_least_and_k_times_it(p, seed):
+    sq_dist = some_distances(seed, (5, 3))
+    means = Harmonic(p).objective(sq_dist)
+    least = sq_dist.min(axis=1) ** (p / 2)
+    assert np.all(means >= least * (1 - 1e-9))
+    assert np.all(means <= 3 * least * (1 + 1e-9))
+
+
+def test_a_power_or_a_rule_is_a_rule():
+    assert rule_at(-math.inf) == Hard()
+    assert rule_at(-2.0) == Power(-2.0)
+    assert rule_at(Harmonic(3.0)) == Harmonic(3.0)
+    assert next(iter(Always(Gaussian(2.0)))) == Gaussian(2.0)
+
+
+@pytest.mark.parametrize("p", [0.0, -2.0, math.nan, math.inf, 0.01])
+@pytest.mark.parametrize("kind", [Harmonic, HardHarmonic, EvenHarmonic])
+def test_a_bad_p_is_refused(kind, p):
+    with pytest.raises(ValueError, match=r"p=.* must be finite and at least"):
+        kind(p)
+
+
+@pytest.mark.parametrize("variance", [0.0, -1.0, math.nan, math.inf])
+def test_a_bad_variance_is_refused(variance):
+    with pytest.raises(ValueError, match="must be positive and finite"):
+        Gaussian(variance)

@@ -1,0 +1,131 @@
+"""Fuzzy c-means and k-harmonic means against the algorithms as their authors write them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
+from powermeans.power_mean import power_mean
+
+
+def blobs(seed: int = 0, n: int = 300, n_features: int = 2) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    means = rng.uniform(-5, 5, size=(4, n_features))
+    return means[rng.integers(4, size=n)] + 0.6 * rng.normal(size=(n, n_features))
+
+
+def squared_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    return np.square(points[:, None, :] - centers[None, :, :]).sum(axis=2)
+
+
+def bezdek(
+    points: np.ndarray, weights: np.ndarray, centers: np.ndarray, m: float, n_iter: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Alternates between the best memberships and the best centers."""
+    for _ in range(n_iter):
+        inverse = squared_distances(points, centers) ** (-1 / (m - 1))
+        u = inverse / inverse.sum(axis=1, keepdims=True)
+        counts = weights[:, None] * u**m
+        centers = counts.T @ points / counts.sum(axis=0)[:, None]
+    return centers, u
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("m", [1.2, 2.0, 3.0])
+def test_fuzzy_c_means_is_bezdeks_algorithm(m, weighted):
+    points = blobs()
+    weights = np.random.default_rng(1).uniform(0.2, 2, len(points)) if weighted else None
+    start = points[:4] + 0.05
+    model = FuzzyCMeans(4, fuzzifier=m, init=start, max_iter=20, tol=0.0)
+    with pytest.warns(UserWarning, match="not converged"):
+        model.fit(points, sample_weight=weights)
+    ones = np.ones(len(points)) if weights is None else weights
+    before, _ = bezdek(points, ones, start, m, 19)
+    centers, u = bezdek(points, ones, start, m, 20)
+    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-8)
+    y = squared_distances(points, before)
+    assert model.objective_ == pytest.approx(float(ones @ (u**m * y).sum(axis=1)), rel=1e-8)
+    inverse = squared_distances(points, centers) ** (-1 / (m - 1))
+    shares = inverse / inverse.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.memberships(points), shares, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [2.0, 3.5])
+def test_k_harmonic_means_is_zhangs_algorithm(p):
+    points = blobs()
+    centers = start = points[:4] + 0.05
+    for _ in range(15):
+        d = np.sqrt(squared_distances(points, centers)).clip(1e-12)
+        weights = d ** (-p - 2) / (d**-p).sum(axis=1, keepdims=True) ** 2
+        centers = weights.T @ points / weights.sum(axis=0)[:, None]
+    model = KHarmonicMeans(4, p=p, init=start, max_iter=15, tol=0.0)
+    with pytest.warns(UserWarning, match="not converged"):
+        model.fit(points)
+    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-6)
+
+
+def test_k_harmonic_means_and_fuzzy_c_means_at_two_are_power_k_means_at_minus_one():
+    points = blobs()
+    start = points[:4] + 0.05
+    same = {"init": start, "max_iter": 500, "tol": 1e-16}
+    harmonic = KHarmonicMeans(4, **same).fit(points)
+    fuzzy = FuzzyCMeans(4, fuzzifier=2, **same).fit(points)
+    power = PowerKMeans(
+        4, init=start, schedule=[-1.0] * harmonic.n_iter_, polish=False, refine=0, tol=0.0
+    ).fit(points)
+    np.testing.assert_allclose(harmonic.cluster_centers_, fuzzy.cluster_centers_, rtol=1e-9)
+    np.testing.assert_allclose(harmonic.cluster_centers_, power.cluster_centers_, rtol=1e-9)
+    y = squared_distances(points, harmonic.cluster_centers_)
+    assert harmonic.objective_ == pytest.approx(power_mean(y, -1.0).sum(), rel=1e-9)
+    assert fuzzy.objective_ == pytest.approx(harmonic.objective_ / 4, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model", [KHarmonicMeans(4), FuzzyCMeans(4), FuzzyCMeans(4, fuzzifier=1.3)]
+)
+def test_the_objective_falls(model):
+    model.set_params(init=blobs()[:4] + 0.05, tol=1e-12).fit(blobs())
+    objectives = model.history_.objective
+    assert np.all(np.diff(objectives) <= 1e-9 * objectives[0])
+    assert len(objectives) > 3
+
+
+@pytest.mark.parametrize("kind", [KHarmonicMeans, FuzzyCMeans])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_are_copies_and_threads_change_nothing(kind, dtype):
+    points = blobs(n=150).astype(dtype)
+    weights = np.random.default_rng(2).integers(1, 4, size=len(points))
+    start = points[:3].astype(float)
+    weighted = kind(3, init=start, n_threads=1).fit(points, sample_weight=weights)
+    copied = kind(3, init=start, n_threads=2).fit(np.repeat(points, weights, axis=0))
+    tolerance = 1e-4 if dtype == np.float32 else 1e-7
+    assert weighted.cluster_centers_.dtype == dtype
+    np.testing.assert_allclose(
+        weighted.cluster_centers_, copied.cluster_centers_, rtol=tolerance, atol=tolerance
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (FuzzyCMeans(2, fuzzifier=1.0), "fuzzifier"),
+        (FuzzyCMeans(2, fuzzifier=0.5), "fuzzifier"),
+        (FuzzyCMeans(2, fuzzifier=float("nan")), "fuzzifier"),
+        (FuzzyCMeans(2, fuzzifier=100.0), "fuzzifier"),
+        (KHarmonicMeans(2, p=0), "'p' parameter"),
+        (KHarmonicMeans(2, p=-1.0), "'p' parameter"),
+        (KHarmonicMeans(2, p="two"), "'p' parameter"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_refused(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(blobs())
+
+
+@pytest.mark.parametrize("kind", [KHarmonicMeans, FuzzyCMeans])
+def test_memberships_need_a_fit(kind):
+    with pytest.raises(NotFittedError):
+        kind(2).memberships(blobs())
