@@ -94,8 +94,9 @@ struct Plan {
     int64_t block_points;     // points handled together while they are in cache
     int64_t stripe_points;    // points added up in order before stripes are added in order
     int64_t padded_features;  // length of a packed point
+    int64_t lane_sums;        // values that groups of points add up, in the soft rules
     bool direct;              // squared differences rather than products
-    bool grouped;             // points in lanes, for the hard rule
+    bool grouped;             // points in lanes
     bool recalled;            // the hard rule with a memory of the sweep before
     bool ordered;             // points in spatial order, centers far from a group skipped
     bool sums_by_center;      // layout of Partial::points: (n_centers, padded_features),
@@ -121,8 +122,9 @@ struct Recall {
 // Memory of one thread. T is the type that distances are computed in.
 template <class T>
 struct Workspace {
-    T* packed;          // (block_points, padded_features)
-    T* dist;            // (block_points, n_padded): distances, then weights
+    T* packed;  // (block_points, padded_features)
+    T* dist;    // (block_points, n_padded), or (n_centers, points_per_group) where points are in lanes:
+    // distances, then weights
     double* folded;     // (block_points, n_padded), only for long float32 sums, else null
     double* sq_norms;   // (block_points,)
     double* nearest;    // (block_points,): smallest distance

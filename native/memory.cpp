@@ -36,6 +36,7 @@ Recall<T> Memory<T>::recall(const T* values, int64_t n_points, int64_t n_feature
     others_.resize(std::size_t(n_points));
     step_ = std::max<int64_t>(1, n_points / sampled_points);
     bool is_worthwhile = false;
+    movers_.clear();
     if (!centers_.empty() && !afresh) {
         follow_centers(centers, n_centers, n_features, scale);
         is_worthwhile = choose_movers(values, n_points, n_features, centers, n_centers, scale);

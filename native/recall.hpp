@@ -31,8 +31,9 @@ struct RecalledSweep {
     const Recall<T>& recall() const { return job.recall; }
 
     void stripe(int64_t begin, int64_t end) const {
-        gather_panels(job.centers, job.plan.padded_features, recall().movers, recall().n_movers,
-                      work.outer_panels);
+        if (recall().is_known)
+            gather_panels(job.centers, job.plan.padded_features, recall().movers, recall().n_movers,
+                          work.outer_panels);
         for (int64_t at = begin; at < end; at += job.plan.block_points)
             block(at, at + job.plan.block_points < end ? job.plan.block_points : end - at);
     }

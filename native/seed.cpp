@@ -33,7 +33,7 @@ constexpr int64_t shares_per_thread = 8;
 
 // Of a squared distance between two seeds, up to which of a point's it tells that the point is
 // untouched: a quarter, less what rounding may have added.
-constexpr double untouched_share = 0.25 * (1 - 1e-9);
+constexpr double untouched_share = 0.25 * (1 - 1e-5);
 
 int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 

@@ -16,7 +16,7 @@ constexpr double cancellation = 1.0 / 1024;
 constexpr int64_t places_at_once = 64;
 
 // By how much more, relative to its length, a sketch may miss its point because of rounding.
-constexpr double rounding_of_sketch = 1e-6;
+constexpr double rounding_of_sketch = 1e-5;
 
 struct Lanes {
     DoubleVector at[vectors_per_unit];

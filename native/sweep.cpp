@@ -20,6 +20,8 @@ constexpr int64_t largest_block = 192;
 constexpr int64_t block_step = 12;  // a whole number of tile rows
 constexpr int64_t smallest_stripe = 192;
 constexpr int64_t points_per_value_summed = 512;
+constexpr int64_t points_per_value_summed_of_csr = 16;  // or wide sparse points would be one stripe
+
 constexpr int64_t most_stripes = 256;
 constexpr int64_t work_per_stripe = 1 << 22;  // half of it in a power sweep, which takes longer for it
 // Waking a thread takes as long as this much work, and power sweeps do so many times that of hard ones.
@@ -34,6 +36,9 @@ constexpr int64_t bytes_worth_an_order = 48;
 // Centers as near as this to a block are few enough to be worth picking out.
 constexpr double ratio_worth_nearness = 1.0 / 64;
 constexpr int64_t features_worth_nearness = 6;
+// Bytes of the sums of all centers in each lane: more would not stay near while group after group adds
+// to them.
+constexpr int64_t most_lane_sums = 192 << 10;
 constexpr int64_t near_groups_per_block = 2;
 // What a block of groups adds up is summed over its lanes once.
 constexpr int64_t soft_groups_per_block = 32;
@@ -41,7 +46,7 @@ constexpr int64_t soft_groups_per_block = 32;
 constexpr int64_t centers_worth_a_memory = 8;
 // Few features and few centers are compared as fast as remembered.
 constexpr int64_t features_worth_a_memory = 9;
-constexpr int64_t vectors_worth_a_memory = 100;
+constexpr int64_t vectors_worth_a_memory = 50;
 constexpr int64_t distances_worth_a_memory = 1 << 14;
 constexpr int64_t most_points_remembered = 4'000'000;
 constexpr int64_t bytes_worth_a_memory = 128;
@@ -100,7 +105,7 @@ bool is_worth_a_memory(const DenseSource<V>& source, int64_t n_centers) {
     const int64_t bytes = source.n_features * int64_t(sizeof(V));
     const bool is_long = source.n_features > direct_max_features ||
                          (source.n_features >= features_worth_a_memory &&
-                          source.n_features * n_centers >= vectors_worth_a_memory * unit_lanes<V>);
+                          source.n_features * n_centers > vectors_worth_a_memory * unit_lanes<V>);
     return is_long && n_centers >= centers_worth_a_memory &&
            source.n_points * n_centers >= distances_worth_a_memory &&
            (source.n_points <= most_points_remembered || bytes >= bytes_worth_a_memory);
@@ -118,11 +123,14 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers, double lowest_
     Plan plan{};
     plan.direct = is_dense<Source> && d <= direct_max_features;
     plan.recalled = is_hard(task) && takes_shortcuts() && is_worth_a_memory(source, n_centers);
-    plan.grouped = plan.direct && !plan.recalled && (is_hard(task) || task == Task::soft_sums);
     const bool is_near =
         task == Task::soft_sums && d <= features_worth_nearness && lowest_ratio >= ratio_worth_nearness;
-    plan.ordered = plan.grouped && takes_shortcuts() && (is_hard(task) || is_near) &&
+    plan.ordered = plan.direct && !plan.recalled && takes_shortcuts() && (is_hard(task) || is_near) &&
                    is_worth_an_order(source, n_centers);
+    const int64_t lane_sums = task == Task::soft_sums ? n_padded * (d + 1) * unit_lanes<T> : 0;
+    const bool can_group = is_hard(task) || (task == Task::soft_sums && lane_sums * bytes <= most_lane_sums);
+    plan.grouped = plan.ordered || (plan.direct && !plan.recalled && can_group);
+    plan.lane_sums = plan.grouped ? lane_sums : 0;
     const bool in_units = is_dense<Source> && (!plan.direct || plan.recalled);
     plan.padded_features = in_units ? round_up(d, unit_lanes<T>) : d;
     plan.sums_by_center = task == Task::hard_sums ||
@@ -138,7 +146,8 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers, double lowest_
     const int64_t stored = stored_per_point(source);
     const int64_t by_work = work_per_stripe / (is_hard(task) ? 1 : 2) / (n_padded * (stored + 16));
     // Adding up the sums of a stripe costs one pass over them, which few stored values do not repay.
-    const int64_t by_sums = sums_points(task) ? points_per_value_summed * d / stored : 0;
+    const int64_t per_value = is_dense<Source> ? points_per_value_summed : points_per_value_summed_of_csr;
+    const int64_t by_sums = sums_points(task) ? per_value * d / stored : 0;
     plan.stripe_points = round_up(
         std::max({by_work, by_sums, source.n_points / most_stripes, smallest_stripe}), plan.block_points);
     return plan;
@@ -246,7 +255,7 @@ struct Bench {
             take(work.inner, n_padded);
         }
         if (plan.ordered || plan.recalled) take(work.outer_panels, n_padded * plan.padded_features);
-        if (plan.grouped) take(work.lane_sums, n_padded * (plan.padded_features + 1) * unit_lanes<T>);
+        if (plan.lane_sums) take(work.lane_sums, plan.lane_sums);
         if (plan.recalled) {
             take(work.gathered, packed);
             take(work.gathered_nearest, block);

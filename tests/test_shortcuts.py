@@ -181,7 +181,7 @@ def test_centers_passed_over_are_none_of_the_nearest(
         assert 0 <= found.n_skipped < len(points) * n_centers
 
 
-@pytest.mark.parametrize("n_features", [2, 3, 16, 40])
+@pytest.mark.parametrize("n_features", [2, 3, 12, 40])
 def test_most_distances_are_passed_over_where_clusters_lie_apart(n_features):
     rng = np.random.default_rng(0)
     means = 8 * rng.normal(size=(50, n_features))
@@ -217,3 +217,17 @@ def test_a_fit_tells_the_share_of_distances_it_skipped():
     assert np.all((skipped >= 0) & (skipped < 1))
     assert skipped[-1] > 0.5
     assert PowerKMeans(2, random_state=0).fit(points[:100]).spent_.skipped == 0
+
+
+def test_a_memory_of_many_centers_does_not_outlive_them():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(20_000, 20))
+    rows = NativeRows(points, n_threads=2)
+    centers = points[:4000].copy()
+    for _ in range(4):
+        rows.sweep(centers, Hard())
+        jumps = rng.random(len(centers)) < 0.15
+        centers[jumps] = points[rng.integers(len(points), size=jumps.sum())]
+    found, expected = (kind.sweep(centers[:8], Hard()) for kind in (rows, NativeRows(points)))
+    np.testing.assert_array_equal(found.points, expected.points)
+    assert found.weights.sum() == len(points)

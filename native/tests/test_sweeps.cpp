@@ -170,6 +170,29 @@ void threads_share_every_task(const Source& source, int64_t n_centers) {
     }
 }
 
+// A memory made with many centers, of which few are left.
+void few_centers_after_many() {
+    const int64_t n_points = 3000, n_features = 20, n_many = 600;
+    const std::vector<double> values = random_values<double>(std::size_t(n_points * n_features), 1);
+    std::vector<double> centers(values.begin(), values.begin() + n_many * n_features);
+    Team team(2);
+    const Moments moments = moments_of(values.data(), n_points, n_features, team);
+    const DenseSource<double> source{values.data(), n_points, n_features, dense_frame<double>(moments)};
+    Request<DenseSource<double>> request{};
+    request.task = Task::hard_sums;
+    request.centers = centers.data();
+    request.n_centers = n_many;
+    for (int s = 0; s < 4; ++s) {
+        sweep(source, request, team);
+        for (std::size_t i = 0; i < centers.size() / 8; ++i) centers[i] = -centers[i];
+    }
+    request.n_centers = 8;
+    const SweepResult found = sweep(source, request, team);
+    double sum = 0;
+    for (double weight : found.weights) sum += weight;
+    require(sum == double(n_points), "every point counts once after most centers went");
+}
+
 template <class V>
 void threads_share_dense(int64_t n_points, int64_t n_features, int64_t n_centers) {
     const std::vector<V> values = random_values<V>(std::size_t(n_points * n_features), 1);
@@ -271,6 +294,7 @@ int main() {
         threads_share_sparse();
         std::printf("%s: every task ran\n", set.name);
     }
+    few_centers_after_many();
     threads_share_moments_and_draws();
     callers_take_turns();
     failures_reach_the_caller();
