@@ -129,7 +129,8 @@ template <class T>
 POWERMEANS_INLINE Vector<T> near_quotient(Vector<T> a, Vector<T> b) {
 #if defined(__FMA__) || defined(__ARM_NEON)
     using R = Reciprocal<T>;
-    Vector<T> inverse = Vector<T>(R::magic - Bits<T>(b));
+    // Without signs, so that it is defined for a negative b too, whatever comes of that.
+    Vector<T> inverse = Vector<T>(Unsigned<T>(Bits<T>{} + R::magic) - Unsigned<T>(b));
     for (int step = 0; step < R::n_steps; ++step) {
         const Vector<T> error = multiply_add(-b, inverse, broadcast(T(1)));
         inverse = multiply_add(inverse, multiply_add(error, error, error), inverse);
