@@ -164,8 +164,8 @@ class Harmonic(Rule):
 
 
 @dataclass(frozen=True, slots=True)
-class HardHarmonic(Rule):
-    """Hamerly & Elkan's hybrid 1: hard memberships, the weighing of KHM_p. It has no objective."""
+class _Hybrid(Rule):
+    """One of its two functions is that of `Harmonic(p)`. It has no objective that it descends."""
 
     p: float = 2.0
     descends: ClassVar[bool] = False
@@ -175,8 +175,17 @@ class HardHarmonic(Rule):
 
     @property
     def power(self) -> float:  # type: ignore[override]
-        """That of the weighing."""
-        return -self.p / 2
+        """That of `Harmonic`."""
+        return Harmonic(self.p).power
+
+    def objective(self, sq_dist: FloatArray) -> FloatArray:
+        """The least squared distance, for want of one that the rule descends."""
+        return Hard().objective(sq_dist)
+
+
+@dataclass(frozen=True, slots=True)
+class HardHarmonic(_Hybrid):
+    """Hamerly & Elkan's hybrid 1: hard memberships, the weighing of KHM_p."""
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
         """Those of `Hard`."""
@@ -186,25 +195,10 @@ class HardHarmonic(Rule):
         """That of `Harmonic`."""
         return Harmonic(self.p).weighing(sq_dist)
 
-    def objective(self, sq_dist: FloatArray) -> FloatArray:
-        """The least squared distance, for want of one that the rule descends."""
-        return Hard().objective(sq_dist)
-
 
 @dataclass(frozen=True, slots=True)
-class EvenHarmonic(Rule):
-    """Hamerly & Elkan's hybrid 2: memberships of KHM_p, all points count the same. No objective."""
-
-    p: float = 2.0
-    descends: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        Harmonic(self.p)
-
-    @property
-    def power(self) -> float:  # type: ignore[override]
-        """That of the memberships."""
-        return -self.p / 2
+class EvenHarmonic(_Hybrid):
+    """Hamerly & Elkan's hybrid 2: memberships of KHM_p, and all points count the same."""
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
         """Those of `Harmonic`."""
@@ -212,11 +206,7 @@ class EvenHarmonic(Rule):
 
     def weighing(self, sq_dist: FloatArray) -> FloatArray:
         """One."""
-        return np.ones_like(sq_dist[:, 0])
-
-    def objective(self, sq_dist: FloatArray) -> FloatArray:
-        """The least squared distance, for want of one that the rule descends."""
-        return Hard().objective(sq_dist)
+        return Hard().weighing(sq_dist)
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,8 +207,8 @@ class FuzzyCMeans(SoftMeans):
     that of power k-means at the power -1 / (m - 1), whose sweep is the same step.
 
     Use it where memberships are wanted for their own sake. The nearer m is to one, the harder the
-    clusters; with many features the centers coincide unless it is near to one, and a warning by
-    `critical_power` says where: below the power it gives there is more than one cluster.
+    clusters. With many features the centers coincide unless it is near to one: there is more than
+    one cluster where -1 / (m - 1) is below what `critical_power` says of the points.
 
     Parameters
     ----------
