@@ -6,11 +6,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <optional>
 
 #include "draw.hpp"
+#include "online.hpp"
 #include "seed.hpp"
 #include "sweep.hpp"
 #include "thread_limit.hpp"
@@ -76,7 +78,7 @@ class Points {
 
     nb::tuple sweep_hard(Centers centers) const {
         SweepResult result = swept(request(Task::hard_sums, centers));
-        const std::size_t k = centers.shape(0), d = centers.shape(1);
+        const std::size_t k = centers.shape(0), d = n_features();
         return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
                               to_numpy<1>(std::move(result.weights), {k}), result.inertia, result.inertia,
                               result.n_distances);
@@ -88,7 +90,7 @@ class Points {
         asked.power = power;
         asked.mean_exponent = mean_exponent;
         SweepResult result = swept(asked);
-        const std::size_t k = centers.shape(0), d = centers.shape(1);
+        const std::size_t k = centers.shape(0), d = n_features();
         return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
                               to_numpy<1>(std::move(result.weights), {k}), result.objective, result.inertia,
                               result.n_distances);
@@ -99,7 +101,7 @@ class Points {
         Request<Source> asked = request(Task::soft_sums, centers);
         asked.rule = SoftRule::gaussian;
         asked.variance = variance;
-        const std::size_t k = centers.shape(0), d = centers.shape(1);
+        const std::size_t k = centers.shape(0), d = n_features();
         if (shares) {
             require(shares->shape(0) == k, "shares must have one entry for each center");
             asked.shares = shares->data();
@@ -164,6 +166,7 @@ class Points {
         require(int64_t(order.shape(0)) == source_.n_points, "order must have one entry for each point");
         require(indices.shape(0) == others.shape(0) + 1, "indices must have one entry more than others");
         require(others.shape(1) > 0, "others must have at least one column");
+        require(!source_.heights.values, "affine distances have no seeds of their own");
         const SeedRequest asked{weights(),
                                 order.data(),
                                 first,
@@ -175,12 +178,48 @@ class Points {
         powermeans::greedy_seeds(source_, asked, team_, SignalWatch(), to);
     }
 
+    void expect_few_sweeps() { source_.swept_often = false; }
+
+    double present(std::optional<In<int64_t, 1>> order, std::optional<In<double, 1>> rates,
+                   double weight_unit, Out<double, 2> centers, Out<double, 1> counts) const {
+        require(!source_.heights.values, "affine distances know no online steps");
+        require(centers.shape(0) > 0 && int64_t(centers.shape(1)) == source_.n_features,
+                "centers must have at least one row, and as many columns as the points");
+        require(counts.shape(0) == centers.shape(0), "counts must have one entry for each center");
+        require(!order || int64_t(order->shape(0)) == source_.n_points,
+                "order must have one entry for each point");
+        const OnlineRequest asked{weights(),
+                                  weight_unit,
+                                  order ? order->data() : nullptr,
+                                  rates ? rates->data() : nullptr,
+                                  rates ? int64_t(rates->shape(0)) : 0,
+                                  int64_t(centers.shape(0)),
+                                  centers.data(),
+                                  counts.data()};
+        nb::gil_scoped_release released;
+        return powermeans::present(source_, asked, SignalWatch());
+    }
+
     double scale() const { return nearest_scale(source_); }
+
+    Result<1> origin() const {
+        std::vector<double> origin = source_.frame.origin;
+        origin.resize(std::size_t(source_.n_features));
+        return to_numpy<1>(std::move(origin), {std::size_t(source_.n_features)});
+    }
+
+    void use_heights(In<double, 1> heights) {
+        source_.heights = {checked(heights), 0};
+        for (int64_t i = 0; i < source_.n_points; ++i)
+            source_.heights.largest = std::max(source_.heights.largest, std::abs(heights.data()[i]));
+        heights_ = nb::cast(heights);
+    }
 
   private:
     Request<Source> request(Task task, const Centers& centers) const {
-        require(int64_t(centers.shape(1)) == source_.n_features,
-                "centers must have as many columns as the points");
+        const int64_t n_lifts = source_.heights.values ? 1 : 0;
+        require(int64_t(centers.shape(1)) == source_.n_features + n_lifts,
+                "centers must have as many columns as the points, and one more for lifts");
         require(centers.shape(0) > 0, "centers must have at least one row");
         Request<Source> asked{};
         asked.task = task;
@@ -201,12 +240,15 @@ class Points {
         return nearest.data();
     }
 
+    std::size_t n_features() const { return std::size_t(source_.n_features); }
+
     const double* weights() const { return sample_weight_ ? sample_weight_->data() : nullptr; }
 
     Source source_;
     Weights sample_weight_;
     Team& team_;
     std::vector<nb::object> kept_;  // what the pointers above point into
+    nb::object heights_;
 };
 
 template <class V>
@@ -264,7 +306,12 @@ void bind_sweeps(Binding& binding) {
              "uniforms"_a.noconvert(), "exponent"_a, "indices"_a.noconvert())
         .def("greedy_seeds", &Class::greedy_seeds, "order"_a.noconvert(), "first"_a, "others"_a.noconvert(),
              "indices"_a.noconvert())
-        .def_prop_ro("scale", &Class::scale);
+        .def("expect_few_sweeps", &Class::expect_few_sweeps)
+        .def("present", &Class::present, "order"_a.noconvert().none(), "rates"_a.noconvert().none(),
+             "weight_unit"_a, "centers"_a.noconvert(), "counts"_a.noconvert())
+        .def_prop_ro("scale", &Class::scale)
+        .def("origin", &Class::origin)
+        .def("use_heights", &Class::use_heights, "heights"_a.noconvert());
 }
 
 template <class V>

@@ -97,7 +97,13 @@ void fold(const Workspace<T>& work, int64_t n_values, bool first) {
     for (int64_t i = 0; i < n_values; i += lanes<T>) add_to(work.folded + i, load(work.dist + i), 1.0);
 }
 
-// Fills work.dist with squared differences, or with -2 <x, center>.
+// In the place of squared norms, where distances are affine.
+template <class T>
+void take_heights(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n) {
+    for (int64_t p = 0; p < n; ++p) work.sq_norms[p] = job.heights[begin + p] / job.unscale / job.unscale;
+}
+
+// Fills work.dist with squared differences, with -2 <x, center>, or with -<x, slope>.
 template <class T>
 void packed_distances(const Job<T>& job, const Workspace<T>& work, int64_t n, int64_t d) {
     if (job.plan.direct) return tiles_of_features<T, true>(job, work, n, 0, d);
@@ -112,12 +118,28 @@ template <class T>
 void raw_distances(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
                    int64_t n) {
     pack(points, job.plan, begin, n, work);
+    if (job.heights) take_heights(job, work, begin, n);
     packed_distances(job, work, n, points.n_features);
 }
 
+// An affine distance in float64, from the point as stored.
 template <class T>
-T sq_dist_from_differences(const Dense<T>&, const Job<T>& job, const Workspace<T>& work, int64_t, int64_t p,
-                           int64_t j) {
+double affine_distance(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+                       int64_t p, int64_t j) {
+    const T* point = points.values + (begin + p) * points.n_features;
+    const double* negative_slope = job.centers.rows_wide + j * job.plan.padded_features;
+    double sum = work.sq_norms[p] + job.centers.sq_norms_wide[j];
+    for (int64_t f = 0; f < points.n_features; ++f) {
+        const double x = double(point[f]) * double(points.scale) - double(points.scaled_origin[f]);
+        sum = multiply_add(x, negative_slope[f], sum);
+    }
+    return sum > 0 ? sum : 0;
+}
+
+template <class T>
+T sq_dist_from_differences(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+                           int64_t p, int64_t j) {
+    if (job.heights) return T(affine_distance(points, job, work, begin, p, j));
     const T* point = work.packed + p * job.plan.padded_features;
     const T* center = job.centers.rows + j * job.plan.padded_features;
     Vector<T> sums[vectors_per_unit] = {};
@@ -139,8 +161,9 @@ POWERMEANS_INLINE void widened(const float* from, DoubleVector (&to)[2 * vectors
 
 // From the point as stored, which `packed` has rounded.
 template <class T>
-double precise_sq_dist(const Dense<T>& points, const Job<T>& job, const Workspace<T>&, int64_t begin,
+double precise_sq_dist(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
                        int64_t p, int64_t j) {
+    if (job.heights) return affine_distance(points, job, work, begin, p, j);
     constexpr int n_vectors = int(unit_lanes<T>) / lanes<double>;
     const T* point = points.values + place_of(points, begin + p) * points.n_features;
     const double* center = job.centers.rows_wide + j * job.plan.padded_features;
@@ -210,11 +233,23 @@ void raw_distances(const Csr<V>& points, const Job<double>& job, const Workspace
         }
         work.sq_norms[p] = norm;
     }
+    if (job.heights) take_heights(job, work, begin, n);
 }
 
 template <class V>
-double sq_dist_from_differences(const Csr<V>& points, const Job<double>& job, const Workspace<double>&,
+double affine_distance(const Csr<V>& points, const Job<double>& job, const Workspace<double>& work,
+                       int64_t begin, int64_t p, int64_t j) {
+    const double* negative_slope = job.centers.rows_wide + j * job.plan.padded_features;
+    double sum = work.sq_norms[p] + job.centers.sq_norms_wide[j];
+    for (int64_t e = points.row_starts[begin + p]; e < points.row_starts[begin + p + 1]; ++e)
+        sum = multiply_add(double(points.values[e]) * points.scale, negative_slope[points.columns[e]], sum);
+    return sum > 0 ? sum : 0;
+}
+
+template <class V>
+double sq_dist_from_differences(const Csr<V>& points, const Job<double>& job, const Workspace<double>& work,
                                 int64_t begin, int64_t p, int64_t j) {
+    if (job.heights) return affine_distance(points, job, work, begin, p, j);
     const double* center = job.centers.rows + j * job.plan.padded_features;
     int64_t e = points.row_starts[begin + p];
     const int64_t end = points.row_starts[begin + p + 1];
@@ -259,7 +294,7 @@ void add_block(const Csr<V>& points, const Job<double>& job, const Workspace<dou
 
 // ---- From raw sums to distances -----------------------------------------------------------------
 
-// row = |x|^2 + |center|^2 + row, at least zero; returns the smallest.
+// row = |x|^2 + |center|^2 + row, or height + lift + row; at least zero. Returns the smallest.
 template <class T>
 T complete_row(const Job<T>& job, const Workspace<T>& work, int64_t p) {
     const int64_t n_padded = job.centers.n_padded;
@@ -281,12 +316,23 @@ T complete_row(const Job<T>& job, const Workspace<T>& work, int64_t p) {
     return smallest_lane<T>(smallest);
 }
 
+template <class T>
+POWERMEANS_INLINE T absolute(T value) {
+    return value < 0 ? -value : value;
+}
+
+// Affine distances have no differences to be taken from: what helps them is float64.
+template <class T>
+bool can_mend(const Job<T>& job) {
+    return !job.heights || sizeof(T) < sizeof(double);
+}
+
 // Takes the distances that cancellation has spoilt again; returns the smallest distance of the row.
 template <class Storage, class T>
 T mend_row(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t p) {
     T* row = work.dist + p * job.centers.n_padded;
     for (int64_t j = 0; j < job.centers.n_centers; ++j)
-        if (row[j] < cancellation<T> * (T(work.sq_norms[p]) + job.centers.sq_norms[j]))
+        if (row[j] < cancellation<T> * (T(work.sq_norms[p]) + absolute(job.centers.sq_norms[j])))
             row[j] = sq_dist_from_differences(points, job, work, begin, p, j);
     return smallest_in(row, job.centers.n_padded);
 }
@@ -301,7 +347,8 @@ void complete_distances(const Storage& points, const Job<T>& job, const Workspac
             continue;
         }
         T nearest = complete_row(job, work, p);
-        if (double(nearest) < double(cancellation<T>) * (work.sq_norms[p] + job.centers.largest_sq_norm))
+        const double size = work.sq_norms[p] + job.centers.largest_sq_norm;
+        if (can_mend(job) && double(nearest) < double(cancellation<T>) * size)
             nearest = mend_row(points, job, work, begin, p);
         work.nearest[p] = double(nearest);
     }

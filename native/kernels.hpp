@@ -63,7 +63,9 @@ struct Csr {
     int64_t n_features;
 };
 
-// Centers as the kernels read them: shifted, scaled, padded.
+// Centers as the kernels read them: shifted, scaled, padded. Of affine distances, which are
+// height of the point + lift of the center - <x, slope of the center>, lifts stand for the squared norms
+// and negative slopes for the centers, rows and panels alike.
 template <class T>
 struct Centers {
     int64_t n_centers;
@@ -73,9 +75,9 @@ struct Centers {
                         // Centers for direct differences, else centers times -2
     const T* sq_norms;  // (n_padded,), infinite in the padding
     const double* sq_norms_wide;  // the same in float64
-    double largest_sq_norm;
-    const T* rows;            // (n_centers, padded_features)
-    const double* rows_wide;  // the same before rounding to T
+    double largest_sq_norm;       // of their absolute values
+    const T* rows;                // (n_centers, padded_features)
+    const double* rows_wide;      // the same before rounding to T
 };
 
 // What a stripe of points adds up. Which layout `points` has, `Plan` says.
@@ -159,8 +161,9 @@ struct Job {
     int32_t* labels;              // (n_points,) or null
     double* nearest;              // (n_points,), only for potentials and approach
     T* distances;                 // (n_points, n_centers), only for distances
-    double unscale;               // 1 / scale; applied twice, since its square may underflow
-    double to_nearest_unit;       // scale of `nearest` / scale; applied twice
+    const double* heights;        // (n_points,): of the points, where distances are affine, else null
+    double unscale;               // 1 / unit of distances; applied twice, since its square may underflow
+    double to_nearest_unit;       // unit of `nearest` / unit of distances; applied twice
     Centers<T> centers;
     Plan plan;
     Recall<T> recall;

@@ -100,8 +100,14 @@ bool is_worth_an_order(const Source& source, int64_t n_centers) {
            (source.n_points <= most_points_ordered || bytes >= bytes_worth_an_order);
 }
 
+template <class Source>
+bool is_affine(const Source& source) {
+    return source.heights.values != nullptr;
+}
+
 template <class V>
 bool is_worth_a_memory(const DenseSource<V>& source, int64_t n_centers) {
+    if (is_affine(source)) return false;  // they know no triangle inequality
     const int64_t bytes = source.n_features * int64_t(sizeof(V));
     const bool is_long = source.n_features > direct_max_features ||
                          (source.n_features >= features_worth_a_memory &&
@@ -121,11 +127,12 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers, double lowest_
     constexpr int64_t bytes = sizeof(T);
     const int64_t d = source.n_features, n_padded = round_up(n_centers, unit_lanes<T>);
     Plan plan{};
-    plan.direct = is_dense<Source> && d <= direct_max_features;
-    plan.recalled = is_hard(task) && takes_shortcuts() && is_worth_a_memory(source, n_centers);
+    plan.direct = is_dense<Source> && !is_affine(source) && d <= direct_max_features;
+    const bool has_shortcuts = takes_shortcuts() && source.swept_often;
+    plan.recalled = is_hard(task) && has_shortcuts && is_worth_a_memory(source, n_centers);
     const bool is_near =
         task == Task::soft_sums && d <= features_worth_nearness && lowest_ratio >= ratio_worth_nearness;
-    plan.ordered = plan.direct && !plan.recalled && takes_shortcuts() && (is_hard(task) || is_near) &&
+    plan.ordered = plan.direct && !plan.recalled && has_shortcuts && (is_hard(task) || is_near) &&
                    is_worth_an_order(source, n_centers);
     const int64_t lane_sums = task == Task::soft_sums ? n_padded * (d + 1) * unit_lanes<T> : 0;
     const bool can_group = is_hard(task) || (task == Task::soft_sums && lane_sums * bytes <= most_lane_sums);
@@ -163,6 +170,11 @@ int worthwhile_workers(const Source& source, Task task, const Plan& plan, int64_
     return int(std::clamp(worth, 1.0, double(team.n_threads())));
 }
 
+// The unit of points and that of square roots of distances, both powers of two.
+struct Units {
+    double scale, unit;
+};
+
 // The centers in the frame of the points, and every form of them that the kernels read.
 template <class Source>
 struct PackedCenters {
@@ -172,7 +184,7 @@ struct PackedCenters {
     Centers<T> view;
 
     PackedCenters(const Source& source, const Plan& plan, const double* centers, int64_t n_centers,
-                  double scale) {
+                  const Units& units) {
         const int64_t d = source.n_features, n_padded = round_up(n_centers, unit_lanes<T>);
         panels = Aligned<T>(std::size_t(n_padded * d));
         rows = Aligned<T>(std::size_t(n_centers * plan.padded_features));
@@ -182,21 +194,23 @@ struct PackedCenters {
         sq_norms_wide = Aligned<double>(std::size_t(n_padded));
         double largest = 0;
         for (int64_t j = 0; j < n_padded; ++j) {
-            double norm = j < n_centers ? 0 : std::numeric_limits<double>::infinity();
+            double norm = j < n_centers ? first_norm(source, centers, j, units)
+                                        : std::numeric_limits<double>::infinity();
             for (int64_t f = 0; f < d; ++f) {
                 T value = padding(plan);
                 if (j < n_centers) {
                     const std::size_t at = std::size_t(j * plan.padded_features + f);
-                    const double wide = in_frame(source, centers[j * d + f], f, scale);
+                    const double wide = in_frame(source, centers, j, f, units);
                     value = rows[at] = T(wide);
                     if constexpr (!std::is_same_v<T, double>) rows_wide[at] = wide;
-                    norm += double(value) * double(value);
+                    if (!is_affine(source)) norm += double(value) * double(value);
                 }
-                panels[panel_index(j, f, d, n_padded)] = plan.direct ? value : T(-2) * value;
+                const bool is_as_read = plan.direct || is_affine(source);
+                panels[panel_index(j, f, d, n_padded)] = is_as_read ? value : T(-2) * value;
             }
             sq_norms_wide[std::size_t(j)] = norm;
             sq_norms[std::size_t(j)] = T(norm);
-            if (j < n_centers) largest = std::max(largest, norm);
+            if (j < n_centers) largest = std::max(largest, std::abs(norm));
         }
         view = {n_centers,           n_padded, d,          panels.get(), sq_norms.get(),
                 sq_norms_wide.get(), largest,  rows.get(), wide_rows()};
@@ -209,9 +223,19 @@ struct PackedCenters {
             return rows_wide.get();
     }
 
-    static double in_frame(const Source& source, double value, int64_t f, double scale) {
-        if (source.frame.origin.empty()) return value * scale;
-        return value * scale - source.frame.origin[std::size_t(f)] * scale;
+    static double first_norm(const Source& source, const double* centers, int64_t j, const Units& units) {
+        if (!is_affine(source)) return 0;
+        const int64_t d = source.n_features;
+        return centers[j * (d + 1) + d] * units.unit * units.unit;
+    }
+
+    static double in_frame(const Source& source, const double* centers, int64_t j, int64_t f,
+                           const Units& units) {
+        const int64_t d = source.n_features;
+        if (is_affine(source)) return -centers[j * (d + 1) + f] * units.unit / units.scale * units.unit;
+        const double value = centers[j * d + f];
+        if (source.frame.origin.empty()) return value * units.scale;
+        return value * units.scale - source.frame.origin[std::size_t(f)] * units.scale;
     }
 
     // Centers of the padding are infinitely far; products leave that to their norms.
@@ -355,9 +379,25 @@ Aligned<typename Source::Computed> scaled_origin(const Source& source, double sc
     return origin;
 }
 
+// A unit in which no affine distance is much larger than one, nor any part of it.
+template <class Source>
+Units units_of_affine(const Source& source, const double* planes, int64_t n_centers) {
+    const int64_t d = source.n_features;
+    double largest = source.heights.largest;
+    for (int64_t j = 0; j < n_centers; ++j) {
+        double size = std::abs(planes[j * (d + 1) + d]);
+        for (int64_t f = 0; f < d; ++f) size += std::abs(planes[j * (d + 1) + f]) * source.frame.extent;
+        largest = std::max(largest, size);
+    }
+    constexpr double most = 0x1p1022;
+    const double unit = scale_for<double>(std::sqrt(std::min(largest, most)));
+    return {scale_for<typename Source::Computed>(source.frame.extent), unit};
+}
+
 // Centers may lie far outside of the points, as when new points are asked about.
 template <class Source>
-double scale_of(const Source& source, const double* centers, int64_t n_centers) {
+Units units_of(const Source& source, const double* centers, int64_t n_centers) {
+    if (is_affine(source)) return units_of_affine(source, centers, n_centers);
     const int64_t d = source.n_features;
     double extent = source.frame.extent;
     for (int64_t j = 0; j < n_centers; ++j)
@@ -365,7 +405,8 @@ double scale_of(const Source& source, const double* centers, int64_t n_centers) 
             const double origin = source.frame.origin.empty() ? 0 : source.frame.origin[std::size_t(f)];
             extent = std::max(extent, std::abs(centers[j * d + f] - origin));
         }
-    return scale_for<typename Source::Computed>(extent);
+    const double scale = scale_for<typename Source::Computed>(extent);
+    return {scale, scale};
 }
 
 template <class V>
@@ -399,14 +440,15 @@ std::vector<double> unframed(const Source& source, const Plan& plan,
 
 template <class Source>
 SweepResult result_of(const Source& source, const Request<Source>& request, const Plan& plan,
-                      const Bench<typename Source::Computed>& total, double scale) {
-    const double unscale = 1 / scale;
+                      const Bench<typename Source::Computed>& total, const Units& units) {
+    const double unscale = 1 / units.unit;
     const auto sq_unscaled = [unscale](double value) { return value * unscale * unscale; };
     const auto first_centers = [&](const double* values) {
         return std::vector<double>(values, values + request.n_centers);
     };
     SweepResult result;
-    if (sums_points(request.task)) result.points = unframed(source, plan, total, request.n_centers, scale);
+    if (sums_points(request.task))
+        result.points = unframed(source, plan, total, request.n_centers, units.scale);
     result.weights = first_centers(total.partial.weights);
     result.error = first_centers(total.partial.error);
     result.utility = first_centers(total.partial.utility);
@@ -490,9 +532,9 @@ constexpr double highest_sharpness = 1e30;
 
 // 1 / (2 variance) in the unit of the kernels.
 template <class Source>
-double sharpness_of(const Request<Source>& request, double scale) {
+double sharpness_of(const Request<Source>& request, double unit) {
     if (request.rule != SoftRule::gaussian) return 0;
-    return std::min(0.5 / request.variance / scale / scale, highest_sharpness);
+    return std::min(0.5 / request.variance / unit / unit, highest_sharpness);
 }
 
 // What shares add to the squared distances from their Gaussians: those of small ones seem farther.
@@ -520,10 +562,11 @@ SweepResult sweep_down_to(double lowest_share, const Source& source, const Reque
     const bool is_of_powers = request.task == Task::soft_sums && request.rule == SoftRule::power;
     const double lowest_ratio = is_of_powers ? ratio_at(lowest_share, request.power) : 0;
     const Plan plan = plan_for(source, request.task, request.n_centers, lowest_ratio);
-    const double scale = scale_of(source, request.centers, request.n_centers);
-    const PackedCenters<Source> centers(source, plan, request.centers, request.n_centers, scale);
+    const Units units = units_of(source, request.centers, request.n_centers);
+    const double scale = units.scale;
+    const PackedCenters<Source> centers(source, plan, request.centers, request.n_centers, units);
     const Aligned<T> origin = scaled_origin(source, scale);
-    const double sharpness = sharpness_of(request, scale);
+    const double sharpness = sharpness_of(request, units.unit);
     const Aligned<T> offsets =
         offsets_of<T>(request.shares, request.n_centers, centers.view.n_padded, sharpness);
     HeldMemory<Source> memory(source, plan);
@@ -540,8 +583,9 @@ SweepResult sweep_down_to(double lowest_share, const Source& source, const Reque
                      request.labels,
                      request.nearest,
                      request.distances,
-                     1 / scale,
-                     nearest_scale(source) / scale,
+                     source.heights.values,
+                     1 / units.unit,
+                     nearest_scale(source) / units.unit,
                      centers.view,
                      plan,
                      memory.recall(source, request, scale)};
@@ -574,7 +618,7 @@ SweepResult sweep_down_to(double lowest_share, const Source& source, const Reque
         },
         [&](int worker, int64_t) { total.add(*benches[std::size_t(worker)]); });
     memory.keep(source, request);
-    return result_of(source, request, plan, total, scale);
+    return result_of(source, request, plan, total, units);
 }
 
 }  // namespace

@@ -25,6 +25,12 @@ struct SweepResult {
     double n_distances = 0;  // computed, of points x centers
 };
 
+// What affine distances have of the points: height of the point + lift of the center - <x, slope>.
+struct Heights {
+    const double* values = nullptr;  // (n_points,), or null where distances are squared Euclidean
+    double largest = 0;              // of the absolute values
+};
+
 // Where a sweep reads its points. V is the type stored, Computed that of the distances.
 template <class V>
 struct DenseSource {
@@ -33,6 +39,8 @@ struct DenseSource {
     const V* values;  // (n_points, n_features)
     int64_t n_points, n_features;
     Frame frame;
+    Heights heights{};
+    bool swept_often = true;  // shortcuts are worth their making
     std::shared_ptr<Groups<V>> in_rows = std::make_shared<Groups<V>>();
     std::shared_ptr<Groups<V>> in_space = std::make_shared<Groups<V>>();
     std::shared_ptr<Memory<V>> memory = std::make_shared<Memory<V>>();
@@ -47,6 +55,8 @@ struct CsrSource {
     const int64_t* row_starts;
     int64_t n_points, n_features;
     Frame frame;
+    Heights heights{};
+    bool swept_often = true;
 };
 
 template <class Source>
@@ -57,7 +67,8 @@ struct Request {
     double mean_exponent = 0;        // of the power mean that multiplies its weights: p/2 - 1 in KHM_p
     double variance = 0;             // of the Gaussians
     const double* shares = nullptr;  // (n_centers,) of the Gaussians; null where they are equal
-    const double* centers;           // (n_centers, n_features)
+    const double* centers;           // (n_centers, n_features); where distances are affine
+                                     // (n_centers, n_features + 1): slopes of x - origin, and lifts
     int64_t n_centers;
     const double* sample_weight = nullptr;           // (n_points,)
     int32_t* labels = nullptr;                       // (n_points,)
@@ -65,9 +76,10 @@ struct Request {
     typename Source::Computed* distances = nullptr;  // (n_points, n_centers)
 };
 
-// The unit of Request::nearest, which unlike the scale of a sweep does not depend on the centers.
+// The unit of Request::nearest, which unlike the unit of a sweep does not depend on the centers.
 template <class Source>
 double nearest_scale(const Source& source) {
+    if (source.heights.values) return 1;
     return scale_for<typename Source::Computed>(source.frame.extent);
 }
 

@@ -156,6 +156,13 @@ def test_every_accepted_move_lowers_the_inertia(effort: str) -> None:
     assert n_accepted > 0
 
 
+def test_a_perfect_start_is_the_only_one() -> None:
+    points = np.repeat(np.random.default_rng(0).normal(size=(4, 2)), 5, axis=0)
+    model = PowerKMeans(4, random_state=0).fit(points)
+    assert model.inertia_ == pytest.approx(0, abs=1e-25)
+    assert len(model.spent_.accepted_inertias) == 1
+
+
 def test_what_was_spent_is_counted(points) -> None:
     fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
     assert len(fast.spent_.accepted_inertias) == 1

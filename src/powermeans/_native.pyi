@@ -22,6 +22,13 @@ _Swept = tuple[FloatArray, FloatArray, float, float, float]
 class CompiledPoints:
     @property
     def scale(self) -> float: ...
+    def origin(self) -> FloatArray: ...
+    def use_heights(self, heights: FloatArray) -> None:
+        """From now on distances are heights + lifts - <points - origin, slopes>.
+
+        Centers are then of shape (n_centers, n_features + 1): slopes, and lifts.
+        """
+
     def sweep_hard(self, centers: FloatArray) -> _Swept: ...
     def sweep_power(self, centers: FloatArray, power: float, mean_exponent: float) -> _Swept: ...
     def sweep_gaussian(
@@ -43,6 +50,17 @@ class CompiledPoints:
     def greedy_seeds(
         self, order: IndexArray, first: float, others: FloatArray, indices: NDArray[np.int64]
     ) -> None: ...
+    def expect_few_sweeps(self) -> None:
+        """From now on take no shortcuts that only many sweeps repay."""
+
+    def present(
+        self,
+        order: IndexArray | None,
+        rates: FloatArray | None,
+        weight_unit: float,
+        centers: FloatArray,
+        counts: FloatArray,
+    ) -> float: ...
 
 class _Dense(CompiledPoints):
     def __init__(self, values: Any, sample_weight: FloatArray | None, team: Team) -> None: ...

@@ -125,7 +125,7 @@ def run_stage(
         state = _sweep(rows, centers, rule, stage.repair, history)
         before = history.last if n_swept else None
         history.append(state)
-        if rule.descends:
+        if rows.descends(rule):
             _warn_if_objective_rose(before, state, rows)
         centers, n_swept = state.centers, n_swept + 1
         if callback is not None and _is_true(callback(state)):
@@ -151,7 +151,7 @@ def _sweep(
         run=history.run,
         sweep=len(history.records) + 1,
         power=rule.power,
-        objective=sums.objective,
+        objective=sums_of_all.objective,
         inertia=sums.inertia,
         center_shift=_shift(centers, moved),
         seconds=time.perf_counter() - started,

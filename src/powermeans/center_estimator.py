@@ -25,11 +25,13 @@ from sklearn.utils._param_validation import Interval, make_constraint
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from powermeans.anneal import Callback, Stage, StageEnd, anneal
+from powermeans.divergences import Divergence
 from powermeans.history import History, Spent, SweepState
 from powermeans.input_checks import (
     Admitted,
     admit,
     check_centers,
+    check_domain,
     check_init,
     divide_by_power_of_two,
     exponent_to_square,
@@ -140,9 +142,38 @@ class CenterEstimator(
         """One run, from seeds that are others at each call."""
         return anneal(data.rows, seeds(), stages, history, watch)
 
+    def _n_needed(self) -> int:
+        """How many points a fit needs at least, and how many of its clusters are to have some."""
+        return self.n_clusters
+
+    @classmethod
+    def _params_for(cls, n_centers: int) -> dict[str, Any]:
+        """The parameters of an estimator with so many centers."""
+        return {"n_clusters": n_centers}
+
     def _wanted_threads(self) -> int | None:
         """How many threads the user asks for; None leaves it to limits and environment."""
         return None
+
+    def _divergence(self) -> Divergence:
+        """What a distance is."""
+        return "squared_euclidean"
+
+    def _has_missing(self) -> bool:
+        """Whether NaN stands for an entry that is missing."""
+        return False
+
+    def _takes_sparse(self) -> bool:
+        """Whether points may be sparse."""
+        return not self._has_missing() and self._divergence() != "manhattan"
+
+    def _is_plain(self) -> bool:
+        """Whether whole points are compared by squared Euclidean distances."""
+        return not self._has_missing() and self._divergence() == "squared_euclidean"
+
+    def _merit(self, run: Run) -> float:
+        """What the best of several runs has least of."""
+        return run.inertia
 
     def _keep(self, run: Run) -> None:
         """Put a run on the estimator."""
@@ -185,13 +216,14 @@ class CenterEstimator(
         watch, rng = self._watcher(), check_random_state(self.random_state)
         data = self._training_data(X, sample_weight)
         self._keep_best_run(data, self._stages(data), rng, watch)
-        is_found = np.zeros(self.n_clusters, dtype=bool)
+        n_needed = self._n_needed()
+        is_found = np.zeros(len(self.cluster_centers_), dtype=bool)
         is_found[self.labels_] = True  # unlike bincount without a copy of the labels
         n_found = int(np.count_nonzero(is_found))
-        if n_found < self.n_clusters:
+        if n_found < n_needed:
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
-                f"({self.n_clusters}). Possibly due to duplicate points in X.",
+                f"({n_needed}). Possibly due to duplicate points in X.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -199,7 +231,7 @@ class CenterEstimator(
 
     def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
         data = self._admit(
-            X, sample_weight, reset=True, n_clusters=self.n_clusters, must_differ=True
+            X, sample_weight, reset=True, n_clusters=self._n_needed(), must_differ=True
         )
         return TrainingData(data.points, data.weights, self._open(data))
 
@@ -220,23 +252,33 @@ class CenterEstimator(
             history = History(number)
             try:
                 ends = self._run(data, stages, seeds, history, rng, watch)
-                run = _finish(data, history, ends)
+                run = self._finish(data, history, ends)
             except BaseException:
                 if history.centers is not None:
-                    best = _better(best, _finish(data, history))
+                    best = self._better(best, self._finish(data, history))
                 if best is not None:
                     self._keep(best)
                 raise
             self._report_end(run)
-            best = _better(best, run)
+            best = self._better(best, run)
             if run.was_stopped:
                 break
         if best is not None:
             self._keep(best)
 
+    def _finish(self, data: TrainingData, history: History, ends: Sequence[StageEnd] = ()) -> Run:
+        """Labels and inertia of the centers as they are stored."""
+        assert history.centers is not None, "every run has a sweep"
+        centers = np.array(history.centers, dtype=data.points.dtype)
+        labels, inertia = data.rows.assign(centers.astype(np.float64))
+        return Run(centers, labels, inertia, history, history.spent(), ends)
+
+    def _better(self, best: Run | None, run: Run) -> Run:
+        return run if best is None or self._merit(run) < self._merit(best) else best
+
     def _n_runs(self) -> int:
         wanted = self._wanted_runs()
-        if isinstance(self.init, str) or callable(self.init) or wanted == 1:
+        if wanted == 1 or isinstance(self.init, str) or callable(self.init):
             return wanted
         warnings.warn(
             "Explicit initial center position passed: performing only one init in "
@@ -249,11 +291,11 @@ class CenterEstimator(
     def _initial_centers(self, data: TrainingData, rng: np.random.RandomState) -> FloatArray:
         rows, n_clusters = data.rows, self.n_clusters
         if callable(self.init):
-            centers = check_init(
-                self.init(data.points, n_clusters, random_state=rng), n_clusters, rows.n_features
+            centers = self._checked_init(
+                self.init(data.points, n_clusters, random_state=rng), rows.n_features
             )
         elif not isinstance(self.init, str):
-            centers = check_init(self.init, n_clusters, rows.n_features)
+            centers = self._checked_init(self.init, rows.n_features)
         elif self.init == "random":
             centers = uniform_seeds(rows, n_clusters, rng)
         else:
@@ -261,6 +303,11 @@ class CenterEstimator(
             centers, _ = choose_seeds(rows, n_clusters, rng, n_candidates=n_candidates)
         if self.verbose:
             print("Initialization complete")
+        return centers
+
+    def _checked_init(self, init: ArrayLike, n_features: int) -> FloatArray:
+        centers = check_init(init, self.n_clusters, n_features)
+        check_domain(centers, self._divergence(), name="init")
         return centers
 
     # After a fit.
@@ -314,9 +361,12 @@ class CenterEstimator(
         Returns
         -------
         ndarray of shape (n_samples, n_clusters)
-            Euclidean distances, not squared, dense also for sparse points.
+            Euclidean distances, not squared, dense also for sparse points; other divergences as
+            they are.
         """
         sq_dist, exponent = self._squared_distances(X)
+        if self._divergence() != "squared_euclidean":
+            return sq_dist
         distances = np.sqrt(sq_dist, out=sq_dist)
         return np.ldexp(distances, exponent, out=distances) if exponent else distances
 
@@ -387,7 +437,7 @@ class CenterEstimator(
         >>> KMeans.from_centers([[0.0], [3.0]]).predict([[1.0], [2.0]])
         array([0, 1], dtype=int32)
         """
-        estimator = cls(n_clusters=np.shape(centers)[0], **params)
+        estimator = cls(**cls._params_for(np.shape(centers)[0]), **params)
         estimator._validate_params()
         points = estimator._admit(centers, reset=True, name="centers").points
         if sparse.issparse(points):
@@ -411,6 +461,11 @@ class CenterEstimator(
         array([0, 1], dtype=int32)
         """
         check_is_fitted(self)
+        if not self._is_plain():
+            raise ValueError(
+                f"{self!r} does not compare whole points by squared Euclidean distances, and "
+                "scikit-learn's KMeans does nothing else: there is no such KMeans"
+            )
         from sklearn.cluster import KMeans as SklearnKMeans
 
         centers = np.asarray(self.cluster_centers_)
@@ -431,7 +486,8 @@ class CenterEstimator(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self._takes_sparse()
+        tags.input_tags.allow_nan = self._has_missing()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -447,10 +503,24 @@ class CenterEstimator(
     ) -> Admitted:
         points = validate_data(self, X, reset=reset, **wanted_form(X))
         names = getattr(self, "feature_names_in_", None)
-        return admit(points, sample_weight, feature_names=names, **requirements)
+        admitted = admit(
+            points,
+            sample_weight,
+            feature_names=names,
+            has_missing=self._has_missing(),
+            **requirements,
+        )
+        check_domain(admitted.points, self._divergence(), name=requirements.get("name", "X"))
+        return admitted
 
-    def _open(self, data: Admitted) -> Rows:
-        return open_rows(data.points, data.weights, n_threads=self._wanted_threads())
+    def _open(self, data: Admitted | TrainingData) -> Rows:
+        return open_rows(
+            data.points,
+            data.weights,
+            n_threads=self._wanted_threads(),
+            divergence=self._divergence(),
+            has_missing=self._has_missing(),
+        )
 
     def _rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Rows:
         """New points, for a fitted estimator."""
@@ -462,6 +532,8 @@ class CenterEstimator(
         check_is_fitted(self)
         data = self._admit(X)
         centers = self._centers(data.points.shape[1])
+        if not self._is_plain():
+            return self._open(data).sq_distances(centers), 0
         largest = max(data.largest, float(np.abs(centers).max()))
         exponent = exponent_to_square(largest, data.points.dtype)
         points = divide_by_power_of_two(data.points, exponent)
@@ -490,15 +562,3 @@ def _constraints_by_parameter(kind: type[CenterEstimator]) -> list[tuple[str, li
         for name in kind._get_param_names()
         if wanted.get(name, "no_validation") != "no_validation"
     ]
-
-
-def _finish(data: TrainingData, history: History, ends: Sequence[StageEnd] = ()) -> Run:
-    """Labels and inertia of the centers as they are stored."""
-    assert history.centers is not None, "every run has a sweep"
-    centers = np.array(history.centers, dtype=data.points.dtype)
-    labels, inertia = data.rows.assign(centers.astype(np.float64))
-    return Run(centers, labels, inertia, history, history.spent(), ends)
-
-
-def _better(best: Run | None, run: Run) -> Run:
-    return run if best is None or run.inertia < best.inertia else best

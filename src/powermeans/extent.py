@@ -21,6 +21,11 @@ def spread(rows: Rows) -> float:
     return math.sqrt(rows.inertia_about_mean() / rows.total_weight)
 
 
+def spread_of_features(rows: Rows) -> float | FloatArray:
+    """How far along a feature a distance of `spread` is."""
+    return spread(rows) * rows.unit_steps()
+
+
 def is_at_center(point: FloatArray, center: FloatArray) -> bool:
     """Whether the center may be the mean of copies of this point, both (n_features,)."""
     distance, size = np.linalg.norm(point - center), np.linalg.norm(point)
@@ -33,4 +38,5 @@ def rounding_inertia(rows: Rows) -> float:
     from_mean = math.sqrt(rows.n_points * rows.n_features * rows.mean_variance())
     from_origin = float(np.linalg.norm(rows.mean())) + from_mean
     of_a_distance = _UNITS_OF_A_DISTANCE * float(np.finfo(rows.dtype).eps) * from_mean
-    return rows.total_weight * (_ROUNDING_OF_A_MEAN * from_origin + of_a_distance) ** 2
+    of_differences = rows.total_weight * (_ROUNDING_OF_A_MEAN * from_origin + of_a_distance) ** 2
+    return of_differences + rows.rounding() * rows.inertia_about_mean()

@@ -17,6 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from powermeans.divergences import Divergence
+from powermeans.divergences.bregman import Bregman, first_fault
+from powermeans.divergences.cosine import row_lengths
 from powermeans.rules import Power
 from powermeans.types import FloatArray, Points, SparsePoints
 
@@ -63,6 +66,7 @@ def admit(
     name: str = "X",
     feature_names: Iterable[object] | None = None,
     must_differ: bool = False,
+    has_missing: bool = False,
 ) -> Admitted:
     """Let points across the border, or say what is wrong with them or their weights.
 
@@ -74,7 +78,7 @@ def admit(
         As from the user.
     n_clusters : int
         How many points there must be at least.
-    name, feature_names, must_differ
+    name, feature_names, must_differ, has_missing
         As in `check_points`.
 
     Returns
@@ -91,6 +95,7 @@ def admit(
         feature_names=feature_names,
         total_weight=None if weights is None else float(weights.sum()),
         must_differ=must_differ,
+        has_missing=has_missing,
     )
     return Admitted(points, weights, largest)
 
@@ -164,6 +169,7 @@ def check_points(
     feature_names: Iterable[object] | None = None,
     total_weight: float | None = None,
     must_differ: bool = False,
+    has_missing: bool = False,
 ) -> float:
     """Raise where an entry is not finite, or squared distances leave the range of float64.
 
@@ -178,15 +184,21 @@ def check_points(
     total_weight : float, optional
         Sum of the sample weights, if not one each.
     must_differ : bool
-        Whether differences too small to be squared are an error too.
+        Whether differences too small to be squared are an error too, and columns of NaN alone.
+    has_missing : bool
+        Whether NaN stands for an entry that is missing; a row of them alone is an error.
 
     Returns
     -------
     float
         The largest magnitude among the entries.
     """
-    largest = _largest(points)
+    if has_missing:
+        _refuse_nothing_observed(points, name, of_columns=must_differ)
+    largest = _largest(points, has_missing)
     if not math.isfinite(largest):
+        if has_missing and isinstance(points, np.ndarray):
+            points = np.where(np.isnan(points), points.dtype.type(0), points)  # no fault
         raise ValueError(_not_finite(points, name, feature_names))
     n_points, n_features = points.shape
     total = max(float(n_points), total_weight or 0.0)
@@ -336,12 +348,55 @@ def check_schedule(schedule: Iterable[float], n_powers: int = 1000) -> None:
         )
 
 
-def _largest(points: Points | SparsePoints) -> float:
+def _refuse_nothing_observed(points: Points | SparsePoints, name: str, *, of_columns: bool) -> None:
+    if sparse.issparse(points):
+        raise ValueError(
+            f"{name} is sparse: entries that are not stored are zeros, and missing ones are NaN in "
+            f"a dense array, so pass {name}.toarray()"
+        )
+    is_missing = np.isnan(points)
+    for axis, kind in ((1, "row"), (0, "column"))[: 1 + of_columns]:
+        is_empty = is_missing.all(axis=axis)
+        if is_empty.any():
+            raise ValueError(
+                f"{name} has nothing but NaN in {kind} {int(np.argmax(is_empty))}: leave it out"
+            )
+
+
+def check_domain(points: Points | SparsePoints, divergence: Divergence, *, name: str) -> None:
+    """Raise where an entry or a row is none that the divergence is defined for.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR.
+    divergence : Bregman or str
+    name : str
+        What the error calls the points.
+    """
+    if divergence == "cosine":
+        is_zero = row_lengths(points) == 0
+        if is_zero.any():
+            raise ValueError(
+                f"{name} has nothing but zeros in row {int(np.argmax(is_zero))}, which have no "
+                'direction for divergence="cosine": leave the row out'
+            )
+    elif isinstance(divergence, Bregman) and (fault := first_fault(divergence, points)):
+        row, column = fault
+        raise ValueError(
+            f"{name} has {points[row, column]} in row {row}, column {column}: "
+            f"{type(divergence).__name__} is for {divergence.wanted}"
+        )
+
+
+def _largest(points: Points | SparsePoints, has_missing: bool) -> float:
     """The largest magnitude among the entries; NaN or infinity where one of them is."""
     entries = points.data if sparse.issparse(points) else points.reshape(-1)
     largest = 0.0
     for start in range(0, len(entries), _BLOCK_ELEMENTS):
         block = entries[start : start + _BLOCK_ELEMENTS]
+        if has_missing:
+            block = np.where(np.isnan(block), 0, block)
         # The minimum of a block is NaN as soon as one entry is.
         lowest, highest = float(np.minimum.reduce(block)), float(np.maximum.reduce(block))
         largest = max(largest, abs(lowest), abs(highest))

@@ -49,6 +49,9 @@ class KMeans(CenterEstimator):
         Accepted because scikit-learn has it; X is never changed either way.
     algorithm : {"lloyd", "elkan", "auto"}, default="lloyd"
         Accepted because scikit-learn has it. All find the same clusters, and all are the same here.
+    missing : {"error", "observed"}, default="error"
+        What NaN is: an error, or an entry that is missing. Then distances and means are those of
+        the entries that were observed, as in `PowerKMeans`.
 
     Attributes
     ----------
@@ -91,6 +94,7 @@ class KMeans(CenterEstimator):
         **CenterEstimator._parameter_constraints,
         "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "missing": [StrOptions({"error", "observed"})],
         "algorithm": [StrOptions({"lloyd", "elkan", "auto"})],
     }
 
@@ -106,6 +110,7 @@ class KMeans(CenterEstimator):
         random_state: int | np.random.RandomState | None = None,
         copy_x: bool = True,
         algorithm: Literal["lloyd", "elkan", "auto"] = "lloyd",
+        missing: Literal["error", "observed"] = "error",
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -116,6 +121,10 @@ class KMeans(CenterEstimator):
         self.random_state = random_state
         self.copy_x = copy_x
         self.algorithm = algorithm
+        self.missing = missing
+
+    def _has_missing(self) -> bool:
+        return self.missing == "observed"
 
     def _stages(self, data: TrainingData) -> list[Stage]:
         if self.algorithm == "elkan" and self.n_clusters == 1:

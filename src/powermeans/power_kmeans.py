@@ -16,22 +16,27 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from powermeans import divergences
 from powermeans.anneal import Callback, Stage, StageEnd, anneal
 from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
-from powermeans.critical_power import critical_power
-from powermeans.extent import spread
+from powermeans.extent import spread_of_features
 from powermeans.history import History, Spent, SweepState
 from powermeans.input_checks import check_schedule
 from powermeans.power_mean import memberships
 from powermeans.repairs import LeaveAlone, RelocateEmpty, SeparateCoincident
 from powermeans.rules import Power
+from powermeans.rows.bregman import BregmanRows
 from powermeans.schedules import Fixed, Geometric, Whole, resting_power
 from powermeans.search import EFFORTS, Effort, Search
+from powermeans.shared_covariance import LearnCovariance, Scatter, unit_covariance
 from powermeans.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 from powermeans.types import FloatArray
 
 # One descent alone anneals slowly; in a search, which mends what it misses, a few powers do.
 _GROWTH_ALONE = 1.1
+# So often at most is a covariance learned and all begun anew in it, while that gains this share.
+_MOST_COVARIANCES = 5
+_LEAST_GAIN = 1e-6
 # By so much the powers of a start in a search grow, in as many steps as there are powers.
 _GROWTH_IN_A_SEARCH = 20.0
 
@@ -90,8 +95,18 @@ class PowerKMeans(CenterEstimator):
         Lloyd ends when the sum of squared center shifts is at most `tol` times the mean variance of
         the features (scikit-learn's meaning), or when no center moves. Without `polish`, a run
         ends when the objective falls by no more than ``tol / sqrt(n_features)`` of itself.
-    divergence : {"squared_euclidean"}, default="squared_euclidean"
-        What a distance is.
+    divergence : str or Bregman, default="squared_euclidean"
+        What a distance is: "squared_euclidean"; "mahalanobis" with a covariance that all clusters
+        share and that is learned, or `divergences.Mahalanobis(covariance)` with one that is given;
+        "cosine", one minus the cosine of the angle, with centers of unit length; "poisson" (or
+        "kl") for counts and proportions; `divergences.Binomial(n_trials)`; "logistic" for
+        proportions of yes and no; "gamma" (or "exponential", "itakura_saito") for positive numbers
+        whose spread grows with them; "manhattan", sums of absolute differences, whose centers are
+        medians; or any `divergences.Bregman`. `inertia_` is the sum of these.
+    missing : {"error", "observed"}, default="error"
+        What NaN is: an error, or an entry that is missing. Then squared Euclidean distances and
+        means are those of the entries that were observed (Chi, Chi & Baraniuk 2016), and nothing
+        is imputed. A point with few entries is near to everything: leave such rows out.
     random_state : int, RandomState instance or None, default=None
         For the initial centers. An int makes the result the same each time.
     n_threads : int, optional
@@ -134,6 +149,8 @@ class PowerKMeans(CenterEstimator):
         What the run that is kept spent: `n_sweeps`, `n_breaths`, `n_crossings`,
         `accepted_inertias`, `seconds`, and `skipped`, the share of the distances that its sweeps
         need not compute.
+    covariance_ : ndarray of shape (n_features, n_features)
+        With ``divergence="mahalanobis"`` alone: that of the clusters, of determinant one.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -207,12 +224,14 @@ class PowerKMeans(CenterEstimator):
             None,
         ],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "divergence": [StrOptions({"squared_euclidean"})],
+        "divergence": [StrOptions(set(divergences.NAMES) | {"mahalanobis"}), divergences.Bregman],
+        "missing": [StrOptions({"error", "observed"})],
         "n_threads": [Integral, None],
         "callback": [callable, None],
     }
 
     spent_: Spent
+    covariance_: FloatArray
     power_: float
     critical_power_: float
     n_separated_: int
@@ -232,7 +251,8 @@ class PowerKMeans(CenterEstimator):
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-6,
-        divergence: Literal["squared_euclidean"] = "squared_euclidean",
+        divergence: str | divergences.Bregman = "squared_euclidean",
+        missing: Literal["error", "observed"] = "error",
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         callback: Callback | None = None,
@@ -252,6 +272,7 @@ class PowerKMeans(CenterEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.divergence = divergence
+        self.missing = missing
         self.random_state = random_state
         self.n_threads = n_threads
         self.callback = callback
@@ -307,10 +328,36 @@ class PowerKMeans(CenterEstimator):
         estimator.power_ = -math.inf if estimator.power == "auto" else float(estimator.power)
         return estimator
 
+    def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
+        if self._has_missing() and self.divergence != "squared_euclidean":
+            raise ValueError(
+                f'missing="observed" and divergence={self.divergence!r}: entries may be missing '
+                'from divergence="squared_euclidean" alone'
+            )
+        self.__dict__.pop("covariance_", None)
+        data = super()._training_data(X, sample_weight)
+        if not self._learns_covariance():
+            return data
+        self._covariances: dict[int, FloatArray] = {}
+        self.covariance_ = unit_covariance(_scatter_of(data).total)
+        return replace(data, rows=self._open(data))
+
+    def _divergence(self) -> divergences.Divergence:
+        if self._learns_covariance():
+            is_known = hasattr(self, "covariance_")
+            return divergences.Mahalanobis(self.covariance_) if is_known else "squared_euclidean"
+        return divergences.resolve(self.divergence)
+
+    def _has_missing(self) -> bool:
+        return self.missing == "observed"
+
+    def _learns_covariance(self) -> bool:
+        return isinstance(self.divergence, str) and self.divergence == "mahalanobis"
+
     def _stages(self, data: TrainingData) -> list[Stage]:
         if self.schedule is not None:
             check_schedule(self.schedule, n_powers=self.max_iter)
-        self.critical_power_ = critical_power(data.points, data.weights)
+        self.critical_power_ = data.rows.critical_power()
         schedule = self._powers()
         if not self.polish:
             stop = ObjectiveSettled(self.tol / math.sqrt(data.rows.n_features))
@@ -319,7 +366,7 @@ class PowerKMeans(CenterEstimator):
         are_hard = WeightsHard(
             self.critical_power_, self.n_clusters, tolerance, resting_power(schedule)
         )
-        separate = SeparateCoincident(self.critical_power_, spread(data.rows))
+        separate = SeparateCoincident(self.critical_power_, spread_of_features(data.rows))
         is_short = self._searches() and self.growth == "auto" and self.schedule is None
         n_powers = min(self.max_iter, self._effort().n_powers) if is_short else self.max_iter
         return [
@@ -349,6 +396,55 @@ class PowerKMeans(CenterEstimator):
         return float(self.power)
 
     def _run(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        seeds: Callable[[], FloatArray],
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> list[StageEnd]:
+        if self._learns_covariance():
+            return self._run_with_covariance(data, stages, seeds, history, rng, watch)
+        return self._run_in_space(data, stages, seeds, history, rng, watch)
+
+    def _run_with_covariance(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        seeds: Callable[[], FloatArray],
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> list[StageEnd]:
+        """In the covariance of all points; then again in that within the clusters, while it helps.
+
+        With the determinant one, inertias of different covariances are comparable.
+        """
+        scatter, rows = _scatter_of(data), data.rows
+        assert isinstance(rows, BregmanRows)
+        learn = LearnCovariance(rows.use, scatter, unit_covariance(scatter.total))
+        rows.use(divergences.Mahalanobis(learn.covariance))
+        self._covariances[history.run] = learn.covariance
+        best, least, was_stopped = list[StageEnd](), math.inf, False
+        for _ in range(_MOST_COVARIANCES if self._searches() else 1):
+            ends = self._run_in_space(data, stages, seeds, history, rng, watch)
+            if not (was_stopped := ends[-1].was_stopped):
+                last = Stage(Fixed(-math.inf), stages[-1].stop, self.max_iter, learn)
+                ends = [*ends, *anneal(rows, ends[-1].centers, [last], history, watch)]
+                was_stopped = ends[-1].was_stopped
+            _, inertia = rows.assign(ends[-1].centers)
+            is_better = inertia < least * (1 - _LEAST_GAIN)
+            if is_better:
+                best, least = ends, inertia
+                self._covariances[history.run] = learn.covariance
+            if was_stopped or not is_better:
+                break
+        rows.use(divergences.Mahalanobis(self._covariances[history.run]))
+        history.keep(best[-1].centers)
+        return best
+
+    def _run_in_space(
         self,
         data: TrainingData,
         stages: list[Stage],
@@ -422,7 +518,13 @@ class PowerKMeans(CenterEstimator):
 
     def _keep(self, run: Run) -> None:
         super()._keep(run)
+        if self._learns_covariance():
+            self.covariance_ = self._covariances[run.history.run]
         powers = [record.power for record in run.history.records if record.power > -math.inf]
         self.power_ = powers[-1] if powers else -math.inf
         self.n_separated_ = run.history.n_separated
         self.spent_ = run.spent
+
+
+def _scatter_of(data: TrainingData) -> Scatter:
+    return Scatter.of(data.points, data.weights, data.rows.mean())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -52,17 +52,18 @@ class SeparateCoincident:
     Attributes
     ----------
     critical_power : float
-    spread : float
-        Root mean squared distance of the points from their mean, the unit of "coincident".
+    spread : float or (n_features,)
+        Root mean squared distance of the points from their mean, the unit of "coincident"; of each
+        feature where they have units of their own.
     """
 
     critical_power: float
-    spread: float
+    spread: float | FloatArray
     _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
         """Give all but one of the coincident centers a push, each in a direction of its own."""
-        if power > self.critical_power or self.spread == 0:
+        if power > self.critical_power or not np.all(self.spread):
             return centers, 0
         followers = self._coincident(centers)
         if not len(followers):
@@ -71,7 +72,7 @@ class SeparateCoincident:
         pushes /= np.linalg.norm(pushes, axis=1, keepdims=True)
         resolved = 16 * np.finfo(np.float64).eps * np.abs(centers).max()
         separated = centers.copy()
-        separated[followers] += max(_HAIR * self.spread, resolved) * pushes
+        separated[followers] += np.maximum(_HAIR * self.spread, resolved) * pushes
         return separated, len(followers)
 
     def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
@@ -104,7 +105,6 @@ class RelocateEmpty:
         if np.minimum.reduce(sums.weights) > 0:
             return sums, 0
         empty = np.flatnonzero(sums.weights <= 0)
-        points, weights = sums.points.copy(), sums.weights.copy()
         nearness = rows.nearness(centers)
         n_relocated = 0
         for cluster in empty:
@@ -114,13 +114,10 @@ class RelocateEmpty:
             is_near = nearness.sq_dist(index)[0] == 0 or is_at_center(point, centers[former])
             if weight == 0 or is_near:
                 break
-            points[former] -= weight * point
-            weights[former] -= weight
-            points[cluster] = weight * point
-            weights[cluster] = weight
+            sums = sums.moved(former, int(cluster), point, float(weight))
             nearness.add(point)
             n_relocated += 1
-        return replace(sums, points=points, weights=weights), n_relocated
+        return sums, n_relocated
 
 
 def _nearest(centers: FloatArray, point: FloatArray) -> int:

@@ -72,6 +72,13 @@ class Hard(Rule):
 
 
 @dataclass(frozen=True, slots=True)
+class Unguarded(Hard):
+    """`Hard` in sweeps that may raise the objective: over parts of the points, or by long steps."""
+
+    descends: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
 class Power(Rule):
     """Weights are the gradient of the power mean M_s (Xu & Lange 2019, equation 5).
 

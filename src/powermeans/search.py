@@ -18,12 +18,12 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from powermeans.anneal import Callback, Stage, anneal
-from powermeans.extent import rounding_inertia, spread
-from powermeans.history import History, SweepRecord
+from powermeans.extent import rounding_inertia, spread_of_features
+from powermeans.history import History
 from powermeans.repairs import RelocateEmpty, SeparateCoincident
 from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed, Geometric, Whole
-from powermeans.stopping import InertiaSettled
+from powermeans.stopping import InertiaSettled, Never
 from powermeans.sums import Spread
 from powermeans.types import FloatArray, IndexArray
 
@@ -171,9 +171,9 @@ class Search:
         self.history, self.callback, self.least_gain = history, callback, least_gain
         self.best: Solution | None = None
         self.was_stopped = False
-        size = spread(rows)
+        size = spread_of_features(rows)
         # Weighted, unlike scikit-learn's unit of `tol`: weights are to act as copies of points do.
-        mean_variance = size**2 / rows.n_features
+        mean_variance = float(np.mean(size**2)) / rows.n_features
         self._settled = InertiaSettled(max(tol, _ROUGH_TOLERANCE) * mean_variance, least_gain)
         self._separate = SeparateCoincident(critical_power, size)
         self._breath_schedule = _breath_schedule(start_power)
@@ -201,12 +201,12 @@ class Search:
             The best found; if the callback said stop, and `was_stopped` is set, that so far.
         """
         try:
-            population = [
-                self.breathe(
-                    self.descend(seeds(), first_stages if number == 0 else ()), annealed=False
-                )
-                for number in range(effort.n_starts)
-            ]
+            population: list[Solution] = []
+            for number in range(effort.n_starts):
+                start = self.descend(seeds(), first_stages if number == 0 else ())
+                population.append(self.breathe(start, annealed=False))
+                if population[-1].inertia <= self._perfect:
+                    break  # only rounding could tell others from it
             population = sorted(_different(population), key=_inertia)
             for i in range(min(effort.n_annealed, len(population))):
                 population[i] = self.breathe(population[i], annealed=True)
@@ -293,7 +293,7 @@ class Search:
 
     def _annealing(self) -> Stage:
         max_iter = min(_BREATH_POWERS, self.max_iter)
-        return Stage(self._breath_schedule, _Never(), max_iter, self._separate)
+        return Stage(self._breath_schedule, Never(), max_iter, self._separate)
 
     def _descend(self, centers: FloatArray, stages: Sequence[Stage]) -> _Descent:
         ends = anneal(self.rows, centers, stages, self.history, self.callback)
@@ -339,7 +339,8 @@ class Search:
         pushes = self.rng.standard_normal((n_added, self.rows.n_features))
         pushes /= _row_norms(pushes)[:, None]
         root_mean_square = math.sqrt(solution.inertia / self.rows.total_weight)
-        added = solution.centers[worst] + _JITTER * root_mean_square * pushes
+        jitter = _JITTER * root_mean_square * self.rows.unit_steps()
+        added = solution.centers[worst] + jitter * pushes
         return np.concatenate([solution.centers, added])
 
     def _child(self, population: Sequence[Solution]) -> Solution:
@@ -350,14 +351,6 @@ class Search:
         crossed = np.where(self.rng.uniform(size=(len(mine), 1)) < 0.5, mine, matched)
         self.history.n_crossings += 1
         return self._breath(self.descend(crossed), min(self.depth, len(mine) // 2), annealed=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Never:
-    """A stage that runs through its sweeps."""
-
-    def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        return None
 
 
 def _breath_schedule(start_power: float) -> Fixed | Whole:

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from powermeans.extent import spread
+from powermeans.extent import spread_of_features
 from powermeans.rows.protocol import Rows
 from powermeans.types import FloatArray, IndexArray
 
@@ -84,4 +84,4 @@ def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, 
 def random_places(rows: Rows, rng: np.random.RandomState, n_places: int) -> FloatArray:
     """Places about as far from the mean as the points are, (n_places, n_features)."""
     directions = rng.standard_normal((n_places, rows.n_features)) / math.sqrt(rows.n_features)
-    return rows.mean() + spread(rows) * directions
+    return rows.mean() + spread_of_features(rows) * directions

@@ -15,8 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.anneal import Stage
 from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
-from powermeans.critical_power import critical_power
-from powermeans.extent import spread
+from powermeans.extent import spread_of_features
 from powermeans.repairs import SeparateCoincident
 from powermeans.rules import Always, Harmonic, Power, Rule
 from powermeans.stopping import CentersSettled
@@ -60,7 +59,7 @@ class SoftMeans(CenterEstimator):
 
     def _stages(self, data: TrainingData) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
-        separate = SeparateCoincident(critical_power(data.points, data.weights), spread(data.rows))
+        separate = SeparateCoincident(data.rows.critical_power(), spread_of_features(data.rows))
         return [Stage(Always(self._rule()), settled, self.max_iter, separate)]
 
     def _wanted_runs(self) -> int:

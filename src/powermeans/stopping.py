@@ -74,6 +74,21 @@ class InertiaSettled:
 
 
 @dataclass(frozen=True, slots=True)
+class Never:
+    """A stage that runs through its sweeps."""
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """None."""
+        return None
+
+
+def are_hard(power: float, n_centers: int, objective: float, inertia: float) -> bool:
+    """Whether the weights of a sweep are as good as hard; see `WeightsHard`."""
+    factor = math.exp(math.log(n_centers) / power)
+    return factor * objective >= (1 - _SOFTNESS) * inertia
+
+
+@dataclass(frozen=True, slots=True)
 class WeightsHard:
     """The rule of annealing: go on until the weights are as good as hard.
 
@@ -107,14 +122,10 @@ class WeightsHard:
             return "every point is at a center"
         if last.power > self.critical_power:
             return None
-        if self._hardness(last) >= 1 - _SOFTNESS:
+        if are_hard(last.power, self.n_centers, last.objective, last.inertia):
             return f"weights are hard at power {last.power}"
         rests = last.power <= self.resting_power and len(records) > 1
         return CentersSettled(self.tolerance).reason(records) if rests else None
-
-    def _hardness(self, record: SweepRecord) -> float:
-        factor = math.exp(math.log(self.n_centers) / record.power)
-        return factor * record.objective / record.inertia
 
 
 @dataclass(frozen=True, slots=True)

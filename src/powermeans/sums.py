@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -39,8 +40,8 @@ class Sums:
     inertia: float
     n_skipped: float = 0.0
 
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(
+    def __add__(self, other: Self) -> Self:
+        return type(self)(
             self.points + other.points,
             self.weights + other.weights,
             self.objective + other.objective,
@@ -48,11 +49,11 @@ class Sums:
             self.n_skipped + other.n_skipped,
         )
 
-    def __mul__(self, unit: float) -> Sums:
+    def __mul__(self, unit: float) -> Self:
         """The sums where every point weighs so much more."""
         if unit == 1.0:
             return self
-        return Sums(
+        return type(self)(
             self.points * unit,
             self.weights * unit,
             self.objective * unit,
@@ -72,6 +73,15 @@ class Sums:
         weighed = self.weights > self._least_weight(fallback)
         safe_weights = np.where(weighed, self.weights, 1.0)[:, None]
         return np.where(weighed[:, None], self.points / safe_weights, fallback)
+
+    def moved(self, former: int, cluster: int, point: FloatArray, weight: float) -> Self:
+        """The sums where a point has gone from its former cluster to an empty one."""
+        points, weights = self.points.copy(), self.weights.copy()
+        points[former] -= weight * point
+        weights[former] -= weight
+        points[cluster] = weight * point
+        weights[cluster] = weight
+        return replace(self, points=points, weights=weights)
 
     def _least_weight(self, fallback: FloatArray) -> float:
         """Above this, weights and their products with points are normal numbers."""

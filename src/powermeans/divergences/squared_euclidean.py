@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy import sparse
 
+from powermeans.divergences import chunks
 from powermeans.types import FloatArray, Points, SparsePoints
-
-_CHUNK_ELEMENTS = 2**18
 
 
 def pairwise(points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
@@ -26,7 +24,8 @@ def pairwise(points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
     (n_points, n_centers)
         In float64, or in long double where points or centers are.
     """
-    result = np.empty((points.shape[0], len(centers)), _precision(points, centers))
+    precision = np.result_type(points.dtype, centers.dtype, np.float64)
+    result = np.empty((points.shape[0], len(centers)), precision)
     for rows, sq_dist in in_chunks(points, centers):
         result[rows] = sq_dist
     return result
@@ -47,14 +46,9 @@ def in_chunks(
     ------
     (slice, (n_rows, n_centers))
     """
-    precision = _precision(points, centers)
-    n_rows = max(1, _CHUNK_ELEMENTS // max(1, centers.size))
-    for start in range(0, points.shape[0], n_rows):
-        rows = slice(start, min(start + n_rows, points.shape[0]))
-        chunk = points[rows].toarray() if sparse.issparse(points) else points[rows]
-        difference = chunk[:, None, :].astype(precision) - centers[None, :, :]
-        yield rows, np.sum(difference * difference, axis=-1)
+    return chunks.in_chunks(points, centers, _sq_distances)
 
 
-def _precision(points: Points | SparsePoints, centers: FloatArray) -> np.dtype[np.float64]:
-    return np.result_type(points.dtype, centers.dtype, np.float64)
+def _sq_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
+    difference = points[:, None, :] - centers[None, :, :]
+    return np.asarray(np.sum(difference * difference, axis=-1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,9 @@ import numpy as np
 from scipy import sparse
 
 import powermeans._native as _native
+from powermeans.critical_power import critical_power
+from powermeans.divergences import squared_euclidean
+from powermeans.online import Online, Reached
 from powermeans.rows.by_formula import sweep_by_formula
 from powermeans.rows.greedy import greedy_seeds
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
@@ -75,6 +78,20 @@ class NativeRows:
             return float(self.n_points)
         return float(np.sum(self._weights)) * self._weight_unit
 
+    def weigh(self, sample_weight: FloatArray) -> None:
+        """Give the points these weights, none larger than the largest they were opened with.
+
+        The compiled points look at the same array.
+        """
+        assert self._weights is not None, "the rows were opened with weights"
+        np.divide(sample_weight, self._weight_unit, out=self._weights)
+        for of_weights in ("_mean", "_inertia_about_mean"):
+            self.__dict__.pop(of_weights, None)
+
+    def descends(self, rule: Rule) -> bool:
+        """Whether a sweep with this rule is sure not to raise its objective."""
+        return rule.descends
+
     def mean(self) -> FloatArray:
         """Weighted mean of the points."""
         return self._mean
@@ -83,8 +100,8 @@ class NativeRows:
     def _mean(self) -> FloatArray:
         if self._weights is None:
             return self._column_mean
-        origin = np.zeros((1, self.n_features))
-        mean: FloatArray = self.sweep(origin, Hard()).centers(fallback=origin)[0]
+        somewhere = self._column_mean[None, :]
+        mean: FloatArray = self.sweep(somewhere, Hard()).centers(fallback=somewhere)[0]
         return mean
 
     def inertia_about_mean(self) -> float:
@@ -101,27 +118,54 @@ class NativeRows:
         """Mean over the features of the unweighted variance."""
         return float(np.mean(self._column_variance))
 
+    def unit_steps(self) -> float | FloatArray:
+        """How far along a feature a squared distance of one is, near the mean."""
+        return 1.0
+
+    def rounding(self) -> float:
+        """What a squared distance may be off, as a share of that from the mean."""
+        return 0.0
+
+    def critical_power(self) -> float:
+        """Above it all centers collapse to the mean; see `powermeans.critical_power`."""
+        return critical_power(self._points, self._weights)
+
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         """Weigh every point by the rule and add up."""
+        if isinstance(rule, Online):
+            return self._present(centers, rule)
+        seen = self.seen(centers)
         if isinstance(rule, Hard):
-            swept = self._native.sweep_hard(centers)
+            swept = self._native.sweep_hard(seen)
         elif isinstance(rule, Power):
-            swept = self._native.sweep_power(centers, rule.power, 0.0)
+            swept = self._native.sweep_power(seen, rule.power, 0.0)
         elif isinstance(rule, Harmonic):
-            swept = self._native.sweep_power(centers, rule.power, rule.p / 2 - 1)
+            swept = self._native.sweep_power(seen, rule.power, rule.p / 2 - 1)
         elif isinstance(rule, Gaussian):
-            swept = self._native.sweep_gaussian(
-                centers, rule.variance, rule.shares_of(len(centers))
-            )
+            swept = self._native.sweep_gaussian(seen, rule.variance, rule.shares_of(len(centers)))
         else:
-            return sweep_by_formula(self._points, self._weights, centers, rule) * self._weight_unit
+            distances = self._by_definition(centers)
+            sums = sweep_by_formula(self._points, self._weights, distances, len(centers), rule)
+            return sums * self._weight_unit
         points, weights, objective, inertia, n_distances = swept
         n_skipped = max(0.0, self.n_points * len(centers) - n_distances)
         return Sums(points, weights, objective, inertia, n_skipped) * self._weight_unit
 
+    def expect_few_sweeps(self) -> None:
+        """Leave out what only many sweeps repay, such as an order of the points by place."""
+        self._native.expect_few_sweeps()
+
+    def _present(self, centers: FloatArray, online: Online) -> Reached:
+        """Show the points to the centers one after another."""
+        reached, counts = centers.astype(np.float64, order="C"), online.counts.astype(np.float64)
+        inertia = self._native.present(
+            online.order, online.rates, self._weight_unit, reached, counts
+        )
+        return Reached.at(reached, counts, inertia)
+
     def spread(self, centers: FloatArray) -> Spread:
         """Error and utility of each center under the hard rule."""
-        error, utility, weights = self._native.spread(centers)
+        error, utility, weights = self._native.spread(self.seen(centers))
         if len(centers) == 1:
             utility = np.array([np.inf])
         unit = self._weight_unit
@@ -130,13 +174,13 @@ class NativeRows:
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
         """Label of the nearest center for each point, and the inertia."""
         labels = np.empty(self.n_points, dtype=np.int32)
-        return labels, self._native.assign(centers, labels) * self._weight_unit
+        return labels, self._native.assign(self.seen(centers), labels) * self._weight_unit
 
     def sq_distances(self, centers: FloatArray) -> Points:
         """All squared distances, in the points' dtype."""
         computed = np.float64 if sparse.issparse(self._points) else self.dtype
         distances: Points = np.empty((self.n_points, len(centers)), dtype=computed)
-        self._native.sq_distances(centers, distances)
+        self._native.sq_distances(self.seen(centers), distances)
         return distances.astype(self.dtype, copy=False)
 
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> NativeNearness:
@@ -169,6 +213,14 @@ class NativeRows:
         """These points in the kind they live in."""
         return self._points[indices]
 
+    def seen(self, centers: FloatArray) -> FloatArray:
+        """The centers as the compiled points take them."""
+        return np.ascontiguousarray(centers)
+
+    def _by_definition(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
+        """Distances for rules that have no kernel."""
+        return squared_euclidean.in_chunks(self._points, centers)
+
 
 class NativeNearness:
     """Squared distances to the nearest center chosen so far, in the unit of the compiled points."""
@@ -186,7 +238,7 @@ class NativeNearness:
         self._weights, self._weight_unit = weights, weight_unit
         self._nearest = np.full(rows.n_points, np.inf)
         if len(centers):
-            compiled.approach(np.ascontiguousarray(centers), self._nearest)
+            compiled.approach(rows.seen(centers), self._nearest)
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
         """Draw one point for each number, by weight times distance to the exponent."""
@@ -197,12 +249,13 @@ class NativeNearness:
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
         """The inertia that adding each of these points as a center would leave."""
-        left: FloatArray = self._native.potentials(self._rows.take(candidates), self._nearest)
+        seen = self._rows.seen(self._rows.take(candidates))
+        left: FloatArray = self._native.potentials(seen, self._nearest)
         return left * self._weight_unit
 
     def add(self, center: FloatArray) -> None:
         """Take one more center into account."""
-        self._native.approach(np.ascontiguousarray(center)[None, :], self._nearest)
+        self._native.approach(self._rows.seen(center[None, :]), self._nearest)
 
     def farthest(self) -> int:
         """The point with the largest weighted squared distance."""

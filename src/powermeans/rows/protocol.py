@@ -61,8 +61,30 @@ class Rows(Protocol):
         """Sum of the sample weights."""
         ...
 
+    def descends(self, rule: Rule) -> bool:
+        """Whether a sweep with this rule is sure not to raise its objective."""
+        ...
+
     def mean(self) -> FloatArray:
         """Weighted mean of the points, (n_features,)."""
+        ...
+
+    def unit_steps(self) -> float | FloatArray:
+        """How far along a feature a squared distance of one is, near the mean.
+
+        One where distances are Euclidean; else (n_features,).
+        """
+        ...
+
+    def rounding(self) -> float:
+        """What a squared distance may be off, as a share of that of the point from the mean.
+
+        Zero where distances come from differences.
+        """
+        ...
+
+    def critical_power(self) -> float:
+        """Above it all centers collapse to the mean; see `powermeans.critical_power`."""
         ...
 
     def inertia_about_mean(self) -> float:
@@ -74,7 +96,11 @@ class Rows(Protocol):
         ...
 
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
-        """Weigh every point by the rule and add up."""
+        """Weigh every point by the rule and add up.
+
+        With the rule `powermeans.online.Online` the points come one after another, and the centers
+        move in between; rows that know no order of their points raise a TypeError.
+        """
         ...
 
     def spread(self, centers: FloatArray) -> Spread:

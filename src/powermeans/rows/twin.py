@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from powermeans.critical_power import critical_power
 from powermeans.divergences import squared_euclidean
+from powermeans.divergences.bregman import Bregman
+from powermeans.online import Online, Reached
 from powermeans.rows.greedy import greedy_seeds
 from powermeans.rules import Rule
 from powermeans.seeding import draw_indices
@@ -28,6 +32,8 @@ class TwinRows:
     precision : type, default float64
         In what to calculate; long double gives the truth that accuracy is measured against.
         Results are float64 all the same.
+    divergence : Bregman, optional
+        Squared Euclidean distances if not given.
     """
 
     def __init__(
@@ -36,8 +42,11 @@ class TwinRows:
         sample_weight: FloatArray | None = None,
         *,
         precision: type[np.floating[Any]] = np.float64,
+        divergence: Bregman | None = None,
     ) -> None:
         self._given = points
+        self._divergence = divergence
+        self._pairwise = divergence.pairwise if divergence else squared_euclidean.pairwise
         dense = points.toarray() if sparse.issparse(points) else np.asarray(points)
         self._points: NDArray[Any] = dense.astype(precision)
         weight = np.ones(len(dense)) if sample_weight is None else np.asarray(sample_weight)
@@ -59,16 +68,35 @@ class TwinRows:
     def total_weight(self) -> float:
         return float(self._weight.sum())
 
+    def weigh(self, sample_weight: FloatArray) -> None:
+        self._weight[:] = sample_weight
+
+    def descends(self, rule: Rule) -> bool:
+        return rule.descends
+
     def mean(self) -> FloatArray:
         return _float64(self._weight @ self._points / self._weight.sum())
 
     def inertia_about_mean(self) -> float:
         return float(self._weight @ self._sq_dist(self.mean()[None, :])[:, 0])
 
+    def unit_steps(self) -> float | FloatArray:
+        if self._divergence is None:
+            return 1.0
+        return np.sqrt(2 / self._divergence.curvature(self.mean()))
+
+    def rounding(self) -> float:
+        return 0.0 if self._divergence is None else float(np.finfo(self.dtype).eps)
+
+    def critical_power(self) -> float:
+        return critical_power(_float64(self._points / self.unit_steps()), _float64(self._weight))
+
     def mean_variance(self) -> float:
         return float(np.mean(np.var(self._points, axis=0)))
 
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        if isinstance(rule, Online):
+            return self._present(centers, rule)
         sq_dist = self._sq_dist(centers)
         weights, objectives = rule.weigh(sq_dist)
         weighted = self._weight[:, None] * weights
@@ -78,6 +106,22 @@ class TwinRows:
             objective=float(self._weight @ objectives),
             inertia=float(self._weight @ sq_dist.min(axis=1)),
         )
+
+    def _present(self, centers: FloatArray, online: Online) -> Reached:
+        moving, counts, inertia = centers.astype(self._points.dtype), online.counts.copy(), 0.0
+        order = np.arange(self.n_points) if online.order is None else online.order
+        with_weight = order[self._weight[order] > 0]
+        for step, i in enumerate(with_weight):
+            point, weight = self._points[i], float(self._weight[i])
+            sq_dist = np.square(point - moving).sum(axis=1)
+            winner = int(np.argmin(sq_dist))
+            counts[winner] += weight
+            rate = weight / counts[winner]
+            if online.rates is not None:
+                rate = 1 - (1 - online.rates[step]) ** weight
+            moving[winner] += rate * (point - moving[winner])
+            inertia += weight * float(sq_dist[winner])
+        return Reached.at(_float64(moving), counts, inertia)
 
     def spread(self, centers: FloatArray) -> Spread:
         sq_dist = self._sq_dist(centers)
@@ -99,7 +143,7 @@ class TwinRows:
         return self._sq_dist(centers).astype(self.dtype)
 
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> TwinNearness:
-        return TwinNearness(self._points, self._weight, centers, order)
+        return TwinNearness(self._points, self._weight, centers, order, self._pairwise)
 
     def greedy_seeds(
         self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
@@ -116,7 +160,7 @@ class TwinRows:
         return self._given[indices]
 
     def _sq_dist(self, centers: FloatArray) -> NDArray[Any]:
-        return squared_euclidean.pairwise(self._points, centers)
+        return self._pairwise(self._points, centers)
 
     def _utility(self, sq_dist: NDArray[Any], labels: NDArray[np.intp]) -> FloatArray:
         n_centers = sq_dist.shape[1]
@@ -142,6 +186,8 @@ class TwinNearness:
         There may be none.
     order : (n_points,), optional
         In which draws walk along the points.
+    pairwise : callable
+        From points and centers to their distances.
     """
 
     def __init__(
@@ -150,8 +196,9 @@ class TwinNearness:
         sample_weight: NDArray[Any],
         centers: FloatArray,
         order: IndexArray | None,
+        pairwise: Callable[[Points, FloatArray], FloatArray] = squared_euclidean.pairwise,
     ) -> None:
-        self._points = points
+        self._points, self._pairwise = points, pairwise
         self._order = np.arange(len(points)) if order is None else order
         self._weight = sample_weight
         self._nearest = np.full(len(points), np.inf, dtype=points.dtype)
@@ -168,11 +215,11 @@ class TwinNearness:
         return drawn
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
-        sq_dist = squared_euclidean.pairwise(self._points, self._points[candidates])
+        sq_dist = self._pairwise(self._points, self._points[candidates])
         return _float64(self._weight @ np.minimum(sq_dist, self._nearest[:, None]))
 
     def add(self, center: FloatArray) -> None:
-        sq_dist = squared_euclidean.pairwise(self._points, np.asarray(center)[None, :])
+        sq_dist = self._pairwise(self._points, np.asarray(center)[None, :])
         self._nearest = np.minimum(self._nearest, sq_dist[:, 0])
 
     def farthest(self) -> int:

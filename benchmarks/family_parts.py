@@ -1,0 +1,279 @@
+"""What the members of the family are asked for, a generator of figures for each part."""
+
+from __future__ import annotations
+
+import math
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from statistics import mean, median
+
+import numpy as np
+import sklearn.cluster
+import sklearn.datasets
+
+import powermeans
+from benchmarks.families import draw
+from benchmarks.turns import in_turns, repeated
+from powermeans import _native
+from powermeans.divergences import Binomial, Bregman, Gamma, Mahalanobis, Poisson
+from powermeans.metrics import adjusted_rand_index, variation_of_information
+from powermeans.rows import open_rows
+from powermeans.rules import Hard, Power, Rule
+
+SWEEP_SIZES = ((100_000, 2, 100), (100_000, 10, 20), (100_000, 64, 100), (60_000, 784, 100))
+N_TRIALS = 250
+POINTS_PER_TRIAL, MIDDLES = 99, (10.0, 20.0, 40.0)
+SEEDS = range(20)
+
+
+# ---- sweeps -----------------------------------------------------------------------------------
+
+
+def sweeps() -> Iterator[dict]:
+    """Sweeps that take no shortcuts, as all of these have none but Euclidean ones."""
+    _native.take_shortcuts(False)
+    for n_points, n_features, n_centers in SWEEP_SIZES:
+        for dtype in (np.float32, np.float64):
+            for rule in (Hard(), Power(-3.0)):
+                yield _sweep_cell(n_points, n_features, n_centers, dtype, rule)
+    _native.take_shortcuts(True)
+
+
+def _sweep_cell(n_points: int, n_features: int, n_centers: int, dtype: type, rule: Rule) -> dict:
+    rng = np.random.default_rng(0)
+    points = rng.gamma(3.0, 2.0, size=(n_points, n_features)).astype(dtype)
+    centers = points[:n_centers].astype(np.float64)
+    shares = (points / (1.01 * points.max())).astype(dtype)
+    gaps = np.where(rng.uniform(size=points.shape) < 0.2, dtype(np.nan), points)
+    kinds = {
+        "squared_euclidean": open_rows(points),
+        "poisson": open_rows(points, divergence=Poisson()),
+        "gamma": open_rows(points, divergence=Gamma()),
+        "binomial": open_rows(shares, divergence=Binomial(1.0)),
+        "mahalanobis": open_rows(points, divergence=Mahalanobis(np.eye(n_features))),
+        "cosine": open_rows(points, divergence="cosine"),
+        "missing": open_rows(gaps, has_missing=True),
+    }
+    by_shares = shares[:n_centers].astype(np.float64)
+    contestants = {
+        name: lambda rows=rows, at=by_shares if name == "binomial" else centers: repeated(
+            lambda: rows.sweep(at, rule)
+        )
+        for name, rows in kinds.items()
+    }
+    timed = in_turns(contestants, rounds=3)["seconds"]
+    ratios = {name: value / timed["squared_euclidean"] for name, value in timed.items()}
+    return {
+        "size": [n_points, n_features, n_centers],
+        "dtype": np.dtype(dtype).name,
+        "power": rule.power if math.isfinite(rule.power) else None,
+        "milliseconds": 1e3 * timed["squared_euclidean"],
+        "ratios": ratios,
+    }
+
+
+# ---- divergences ------------------------------------------------------------------------------
+
+Draw = Callable[[np.random.Generator, np.ndarray], np.ndarray]
+
+POPULATIONS: dict[str, Draw] = {
+    "Gaussian": lambda rng, middles: rng.normal(middles, 4.0),
+    "binomial": lambda rng, middles: rng.binomial(50, middles / 50).astype(float),
+    "Poisson": lambda rng, middles: rng.poisson(middles).astype(float),
+    "gamma": lambda rng, middles: rng.gamma(3.0, middles / 3.0),
+}
+MATCHING = {
+    "Gaussian": "squared_euclidean",
+    "binomial": "binomial",
+    "Poisson": "poisson",
+    "gamma": "gamma",
+}
+# A hair above zero, and the largest number below that of the trials, are where domains end.
+DIVERGENCES: dict[str, tuple[str | Bregman, float, float]] = {
+    "squared_euclidean": ("squared_euclidean", -math.inf, math.inf),
+    "binomial": (Binomial(200.0), 0.0, 200.0),
+    "poisson": ("poisson", 0.0, math.inf),
+    "gamma": ("gamma", 1e-2, math.inf),
+}
+
+
+def divergences() -> Iterator[dict]:
+    """For each population the mean scores of each divergence over the trials."""
+    for population, draw_points in POPULATIONS.items():
+        scores: dict[str, list[tuple[float, float]]] = {name: [] for name in DIVERGENCES}
+        for trial in range(N_TRIALS):
+            rng = np.random.default_rng(trial)
+            truth = np.repeat(range(3), POINTS_PER_TRIAL // 3)
+            points = draw_points(rng, np.array(MIDDLES)[truth][:, None].repeat(2, axis=1))
+            for name in DIVERGENCES:
+                labels = _labels_by(name, population, points, trial)
+                scores[name].append(
+                    (adjusted_rand_index(truth, labels), variation_of_information(truth, labels))
+                )
+        best = [ari for ari, _ in scores[MATCHING[population]]]
+        yield {
+            "population": population,
+            "matching": MATCHING[population],
+            "scores": {
+                name: {
+                    "ari": mean(ari for ari, _ in of),
+                    "vi": mean(vi for _, vi in of),
+                    # Of the difference from the matching one, trial by trial.
+                    "ari error": _standard_error(
+                        [a - b for (a, _), b in zip(of, best, strict=True)]
+                    ),
+                }
+                for name, of in scores.items()
+            },
+        }
+
+
+def _labels_by(name: str, population: str, points: np.ndarray, seed: int) -> np.ndarray:
+    divergence, lowest, highest = DIVERGENCES[name]
+    if name == "binomial" and population == "binomial":
+        divergence, highest = Binomial(50.0), 50.0
+    inside = np.clip(points, lowest, highest)
+    return powermeans.PowerKMeans(3, divergence=divergence, random_state=seed).fit(inside).labels_
+
+
+def _standard_error(values: list[float]) -> float:
+    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+# ---- features, outliers, shapes ---------------------------------------------------------------
+
+
+def features() -> Iterator[dict]:
+    """1000 points, 20 features of which 5 tell four groups apart."""
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(4, size=1000)
+        points = rng.normal(size=(1000, 20))
+        points[:, :5] = 6 * rng.uniform(size=(4, 5))[truth] + 0.3 * rng.normal(size=(1000, 5))
+        points = (points - points.mean(axis=0)) / points.std(axis=0)
+        model = powermeans.EntropyWeightedPowerKMeans(4, random_state=seed).fit(points)
+        plain = powermeans.PowerKMeans(4, random_state=seed).fit(points)
+        yield {
+            "seed": seed,
+            "ari": adjusted_rand_index(truth, model.labels_),
+            "plain ari": adjusted_rand_index(truth, plain.labels_),
+            "weight of relevant": float(model.feature_weights_[:5].sum()),
+        }
+
+
+OUTLIERS: dict[str, Draw] = {
+    "in a wide box": lambda rng, x: rng.uniform(-60, 60, size=x.shape),
+    "in a far clump": lambda rng, x: 80 + rng.normal(size=x.shape),
+    "of heavy tails": lambda rng, x: 12 * rng.standard_t(1.5, size=x.shape),
+}
+
+
+def outliers() -> Iterator[dict]:
+    """Five groups, and a tenth of all points elsewhere; scores are those of the groups alone."""
+    for kind, draw_outliers in OUTLIERS.items():
+        for n_features in (2, 10, 50):
+            robust, plain = [], []
+            for seed in SEEDS:
+                rng = np.random.default_rng(seed)
+                truth = rng.integers(5, size=900)
+                middles = (
+                    8
+                    * sklearn.datasets.make_blobs(
+                        5, n_features, centers=5, cluster_std=0.0, random_state=seed
+                    )[0]
+                    / math.sqrt(n_features)
+                )
+                inliers = middles[truth] + rng.normal(size=(900, n_features))
+                points = np.vstack([inliers, draw_outliers(rng, np.empty((100, n_features)))])
+                for found, estimator in (
+                    (robust, powermeans.RobustPowerKMeans),
+                    (plain, powermeans.PowerKMeans),
+                ):
+                    labels = estimator(5, random_state=seed).fit(points).labels_[:900]
+                    found.append(adjusted_rand_index(truth, labels))
+            yield {
+                "kind": kind,
+                "n_features": n_features,
+                "ari": [mean(robust), min(robust)],
+                "plain ari": [mean(plain), min(plain)],
+            }
+
+
+def shapes() -> Iterator[dict]:
+    """Two moons, and a ring in a ring."""
+    moons = sklearn.datasets.make_moons(600, noise=0.05, random_state=0)
+    rings = sklearn.datasets.make_circles(600, noise=0.05, factor=0.4, random_state=0)
+    for name, (points, truth), gamma in (("moons", moons, 30.0), ("rings", rings, 10.0)):
+        kernel = powermeans.KernelPowerKMeans(2, gamma=gamma, random_state=0).fit(points)
+        spectral = powermeans.spectral_clustering(
+            points, 2, affinity="nearest_neighbors", random_state=0
+        )
+        plain = powermeans.PowerKMeans(2, random_state=0).fit(points)
+        yield {
+            "shape": name,
+            "gamma": gamma,
+            "kernel ari": adjusted_rand_index(truth, kernel.labels_),
+            "spectral ari": adjusted_rand_index(truth, spectral),
+            "plain ari": adjusted_rand_index(truth, plain.labels_),
+        }
+
+
+# ---- stream -----------------------------------------------------------------------------------
+
+STREAMS = (
+    ("overlapping", 200_000, 2, 50),
+    ("overlapping", 200_000, 10, 20),
+    ("noise", 200_000, 10, 50),
+    ("heavy-tails", 200_000, 10, 50),
+    ("overlapping", 200_000, 64, 100),
+    ("overlapping", 1_000_000, 16, 50),
+)
+
+
+def stream() -> Iterator[dict]:
+    """One pass in batches of 1024, beside scikit-learn's with the same batches."""
+    for family, n_points, n_features, n_centers in STREAMS:
+        points = _points_of(family, n_points, n_features, n_centers)
+        found: dict[str, list[tuple[float, float]]] = {"ours": [], "theirs": []}
+        for seed in range(5):
+            makers = {
+                "ours": powermeans.MiniBatchPowerKMeans(
+                    n_centers, batch_size=1024, random_state=seed
+                ),
+                "theirs": sklearn.cluster.MiniBatchKMeans(
+                    n_centers, batch_size=1024, max_iter=1, random_state=seed
+                ),
+            }
+            for name, estimator in makers.items():
+                began = time.perf_counter()
+                estimator.fit(points)
+                found[name].append((time.perf_counter() - began, float(estimator.inertia_)))
+        medians = {
+            name: [median(part) for part in zip(*of, strict=True)] for name, of in found.items()
+        }
+        yield {
+            "family": family,
+            "size": [n_points, n_features, n_centers],
+            "time": medians["ours"][0] / medians["theirs"][0],
+            "inertia": medians["ours"][1] / medians["theirs"][1],
+            "seconds": medians["ours"][0],
+            "memory": _memory_of_stream(points, n_centers),
+        }
+
+
+def _points_of(family: str, n_points: int, n_features: int, n_centers: int) -> np.ndarray:
+    return draw(family, n_features, n_centers, n_points=n_points)
+
+
+def _memory_of_stream(points: np.ndarray, n_centers: int) -> list[float]:
+    """MB that Python's arrays rise to after a tenth and after all of the stream."""
+    model = powermeans.MiniBatchPowerKMeans(n_centers, batch_size=1024, random_state=0)
+    peaks = []
+    tracemalloc.start()
+    for first in range(0, len(points), 1024):
+        model.partial_fit(points[first : first + 1024])
+        if first // 1024 in (len(points) // 10_240, len(points) // 1024 - 1):
+            peaks.append(tracemalloc.get_traced_memory()[1] / 1e6)
+    tracemalloc.stop()
+    return peaks

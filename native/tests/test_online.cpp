@@ -1,0 +1,94 @@
+// Drives online passes, dense and sparse, for the sanitizers to watch. What is computed is checked in
+// Python; here only that both kinds of points and of order agree.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+#include "../online.hpp"
+
+using namespace powermeans;
+
+namespace {
+
+void require(bool holds, const char* what) {
+    if (holds) return;
+    std::fprintf(stderr, "failed: %s\n", what);
+    std::exit(1);
+}
+
+template <class V>
+std::vector<V> random_values(std::size_t n, unsigned seed) {
+    std::mt19937 generator(seed);
+    std::normal_distribution<double> normal;
+    std::vector<V> values(n);
+    for (V& value : values) value = V(normal(generator));
+    return values;
+}
+
+// Centers and counts after one pass.
+template <class Source>
+std::vector<double> passed(const Source& source, int64_t n_centers, const std::vector<int64_t>& order,
+                           const std::vector<double>& rates) {
+    std::vector<double> state = random_values<double>(std::size_t(n_centers * source.n_features), 5);
+    std::vector<double> weight(std::size_t(source.n_points), 0.5), counts(std::size_t(n_centers));
+    weight[1] = 0;
+    const OnlineRequest request{
+        weight.data(),          2.0,       order.empty() ? nullptr : order.data(),
+        rates.empty() ? nullptr : rates.data(), int64_t(rates.size()), n_centers,
+        state.data(),           counts.data()};
+    int64_t n_looks = 0;
+    const double inertia = present(source, request, [&] { ++n_looks; });
+    require(std::isfinite(inertia) && inertia >= 0, "the inertia is a number");
+    require(n_looks == (source.n_points + 255) / 256, "looks every 256 points");
+    const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
+    require(std::abs(total - double(source.n_points - 1)) < 1e-9, "every point with weight is counted");
+    state.insert(state.end(), counts.begin(), counts.end());
+    return state;
+}
+
+template <class V>
+void agree(int64_t n_points, int64_t n_features, int64_t n_centers) {
+    const std::vector<V> values = random_values<V>(std::size_t(n_points * n_features), 1);
+    std::vector<int32_t> columns;
+    std::vector<int64_t> row_starts{0};
+    double largest = 0;
+    for (V value : values) largest = std::max(largest, std::abs(double(value)));
+    for (int64_t i = 0; i < n_points; ++i) {
+        for (int64_t f = 0; f < n_features; ++f) columns.push_back(int32_t(f));
+        row_starts.push_back(int64_t(columns.size()));
+    }
+    const DenseSource<V> dense{values.data(), n_points, n_features, Frame{{}, largest}};
+    const CsrSource<V> csr{values.data(), columns.data(), row_starts.data(), n_points, n_features,
+                           Frame{{}, largest}};
+    std::vector<int64_t> as_stored(std::size_t(n_points), 0);
+    std::iota(as_stored.begin(), as_stored.end(), 0);
+    for (const std::vector<double>& rates : {std::vector<double>{}, std::vector<double>(std::size_t(n_points), 0.2)}) {
+        const std::vector<double> expected = passed(dense, n_centers, {}, rates);
+        require(expected == passed(dense, n_centers, as_stored, rates), "an order as stored changes nothing");
+        const std::vector<double> found = passed(csr, n_centers, as_stored, rates);
+        for (std::size_t i = 0; i < expected.size(); ++i)
+            require(std::abs(found[i] - expected[i]) < 1e-9, "sparse points are as dense ones");
+    }
+    bool has_thrown = false;
+    try {
+        passed(dense, n_centers, {}, {0.5});
+    } catch (const std::invalid_argument&) {
+        has_thrown = true;
+    }
+    require(has_thrown, "too few rates are refused");
+}
+
+}  // namespace
+
+int main() {
+    for (const int64_t n_centers : {1, 7, 8, 20}) {
+        agree<float>(600, 3, n_centers);
+        agree<double>(600, 33, n_centers);
+    }
+    std::puts("online passes agree");
+    return 0;
+}

@@ -1,0 +1,48 @@
+"""Numbers of successes, and proportions of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import kl_div
+
+from powermeans.divergences.bregman import Separable
+from powermeans.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Binomial(Separable):
+    """sum of x log(x / theta) + (N - x) log((N - x) / (N - theta)), with 0 log 0 = 0.
+
+    Half the deviance of binomial numbers of successes in N trials. With N = 1 it is the logistic
+    divergence, for proportions.
+
+    Parameters
+    ----------
+    n_trials : float or array-like of shape (n_features,)
+        N, the same for every point.
+    """
+
+    n_trials: ArrayLike
+    lowest = 0.0
+    wanted = "numbers of successes from zero to n_trials"
+
+    def __post_init__(self) -> None:
+        if not np.all((self.highest > 0) & np.isfinite(self.highest)):
+            raise ValueError(f"n_trials={self.n_trials!r} must be positive: pass the N of the data")
+
+    @property
+    def highest(self) -> FloatArray:  # type: ignore[override]
+        """N."""
+        return np.asarray(self.n_trials, dtype=np.float64)
+
+    def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
+        """The sum of x log(x / theta) and (N - x) log((N - x) / (N - theta))."""
+        trials = self.highest
+        return np.asarray(kl_div(points, centers) + kl_div(trials - points, trials - centers))
+
+    def slope(self, centers: FloatArray) -> FloatArray:
+        """The logarithm of theta / (N - theta)."""
+        return np.asarray(np.log(centers) - np.log(self.highest - centers))

@@ -1,0 +1,72 @@
+"""Angles between directions: points of unit length, and centers of unit length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.divergences.chunks import in_chunks
+from powermeans.types import FloatArray, Points, SparsePoints
+
+
+def pairwise(points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
+    """One minus the cosine of the angle of every point to every center, by the definition.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR.
+    centers : (n_centers, n_features)
+
+    Returns
+    -------
+    (n_points, n_centers)
+    """
+    return np.concatenate([distances for _, distances in cosine_in_chunks(points, centers)])
+
+
+def cosine_in_chunks(
+    points: Points | SparsePoints, centers: FloatArray
+) -> Iterator[tuple[slice, FloatArray]]:
+    """The rows of `pairwise`, some points at a time, each with the slice of points it is for."""
+    return in_chunks(points, centers, _cosine_distances)
+
+
+def _cosine_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
+    # Half the squared difference of unit vectors, which does not cancel.
+    difference = directions(points)[:, None, :] - directions(centers)[None, :, :]
+    return np.asarray(0.5 * np.sum(difference * difference, axis=-1))
+
+
+def directions(points: Any) -> Any:
+    """The points divided by their lengths, dense or CSR, in their dtype; zeros stay."""
+    if not isinstance(points, np.ndarray):
+        return _directions_of_sparse(points)
+    largest = np.abs(points).max(axis=1, keepdims=True)
+    safe = np.where(largest > 0, largest, points.dtype.type(1))
+    scaled = points / safe
+    lengths = np.sqrt(np.square(scaled, dtype=np.float64).sum(axis=1, keepdims=True))
+    scaled /= np.where(lengths > 0, lengths, 1.0).astype(points.dtype)
+    return scaled
+
+
+def _directions_of_sparse(points: SparsePoints) -> SparsePoints:
+    lengths = row_lengths(points)
+    scaled = points.copy()
+    counts = np.diff(points.indptr)
+    scaled.data = (points.data / np.repeat(np.where(lengths > 0, lengths, 1.0), counts)).astype(
+        points.dtype
+    )
+    return scaled
+
+
+def row_lengths(points: Points | SparsePoints) -> FloatArray:
+    """The Euclidean length of each point, (n_points,)."""
+    if not sparse.issparse(points):
+        return np.asarray(np.linalg.norm(points.astype(np.float64, copy=False), axis=1))
+    squares = points.copy()
+    squares.data = np.square(points.data, dtype=np.float64)
+    return np.asarray(np.sqrt(squares.sum(axis=1))).ravel()

@@ -1,0 +1,44 @@
+"""Positive numbers whose spread is in proportion to their mean."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from powermeans.divergences.bregman import Separable
+from powermeans.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Gamma(Separable):
+    """shape * sum of x / theta - log(x / theta) - 1.
+
+    Half the deviance of gamma variables with this shape. With shape 1 it is that of exponential
+    variables, known as the Itakura-Saito divergence of power spectra. It does not depend on the
+    unit of a feature.
+
+    Parameters
+    ----------
+    shape : float, default=1.0
+        Positive. It changes the unit of the divergence alone, not which centers are best.
+    """
+
+    shape: float = 1.0
+    lowest = 0.0
+    excludes_lowest = True
+    wanted = "positive numbers"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.shape < math.inf:
+            raise ValueError(f"shape={self.shape!r} must be positive: pass for example shape=1.0")
+
+    def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
+        """The shape times x / theta - log(x / theta) - 1."""
+        ratios = points / centers
+        return np.asarray(self.shape * (ratios - 1 - np.log(ratios)))
+
+    def slope(self, centers: FloatArray) -> FloatArray:
+        """-shape / theta."""
+        return np.asarray(-self.shape / centers)

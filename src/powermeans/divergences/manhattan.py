@@ -1,0 +1,45 @@
+"""Manhattan distance, the sum of absolute differences, also called L1 or city block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from powermeans.divergences.chunks import dense_chunks
+from powermeans.types import FloatArray, Points
+
+
+def pairwise(points: Points, centers: FloatArray) -> FloatArray:
+    """Distance of every point to every center, y = sum_f |x_f - theta_f|.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+    centers : (n_centers, n_features)
+
+    Returns
+    -------
+    (n_points, n_centers)
+    """
+    result = np.empty((len(points), len(centers)))
+    for rows, distances in in_chunks(points, centers):
+        result[rows] = distances
+    return result
+
+
+def in_chunks(points: Points, centers: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    """The rows of `pairwise`, some points at a time, each with the slice of points it is for.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+    centers : (n_centers, n_features)
+
+    Yields
+    ------
+    (slice, (n_rows, n_centers))
+    """
+    for rows, chunk in dense_chunks(points, max(points.shape[1], len(centers))):
+        yield rows, np.asarray(cdist(chunk, centers, "cityblock"))

@@ -1,0 +1,350 @@
+"""Power k-means on a stream of batches."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+
+from powermeans.anneal import Callback, Stage, StageEnd, run_stage
+from powermeans.center_estimator import Run, TrainingData
+from powermeans.history import History
+from powermeans.input_checks import Admitted
+from powermeans.power_kmeans import PowerKMeans
+from powermeans.rows.protocol import Rows
+from powermeans.rules import Power
+from powermeans.running import RunningSums
+from powermeans.search import EFFORTS
+from powermeans.stopping import Never, are_hard
+from powermeans.stream_estimator import StreamEstimator
+from powermeans.sums import Sums
+from powermeans.types import FloatArray, IndexArray
+
+_BATCHES_AWAITED = 3
+_POINTS_AWAITED_PER_CENTER = 30
+# A batch much smaller than what the centers are means of would hardly move them: they grow with it,
+# while they fit the cache.
+_SHARE_OF_SEEN = 0.1
+_MOST_ELEMENTS = 2**18
+# By the middle of a fit all is hard, however few batches there are.
+_LONGEST_SOFT_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """The centers, the sums they are quotients of, the weight of all points, the next power."""
+
+    centers: FloatArray
+    sums: Sums
+    weight: float
+    power: float
+    n_steps: int = 0
+
+
+class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
+    """Power k-means for more points than fit into memory, or into the time there is.
+
+    The centers begin where `PowerKMeans` finds them in a first sample. Then the points come in
+    batches. Each is swept once, with weights from the gradient of a power mean as in power k-means,
+    and its sums are added to those of the batches before, whose quotients are the centers: a step
+    of majorise and minimise that goes on while points come. The power goes from batch to batch
+    towards minus infinity, where the weights are those of Lloyd's algorithm. What is remembered is
+    one sum of points and one of weights for each center, however long the stream.
+
+    Soft and hard sums can be added since their weights are in one unit, in which a point at a
+    center weighs one whatever the power: they are k^(1/s) times the gradient of the power mean
+    M_s, a factor that within one sweep cancels. Later points count more, in proportion to the
+    square of the number of points before them, so that centers of long ago do not hold back those
+    of today.
+
+    Use it where `PowerKMeans` takes too long or the points do not fit: it finds centers nearly as
+    good after one pass. It does not find rare clusters that the first sample has missed.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers to find.
+    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
+        Where `PowerKMeans` starts in the first sample.
+    batch_size : int, default=1024
+        How many points a batch of `fit` has. Later ones have a tenth of what has come before, if
+        that is more, while that is no more than 2^18 numbers. In `partial_fit` each chunk is one.
+    max_iter : int, default=1
+        How many passes `fit` makes over the points, in a random order, another one in each.
+    power : float or "auto", default="auto"
+        The power of the first batch, negative. "auto" is where `PowerKMeans` starts. At
+        ``-math.inf`` all batches are hard.
+    growth : float, default=1.2
+        The factor from the power of one batch to that of the next, greater than one, until weights
+        are as good as hard; in `fit`, until half of the points have come.
+    effort : {"fast", "balanced", "thorough"}, default="fast"
+        How much `PowerKMeans` searches in the first sample.
+    init_size : int or None, default=None
+        How many points the first sample has, drawn at random by `fit`; `partial_fit` awaits them.
+        None is three batches, or 30 points for each center if that is more. More take longer, and
+        find lower inertia where there are many clusters.
+    memory : float or None, default=None
+        About how many points, by their weight, are remembered: those before fade away. None
+        remembers all, which is best where the points do not change with time.
+    reassignment_ratio : float, default=0
+        A center is lost when its weight is no more than this share of the heaviest one's, and then
+        goes to a point of the batch: that in the middle of its error, along the batch. At zero
+        those alone are lost to which no point has come. Higher values, such as 0.01, are for
+        streams in which clusters come and go, together with `memory`; a rare cluster may lose its
+        center.
+    random_state : int, RandomState instance or None, default=None
+        For the sample, the initial centers and the batches. An int makes the result the same each
+        time.
+    n_threads : int or None, default=None
+        How many threads to use at most; None leaves it to limits and environment.
+    verbose : int, default=0
+        Whether to print a line for each batch.
+    copy_x : bool, default=True
+        Accepted because scikit-learn has it; X is never changed either way.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centers, in the dtype of the points.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of each point; after `partial_fit` of those in the last chunk.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center, of the same points.
+    power_ : float
+        The power of the next batch.
+    n_steps_ : int
+        How many batches have come, the first sample among them.
+    n_iter_ : int
+        Number of passes of the fit.
+    history_ : recarray
+        A record for each batch of the fit: its power, objective and inertia.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    PowerKMeans : All points in every sweep; lower inertia.
+    OnlineKMeans : Steps after each point.
+
+    Notes
+    -----
+    In a chunk a weight of three is the same as three copies. The batches of `fit` are of rows, so
+    that with more rows than the first sample has, the two find different centers.
+
+    A Ctrl-C during `fit` leaves the centers of the last batch on the estimator.
+
+    References
+    ----------
+    Xu, J. and Lange, K. "Power k-Means Clustering". ICML 2019.
+    Cappé, O. and Moulines, E. "On-line expectation-maximization algorithm for latent data models".
+    Journal of the Royal Statistical Society B, 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import MiniBatchPowerKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> stream = MiniBatchPowerKMeans(n_clusters=2, init_size=50, random_state=0)
+    >>> for _ in range(100):
+    ...     chunk = rng.choice([-5.0, 5.0], size=(200, 1)) + rng.normal(size=(200, 1))
+    ...     stream = stream.partial_fit(chunk)
+    >>> np.sort(stream.cluster_centers_.ravel()).round(1)
+    array([-5.,  5.])
+    >>> stream.n_steps_
+    100
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **StreamEstimator._parameter_constraints,
+        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "power": [
+            Interval(Real, None, Power.highest, closed="right"),
+            Options(Real, {-math.inf}),
+            StrOptions({"auto"}),
+        ],
+        "growth": [Interval(Real, 1, None, closed="neither")],
+        "effort": [StrOptions(set(EFFORTS))],
+        "memory": [Interval(Real, 0, None, closed="neither"), None],
+        "reassignment_ratio": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    power_: float
+    n_steps_: int
+    _in_fit: _Remembered
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        batch_size: int = 1024,
+        max_iter: int = 1,
+        power: float | Literal["auto"] = "auto",
+        growth: float = 1.2,
+        effort: Literal["fast", "balanced", "thorough"] = "fast",
+        init_size: int | None = None,
+        memory: float | None = None,
+        reassignment_ratio: float = 0.0,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        copy_x: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.power = power
+        self.growth = growth
+        self.effort = effort
+        self.init_size = init_size
+        self.memory = memory
+        self.reassignment_ratio = reassignment_ratio
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.copy_x = copy_x
+
+    # All points, in batches.
+
+    def _stages(self, data: TrainingData) -> list[Stage]:
+        return []
+
+    def _run(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        seeds: Callable[[], FloatArray],
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> list[StageEnd]:
+        # Of their own, so that what follows does not depend on how many rows there are.
+        orders = np.random.RandomState(rng.randint(2**31))
+        parts = self._parts(data, orders)
+        first = next(parts)
+        learned = self._in_fit = self._begin(first, rng, history)
+        n_seen, n_all = first.rows.n_points, data.rows.n_points * self.max_iter
+        for batch in parts:
+            if n_seen >= _LONGEST_SOFT_SHARE * n_all:
+                learned = replace(learned, power=-math.inf)
+            learned = self._in_fit = self._learn(learned, batch, history, watch)
+            n_seen += batch.rows.n_points
+        self._in_fit = replace(learned, power=-math.inf)
+        return [StageEnd(learned.centers, -math.inf, "the points came to their end")]
+
+    def _parts(self, data: TrainingData, orders: np.random.RandomState) -> Iterator[TrainingData]:
+        """The first sample, and batches of all other points that have weight, for each pass."""
+        has_weight = None if data.weights is None else np.flatnonzero(data.weights)
+        most = max(self.batch_size, _MOST_ELEMENTS // _elements_per_point(data))
+        n_seen = 0
+        for _ in range(self.max_iter):
+            order = orders.permutation(data.rows.n_points if has_weight is None else has_weight)
+            end = 0
+            while end < len(order):
+                wanted = min(max(self.batch_size, int(_SHARE_OF_SEEN * n_seen)), most)
+                start, end = end, end + (wanted if n_seen else self._n_awaited())
+                part = order[start:end]
+                yield self._part(data, part)
+                n_seen += len(part)
+
+    def _part(self, data: TrainingData, indices: IndexArray) -> TrainingData:
+        if len(indices) == data.rows.n_points:
+            return data
+        weights = None if data.weights is None else data.weights[indices]
+        return self._opened(Admitted(data.points[indices], weights, math.nan))
+
+    def _open(self, data: Admitted | TrainingData) -> Rows:
+        return self._opened(data).rows
+
+    def _report_end(self, run: Run) -> None:
+        if self.verbose:
+            print(f"The end: {run.ends[-1].reason}.")
+
+    def _keep(self, run: Run) -> None:
+        super()._keep(run)
+        learned = self._stream = self.__dict__.pop("_in_fit")
+        self._describe(learned)
+        self.n_iter_ = self.max_iter
+
+    # A stream.
+
+    def _n_awaited(self) -> int:
+        by_centers = _POINTS_AWAITED_PER_CENTER * self.n_clusters
+        return self._size_of_first(max(_BATCHES_AWAITED * self.batch_size, by_centers))
+
+    def _from(self, centers: FloatArray) -> _Remembered:
+        nothing = Sums(np.zeros_like(centers), np.zeros(len(centers)), 0.0, 0.0)
+        return _Remembered(centers, nothing, 0.0, -math.inf)
+
+    def _begin(
+        self, data: TrainingData, rng: np.random.RandomState, history: History | None = None
+    ) -> _Remembered:
+        """Power k-means in a sample, and the sums of all of the points at its centers."""
+        n_points, n_awaited = data.rows.n_points, self._n_awaited()
+        sample = data
+        if n_points > n_awaited:
+            sample = self._part(data, rng.permutation(n_points)[:n_awaited])
+        model = PowerKMeans(
+            self.n_clusters,
+            init=self.init,
+            power=self.power,
+            effort=self.effort,
+            random_state=rng,
+            n_threads=self.n_threads,
+        )
+        with warnings.catch_warnings():
+            # Of a sample with fewer distinct points than clusters: others are still to come.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(sample.points, sample_weight=sample.weights)
+        at_sample = self._from(model.cluster_centers_.astype(np.float64))
+        begun = self._learn(at_sample, data, history)
+        return replace(begun, power=float(model.history_.power[0]))
+
+    def _learn(
+        self,
+        learned: _Remembered,
+        data: TrainingData,
+        history: History | None = None,
+        watch: Callback | None = None,
+    ) -> _Remembered:
+        """One sweep, and centers from the sums of all."""
+        history = History() if history is None else history
+        running = RunningSums(
+            learned.sums,
+            learned.weight,
+            memory=math.inf if self.memory is None else self.memory,
+            least_share=self.reassignment_ratio,
+        )
+        stage = Stage([learned.power], Never(), 1, running)
+        end = run_stage(data.rows, learned.centers, stage, history, watch or self._watcher())
+        power = self._harder(learned.power, running.sums)
+        return _Remembered(end.centers, running.sums, running.weight, power, learned.n_steps + 1)
+
+    def _harder(self, power: float, batch: Sums) -> float:
+        """The power after this one, or minus infinity where weights are as good as hard."""
+        if are_hard(power, self.n_clusters, batch.objective, batch.inertia):
+            return -math.inf
+        return power * self.growth
+
+    def _describe(self, learned: _Remembered) -> None:
+        self.power_, self.n_steps_ = learned.power, learned.n_steps
+
+
+def _elements_per_point(data: TrainingData) -> int:
+    """How many numbers a point has stored, on average."""
+    points = data.points
+    n_stored = points.nnz if sparse.issparse(points) else points.size
+    return max(1, int(n_stored) // int(points.shape[0]))

@@ -1,0 +1,151 @@
+"""The directions along which points vary most, and by how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from powermeans.threads import blas_on_one_thread
+from powermeans.types import FloatArray, Points, SparsePoints
+
+_BLOCK_ELEMENTS = 2**16
+# Up to so many features the covariance is formed; of more, products with it are taken.
+_MOST_FEATURES_FORMED = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PrincipalAxes:
+    """What `principal_axes` finds.
+
+    Attributes
+    ----------
+    mean : (n_features,)
+        Weighted mean of the points.
+    axes : (n_axes, n_features)
+        Orthogonal directions of length one, that of largest variance first. The largest of the
+        coordinates of each is positive.
+    deviations : (n_axes,)
+        Standard deviation of the points along each.
+    total_deviation : float
+        Root of the mean squared distance of the points from their mean.
+    """
+
+    mean: FloatArray
+    axes: FloatArray
+    deviations: FloatArray
+    total_deviation: float
+
+
+def principal_axes(
+    points: Points | SparsePoints, sample_weight: FloatArray | None, n_axes: int
+) -> PrincipalAxes:
+    """Mean, and leading eigenvectors of the weighted covariance, none of it beyond d by d.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR, finite.
+    sample_weight : (n_points,), optional
+        Not negative, not all zero.
+    n_axes : int
+        At most n_features.
+
+    Returns
+    -------
+    PrincipalAxes
+    """
+    weighted = _Weighted.of(points, sample_weight)
+    with blas_on_one_thread():
+        mean = weighted.mean()
+        total = weighted.mean_square_from(mean)
+        variances, axes = _leading(weighted, mean, n_axes)
+    unit = 2.0**weighted.exponent
+    return PrincipalAxes(
+        mean=mean * unit,
+        axes=axes,
+        deviations=np.sqrt(np.maximum(variances, 0.0)) * unit,
+        total_deviation=math.sqrt(total) * unit,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighted:
+    """Points over a power of two, so that squares stay in range, and what share each has of all."""
+
+    points: Points | SparsePoints
+    shares: FloatArray
+    exponent: int
+
+    @classmethod
+    def of(cls, points: Points | SparsePoints, sample_weight: FloatArray | None) -> _Weighted:
+        weights = np.ones(points.shape[0]) if sample_weight is None else sample_weight
+        shares = weights / weights.max()
+        entries = points.data if sparse.issparse(points) else points
+        largest = max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))
+        return cls(points, shares / shares.sum(), math.frexp(largest)[1])
+
+    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Some points at a time, dense, with their shares."""
+        n_points, n_features = self.points.shape
+        step = max(1, _BLOCK_ELEMENTS // n_features)
+        for start in range(0, n_points, step):
+            rows = slice(start, start + step)
+            given = self.points
+            block = given[rows].toarray() if sparse.issparse(given) else given[rows]
+            yield np.ldexp(block.astype(np.float64), -self.exponent), self.shares[rows]
+
+    def mean(self) -> FloatArray:
+        mean = np.zeros(self.points.shape[1])
+        for block, shares in self.blocks():
+            mean += shares @ block
+        return mean
+
+    def mean_square_from(self, mean: FloatArray) -> float:
+        return sum(
+            float(shares @ np.square(block - mean).sum(axis=1)) for block, shares in self.blocks()
+        )
+
+    def covariance(self, mean: FloatArray) -> FloatArray:
+        covariance = np.zeros((len(mean), len(mean)))
+        for block, shares in self.blocks():
+            residuals = np.sqrt(shares)[:, None] * (block - mean)
+            covariance += residuals.T @ residuals
+        return covariance
+
+    def covariance_times(self, mean: FloatArray, vector: FloatArray) -> FloatArray:
+        product = np.zeros(len(mean))
+        for block, shares in self.blocks():
+            residuals = block - mean
+            product += residuals.T @ (shares * (residuals @ vector))
+        return product
+
+
+def _leading(weighted: _Weighted, mean: FloatArray, n_axes: int) -> tuple[FloatArray, FloatArray]:
+    """The largest eigenvalues of the covariance, falling, and their eigenvectors as rows."""
+    n_features = len(mean)
+    if n_axes == 0:
+        return np.empty(0), np.empty((0, n_features))
+    if n_features <= _MOST_FEATURES_FORMED or n_axes >= n_features:
+        among = [n_features - n_axes, n_features - 1]
+        values, vectors = linalg.eigh(weighted.covariance(mean), subset_by_index=among)
+    else:
+        multiply = LinearOperator(
+            (n_features, n_features),
+            matvec=lambda vector: weighted.covariance_times(mean, np.ravel(vector)),
+            dtype=np.float64,
+        )
+        start = np.random.default_rng(0).standard_normal(n_features)
+        values, vectors = eigsh(multiply, k=n_axes, which="LA", v0=start)
+    order = np.argsort(-values, kind="stable")
+    return values[order], _with_signs(vectors.T[order])
+
+
+def _with_signs(axes: FloatArray) -> FloatArray:
+    """Each the way that its largest coordinate is positive."""
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
+    return np.where(largest < 0, -axes, axes)

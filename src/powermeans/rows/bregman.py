@@ -1,0 +1,72 @@
+"""Points in memory with a Bregman divergence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.critical_power import critical_power
+from powermeans.divergences.bregman import Bregman
+from powermeans.rows.affine import AffineRows
+from powermeans.types import FloatArray, Points, SparsePoints
+
+# The critical power is that of points in the units of their features, of so many values at most.
+_MOST_VALUES_SCALED = 2**22
+
+
+class BregmanRows(AffineRows):
+    """Rows whose distances are a Bregman divergence of the point from the center.
+
+    Parameters
+    ----------
+    points : ndarray or CSR of shape (n_points, n_features)
+        In the domain of the divergence.
+    sample_weight : ndarray of shape (n_points,), optional
+    divergence : Bregman
+    n_threads : int, optional
+        See `powermeans.threads.effective_n_threads`.
+    """
+
+    def __init__(
+        self,
+        points: Points | SparsePoints,
+        sample_weight: FloatArray | None = None,
+        *,
+        divergence: Bregman,
+        n_threads: int | None = None,
+    ) -> None:
+        super().__init__(points, sample_weight, n_threads=n_threads)
+        self.use(divergence)
+
+    def use(self, divergence: Bregman) -> None:
+        """From now on distances are this divergence."""
+        self._divergence = divergence
+        self._tangent = divergence.inside(self._column_mean[None, :])[0]
+        self._native.use_heights(divergence.heights(self._points, self._tangent))
+
+    def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Those of the divergence."""
+        return self._divergence.planes(centers, self._tangent, self._native.origin())
+
+    def unit_steps(self) -> float | FloatArray:
+        """From the curvature at the mean: a divergence is half of it times the square, nearby."""
+        middle = self._divergence.inside(self.mean()[None, :])[0]
+        return np.asarray(np.sqrt(2 / self._divergence.curvature(middle)))
+
+    def critical_power(self) -> float:
+        """That of the points, or of some of them, in the units of their features."""
+        n_points = self.n_points
+        step = -(-n_points * self.n_features // _MOST_VALUES_SCALED)
+        some = self._points[::step]
+        weights = None if self._weights is None else self._weights[::step]
+        if weights is not None and not weights.any():
+            some, weights = self._points, self._weights
+        steps = self.unit_steps()
+        if isinstance(some, np.ndarray):
+            return critical_power(some / steps, weights)
+        return critical_power(sparse.csr_array(some.multiply(1 / steps)), weights)
+
+    def _by_definition(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
+        return self._divergence.in_chunks(self._points, centers)

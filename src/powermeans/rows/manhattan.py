@@ -1,0 +1,373 @@
+"""Points in memory compared by sums of absolute differences: k-medians and its soft kin.
+
+What the protocol calls a squared distance is here y = sum_f |x_f - theta_f|, squared nowhere, and
+what it calls a mean is a median. So inertia adds up distances, and a draw at the exponent 2 is in
+proportion to them.
+
+The center that minimises sum_i w_i y_i has a weighted median in each feature: any place between
+the lower median, at which the weights of the points up to there reach half of all, and the upper
+one, at which they pass it. Here it is the midpoint of the two, so that neither the order of the
+points nor copies in place of weights change it.
+
+At a center that is a point, the power mean of its distances has a kink, of the slope k^(1/|s|). So
+with powers s near zero, and few points for each center, centers may stay at points for some sweeps.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial, reduce
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from powermeans.divergences import manhattan
+from powermeans.rows.greedy import greedy_seeds
+from powermeans.rows.native import NativeRows
+from powermeans.rows.twin import TwinNearness
+from powermeans.rules import Hard, Rule
+from powermeans.sums import Spread, Sums
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+Part = TypeVar("Part")
+Outcome = TypeVar("Outcome")
+Order = NDArray[Any]
+"""Which points come one after another, in integers as short as can be."""
+
+# Half of the weights is reached or passed up to this share of them: that moves no objective by
+# more than twice as much of itself.
+_ROUNDING = 1e-13
+_CHUNK_ELEMENTS = 2**17
+# Soft weights are kept for as many centers at a time as have so many together.
+_MOST_WEIGHTS_KEPT = 2**26
+
+
+@dataclass(frozen=True, slots=True)
+class MedianSums(Sums):
+    """Sums whose centers are weighted medians. They do not add: medians of parts tell too little.
+
+    Attributes
+    ----------
+    points : (n_centers, n_features)
+        The medians times the weights.
+    medians : (n_centers, n_features)
+        NaN where a center has no weight.
+    """
+
+    medians: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+
+    def __add__(self, other: Self) -> Self:
+        raise TypeError("sums of medians do not add up: sweep over all points at once")
+
+    def __mul__(self, unit: float) -> Self:
+        """The sums where every point weighs so much more, which moves no median."""
+        return replace(
+            self,
+            points=self.points * unit,
+            weights=self.weights * unit,
+            objective=self.objective * unit,
+            inertia=self.inertia * unit,
+        )
+
+    def centers(self, fallback: FloatArray) -> FloatArray:
+        """The weighted medians; a center that no point weighs keeps its row of `fallback`."""
+        return np.where(np.isnan(self.medians), fallback, self.medians)
+
+    def moved(self, former: int, cluster: int, point: FloatArray, weight: float) -> Self:
+        """The point is the median of its cluster; the former keeps its own until the next sweep."""
+        medians = self.medians.copy()
+        medians[cluster] = point
+        return replace(Sums.moved(self, former, cluster, point, weight), medians=medians)
+
+
+class ManhattanRows(NativeRows):
+    """Rows whose distances are sums of absolute differences. Points must be dense.
+
+    Each feature is sorted once. A sweep with soft weights then takes a number of steps in
+    proportion to points times centers times features, and memory for the weights of all points;
+    one with hard weights has its medians in points times features.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        As the border of the package leaves them.
+    sample_weight : ndarray of shape (n_points,), optional
+        Float64 weights, none negative.
+    n_threads : int, optional
+        See `powermeans.threads.effective_n_threads`.
+    """
+
+    def __init__(
+        self,
+        points: Points | SparsePoints,
+        sample_weight: FloatArray | None = None,
+        *,
+        n_threads: int | None = None,
+    ) -> None:
+        if sparse.issparse(points):
+            raise ValueError(
+                "X is sparse, and Manhattan distances are for dense points: pass X.toarray(), or "
+                "choose another divergence"
+            )
+        super().__init__(points, sample_weight, n_threads=n_threads)
+        self._values: Points = points
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> MedianSums:
+        """Weigh every point by the rule, and take the weighted medians."""
+        if isinstance(rule, Hard):
+            return self._sweep_hard(centers)
+        weights, medians = np.empty(len(centers)), np.empty(centers.shape)
+        objective = inertia = 0.0
+        for group in self._groups(len(centers)):
+            weighted, objective, inertia = self._weigh(centers, rule, group)
+            weights[group] = weighted.sum(axis=0)
+            medians[group] = self._medians(partial(_soft_medians, weights=weighted))
+        return self._sums(weights, medians, objective, inertia)
+
+    def _sweep_hard(self, centers: FloatArray) -> MedianSums:
+        labels, nearest = self._nearest(centers)
+        weights = np.bincount(labels, weights=self._weights, minlength=len(centers))
+        inertia = self._add_weighted(nearest)
+        medians = self._medians_by_label(labels, len(centers))
+        return self._sums(weights.astype(np.float64), medians, inertia, inertia)
+
+    def _sums(
+        self, weights: FloatArray, medians: FloatArray, objective: float, inertia: float
+    ) -> MedianSums:
+        points = weights[:, None] * np.where(np.isnan(medians), 0.0, medians)
+        sums = MedianSums(points, weights, objective, inertia, medians=medians)
+        return sums * self._weight_unit
+
+    def spread(self, centers: FloatArray) -> Spread:
+        """Error and utility of each center under the hard rule."""
+
+        def of_part(rows: slice) -> Spread:
+            distances = manhattan.pairwise(self._values[rows], centers)
+            return _spread(distances, self._counts(rows) * self._weight_unit)
+
+        return reduce(operator.add, self._each(of_part, self._parts(len(centers))))
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        """Label of the nearest center for each point, and the sum of distances."""
+        labels, nearest = self._nearest(centers)
+        return labels, self._add_weighted(nearest) * self._weight_unit
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        """All distances, in the points' dtype."""
+        distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
+
+        def fill(rows: slice) -> None:
+            distances[rows] = manhattan.pairwise(self._values[rows], centers)
+
+        self._each(fill, self._parts(len(centers)))
+        return distances
+
+    def nearness(  # type: ignore[override]
+        self, centers: FloatArray, order: IndexArray | None = None
+    ) -> TwinNearness:
+        """Nearness to these centers, of which there may be none."""
+        weights = self.sample_weight(np.arange(self.n_points))
+        return TwinNearness(self._values, weights, centers, order, manhattan.pairwise)
+
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+    ) -> IndexArray:
+        """Which points greedy k-means++ chooses, by its definition."""
+        return greedy_seeds(self, order, first, others, exponent)
+
+    def unit_steps(self) -> float | FloatArray:
+        """A distance D from the median is D / n_features in each feature."""
+        return math.sqrt(self.inertia_about_mean() / self.total_weight / self.n_features)
+
+    def critical_power(self) -> float:
+        """About that above which all centers collapse to the median.
+
+        With r = x - median, the sum R of its magnitudes, and p the densities of the features at
+        their medians, centers near the median move apart by the factor (1 - s) / 2 times the
+        largest eigenvalue of diag(1 / p) E[sign(r) sign(r)^T / R] in each sweep. For d independent
+        normal features that is one at about s = 1 - 2 d / pi, where it is 1 - d / 2 of squared
+        distances. What is returned is that of squared distances in this proportion, since a
+        density is hard to tell.
+        """
+        return 1 - 4 / math.pi * (1 - super().critical_power())
+
+    @cached_property
+    def _mean(self) -> FloatArray:
+        nowhere = np.zeros(self.n_points, dtype=np.int32)
+        return np.asarray(self._medians_by_label(nowhere, 1)[0])
+
+    @cached_property
+    def _inertia_about_mean(self) -> float:
+        return self.assign(self._mean[None, :])[1]
+
+    # Details, in the order in which they are used.
+
+    def _groups(self, n_centers: int) -> list[slice]:
+        """Centers whose weights of all points are kept together: all, unless there are many."""
+        n_together = max(1, _MOST_WEIGHTS_KEPT // self.n_points)
+        return [slice(j, min(j + n_together, n_centers)) for j in range(0, n_centers, n_together)]
+
+    def _weigh(
+        self, centers: FloatArray, rule: Rule, group: slice
+    ) -> tuple[FloatArray, float, float]:
+        """Weights of the points in this group of centers, objective and inertia."""
+        weighted = np.empty((self.n_points, group.stop - group.start))
+
+        def of_part(rows: slice) -> tuple[float, float]:
+            distances = manhattan.pairwise(self._values[rows], centers)
+            weights, objectives = rule.weigh(distances)
+            counts = self._counts(rows)
+            np.multiply(weights[:, group], counts[:, None], out=weighted[rows])
+            return np.sum(counts * objectives), np.sum(counts * distances.min(axis=1))
+
+        added = self._each(of_part, self._parts(len(centers)))
+        objective, inertia = np.sum(added, axis=0)
+        return weighted, float(objective), float(inertia)
+
+    def _nearest(self, centers: FloatArray) -> tuple[Labels, FloatArray]:
+        """Label of the nearest center of each point, and its distance."""
+        labels, nearest = np.empty(self.n_points, dtype=np.int32), np.empty(self.n_points)
+
+        def of_part(rows: slice) -> None:
+            distances = manhattan.pairwise(self._values[rows], centers)
+            labels[rows], nearest[rows] = distances.argmin(axis=1), distances.min(axis=1)
+
+        self._each(of_part, self._parts(len(centers)))
+        return labels, nearest
+
+    def _medians_by_label(self, labels: Labels, n_centers: int) -> FloatArray:
+        counts = np.bincount(labels, minlength=n_centers)
+        # Short integers are sorted in linear time.
+        short = labels.astype(np.uint16) if n_centers <= 2**16 else labels
+        return self._medians(
+            partial(_hard_medians, labels=short, counts=counts, weights=self._weights)
+        )
+
+    def _medians(self, of_feature: Callable[[Points, Order], FloatArray]) -> FloatArray:
+        """Medians of all features, (n_centers, n_features), from a function of values and order."""
+        medians = self._each(
+            lambda f: of_feature(self._values[:, f], self._orders[f]), range(self.n_features)
+        )
+        return np.stack(medians, axis=1)
+
+    @cached_property
+    def _orders(self) -> list[Order]:
+        """What sorts the points by each of the features."""
+        dtype = np.int32 if self.n_points <= np.iinfo(np.int32).max else np.int64
+        return self._each(
+            lambda f: np.argsort(np.ascontiguousarray(self._values[:, f])).astype(dtype),
+            range(self.n_features),
+        )
+
+    def _add_weighted(self, values: FloatArray) -> float:
+        return float(np.sum(values if self._weights is None else self._weights * values))
+
+    def _counts(self, rows: slice) -> FloatArray:
+        """Weights of some points, in units of `_weight_unit`."""
+        return np.ones(rows.stop - rows.start) if self._weights is None else self._weights[rows]
+
+    def _parts(self, n_centers: int) -> list[slice]:
+        """The points cut into parts, in the same way whatever the number of threads."""
+        n_rows = max(1, _CHUNK_ELEMENTS // max(n_centers, self.n_features))
+        starts = range(0, self.n_points, n_rows)
+        return [slice(start, min(start + n_rows, self.n_points)) for start in starts]
+
+    def _each(self, work: Callable[[Part], Outcome], parts: Sequence[Part]) -> list[Outcome]:
+        """What the work gives for each part, in their order, by as many threads as there may be."""
+        n_threads = min(self.team.n_threads, len(parts))
+        if n_threads == 1:
+            return [work(part) for part in parts]
+        with ThreadPoolExecutor(n_threads) as threads:
+            return list(threads.map(work, parts))
+
+
+def _soft_medians(values: Points, order: Order, weights: FloatArray) -> FloatArray:
+    """Weighted medians of a feature, for each column of weights.
+
+    Along the order the weights are added up block by block; only within the block in which half of
+    all is reached, point by point.
+    """
+    size = math.isqrt(len(order))
+    starts = np.append(np.arange(0, len(order), size), len(order)).astype(order.dtype)
+    blocks: Any = sparse.csr_array(
+        (np.ones(len(order)), order, starts), shape=(len(starts) - 1, len(order))
+    )
+    ends = np.cumsum(blocks @ weights, axis=0)
+    targets = _around_half(ends[-1])
+    lower, upper = (_points_at(target, ends, order, size, weights) for target in targets)
+    return np.where(ends[-1] > 0, _midpoint(values[lower], values[upper]), np.nan)
+
+
+def _around_half(total: Any) -> tuple[Any, Any]:
+    """What twice the cumulative weights must be at the lower median, and at the upper one."""
+    return total * (1 - _ROUNDING), np.nextafter(total * (1 + _ROUNDING), np.inf)
+
+
+def _points_at(
+    target: FloatArray, ends: FloatArray, order: Order, size: int, weights: FloatArray
+) -> Order:
+    """For each center the first point at which twice the cumulative weight reaches the target."""
+    centers = np.arange(len(target))
+    block = np.count_nonzero(2 * ends < target, axis=0)
+    block = np.minimum(block, len(ends) - 1)
+    before = np.where(block > 0, ends[block - 1, centers], 0.0)
+    places = np.minimum(block[:, None] * size + np.arange(size), len(order) - 1)
+    members = order[places]
+    reached = before[:, None] + np.cumsum(weights[members, centers[:, None]], axis=1)
+    place = np.count_nonzero(2 * reached < target[:, None], axis=1)
+    found: Order = members[centers, np.minimum(place, size - 1)]
+    return found
+
+
+def _hard_medians(
+    values: Points,
+    order: Order,
+    labels: NDArray[Any],
+    counts: IndexArray,
+    weights: FloatArray | None,
+) -> FloatArray:
+    """Weighted medians of a feature over the points of each label."""
+    members = order[np.argsort(labels[order], kind="stable")]
+    ends = np.cumsum(counts)
+    medians = np.full(len(counts), np.nan)
+    found = np.flatnonzero(counts)
+    if weights is None:
+        starts, n_members = (ends - counts)[found], counts[found]
+        lower, upper = starts + (n_members - 1) // 2, starts + n_members // 2
+        medians[found] = _midpoint(values[members[lower]], values[members[upper]])
+        return medians
+    for label in found:
+        mine = members[ends[label] - counts[label] : ends[label]]
+        reached = 2 * np.cumsum(weights[mine])
+        if reached[-1] > 0:
+            places = np.searchsorted(reached, _around_half(reached[-1] / 2))
+            medians[label] = _midpoint(*values[mine[places]])
+    return medians
+
+
+def _midpoint(lower: Any, upper: Any) -> FloatArray:
+    """In float64, and exact where the two are equal."""
+    low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+    return np.asarray(low + (high - low) / 2)
+
+
+def _spread(distances: FloatArray, counts: FloatArray) -> Spread:
+    n_centers = distances.shape[1]
+    labels, nearest = distances.argmin(axis=1), distances.min(axis=1)
+
+    def by_label(values: FloatArray) -> FloatArray:
+        sums = np.bincount(labels, weights=values, minlength=n_centers)
+        return np.asarray(sums, dtype=np.float64)
+
+    if n_centers == 1:
+        utility = np.array([np.inf])
+    else:
+        second = np.partition(distances, 1, axis=1)[:, 1]
+        utility = by_label(counts * (second - nearest))
+    return Spread(by_label(counts * nearest), utility, by_label(counts))

@@ -1,0 +1,156 @@
+"""Points of which some entries are missing: distances and means over those that were observed.
+
+With the mask m of a point x, its squared distance is affine in the pair (m x, m) that the rows
+hold: sum m (x - theta)^2 = sum m x^2 - 2 <m x, theta> + <m, theta^2>. A sweep adds these pairs up,
+and their quotient is the mean of each feature over the points that have it (Chi, Chi & Baraniuk 2016,
+"k-POD"). Nothing is imputed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from powermeans.critical_power import critical_power
+from powermeans.divergences.chunks import dense_chunks
+from powermeans.rows.affine import AffineRows
+from powermeans.rules import Hard, Rule
+from powermeans.sums import Sums
+from powermeans.types import FloatArray, IndexArray, Points
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSums(Sums):
+    """Sums over the points that have a feature.
+
+    Attributes
+    ----------
+    observed : (n_centers, n_features)
+        Sum over the points that have the feature of `sample_weight_i * w_ij`.
+    """
+
+    observed: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+
+    def __add__(self, other: Self) -> Self:
+        added = Sums.__add__(self, other)
+        return replace(added, observed=self.observed + other.observed)
+
+    def __mul__(self, unit: float) -> Self:
+        return replace(Sums.__mul__(self, unit), observed=self.observed * unit)
+
+    def centers(self, fallback: FloatArray) -> FloatArray:
+        """The weighted means of each feature; one that no point of a center has is kept."""
+        has_points = self.weights > self._least_weight(fallback)
+        is_known = (self.observed > 0) & has_points[:, None]
+        means = self.points / np.where(is_known, self.observed, 1.0)
+        return np.where(is_known, means, fallback)
+
+    def moved(self, former: int, cluster: int, point: FloatArray, weight: float) -> Self:
+        """The point's weight goes with it, as if all of the point had been observed."""
+        observed = self.observed.copy()
+        observed[former] = np.maximum(observed[former] - weight, 0.0)
+        observed[cluster] = weight
+        moved = Sums.moved(self, former, cluster, point, weight)
+        return replace(moved, observed=observed)
+
+
+class ObservedRows(AffineRows):
+    """Rows of points with missing entries, NaN. Holds two numbers for each entry.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        NaN where an entry is missing; no row and no column of NaN alone.
+    sample_weight : ndarray of shape (n_points,), optional
+    n_threads : int, optional
+        See `powermeans.threads.effective_n_threads`.
+    """
+
+    def __init__(
+        self,
+        points: Points,
+        sample_weight: FloatArray | None = None,
+        *,
+        n_threads: int | None = None,
+    ) -> None:
+        is_missing = np.isnan(points)
+        self._shift = _observed_means(points, is_missing)
+        self._n_features = points.shape[1]
+        pairs = np.empty((len(points), 2 * points.shape[1]), dtype=points.dtype)
+        shifted = pairs[:, : self._n_features]
+        np.subtract(points, self._shift, out=shifted, casting="same_kind")
+        shifted[is_missing] = 0
+        np.logical_not(is_missing, out=pairs[:, self._n_features :], casting="unsafe")
+        super().__init__(pairs, sample_weight, n_threads=n_threads)
+        self._native.use_heights(np.einsum("if,if->i", shifted, shifted, dtype=np.float64))
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, each observed or not."""
+        return int(self._n_features)
+
+    def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Slopes along the values and along the mask."""
+        shifted = centers - self._shift
+        slopes = np.hstack([2 * shifted, -np.square(shifted)])
+        return slopes, -(slopes @ self._native.origin())
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> ObservedSums:
+        """Weigh every point by the rule and add up, with how much was observed."""
+        swept = super().sweep(centers, rule)
+        sums, observed = np.hsplit(swept.points, 2)
+        return ObservedSums(
+            sums + self._shift * observed,
+            swept.weights,
+            swept.objective,
+            swept.inertia,
+            swept.n_skipped,
+            np.maximum(observed, 0.0),
+        )
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        """All distances by differences, which unlike sums of products do not cancel."""
+        distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
+        shifted = centers - self._shift
+        for rows, pairs in dense_chunks(self._points, elements_per_point=shifted.size):
+            values, is_there = np.hsplit(pairs, 2)
+            differences = values[:, None, :] - shifted
+            distances[rows] = np.einsum("ijf,ijf,if->ij", differences, differences, is_there)
+        return distances
+
+    def mean_variance(self) -> float:
+        """Mean over the features of the variance of what was observed, unweighted."""
+        squares = np.square(self._column_mean[: self._n_features])
+        return float(np.mean(self._column_variance[: self._n_features] + squares))
+
+    def critical_power(self) -> float:
+        """That of the points with means for what is missing."""
+        return critical_power(self._points[:, : self._n_features], self._weights)
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        """These points, with means for what is missing: as centers they must be whole."""
+        values: FloatArray = super().take(indices)[:, : self._n_features] + self._shift
+        return values
+
+    def sample(self, indices: IndexArray) -> Points:
+        """These points, NaN where an entry is missing."""
+        pairs = self._points[indices]
+        values = pairs[:, : self._n_features] + self._shift.astype(self.dtype)
+        values[pairs[:, self._n_features :] == 0] = np.nan
+        return values
+
+    @cached_property
+    def _mean(self) -> FloatArray:
+        somewhere = self._shift[None, :]
+        mean: FloatArray = self.sweep(somewhere, Hard()).centers(fallback=somewhere)[0]
+        return mean
+
+
+def _observed_means(points: Points, is_missing: np.ndarray) -> FloatArray:
+    """Mean of each column over its entries that are there; zero where there is none."""
+    counts = np.count_nonzero(~is_missing, axis=0)
+    sums = np.sum(points, axis=0, where=~is_missing, dtype=np.float64)
+    return np.asarray(sums / np.maximum(counts, 1))

@@ -1,0 +1,279 @@
+"""Points of which the farthest from all centers are left out, anew in every sweep.
+
+Trimmed k-means (Cuesta-Albertos, Gordaliza & Matrán 1997) lowers the inertia of the best part of
+the points. Here any rows and any rule can be trimmed: the rows within see other weights in each
+sweep, and zero is the weight of what is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans.rows.greedy import greedy_seeds
+from powermeans.rows.protocol import Nearness, Rows
+from powermeans.rules import Hard, Rule
+from powermeans.seeding import draw_indices
+from powermeans.sums import Spread, Sums
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+# Weights that add up to what is kept but for this share of it do so but for rounding.
+_ROUNDING = 1e-12
+# Fewer values than these are sorted; of more one half after the other is put aside.
+_FEW_VALUES = 1024
+# Medians are those of all points up to so many values, else of so many points drawn evenly.
+_MOST_VALUES_SORTED = 2**20
+_MOST_POINTS_DRAWN = 1001
+
+
+class ReweighableRows(Rows, Protocol):
+    """Rows whose weights can be changed."""
+
+    def weigh(self, sample_weight: FloatArray) -> None:
+        """Give the points these weights, none larger than the largest they were opened with."""
+        ...
+
+
+class TrimmedRows:
+    """Rows that leave out a share of the weight of other rows: that of the farthest points.
+
+    How far a point is away is its distance to the nearest center. Points exactly as far as the last
+    that is kept are kept in part, by the same part of their weight, so that a weight of three is as
+    good as three copies. Seeds are drawn among the points that those before them leave.
+
+    Parameters
+    ----------
+    rows : ReweighableRows
+        Of the same points with all their weight. They are used up: nothing else may use them.
+    sample_weight : (n_points,)
+        Their weights.
+    trim : float
+        What share of the weight to leave out, at least zero and less than one.
+    """
+
+    def __init__(self, rows: ReweighableRows, sample_weight: FloatArray, trim: float) -> None:
+        self._rows, self._weights, self.trim = rows, sample_weight, trim
+        self._kept_weight = (1 - trim) * float(sample_weight.sum())
+
+    @property
+    def n_points(self) -> int:
+        return self._rows.n_points
+
+    @property
+    def n_features(self) -> int:
+        return self._rows.n_features
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        return self._rows.dtype
+
+    @property
+    def total_weight(self) -> float:
+        """What is kept of it."""
+        return self._kept_weight
+
+    def descends(self, rule: Rule) -> bool:
+        """What the nearest centers are far from need not be what a soft objective is large at."""
+        return rule.descends and (self.trim == 0 or isinstance(rule, Hard))
+
+    def mean(self) -> FloatArray:
+        """Mean of what is near the median of each feature."""
+        return self._mean
+
+    def inertia_about_mean(self) -> float:
+        """Of the points that are kept with regard to the mean."""
+        return self._inertia_about_mean
+
+    def mean_variance(self) -> float:
+        """Of the same points; weighted, unlike that of other rows, since some weights are zero."""
+        mean_square = self._inertia_about_mean / self._kept_weight / self.n_features
+        return mean_square * float(np.mean(np.square(self.unit_steps())))
+
+    def unit_steps(self) -> float | FloatArray:
+        return self._rows.unit_steps()
+
+    def rounding(self) -> float:
+        return self._rows.rounding()
+
+    def critical_power(self) -> float:
+        """That of the points that are kept with regard to the mean."""
+        self._keep_near(self._mean[None, :])
+        return self._rows.critical_power()
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        self._keep_near(centers)
+        return self._rows.sweep(centers, rule)
+
+    def spread(self, centers: FloatArray) -> Spread:
+        """Of the points that are kept; no distance counts more than the largest that is kept.
+
+        Without a center its points would be left out, if they then were farther than others.
+        """
+        limit = self._keep_near(centers)
+        spread = self._rows.spread(centers)
+        if not math.isfinite(limit) or len(centers) == 1:
+            return spread
+        most = np.maximum(limit * spread.weights - spread.error, 0.0)
+        return Spread(spread.error, np.minimum(spread.utility, most), spread.weights)
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        """Label of the nearest center for every point, and the inertia of those that are kept."""
+        self._keep_near(centers)
+        return self._rows.assign(centers)
+
+    def left_out(self, centers: FloatArray) -> tuple[NDArray[np.bool_], float]:
+        """Which points nothing is kept of, and the largest distance at which something is kept."""
+        sq_dist = self._rows.nearness(centers).sq_dist()
+        limit = self._keep(sq_dist)
+        return sq_dist > limit, limit
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        return self._rows.sq_distances(centers)
+
+    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> TrimmedNearness:
+        return TrimmedNearness(self, self._rows.nearness(centers, order), len(centers) > 0)
+
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+    ) -> IndexArray:
+        return greedy_seeds(self, order, first, others, exponent)
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        return self._rows.take(indices)
+
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        """What the last sweep kept of the weights of these points."""
+        return self._rows.sample_weight(indices)
+
+    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+        return self._rows.sample(indices)
+
+    def keep_without_centers(self) -> None:
+        """Leave out what is far from the mean."""
+        self._keep_near(self._mean[None, :])
+
+    def keep_nearest(self, nearness: Nearness) -> None:
+        """Leave out what is far from all centers so far."""
+        self._keep(nearness.sq_dist())
+
+    def _keep_near(self, centers: FloatArray) -> float:
+        return self._keep(self._rows.nearness(centers).sq_dist()) if self.trim else math.inf
+
+    def _keep(self, sq_dist: FloatArray) -> float:
+        """Weigh the points anew; returns the largest distance at which something is kept."""
+        if not self.trim:
+            return math.inf
+        kept, limit = trimmed_weights(sq_dist, self._weights, self._kept_weight)
+        self._rows.weigh(kept)
+        return limit
+
+    @cached_property
+    def _mean(self) -> FloatArray:
+        middle = self._medians()[None, :]
+        mean: FloatArray = self.sweep(middle, Hard()).centers(fallback=middle)[0]
+        return mean
+
+    @cached_property
+    def _inertia_about_mean(self) -> float:
+        return self.sweep(self._mean[None, :], Hard()).inertia
+
+    def _medians(self) -> FloatArray:
+        """Median of each feature, which outliers move little; of some points if there are many."""
+        if self.n_points * self.n_features <= _MOST_VALUES_SORTED:
+            return _weighted_medians(self.take(np.arange(self.n_points)), self._weights)
+        n_drawn = max(1, min(_MOST_POINTS_DRAWN, _MOST_VALUES_SORTED // self.n_features))
+        drawn = draw_indices(self._weights, (np.arange(n_drawn) + 0.5) / n_drawn)
+        return _weighted_medians(self.take(drawn), np.ones(n_drawn))
+
+
+class TrimmedNearness:
+    """Nearness that draws and compares seeds among the points that are kept."""
+
+    def __init__(self, rows: TrimmedRows, nearness: Nearness, has_centers: bool) -> None:
+        self._rows, self._nearness, self._has_centers = rows, nearness, has_centers
+
+    def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
+        """Leaves out what is farthest now, and draws from the rest."""
+        self._leave_out()
+        return self._nearness.draw(uniforms, exponent)
+
+    def potentials(self, candidates: IndexArray) -> FloatArray:
+        """Of the points from which was drawn last."""
+        return self._nearness.potentials(candidates)
+
+    def add(self, center: FloatArray) -> None:
+        self._nearness.add(center)
+        self._has_centers = True
+
+    def farthest(self) -> int:
+        """Of the points that the last sweep kept."""
+        return self._nearness.farthest()
+
+    def inertia(self) -> float:
+        """Of the points that are kept now."""
+        self._leave_out()
+        return self._nearness.inertia()
+
+    def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
+        return self._nearness.sq_dist(indices)
+
+    def _leave_out(self) -> None:
+        if self._has_centers:
+            self._rows.keep_nearest(self._nearness)
+        else:
+            self._rows.keep_without_centers()
+
+
+def trimmed_weights(
+    values: FloatArray, weights: FloatArray, kept_weight: float
+) -> tuple[FloatArray, float]:
+    """The weights of the smallest values, down to a total, and the largest of these values.
+
+    Parameters
+    ----------
+    values : (n_points,)
+    weights : (n_points,)
+        Not negative; they add up to `kept_weight` at least.
+    kept_weight : float
+        More than zero.
+
+    Returns
+    -------
+    kept : (n_points,)
+        All of the weights of values below the limit, a part of those of values at the limit, the
+        same of each, and nothing of those above it.
+    limit : float
+    """
+    limit = _weighted_quantile(values, weights, kept_weight * (1 - _ROUNDING))
+    kept = np.where(values < limit, weights, 0.0)
+    is_at_limit = values == limit
+    at_limit = float(weights[is_at_limit].sum())
+    part = (kept_weight - float(kept.sum())) / at_limit if at_limit > 0 else 0.0
+    kept[is_at_limit] = min(max(part, 0.0), 1.0) * weights[is_at_limit]
+    return kept, limit
+
+
+def _weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Of each column the least value such that it and all below it have half of the weight."""
+    order = np.argsort(values, axis=0)
+    reached = np.cumsum(weights[order], axis=0) >= weights.sum() / 2 * (1 - _ROUNDING)
+    first = np.argmax(reached, axis=0)[None, :]
+    return np.asarray(np.take_along_axis(values, np.take_along_axis(order, first, 0), 0)[0])
+
+
+def _weighted_quantile(values: FloatArray, weights: FloatArray, below: float) -> float:
+    """The least value such that it and all below it weigh so much."""
+    while len(values) > _FEW_VALUES:
+        order = np.argpartition(values, len(values) // 2)
+        halves = np.split(order, [len(values) // 2])
+        weight = float(weights[halves[0]].sum())
+        chosen = halves[0] if weight >= below else halves[1]
+        below -= 0.0 if weight >= below else weight
+        values, weights = values[chosen], weights[chosen]
+    order = np.argsort(values)
+    first = int(np.searchsorted(np.cumsum(weights[order]), below))
+    return float(values[order[min(first, len(values) - 1)]])

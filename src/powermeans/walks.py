@@ -1,0 +1,73 @@
+"""Orders in which to walk along points."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from powermeans.types import IndexArray, Points, SparsePoints
+
+_BLOCK_ELEMENTS = 2**17
+# Odd, with its bits in no order: the golden ratio in units of 2^64.
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+_Keys = NDArray[np.uint64]
+
+
+def order_by_chance(points: Points | SparsePoints, rng: np.random.RandomState) -> IndexArray:
+    """A random order that depends on what the points are, and not on which rows they are in.
+
+    Equal points follow one another. So what walks along it does the same when rows are shuffled,
+    and when a point of weight three becomes three copies.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR, canonical; dense or not makes no difference.
+    rng : RandomState
+
+    Returns
+    -------
+    (n_points,)
+    """
+    factors = _odd_numbers(rng, points.shape[1])
+    keys = _keys_of_sparse(points, factors) if sparse.issparse(points) else _keys(points, factors)
+    order: IndexArray = np.argsort(_mixed(keys))
+    return order
+
+
+def _odd_numbers(rng: np.random.RandomState, n_numbers: int) -> _Keys:
+    return np.asarray(rng.randint(0, 2**64, size=n_numbers, dtype=np.uint64)) | np.uint64(1)
+
+
+def _keys(points: Points, factors: _Keys) -> _Keys:
+    """A number of each row, equal for equal rows, from its bits."""
+    keys = np.empty(len(points), dtype=np.uint64)
+    n_rows = max(1, _BLOCK_ELEMENTS // points.shape[1])
+    for start in range(0, len(points), n_rows):
+        rows = slice(start, start + n_rows)
+        keys[rows] = _bits(points[rows]) @ factors
+    return keys
+
+
+def _keys_of_sparse(points: SparsePoints, factors: _Keys) -> _Keys:
+    """The same; entries that are not stored are zeros, whose bits are zero."""
+    totals = np.zeros(points.nnz + 1, dtype=np.uint64)
+    np.cumsum(_bits(points.data) * factors[points.indices], out=totals[1:])
+    return totals[points.indptr[1:]] - totals[points.indptr[:-1]]
+
+
+def _bits(values: Points) -> _Keys:
+    unsigned = np.dtype(f"u{values.dtype.itemsize}")
+    # Minus zero plus zero is zero.
+    return _mixed((values + values.dtype.type(0)).view(unsigned).astype(np.uint64, copy=False))
+
+
+def _mixed(numbers: _Keys) -> _Keys:
+    """A permutation of all numbers that leaves zero, and no order among the others."""
+    mixed = numbers * _MULTIPLIER
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= _MULTIPLIER
+    mixed ^= mixed >> np.uint64(29)
+    return mixed

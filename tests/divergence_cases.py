@@ -1,0 +1,51 @@
+"""Points in the domain of each Bregman divergence, for tests of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from powermeans.divergences import Binomial, Bregman, Gamma, Generated, Mahalanobis, Poisson
+
+
+def _covariance(n_features: int) -> np.ndarray:
+    root = np.random.default_rng(7).normal(size=(n_features, n_features))
+    return root @ root.T + 0.1 * np.eye(n_features)
+
+
+def _exponential() -> Generated:
+    return Generated(lambda x: np.exp(x).sum(axis=1), np.exp)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A divergence, and how to draw points of its domain around places."""
+
+    divergence: Callable[[int], Bregman]
+    draw: Callable[[np.random.Generator, np.ndarray], np.ndarray]
+
+    def points(self, n_points: int, n_features: int, seed: int, n_groups: int = 3) -> np.ndarray:
+        """Points in groups, with rows of this many features."""
+        rng = np.random.default_rng(seed)
+        middles = rng.uniform(3, 30, size=(n_groups, n_features))
+        return self.draw(rng, middles[rng.integers(n_groups, size=n_points)])
+
+
+def _in_trials(rng: np.random.Generator, middles: np.ndarray) -> np.ndarray:
+    return rng.binomial(40, middles / 40).astype(float)
+
+
+CASES = {
+    "poisson": Case(lambda d: Poisson(), lambda rng, m: rng.poisson(m).astype(float)),
+    "poisson with many zeros": Case(
+        lambda d: Poisson(), lambda rng, m: rng.poisson(m) * (rng.uniform(size=m.shape) < 0.4) * 1.0
+    ),
+    "binomial": Case(lambda d: Binomial(40), _in_trials),
+    "logistic": Case(lambda d: Binomial(1), lambda rng, m: rng.beta(m / 4, (40 - m) / 4)),
+    "gamma": Case(lambda d: Gamma(3.0), lambda rng, m: rng.gamma(3.0, m / 3)),
+    "itakura-saito": Case(lambda d: Gamma(), lambda rng, m: rng.gamma(5.0, m / 5)),
+    "mahalanobis": Case(lambda d: Mahalanobis(_covariance(d)), lambda rng, m: rng.normal(m, 4.0)),
+    "given by its function": Case(lambda d: _exponential(), lambda rng, m: rng.normal(m / 20, 0.2)),
+}

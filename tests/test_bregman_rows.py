@@ -1,0 +1,368 @@
+"""Rows with Bregman divergences, against the readable rows; and power k-means on top of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+from divergence_cases import CASES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from powermeans import KMeans, ObjectiveRoseWarning, PowerKMeans
+from powermeans.anneal import Stage, run_stage
+from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis, Poisson
+from powermeans.history import History
+from powermeans.metrics import adjusted_rand_index
+from powermeans.repairs import LeaveAlone
+from powermeans.rows.bregman import BregmanRows
+from powermeans.rows.native import NativeRows
+from powermeans.rows.twin import TwinRows
+from powermeans.rules import Always, EvenHarmonic, Gaussian, Hard, Harmonic, Power
+from powermeans.schedules import Fixed
+from powermeans.stopping import Never
+
+RULES = [Hard(), Power(-1.0), Power(-3.3), Power(-40.0), Harmonic(3.0), Gaussian(2.0)]
+names = st.sampled_from(sorted(CASES))
+
+
+def rows_of(name, points, weights=None, n_threads=2):
+    divergence = CASES[name].divergence(points.shape[1])
+    return BregmanRows(points, weights, divergence=divergence, n_threads=n_threads)
+
+
+def twin_of(name, points, weights=None):
+    return TwinRows(points, weights, divergence=CASES[name].divergence(points.shape[1]))
+
+
+def some_centers(points, n_centers, seed):
+    rng = np.random.default_rng(seed)
+    parts = [points[rng.integers(len(points), size=6)].mean(axis=0) for _ in range(n_centers)]
+    return np.array(parts, dtype=np.float64)
+
+
+def assert_same_sums(sums, expected, tolerance):
+    scale = np.abs(expected.points).max() + 1e-300
+    np.testing.assert_allclose(sums.points, expected.points, rtol=tolerance, atol=tolerance * scale)
+    np.testing.assert_allclose(
+        sums.weights, expected.weights, rtol=tolerance, atol=tolerance * expected.weights.max()
+    )
+    assert sums.objective == pytest.approx(expected.objective, rel=tolerance)
+    assert sums.inertia == pytest.approx(expected.inertia, rel=tolerance)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize(("n_features", "n_centers"), [(1, 2), (3, 5), (20, 9), (70, 33)])
+def test_sweeps_are_those_of_the_definition(name, rule, n_features, n_centers):
+    points = CASES[name].points(150, n_features, seed=n_features)
+    weights = np.random.default_rng(0).uniform(0, 2, size=150)
+    centers = some_centers(points, n_centers, seed=1)
+    expected = twin_of(name, points, weights).sweep(centers, rule)
+    assert_same_sums(rows_of(name, points, weights).sweep(centers, rule), expected, 1e-7)
+    as_csr = BregmanRows(
+        sparse.csr_array(points), weights, divergence=CASES[name].divergence(n_features)
+    )
+    assert_same_sums(as_csr.sweep(centers, rule), expected, 1e-7)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_float32_points_lose_few_digits(name):
+    points = CASES[name].points(200, 12, seed=3).astype(np.float32)
+    if name == "logistic":
+        points = np.clip(points, 0, 1)
+    centers = some_centers(points, 4, seed=1)
+    expected = twin_of(name, points.astype(np.float64)).sweep(centers, Power(-3.0))
+    assert_same_sums(rows_of(name, points).sweep(centers, Power(-3.0)), expected, 2e-4)
+
+
+@given(name=names, seed=st.integers(0, 2**32 - 1))
+def test_everything_else_agrees_with_the_definition(name, seed):
+    points = CASES[name].points(60, 5, seed)
+    weights = np.random.default_rng(seed).integers(0, 3, size=60).astype(float)
+    weights[0] = 1.0
+    rows, twin = rows_of(name, points, weights), twin_of(name, points, weights)
+    centers = some_centers(points, 4, seed)
+    distances = twin.sq_distances(centers)
+    tolerance = 1e-9 * (distances.max() + 1)
+    np.testing.assert_allclose(rows.sq_distances(centers), distances, atol=tolerance)
+    labels, inertia = rows.assign(centers)
+    chosen = distances[np.arange(60), labels]
+    np.testing.assert_allclose(chosen, distances.min(axis=1), atol=tolerance)
+    assert inertia == pytest.approx(float(weights @ distances.min(axis=1)), rel=1e-7, abs=tolerance)
+    spread, expected = rows.spread(centers), twin.spread(centers)
+    np.testing.assert_allclose(spread.error.sum(), expected.error.sum(), atol=60 * tolerance)
+    np.testing.assert_allclose(rows.mean(), twin.mean(), rtol=1e-9)
+    near, expected_near = rows.nearness(centers), twin.nearness(centers)
+    np.testing.assert_allclose(near.sq_dist(), expected_near.sq_dist(), atol=tolerance)
+    candidates = np.array([0, 7, 11])
+    np.testing.assert_allclose(
+        near.potentials(candidates),
+        expected_near.potentials(candidates),
+        rtol=1e-7,
+        atol=60 * tolerance,
+    )
+    hybrid = EvenHarmonic(2.0)
+    assert_same_sums(rows.sweep(centers, hybrid), twin.sweep(centers, hybrid), 1e-7)
+
+
+@given(name=names, seed=st.integers(0, 2**32 - 1), power=st.sampled_from([-0.5, -1, -3, -12]))
+@settings(max_examples=60)
+def test_the_objective_falls_at_equal_power(name, seed, power):
+    points = CASES[name].points(50, 3, seed)
+    history = History(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ObjectiveRoseWarning)
+        run_stage(
+            rows_of(name, points),
+            some_centers(points, 4, seed),
+            Stage(Fixed(float(power)), Never(), 15, LeaveAlone()),
+            history,
+        )
+    objectives = [record.objective for record in history.records]
+    assert all(now <= before * (1 + 1e-9) for before, now in itertools.pairwise(objectives))
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    points = CASES["poisson"].points(3000, 30, seed=0)
+    centers = some_centers(points, 20, seed=0)
+    one = rows_of("poisson", points, n_threads=1).sweep(centers, Power(-3.0))
+    several = rows_of("poisson", points, n_threads=4)
+    swept = several.sweep(centers, Power(-3.0))
+    assert min(several.team.stripes_by_worker) > 0
+    np.testing.assert_array_equal(one.points, swept.points)
+    assert one.objective == swept.objective
+
+
+def test_mahalanobis_is_euclidean_on_whitened_rows():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(4, 4)) + 3 * np.eye(4)
+    points = rng.normal(size=(400, 4)) @ root.T + 6 * rng.integers(0, 3, size=(400, 1))
+    divergence = Mahalanobis(root @ root.T)
+    ours = PowerKMeans(3, divergence=divergence, random_state=0).fit(points)
+    theirs = PowerKMeans(3, random_state=0).fit(divergence.whitened(points))
+    assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-6)
+    assert adjusted_rand_index(ours.labels_, theirs.labels_) > 0.999
+
+
+def test_squared_distances_as_a_function_are_the_built_in_ones():
+    points = CASES["mahalanobis"].points(300, 3, seed=5)
+    start = some_centers(points, 5, seed=0)
+    squares = Generated(lambda x: (x * x).sum(axis=1), lambda x: 2 * x)
+    one = PowerKMeans(5, init=start, refine=0, divergence=squares).fit(points)
+    other = PowerKMeans(5, init=start, refine=0).fit(points)
+    np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, rtol=1e-7)
+    assert one.inertia_ == pytest.approx(other.inertia_)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fits_find_groups_and_predict_their_own_labels(name, dtype):
+    points = CASES[name].points(400, 6, seed=11).astype(dtype)
+    if name == "logistic":
+        points = np.clip(points, 0, 1)
+    divergence = CASES[name].divergence(6)
+    model = PowerKMeans(3, divergence=divergence, random_state=0).fit(points)
+    assert np.isfinite(model.cluster_centers_).all()
+    np.testing.assert_array_equal(model.predict(points), model.labels_)
+    distances = divergence.pairwise(points.astype(float), model.cluster_centers_.astype(float))
+    assert model.inertia_ == pytest.approx(distances.min(axis=1).sum(), rel=1e-3)
+    np.testing.assert_allclose(
+        model.transform(points), distances, rtol=1e-2, atol=1e-4 * distances.max()
+    )
+    sparse_model = PowerKMeans(3, divergence=divergence, random_state=0)
+    sparse_model.fit(sparse.csr_array(points))
+    assert sparse_model.inertia_ == pytest.approx(model.inertia_, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["poisson", "gamma"])
+def test_weights_are_copies(name):
+    points = CASES[name].points(120, 3, seed=2)
+    weights = np.random.default_rng(0).integers(1, 4, size=120)
+    divergence = CASES[name].divergence(3)
+    one = PowerKMeans(4, divergence=divergence, random_state=0, effort="fast")
+    one.fit(points, sample_weight=weights)
+    other = PowerKMeans(4, divergence=divergence, random_state=0, effort="fast")
+    other.fit(np.repeat(points, weights, axis=0))
+    assert one.inertia_ == pytest.approx(other.inertia_, rel=1e-6)
+
+
+def test_counts_are_told_apart_where_squares_are_misled():
+    """Groups differ by rare features; a common one only makes noise."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 200)
+    rates = np.array([[900.0, 1, 8, 2], [900.0, 8, 1, 2], [900.0, 2, 2, 12]])
+    counts = rng.poisson(rates[truth]).astype(float)
+    by_counts = PowerKMeans(3, divergence="poisson", random_state=0).fit(counts)
+    by_squares = PowerKMeans(3, random_state=0).fit(counts)
+    assert adjusted_rand_index(truth, by_counts.labels_) > 0.9
+    assert adjusted_rand_index(truth, by_squares.labels_) < 0.5
+
+
+def test_hard_clustering_is_the_limit_and_finds_a_tiny_optimum():
+    points = np.array([[1.0], [2.0], [3.0], [30.0], [35.0], [90.0]])
+    divergence = Gamma()
+    model = PowerKMeans(2, divergence=divergence, power=-math.inf, random_state=0).fit(points)
+    best = min(
+        sum(
+            divergence.divergence(part, part.mean(axis=0)).sum()
+            for part in (points[:cut], points[cut:])
+        )
+        for cut in range(1, 6)
+    )
+    assert model.inertia_ == pytest.approx(best)
+
+
+def test_a_center_without_counts_where_a_point_has_some_is_far_but_finite():
+    counts = np.array([[5.0, 0.0], [6.0, 0.0], [0.0, 7.0], [0.0, 5.0]])
+    model = PowerKMeans(2, divergence="kl", random_state=0).fit(counts)
+    np.testing.assert_allclose(np.sort(model.cluster_centers_, axis=0), [[0, 0], [5.5, 6]])
+    assert np.isfinite(model.transform([[3.0, 3.0]])).all()
+    assert model.predict([[4.0, 0.0]])[0] == model.labels_[0]
+
+
+@pytest.mark.parametrize(
+    ("divergence", "row", "message"),
+    [
+        ("poisson", [1.0, -2.0], r"X has -2.0 in row 3, column 1: Poisson is for numbers of at"),
+        ("gamma", [0.0, 2.0], r"X has 0.0 in row 3, column 0: Gamma is for positive numbers"),
+        (Binomial(4), [5.0, 2.0], r"X has 5.0 in row 3, column 0: Binomial is for numbers of succ"),
+        ("logistic", [0.5, 1.5], r"X has 1.5 in row 3, column 1"),
+        ("cosine", [0.0, 0.0], r"X has nothing but zeros in row 3"),
+    ],
+)
+def test_points_outside_of_the_domain_are_named(divergence, row, message):
+    inside = np.array([[0.5, 0.25], [0.125, 0.5], [0.75, 0.5]])
+    points = np.vstack([inside, row])
+    with pytest.raises(ValueError, match=message):
+        PowerKMeans(2, divergence=divergence).fit(points)
+    with pytest.raises(ValueError, match=message):
+        PowerKMeans(2, divergence=divergence).fit(sparse.csr_array(points))
+    fitted = PowerKMeans(2, divergence=divergence, random_state=0).fit(inside)
+    with pytest.raises(ValueError, match=message):
+        fitted.predict(points)
+    with pytest.raises(ValueError, match=message.replace("X has", "init has").replace("3", "1")):
+        PowerKMeans(2, divergence=divergence, init=points[2:]).fit(inside)
+
+
+def test_a_covariance_of_other_features_is_an_error():
+    with pytest.raises(ValueError, match="covariance is of 3 features, but X has 2"):
+        PowerKMeans(2, divergence=Mahalanobis(np.eye(3))).fit(
+            np.random.default_rng(0).normal(size=(9, 2))
+        )
+
+
+def test_there_is_no_plain_k_means_of_other_divergences():
+    model = PowerKMeans(2, divergence="poisson", random_state=0).fit([[1.0], [2.0], [9.0]])
+    with pytest.raises(ValueError, match="there is no such KMeans"):
+        model.to_sklearn()
+
+
+def test_cosine_is_euclidean_on_rows_of_unit_length():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(300, 5)) + 4 * rng.integers(0, 2, size=(300, 5))
+    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+    from powermeans.rows.cosine import CosineRows
+
+    centers = unit[:4]
+    for rule in (Hard(), Power(-2.5)):
+        ours = CosineRows(points).sweep(centers, rule)
+        euclidean = NativeRows(unit).sweep(centers, rule)
+        np.testing.assert_allclose(ours.points, euclidean.points, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(ours.weights, euclidean.weights, rtol=1e-9)
+        assert ours.inertia == pytest.approx(euclidean.inertia / 2)
+        means = euclidean.points / np.linalg.norm(euclidean.points, axis=1, keepdims=True)
+        np.testing.assert_allclose(ours.centers(fallback=centers), means, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cosine_finds_directions_whatever_the_lengths(kind, dtype):
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 3, size=300)
+    points = (np.eye(3)[truth] + 0.1 * rng.uniform(size=(300, 3))) * rng.exponential(5, (300, 1))
+    points = points.astype(dtype)
+    model = PowerKMeans(3, divergence="cosine", random_state=0).fit(kind(points))
+    assert adjusted_rand_index(truth, model.labels_) == 1
+    np.testing.assert_allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1, rtol=1e-6)
+    np.testing.assert_array_equal(model.predict(kind(points)), model.labels_)
+    cosines = points @ model.cluster_centers_.T / np.linalg.norm(points, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.transform(kind(points)), 1 - cosines, atol=1e-6)
+    assert model.inertia_ == pytest.approx(float((1 - cosines.max(axis=1)).sum()), rel=1e-4)
+
+
+def test_shared_covariance_is_learned_where_clusters_are_thin():
+    """Long parallel clusters side by side: k-means cuts them across."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, size=600)
+    points = rng.normal(size=(600, 2)) * [12.0, 0.4] + np.array([0.0, 4.0]) * truth[:, None]
+    turned = points @ np.array([[0.8, 0.6], [-0.6, 0.8]])
+    model = PowerKMeans(3, divergence="mahalanobis", random_state=0).fit(turned)
+    assert adjusted_rand_index(truth, model.labels_) > 0.99
+    assert adjusted_rand_index(truth, KMeans(3, random_state=0).fit(turned).labels_) < 0.2
+    assert np.linalg.det(model.covariance_) == pytest.approx(1.0)
+    np.testing.assert_array_equal(model.predict(turned), model.labels_)
+    deviations = turned - model.cluster_centers_[model.labels_]
+    within = deviations.T @ deviations
+    np.testing.assert_allclose(
+        model.covariance_, within / math.sqrt(np.linalg.det(within)), rtol=1e-3
+    )
+    assert model.inertia_ == pytest.approx(2 * math.sqrt(np.linalg.det(within)), rel=1e-3)
+
+
+def test_weights_are_copies_when_a_covariance_is_learned():
+    rng = np.random.default_rng(5)
+    points = rng.normal(size=(90, 2)) @ [[3.0, 1.0], [0.0, 0.3]] + 4 * rng.integers(0, 3, (90, 1))
+    weights = rng.integers(1, 4, size=90)
+    one = PowerKMeans(3, divergence="mahalanobis", random_state=0)
+    other = PowerKMeans(3, divergence="mahalanobis", random_state=0)
+    one.fit(points, sample_weight=weights)
+    other.fit(np.repeat(points, weights, axis=0))
+    np.testing.assert_allclose(one.covariance_, other.covariance_, rtol=1e-6, atol=1e-9)
+    assert one.inertia_ == pytest.approx(other.inertia_, rel=1e-6)
+
+
+def test_medians_are_the_centers_of_absolute_differences():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=300)
+    points = np.array([[0.0, 0.0], [9.0, 1.0], [2.0, 8.0]])[truth]
+    points = points + 0.5 * rng.standard_t(1.2, size=(300, 2))
+    model = PowerKMeans(3, divergence="manhattan", random_state=0).fit(points)
+    medians = [np.median(points[model.labels_ == j], axis=0) for j in range(3)]
+    np.testing.assert_allclose(model.cluster_centers_, medians, rtol=1e-9)
+    distances = np.abs(points[:, None] - model.cluster_centers_[None]).sum(axis=2)
+    np.testing.assert_allclose(model.transform(points), distances, rtol=1e-9)
+    assert model.inertia_ == pytest.approx(distances.min(axis=1).sum())
+
+
+def test_learning_a_covariance_lowers_the_criterion_in_every_sweep():
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 3))
+    model = PowerKMeans(4, divergence="mahalanobis", power=-math.inf, refine=0, random_state=0)
+    inertia = model.fit(points).history_.inertia
+    assert (np.diff(inertia) <= 1e-9 * inertia[0]).all()
+
+
+def test_a_constant_feature_does_not_break_a_learned_covariance():
+    rng = np.random.default_rng(0)
+    points = np.column_stack([rng.normal(size=50), np.ones(50), rng.normal(size=50)])
+    model = PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
+    assert np.isfinite(model.inertia_)
+    assert np.isfinite(model.cluster_centers_).all()
+
+
+def test_the_gaussian_rule_works_with_any_divergence():
+    """Its memberships are exp(-D) up to their sum."""
+    points = CASES["poisson"].points(40, 2, seed=0)
+    rows = rows_of("poisson", points)
+    centers = some_centers(points, 3, seed=0)
+    history = History(0)
+    run_stage(rows, centers, Stage(Always(Gaussian(0.5)), Never(), 1, LeaveAlone()), history)
+    heights = np.exp(-Poisson().pairwise(points, centers))
+    shares = heights / heights.sum(axis=1, keepdims=True)
+    expected = shares.T @ points / shares.sum(axis=0)[:, None]
+    np.testing.assert_allclose(history.centers, expected, rtol=1e-9)

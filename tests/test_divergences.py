@@ -1,0 +1,159 @@
+"""Bregman divergences against their definition, their formulas written out, and SciPy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from divergence_cases import CASES
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis, Poisson, resolve
+
+cases = st.sampled_from(sorted(CASES))
+
+
+def from_phi(phi, slope, x, theta):
+    return sum(phi(a) - phi(b) - slope(b) * (a - b) for a, b in zip(x, theta, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("divergence", "phi", "slope"),
+    [
+        (Poisson(), lambda x: x * math.log(x) - x if x else 0.0, math.log),
+        (Gamma(2.0), lambda x: -2 * math.log(x), lambda x: -2 / x),
+        (
+            Binomial(10),
+            lambda x: x * math.log(x / 10) + (10 - x) * math.log((10 - x) / 10),
+            lambda x: math.log(x / (10 - x)),
+        ),
+    ],
+)
+def test_divergence_is_what_bregman_says_of_its_convex_function(divergence, phi, slope):
+    x, theta = np.array([[1.5, 3.0, 7.25]]), np.array([2.0, 3.0, 9.5])
+    expected = from_phi(phi, slope, x[0], theta)
+    assert divergence.divergence(x, theta)[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_zero_log_zero_is_zero():
+    zeros, center = np.zeros((1, 2)), np.array([3.0, 4.0])
+    assert Poisson().divergence(zeros, center)[0] == 7.0
+    assert Binomial(5).divergence(np.array([[5.0]]), np.array([4.0]))[0] == pytest.approx(
+        5 * math.log(5 / 4)
+    )
+
+
+@pytest.mark.parametrize(
+    ("divergence", "log_likelihood", "x"),
+    [
+        (Poisson(), lambda x, m: stats.poisson.logpmf(x, m), np.arange(0.0, 12)),
+        (Binomial(12), lambda x, m: stats.binom.logpmf(x, 12, m / 12), np.arange(0.0, 13)),
+        (Gamma(3.0), lambda x, m: stats.gamma.logpdf(x, 3.0, scale=m / 3), np.linspace(0.1, 9, 9)),
+    ],
+)
+def test_differences_are_those_of_the_log_likelihood(divergence, log_likelihood, x):
+    """D(x, a) - D(x, b) = log p(x | b) - log p(x | a), whatever the normalisation."""
+    a, b = 2.5, 6.0
+    distances = divergence.pairwise(x[:, None], np.array([[a], [b]]))
+    expected = log_likelihood(x, b) - log_likelihood(x, a)
+    np.testing.assert_allclose(distances[:, 0] - distances[:, 1], expected, atol=1e-10)
+
+
+@given(name=cases, seed=st.integers(0, 2**32 - 1))
+def test_three_points_identity_makes_divergences_affine(name, seed):
+    points = CASES[name].points(12, 4, seed)
+    divergence = CASES[name].divergence(4)
+    tangent = divergence.inside(points.mean(axis=0)[None])[0]
+    centers = np.stack([points[:5].mean(axis=0), points[5:].mean(axis=0)])
+    origin = np.full(4, 0.25)
+    slopes, lifts = divergence.planes(centers, tangent, origin)
+    affine = divergence.heights(points, tangent)[:, None] + lifts - (points - origin) @ slopes.T
+    expected = divergence.pairwise(points, centers)
+    size = np.abs(expected).max() + divergence.heights(points, tangent).max()
+    np.testing.assert_allclose(affine, expected, atol=1e-9 * size)
+
+
+@given(name=cases, seed=st.integers(0, 2**32 - 1))
+def test_the_weighted_mean_is_the_best_center(name, seed):
+    points, rng = CASES[name].points(15, 3, seed), np.random.default_rng(seed)
+    divergence, weights = CASES[name].divergence(3), rng.uniform(0.1, 2, size=15)
+    mean = weights @ points / weights.sum()
+    others = mean * rng.uniform(0.8, 1.2, size=(6, 3))
+    if name == "logistic":
+        others = np.clip(others, 0.01, 0.99)
+    totals = weights @ divergence.pairwise(points, np.vstack([mean, others]))
+    assert totals[0] <= totals[1:].min() * (1 + 1e-9)
+
+
+def test_mahalanobis_is_euclidean_after_whitening():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 5))
+    divergence = Mahalanobis(root @ root.T)
+    x, theta = rng.normal(size=(7, 5)), rng.normal(size=(3, 5))
+    by_hand = np.array(
+        [[(a - b) @ np.linalg.solve(root @ root.T, a - b) for b in theta] for a in x]
+    )
+    np.testing.assert_allclose(divergence.pairwise(x, theta), by_hand, rtol=1e-6)
+    whitened = np.square(divergence.whitened(x)[:, None] - divergence.whitened(theta)[None]).sum(
+        axis=2
+    )
+    np.testing.assert_allclose(whitened, by_hand, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_curvature_is_the_second_derivative_at_the_center(name):
+    """Near the center D(center + e, center) is about half the curvature times e^2."""
+    case = CASES[name]
+    center = case.points(40, 3, 0).mean(axis=0)
+    divergence, step = case.divergence(3), 1e-3 * np.abs(center)
+    for feature in range(3):
+        nearby = center + step[feature] * np.eye(3)[feature]
+        value = divergence.divergence(nearby[None], center)[0]
+        half = divergence.curvature(center)[feature] * step[feature] ** 2 / 2
+        assert value == pytest.approx(half, rel=1e-2)
+
+
+def test_centers_on_the_border_come_inside_by_a_hair():
+    inner = Poisson().inside(np.array([[0.0, 2.0], [4.0, 0.0]]))
+    np.testing.assert_allclose(inner, [[2e-10, 2.0], [4.0, 1e-10]])
+    all_of_it = Binomial(8).inside(np.array([[8.0, 0.0], [4.0, 8.0]]))
+    assert (all_of_it < 8).all()
+    assert (all_of_it > 0).all()
+    assert np.isfinite(Binomial(8).slope(all_of_it)).all()
+    assert np.isfinite(Poisson().slope(Poisson().inside(np.zeros((2, 2))))).all()
+
+
+def test_names_say_which_divergence():
+    assert resolve("kl") == resolve("poisson")
+    assert resolve("logistic") == Binomial(1.0)
+    assert resolve("exponential") == resolve("itakura_saito") == Gamma(1.0)
+    given = Gamma(2.0)
+    assert resolve(given) is given
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Binomial(0), "n_trials=0 must be positive"),
+        (lambda: Binomial([3, math.nan]), "must be positive"),
+        (lambda: Gamma(-1.0), "shape=-1.0 must be positive"),
+        (lambda: Mahalanobis([[1.0, 2.0]]), "pass a square matrix"),
+        (lambda: Mahalanobis([[1.0, 2.0], [0.0, 1.0]]), "not symmetric"),
+        (lambda: Mahalanobis([[1.0, 2.0], [2.0, 1.0]]), "has the eigenvalue -1"),
+    ],
+)
+def test_parameters_that_make_no_divergence_are_errors(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_function_of_the_wrong_shape_is_an_error():
+    of_all = Generated(lambda x: x.sum(), lambda x: 2 * x)
+    with pytest.raises(ValueError, match=r"phi gave the shape \(\)"):
+        of_all.pairwise(np.ones((3, 2)), np.ones((1, 2)))
+    infinite = Generated(lambda x: (x * x).sum(axis=1), lambda x: x * np.inf)
+    with pytest.raises(ValueError, match="grad_phi is not finite"):
+        infinite.pairwise(np.ones((3, 2)), np.ones((1, 2)))

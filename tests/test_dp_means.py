@@ -1,0 +1,285 @@
+"""DP-means finds the number of clusters, and every step it takes pays."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given as for_all
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from powermeans import DPMeans
+from powermeans.dp_means import OpenAndDrop, _FarPoints
+from powermeans.rows import open_rows
+
+
+def blobs(n_blobs: int, seed: int, n_features: int = 2) -> np.ndarray:
+    """Blobs of radius about 1 whose means are 20 apart."""
+    rng = np.random.default_rng(seed)
+    means = 20.0 * rng.permutation(np.arange(n_blobs))[:, None] * np.eye(n_features)[0]
+    means += rng.uniform(0, 3, size=(n_blobs, n_features))
+    return (means[:, None, :] + 0.4 * rng.normal(size=(n_blobs, 30, n_features))).reshape(
+        -1, n_features
+    )
+
+
+def squared_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    return np.square(points[:, None, :] - centers[None, :, :]).sum(axis=2)
+
+
+def partitions(items: list[int]) -> Iterator[list[list[int]]]:
+    """All ways to put items into groups."""
+    if not items:
+        yield []
+        return
+    first, rest = items[0], items[1:]
+    for groups in partitions(rest):
+        yield [[first], *groups]
+        for at, group in enumerate(groups):
+            yield [*groups[:at], [first, *group], *groups[at + 1 :]]
+
+
+def least_objective(points: np.ndarray, weights: np.ndarray, penalty: float) -> float:
+    def of_group(group: list[int]) -> float:
+        x, w = points[group], weights[group]
+        return float(w @ np.square(x - w @ x / w.sum()).sum(axis=1))
+
+    return min(
+        penalty * len(groups) + sum(of_group(group) for group in groups)
+        for groups in partitions(list(range(len(points))))
+    )
+
+
+def in_order(centers: np.ndarray) -> np.ndarray:
+    return centers[np.lexsort(centers.T)]
+
+
+few_points = arrays.arrays(
+    np.float64,
+    st.tuples(st.integers(1, 7), st.integers(1, 2)),
+    elements=st.floats(-8, 8).map(lambda x: round(x, 2)),
+)
+
+
+@for_all(few_points, st.floats(0.01, 100), st.integers(0, 2**31))
+@settings(max_examples=60)
+def test_no_solution_is_below_the_least_of_all_partitions(points, penalty, seed) -> None:
+    weights = np.random.default_rng(seed).uniform(0.1, 4, len(points))
+    model = DPMeans(penalty).fit(points, sample_weight=weights)
+    assert model.objective_ >= least_objective(points, weights, penalty) - 1e-9
+    sq_dist = squared_distances(points, model.cluster_centers_).min(axis=1)
+    assert model.inertia_ == pytest.approx(weights @ sq_dist, abs=1e-9)
+    assert model.objective_ == pytest.approx(model.inertia_ + penalty * model.n_clusters_)
+
+
+@for_all(few_points, st.floats(0.01, 100), st.integers(0, 2**31))
+@settings(max_examples=100)
+def test_the_objective_never_rises_and_no_step_that_pays_is_left(points, penalty, seed) -> None:
+    weights = np.random.default_rng(seed).uniform(1, 4, len(points))
+    model = DPMeans(penalty, tol=0.0).fit(points, sample_weight=weights)
+    path = [*model.history_.objective, model.objective_]
+    assert np.all(np.diff(path) <= 1e-9 * path[0])
+    sq_dist = np.sort(squared_distances(points, model.cluster_centers_), axis=1)
+    assert sq_dist[:, 0].max() <= penalty * (1 + 1e-6)
+    if model.n_clusters_ > 1:
+        rise = weights * (sq_dist[:, 1] - sq_dist[:, 0])
+        utility = np.bincount(model.labels_, rise, minlength=model.n_clusters_)
+        assert utility.min() >= penalty * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("n_features", [2, 30])
+@pytest.mark.parametrize("penalty", [0.3, 3.0, 30.0])
+def test_the_objective_falls_on_a_cloud_with_no_clusters(penalty: float, n_features: int) -> None:
+    points = np.random.default_rng(0).normal(size=(300, n_features))
+    model = DPMeans(penalty).fit(points)
+    path = [*model.history_.objective, model.objective_]
+    assert np.all(np.diff(path) <= 1e-12 * path[0])
+    one_cluster = np.square(points - points.mean(axis=0)).sum() + penalty
+    assert path[0] < one_cluster or model.n_clusters_ == 1
+    np.testing.assert_array_equal(model.predict(points), model.labels_)
+
+
+def test_the_optimum_of_separated_points_is_found() -> None:
+    points = np.array([[0.0], [0.3], [5.0], [5.2], [5.4], [20.0], [33.0]])
+    for penalty in (0.5, 2.0, 40.0):
+        model = DPMeans(penalty).fit(points)
+        assert model.objective_ == pytest.approx(least_objective(points, np.ones(7), penalty))
+
+
+def test_with_a_huge_penalty_there_is_one_cluster_at_the_mean() -> None:
+    points = blobs(3, seed=0)
+    model = DPMeans(1e9).fit(points)
+    assert model.n_clusters_ == 1
+    np.testing.assert_allclose(model.cluster_centers_, points.mean(axis=0)[None, :])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_with_a_tiny_penalty_each_distinct_point_is_a_cluster(dtype) -> None:
+    rng = np.random.default_rng(0)
+    places = rng.normal(size=(25, 3)).astype(dtype)
+    points = places[rng.permutation(np.repeat(np.arange(25), 3))]
+    model = DPMeans(1e-6).fit(points)
+    assert model.n_clusters_ == 25
+    np.testing.assert_allclose(
+        in_order(model.cluster_centers_), in_order(places), rtol=1e-6, atol=1e-6
+    )
+
+
+def test_points_that_are_all_equal_are_one_cluster() -> None:
+    model = DPMeans(1e-300).fit(np.full((9, 2), 0.1))
+    assert model.n_clusters_ == 1
+
+
+@pytest.mark.parametrize("n_blobs", [2, 3, 5, 8])
+@pytest.mark.parametrize("seed", range(4))
+def test_blobs_far_apart_are_found_by_the_penalty_and_by_their_number(n_blobs, seed) -> None:
+    points = blobs(n_blobs, seed)
+    for model in (DPMeans(50.0), DPMeans(n_clusters_wanted=n_blobs)):
+        labels = model.fit_predict(points)
+        assert model.n_clusters_ == n_blobs
+        assert len(set(zip(labels, np.repeat(np.arange(n_blobs), 30), strict=True))) == n_blobs
+
+
+def test_the_center_at_the_mean_is_dropped_when_all_its_points_have_left() -> None:
+    model = DPMeans(10.0).fit(np.array([[-5.0], [-4.0], [4.0], [5.0]]))
+    np.testing.assert_allclose(np.sort(model.cluster_centers_.ravel()), [-4.5, 4.5])
+
+
+def test_centers_are_dropped_one_by_one_while_that_pays() -> None:
+    rows = open_rows(np.array([[0.0], [1.0], [2.0], [10.0]]))
+    centers = np.array([[0.0], [1.0], [2.0], [10.0], [70.0]])
+    # Without the center at 70 nothing rises; without that at 0 then by 1; without that at 1 by
+    # another 3 + 1, or with that at 2 gone instead by 1; the center at 10 is worth 81 or 64.
+    for penalty, expected in ((0.5, 4), (1.5, 2), (50.0, 2), (100.0, 1)):
+        repair = OpenAndDrop(_FarPoints.of(rows), penalty)
+        paying, n_moved = repair.before(centers, -np.inf)
+        assert len(paying) == expected
+        assert n_moved == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("penalty", [0.2, 2.0, "auto"])
+def test_weights_are_copies_and_zero_is_none(penalty, dtype) -> None:
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(120, 2)).astype(dtype)
+    weights = rng.integers(0, 4, size=120)
+    weighted = DPMeans(penalty).fit(points, sample_weight=weights)
+    copied = DPMeans(penalty).fit(np.repeat(points, weights, axis=0))
+    assert weighted.n_clusters_ == copied.n_clusters_
+    assert weighted.penalty_ == pytest.approx(copied.penalty_, rel=1e-5)
+    tolerance = {"rtol": 1e-4, "atol": 1e-4} if dtype == np.float32 else {"rtol": 1e-9}
+    np.testing.assert_allclose(
+        in_order(weighted.cluster_centers_), in_order(copied.cluster_centers_), **tolerance
+    )
+
+
+@pytest.mark.parametrize("penalty", [0.5, 2.0, "auto"])
+def test_the_order_of_the_rows_does_not_matter_even_among_ties(penalty) -> None:
+    grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
+    shuffled = np.random.default_rng(0).permutation(grid)
+    here, there = DPMeans(penalty).fit(grid), DPMeans(penalty).fit(shuffled)
+    assert here.objective_ == pytest.approx(there.objective_, rel=1e-12)
+    np.testing.assert_allclose(
+        in_order(here.cluster_centers_), in_order(there.cluster_centers_), rtol=1e-9
+    )
+
+
+def test_a_light_point_opens_a_cluster_only_if_that_pays() -> None:
+    points, weights = np.array([[0.0], [1.0], [10.0]]), np.array([5.0, 5.0, 0.1])
+    assert DPMeans(20.0).fit(points, sample_weight=weights).n_clusters_ == 1
+    assert DPMeans(7.0).fit(points, sample_weight=weights).n_clusters_ == 2
+    # Ten of them together pay, as one with the weight of all does.
+    together = np.array([[0.0], [1.0], *[[10.0]] * 10])
+    light = np.array([5.0, 5.0, *[0.1] * 10])
+    assert DPMeans(20.0).fit(together, sample_weight=light).n_clusters_ == 2
+
+
+def test_sparse_points_and_threads_change_nothing() -> None:
+    points = np.where(np.random.default_rng(0).uniform(size=(200, 6)) < 0.5, 0.0, 1.0)
+    points *= np.random.default_rng(1).uniform(size=(200, 6))
+    dense = DPMeans(0.4, n_threads=1).fit(points)
+    again = DPMeans(0.4, n_threads=2).fit(points)
+    as_csr = DPMeans(0.4).fit(sparse.csr_array(points))
+    np.testing.assert_array_equal(dense.cluster_centers_, again.cluster_centers_)
+    np.testing.assert_allclose(dense.cluster_centers_, as_csr.cluster_centers_, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_the_unit_of_length_does_not_matter(scale: float) -> None:
+    points = blobs(4, seed=1)
+    model = DPMeans(50.0).fit(points)
+    scaled = DPMeans(50.0 * scale**2).fit(scale * points)
+    np.testing.assert_allclose(scaled.cluster_centers_, scale * model.cluster_centers_)
+
+
+def test_the_penalty_is_where_farthest_first_takes_the_point_of_that_number() -> None:
+    points = blobs(3, seed=2)
+    taken = [points.mean(axis=0)]
+    for n_clusters in range(1, 12):
+        sq_dist = squared_distances(points, np.array(taken)).min(axis=1)
+        assert DPMeans.penalty_for(points, n_clusters) == pytest.approx(sq_dist.max())
+        taken.append(points[sq_dist.argmax()])
+
+
+def test_the_penalty_by_hand() -> None:
+    # From the mean 4, the farthest is 10, then 0.
+    points = np.array([[0.0], [1.0], [5.0], [10.0]])
+    assert DPMeans.penalty_for(points, 1) == 36
+    assert DPMeans.penalty_for(points, 2) == 16
+    # From 0, 4 and 10 the farthest are 1 and 5.
+    assert DPMeans.penalty_for(points, 3) == 1
+    weights = [1, 1, 1, 0]
+    # From the mean 2, without the last point.
+    assert DPMeans.penalty_for(points, 1, sample_weight=weights) == 9
+
+
+def test_more_clusters_than_distinct_points_cannot_be_had() -> None:
+    points = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)
+    assert DPMeans.penalty_for(points, 3) > 0
+    with pytest.raises(ValueError, match="n_clusters=4, but X has no more than 3 distinct points"):
+        DPMeans.penalty_for(points, 4)
+    with pytest.raises(ValueError, match="no more than 1 distinct points"):
+        DPMeans.penalty_for(np.ones((5, 2)), 2)
+    for given, n_distinct in ((points, 3), (np.ones((5, 2)), 1)):
+        model = DPMeans(n_clusters_wanted=4)
+        with pytest.warns(ConvergenceWarning, match=f"can be no more than {n_distinct}, since X"):
+            model.fit(given)
+        assert model.n_clusters_ == n_distinct
+        assert model.inertia_ == pytest.approx(0)
+
+
+@pytest.mark.parametrize("penalty", [0, 0.0, -1.0, float("nan"), float("inf"), "from k", None])
+def test_a_penalty_that_is_not_positive_is_refused(penalty) -> None:
+    with pytest.raises(ValueError, match="'penalty' parameter of DPMeans"):
+        DPMeans(penalty).fit(blobs(2, seed=0))
+
+
+@pytest.mark.parametrize("n_clusters", [0, 2.5, "three"])
+def test_a_number_of_clusters_that_is_none_is_refused(n_clusters) -> None:
+    with pytest.raises(ValueError, match="'n_clusters' parameter of penalty_for"):
+        DPMeans.penalty_for(blobs(2, seed=0), n_clusters)
+    with pytest.raises(ValueError, match="'n_clusters_wanted' parameter of DPMeans"):
+        DPMeans(n_clusters_wanted=n_clusters).fit(blobs(2, seed=0))
+
+
+def test_a_fit_that_is_cut_short_says_so() -> None:
+    points = np.random.default_rng(0).normal(size=(300, 2))
+    with pytest.warns(ConvergenceWarning, match="not converged after max_iter=1 sweeps"):
+        DPMeans(1.0, max_iter=1).fit(points)
+
+
+def test_an_estimator_travels_and_can_be_made_from_centers() -> None:
+    points = blobs(3, seed=0)
+    model = DPMeans(50.0).fit(points)
+    thawed = pickle.loads(pickle.dumps(model))
+    made = DPMeans.from_centers(model.cluster_centers_, penalty=50.0)
+    for other in (thawed, made):
+        np.testing.assert_array_equal(other.predict(points), model.labels_)
+    assert model.transform(points).shape == (len(points), 3)
+    assert list(model.get_feature_names_out()) == ["dpmeans0", "dpmeans1", "dpmeans2"]

@@ -1,0 +1,127 @@
+"""Power k-means that learns feature weights, against its algorithm as its authors write it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from powermeans import EntropyWeightedPowerKMeans, PowerKMeans
+from powermeans.metrics import adjusted_rand_index
+from powermeans.power_mean import power_mean_weights
+from powermeans.rows.feature_weighted import FeatureWeightedRows
+from powermeans.rules import Hard, Power
+
+
+def few_that_matter(seed, n=1000, n_features=20, n_relevant=5, n_clusters=4):
+    """Groups that differ along some features; the others are noise of the same spread."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_clusters, size=n)
+    points = rng.normal(size=(n, n_features))
+    points[:, :n_relevant] = rng.uniform(0, 1, size=(n_clusters, n_relevant))[truth] * 6
+    points[:, :n_relevant] += 0.3 * rng.normal(size=(n, n_relevant))
+    return (points - points.mean(axis=0)) / points.std(axis=0), truth
+
+
+def weighted_distances(points, centers, v):
+    return (v * np.square(points[:, None, :] - centers[None, :, :])).sum(axis=2)
+
+
+@pytest.mark.parametrize("power", [-np.inf, -2.0])
+def test_a_sweep_knows_the_scatter_along_each_feature(power):
+    rng = np.random.default_rng(0)
+    points, weights = rng.normal(3, 2, size=(80, 5)), rng.uniform(size=80)
+    centers, v = points[:3] + 0.1, rng.dirichlet(np.ones(5))
+    rows = FeatureWeightedRows(points, weights, n_threads=2)
+    rows.feature_weights = v
+    sums = rows.sweep(centers, Hard() if power == -np.inf else Power(power))
+    y = weighted_distances(points, centers, v)
+    hard = np.eye(3)[y.argmin(axis=1)]
+    w = weights[:, None] * (hard if power == -np.inf else power_mean_weights(y, power))
+    new = w.T @ points / w.sum(axis=0)[:, None]
+    np.testing.assert_allclose(sums.centers(fallback=centers), new, rtol=1e-9)
+    scatter = np.einsum("ij,ijf->f", w, np.square(points[:, None] - new[None]))
+    np.testing.assert_allclose(sums.scatter(new), scatter, rtol=1e-8)
+    np.testing.assert_allclose(rows.sq_distances(centers), y, rtol=1e-8)
+
+
+def test_it_is_the_algorithm_of_the_paper():
+    """Chakraborty et al. 2020, algorithm 1, with Lloyd's rule for the last sweeps."""
+    points, _ = few_that_matter(3, n=200, n_features=6, n_relevant=2, n_clusters=3)
+    start, penalty, growth = points[:3], 20.0, 2.0
+    model = EntropyWeightedPowerKMeans(
+        3, penalty=penalty, init=start, power=-2.0, growth=growth, n_init=1, max_iter=6, tol=0.0
+    ).fit(points)
+    n_hard = int(np.sum(np.isneginf(model.history_.power)))
+    powers = [-2.0 * growth**t for t in range(6)] + [-np.inf] * n_hard
+    centers, v = start, np.full(6, 1 / 6)
+    for power in powers:
+        y = weighted_distances(points, centers, v)
+        if power == -np.inf:
+            w = np.eye(3)[y.argmin(axis=1)]
+        else:
+            w = 3 ** (-1 / power) * power_mean_weights(y, power)
+        centers = w.T @ points / w.sum(axis=0)[:, None]
+        scatter = np.einsum("ij,ijf->f", w, np.square(points[:, None] - centers[None]))
+        v = np.exp(-(scatter - scatter.min()) / penalty)
+        v /= v.sum()
+    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(model.feature_weights_, v, rtol=1e-6)
+    inertia = weighted_distances(points, centers, v).min(axis=1).sum()
+    assert model.objective_ == pytest.approx(inertia + penalty * np.sum(v * np.log(v)), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_five_features_of_twenty_are_found(seed):
+    points, truth = few_that_matter(seed)
+    model = EntropyWeightedPowerKMeans(4, random_state=0).fit(points)
+    assert adjusted_rand_index(truth, model.labels_) == 1
+    assert model.feature_weights_[:5].sum() > 0.99
+    np.testing.assert_array_equal(model.predict(points), model.labels_)
+
+
+def test_the_objective_falls_in_hard_sweeps():
+    points, _ = few_that_matter(1, n=300)
+    model = EntropyWeightedPowerKMeans(6, power=-30.0, growth=5.0, random_state=0, n_init=1)
+    history = model.fit(points).history_
+    hard = history.objective[np.isneginf(history.power)]
+    assert len(hard) > 1
+    assert (np.diff(hard) <= 1e-9 * np.abs(hard[0])).all()
+
+
+def test_a_large_penalty_keeps_all_features_alike():
+    points, _ = few_that_matter(0, n=200)
+    model = EntropyWeightedPowerKMeans(4, penalty=1e9, random_state=0).fit(points)
+    np.testing.assert_allclose(model.feature_weights_, 1 / 20, rtol=1e-5)
+    plain = PowerKMeans(4, random_state=0).fit(points)
+    assert model.inertia_ * 20 >= plain.inertia_ * (1 - 1e-6)
+
+
+def test_weights_are_copies():
+    points, _ = few_that_matter(2, n=120)
+    weights = np.random.default_rng(0).integers(1, 4, size=120)
+    start = points[:4]
+    one = EntropyWeightedPowerKMeans(4, penalty=30.0, init=start, n_init=1)
+    other = EntropyWeightedPowerKMeans(4, penalty=30.0, init=start, n_init=1)
+    one.fit(points, sample_weight=weights)
+    other.fit(np.repeat(points, weights, axis=0))
+    np.testing.assert_allclose(one.feature_weights_, other.feature_weights_, rtol=1e-5, atol=1e-9)
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("penalty", [0, -1.0])
+def test_a_penalty_must_be_positive(penalty):
+    with pytest.raises(ValueError, match="penalty"):
+        EntropyWeightedPowerKMeans(2, penalty=penalty).fit(np.eye(4))
+
+
+def test_sparse_points_are_an_error():
+    with pytest.raises(ValueError, match="X is sparse"):
+        EntropyWeightedPowerKMeans(2).fit(sparse.csr_array(np.eye(4)))
+
+
+def test_equal_points_are_no_trouble():
+    with pytest.warns(UserWarning, match="distinct clusters"):
+        model = EntropyWeightedPowerKMeans(2, random_state=0).fit(np.ones((9, 3)))
+    assert np.isfinite(model.cluster_centers_).all()
+    np.testing.assert_allclose(model.feature_weights_, 1 / 3)

@@ -1,0 +1,175 @@
+"""What a mixture learns from a sweep, against the M-step written out."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from powermeans.gaussian_learner import (
+    GaussianLearner,
+    LikelihoodSettled,
+    log_densities,
+    mean_log_likelihood,
+)
+from powermeans.history import SweepRecord
+from powermeans.repairs import LeaveAlone, SeparateCoincident
+from powermeans.rows.native import NativeRows
+from powermeans.rows.twin import TwinRows
+from powermeans.rules import Gaussian, Hard
+
+rng = np.random.default_rng(0)
+POINTS = rng.normal(size=(60, 3)) + 3 * rng.integers(2, size=(60, 1))
+WEIGHTS = rng.uniform(0.5, 2, size=60)
+CENTERS = POINTS[:3].copy()
+
+
+def learner(first: Gaussian | None, **changes) -> GaussianLearner:
+    usual = {
+        "learns_variance": True,
+        "learns_shares": True,
+        "hottest": 0.0,
+        "cooling": 0.5,
+        "separate": LeaveAlone(),
+    }
+    return GaussianLearner(first, **{**usual, **changes})
+
+
+def sq_distances(points, centers):
+    return np.square(points[:, None, :] - centers[None, :, :]).sum(axis=2)
+
+
+def m_step(responsibilities, points=POINTS, weights=WEIGHTS):
+    mass = weights[:, None] * responsibilities
+    totals = mass.sum(axis=0)
+    centers = mass.T @ points / totals[:, None]
+    variance = np.sum(mass * sq_distances(points, centers)) / points.shape[1] / weights.sum()
+    return centers, variance, totals / weights.sum()
+
+
+def learned_from(learn: GaussianLearner, rows, centers=CENTERS):
+    rule = next(iter(learn))
+    learn.after(rows, centers, rows.sweep(centers, rule))
+    return learn.known
+
+
+@pytest.mark.parametrize("kind", [TwinRows, NativeRows])
+def test_after_a_soft_sweep_it_has_the_best_variance_and_shares(kind):
+    first = Gaussian(2.0, (0.2, 0.5, 0.3))
+    model = learned_from(learner(first), kind(POINTS, WEIGHTS))
+    _, variance, shares = m_step(first.memberships(sq_distances(POINTS, CENTERS)))
+    assert model.variance == pytest.approx(variance, rel=1e-10)
+    np.testing.assert_allclose(model.shares, shares, rtol=1e-10)
+
+
+def test_where_nothing_is_known_the_first_sweep_is_hard():
+    learn = learner(None)
+    assert next(iter(learn)) == Hard()
+    model = learned_from(learn, TwinRows(POINTS, WEIGHTS))
+    _, variance, shares = m_step(Hard().memberships(sq_distances(POINTS, CENTERS)))
+    assert model.variance == pytest.approx(variance, rel=1e-10)
+    np.testing.assert_allclose(model.shares, shares, rtol=1e-10)
+    assert learn.log_likelihoods == []
+
+
+def test_what_is_not_to_be_learned_stays():
+    fixed = learner(Gaussian(2.0), learns_variance=False, learns_shares=False)
+    assert learned_from(fixed, TwinRows(POINTS)) == Gaussian(2.0)
+    assert learned_from(learner(Gaussian(2.0), learns_variance=False), TwinRows(POINTS)).shares
+    assert (
+        learned_from(learner(Gaussian(2.0), learns_shares=False), TwinRows(POINTS)).shares is None
+    )
+
+
+def test_it_cools_down_to_the_model_and_learns_nothing_meanwhile():
+    learn = learner(Gaussian(2.0), hottest=12.0, cooling=0.5)
+    variances = []
+    for rule in itertools.islice(learn, 4):
+        variances.append(rule.variance)
+        learn.after(TwinRows(POINTS), CENTERS, TwinRows(POINTS).sweep(CENTERS, rule))
+        assert (learn.known == Gaussian(2.0)) == (len(variances) < 4)
+    assert variances == [12.0, 6.0, 3.0, 2.0]
+    assert len(learn.log_likelihoods) == 1
+
+
+def test_coincident_centers_are_separated_until_the_likelihood_is_known():
+    learn = learner(Gaussian(2.0), separate=SeparateCoincident(np.inf, 1.0))
+    same = np.zeros((3, 3))
+    assert learn.before(same, np.nan)[1] == 2
+    learned_from(learn, TwinRows(POINTS))
+    assert learn.before(same, np.nan)[1] == 0
+
+
+def test_each_run_begins_anew():
+    learn = learner(None)
+    learned_from(learn, TwinRows(POINTS))
+    learn.log_likelihoods.append(-1.0)
+    assert next(iter(learn)) == Hard()
+    assert learn.model is None
+    assert learn.log_likelihoods == []
+
+
+@pytest.mark.parametrize("shares", [None, (0.2, 0.5, 0.3)])
+def test_the_likelihood_is_that_of_the_density(shares):
+    model = Gaussian(0.7, shares)
+    rows = NativeRows(POINTS, WEIGHTS)
+    found = mean_log_likelihood(rows, model, rows.sweep(CENTERS, model))
+    logs = -sq_distances(POINTS, CENTERS) / 1.4 - 1.5 * np.log(2 * np.pi * 0.7)
+    by_point = logsumexp(logs, axis=1, b=np.full(3, 1 / 3) if shares is None else shares)
+    assert found == pytest.approx(np.average(by_point, weights=WEIGHTS), rel=1e-12)
+
+
+def test_a_density_beyond_float64_is_zero():
+    assert log_densities(np.array([1e300]), 1e-200, 2)[0] == -np.inf
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("distance", [1e2, 1e4, 1e6])
+def test_the_variance_of_small_clusters_far_apart_is_found(dtype, distance):
+    points = np.random.default_rng(1).normal(size=(200, 2)).astype(dtype)
+    points[100:] += dtype(distance)
+    centers = np.array([[0.1, 0.0], [distance, distance + 0.1]])
+    halves = [half - half.mean(axis=0, dtype=float) for half in np.split(points.astype(float), 2)]
+    model = learned_from(learner(None), NativeRows(points, None), centers)
+    least = max(1e-12, np.finfo(dtype).eps) * distance**2 / 4
+    assert model.variance == pytest.approx(max(np.mean(np.square(halves)), least), rel=0.02)
+
+
+@pytest.mark.parametrize("points", [np.zeros((6, 2)), np.full((6, 2), 1e8), np.full((6, 2), 0.1)])
+def test_equal_points_have_some_positive_variance(points):
+    model = learned_from(learner(None), NativeRows(points, None), points[:3].copy())
+    assert 0 < model.variance < 1e-3
+
+
+def test_gaussians_without_points_keep_some_share():
+    model = learned_from(
+        learner(None), TwinRows(POINTS), np.array([[0.0] * 3, [3.0] * 3, [1e9] * 3])
+    )
+    assert 0 < model.shares[2] < 1e-10
+    assert sum(model.shares) == pytest.approx(1)
+
+
+def records(shift: float) -> list[SweepRecord]:
+    return [SweepRecord(np.nan, 1.0, 1.0, shift, 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("likelihoods", "shift", "settled"),
+    [
+        ([], 0.0, False),
+        ([-3.0], 0.0, False),
+        ([-3.0, -2.0], 1.0, False),
+        ([-3.0, -2.95], 1.0, True),
+        ([-3.0, -3.1], 1.0, True),
+        ([-np.inf, -np.inf], 1.0, False),
+        ([-np.inf, -np.inf], 0.0, True),
+        ([-3.0, -2.0], 0.0, True),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_run_is_over_when_the_likelihood_no_longer_rises(likelihoods, shift, settled):
+    learn = learner(None)
+    learn.log_likelihoods.extend(likelihoods)
+    assert (LikelihoodSettled(learn, 0.1).reason(records(shift)) is not None) == settled

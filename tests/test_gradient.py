@@ -1,0 +1,67 @@
+"""Steps along the gradient are those of equation 3, and never leave the range of numbers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from kinds_of_rows import KINDS
+
+from powermeans.gradient import GradientSteps, SteppedSums
+from powermeans.rules import Hard, Unguarded
+
+POINTS = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 3.0], [10.0, 0.0]])
+CENTERS = np.array([[1.0, 1.0], [9.0, 2.0]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_is_equation_3(kind):
+    weights = np.array([1.0, 2.0, 0.0, 3.0])
+    sums = KINDS[kind](POINTS, weights).sweep(CENTERS, Hard())
+    moved = SteppedSums.of(sums, 0.1).centers(CENTERS)
+    # 0.1 times (-1, -1) once and (1, -1) twice; three times (1, -2).
+    np.testing.assert_allclose(moved, [[1.1, 0.7], [9.3, 1.4]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_at_one_over_their_weights_centers_make_lloyds_step(kind):
+    sums = KINDS[kind](POINTS, None).sweep(CENTERS, Hard())
+    moved = SteppedSums.of(sums, 1 / sums.weights).centers(CENTERS)
+    np.testing.assert_allclose(moved, sums.centers(CENTERS), atol=1e-14)
+
+
+def after_one(steps, points, centers):
+    rows = KINDS["native"](points, None)
+    rule = next(iter(steps))
+    sums = rows.sweep(centers, rule if isinstance(rule, Hard) else Hard())
+    return steps.after(rows, centers, sums)[0].centers(centers)
+
+
+def test_the_automatic_rate_takes_the_heaviest_center_to_its_mean():
+    moved = after_one(GradientSteps("auto"), POINTS, CENTERS)
+    np.testing.assert_allclose(moved, [[1.0, 1.0], [9 + 1 / 3, 2 - 2 / 3]])
+
+
+def test_steps_are_counted_from_one_each_time():
+    asked = []
+    steps = GradientSteps(lambda t: asked.append(t) or 0.01)
+    for _ in range(2):
+        rows = KINDS["native"](POINTS, None)
+        for _ in itertools.islice(steps, 3):
+            steps.after(rows, CENTERS, rows.sweep(CENTERS, Hard()))
+    assert asked == [1, 2, 3, 1, 2, 3]
+
+
+def test_only_automatic_steps_promise_to_descend():
+    assert next(iter(GradientSteps("auto"))) == -math.inf
+    assert next(iter(GradientSteps(0.1))) == Unguarded()
+    assert not Unguarded().descends
+
+
+@pytest.mark.parametrize("rate", [1e150, 1e300, 1.7e308])
+def test_a_step_that_leaves_the_range_is_refused(rate):
+    points = np.array([[0.0], [1e10]])
+    with pytest.raises(ValueError, match=r"Pass at most 1, or \"auto\""):
+        after_one(GradientSteps(rate), points, np.array([[1e9]]))

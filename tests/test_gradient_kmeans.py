@@ -1,0 +1,112 @@
+"""Batch gradient descent goes where Lloyd's algorithm goes, and says when it cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from powermeans import GradientKMeans, KMeans
+
+
+def blobs(seed=0, n=400):
+    rng = np.random.default_rng(seed)
+    means = rng.uniform(-6, 6, size=(4, 2))
+    return means[rng.integers(4, size=n)] + rng.normal(size=(n, 2))
+
+
+def start(points):
+    return points[:4].copy()
+
+
+@pytest.mark.parametrize(
+    "rate", [0.003, lambda t: 0.01 / t, [0.004] * 5], ids=["fixed", "falling", "listed"]
+)
+def test_each_sweep_is_equation_3(rate):
+    points = blobs()
+    centers = start(points)
+    for t in range(1, 6):
+        labels = ((points[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
+        step = rate(t) if callable(rate) else np.ravel(rate)[0]
+        pulls = [(points[labels == j] - centers[j]).sum(axis=0) for j in range(4)]
+        centers = centers + step * np.array(pulls)
+    model = GradientKMeans(4, init=start(points), learning_rate=rate, max_iter=5, tol=0.0)
+    with pytest.warns(ConvergenceWarning, match="not converged"):
+        model.fit(points)
+    np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-10)
+
+
+def test_clusters_of_one_size_make_lloyds_steps():
+    """With 1 / 50 for the rate and 50 points in each cluster."""
+    rng = np.random.default_rng(0)
+    points = np.repeat([[0.0, 0], [20, 0], [0, 20]], 50, axis=0) + rng.normal(size=(150, 2))
+    init = points[[0, 50, 100]]
+    lloyd = KMeans(3, init=init, tol=0.0).fit(points)
+    gradient = GradientKMeans(3, init=init, learning_rate=1 / 50, tol=0.0, max_iter=5)
+    with pytest.warns(ConvergenceWarning):  # rounding moves the centers on by a hair
+        gradient.fit(points)
+    np.testing.assert_allclose(gradient.cluster_centers_, lloyd.cluster_centers_, atol=1e-12)
+    np.testing.assert_allclose(gradient.history_.inertia[:2], lloyd.history_.inertia[:2])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+def test_automatic_steps_descend_to_where_lloyds_algorithm_ends(make, dtype):
+    points = blobs().astype(dtype)
+    model = GradientKMeans(4, init=start(points), tol=1e-12, max_iter=3000).fit(make(points))
+    assert np.all(np.diff(model.history_.inertia) <= 1e-6 * model.history_.inertia[0])
+    lloyd = KMeans(4, init=model.cluster_centers_, tol=0.0).fit(points)
+    assert model.inertia_ == pytest.approx(lloyd.inertia_, rel=1e-5)
+    assert model.cluster_centers_.dtype == dtype
+
+
+def test_weights_are_copies():
+    points = blobs()
+    weights = np.random.default_rng(1).integers(0, 4, len(points))
+    params = {"init": start(points), "learning_rate": 0.002, "tol": 1e-8}
+    weighted = GradientKMeans(4, **params).fit(points, sample_weight=weights)
+    copied = GradientKMeans(4, **params).fit(np.repeat(points, weights, axis=0))
+    np.testing.assert_allclose(weighted.cluster_centers_, copied.cluster_centers_, atol=1e-10)
+
+
+def test_with_rates_up_to_two_over_the_weight_the_inertia_does_not_rise():
+    """k = 1: a step of e goes to the mean at e n = 1, to its mirror image at 2."""
+    points = np.random.default_rng(0).normal(size=(50, 1))
+    for product in (0.5, 1.0, 1.5, 1.98):
+        model = GradientKMeans(
+            1, init=[[3.0]], learning_rate=product / 50, tol=1e-18, max_iter=5000
+        ).fit(points)
+        assert np.all(np.diff(model.history_.inertia) <= 1e-9)
+        assert model.cluster_centers_[0, 0] == pytest.approx(points.mean(), abs=1e-7)
+
+
+@pytest.mark.parametrize("rate", [0.05, 1.0, 1e9, 1e300])
+def test_divergence_is_an_error_that_says_what_to_pass(rate):
+    points = np.random.default_rng(0).normal(size=(50, 2))
+    model = GradientKMeans(1, init=[[3.0, 0.0]], learning_rate=rate)
+    with pytest.raises(ValueError, match=r"above 2, .* leads away .* at most 0.04"):
+        model.fit(points)
+    # The first step, if it was possible, is kept.
+    assert np.isfinite(getattr(model, "cluster_centers_", 0.0)).all()
+
+
+def test_a_step_too_long_that_later_ones_mend_is_no_error():
+    """The authors' 0.03 / t for iris begins with steps beyond the mean."""
+    points = np.random.default_rng(0).normal(size=(150, 2))
+    model = GradientKMeans(1, init=[[1.0, 0.0]], learning_rate=lambda t: 0.03 / t, tol=1e-12)
+    model.fit(points)
+    assert model.history_.inertia[1] > model.history_.inertia[0]
+    np.testing.assert_allclose(model.cluster_centers_[0], points.mean(axis=0), atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_a_center_without_points_stays():
+    model = GradientKMeans(2, init=[[0.5], [99.0]]).fit([[0.0], [1.0]])
+    np.testing.assert_array_equal(model.cluster_centers_, [[0.5], [99.0]])
+
+
+@pytest.mark.parametrize("rate", [-0.1, float("nan"), float("inf"), "fast", lambda t: -1.0])
+def test_bad_rates_are_refused(rate):
+    with pytest.raises(ValueError, match="learning_rate"):
+        GradientKMeans(4, learning_rate=rate).fit(blobs())

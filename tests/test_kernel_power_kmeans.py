@@ -1,0 +1,433 @@
+"""Kernel power k-means against explicit features, against distances by the kernel, and by hand."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_circles, make_moons
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from powermeans import IndefiniteKernelWarning, KernelPowerKMeans, PowerKMeans
+
+
+def blobs(seed: int = 0, n: int = 120, n_features: int = 2, n_blobs: int = 4) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    means = rng.uniform(-4, 4, size=(n_blobs, n_features))
+    return means[rng.integers(n_blobs, size=n)] + 0.6 * rng.normal(size=(n, n_features))
+
+
+def products(points: np.ndarray) -> np.ndarray:
+    """The features of which (<x, z> + 1)^2 is the inner product, in two dimensions."""
+    x, y = points.T
+    root = np.sqrt(2)
+    return np.stack([x * x, y * y, root * x * y, root * x, root * y, np.ones_like(x)], axis=1)
+
+
+def distances_by_the_kernel(model, gram: np.ndarray, of_new: np.ndarray, itself: np.ndarray):
+    """The squared distances of the paper, from K of landmarks, of points with them, and K(x, x)."""
+    a = model.dual_coef_
+    within = np.einsum("jl,lm,jm->j", a, gram, a)
+    return itself[:, None] - 2 * of_new @ a.T + within
+
+
+# Exact for what has few features.
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_it_is_power_k_means_on_the_features_of_a_polynomial(weighted: bool) -> None:
+    points = blobs()
+    weights = np.random.default_rng(1).uniform(size=len(points)) if weighted else None
+    kernel = KernelPowerKMeans(4, kernel="poly", degree=2, gamma=1, random_state=0)
+    kernel.fit(points, sample_weight=weights)
+    plain = PowerKMeans(4, random_state=0).fit(products(points), sample_weight=weights)
+    assert kernel.n_components_ == 6
+    assert kernel.inertia_ == pytest.approx(plain.inertia_, rel=1e-9)
+    assert adjusted_rand_score(kernel.labels_, plain.labels_) == 1.0
+
+
+@pytest.mark.parametrize("power", [-1.0, -5.0])
+def test_its_sweeps_are_those_of_the_paper(power: float) -> None:
+    points, seen = blobs(n=60), []
+    model = KernelPowerKMeans(
+        3, gamma=0.5, schedule=[power] * 7, polish=False, tol=0.0, callback=seen.append
+    )
+    model.fit(points)
+    gram = rbf_kernel(points, gamma=0.5)
+    coefficients = [state.centers @ np.linalg.pinv(model.embed(points)) for state in seen]
+    assert len(coefficients) == 7
+    for a, after, state in zip(coefficients, coefficients[1:], seen[1:], strict=False):
+        y = np.diag(gram)[:, None] - 2 * gram @ a.T + np.einsum("jl,lm,jm->j", a, gram, a)
+        mean = (y**power).mean(axis=1, keepdims=True)
+        assert state.objective == pytest.approx((mean ** (1 / power)).sum(), rel=1e-7)
+        w = mean ** (1 / power - 1) * y ** (power - 1)
+        moved = (w / w.sum(axis=0)).T
+        np.testing.assert_allclose(after @ gram, moved @ gram, atol=1e-7)
+
+
+def test_the_linear_kernel_is_plain_power_k_means() -> None:
+    points = blobs(n_features=3)
+    kernel = KernelPowerKMeans(4, kernel="linear", random_state=0).fit(points)
+    plain = PowerKMeans(4, random_state=0).fit(points)
+    assert kernel.n_components_ == 3
+    assert kernel.inertia_ == pytest.approx(plain.inertia_, rel=1e-9)
+    centers = kernel.dual_coef_ @ kernel.landmarks_
+    order, expected = np.lexsort(centers.T), np.lexsort(plain.cluster_centers_.T)
+    np.testing.assert_allclose(centers[order], plain.cluster_centers_[expected], atol=1e-8)
+    np.testing.assert_allclose(
+        np.sort(kernel.transform(points), axis=1), np.sort(plain.transform(points), axis=1),
+        atol=1e-8,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 20])
+@pytest.mark.parametrize(
+    ("kernel", "gamma"), [("rbf", 0.3), ("laplacian", 0.2), ("poly", 0.1), ("cosine", None)]
+)
+def test_distances_are_those_of_the_kernel(kernel, gamma, n_landmarks) -> None:
+    points, new = blobs(), blobs(seed=5, n=40)
+    model = KernelPowerKMeans(
+        4, kernel=kernel, gamma=gamma, n_landmarks=n_landmarks, random_state=0
+    )
+    model.fit(points)
+    assert model.is_exact_ == (n_landmarks is None)
+
+    def k(x, z):
+        given = {} if gamma is None else {"gamma": gamma}
+        return pairwise_kernels(x, z, metric=kernel, filter_params=True, coef0=1, **given)
+
+    gram = k(model.landmarks_, model.landmarks_)
+    np.testing.assert_array_equal(model.landmarks_, points[model.landmark_indices_])
+    for of in (points, new):
+        expected = distances_by_the_kernel(model, gram, k(of, model.landmarks_), np.diag(k(of, of)))
+        np.testing.assert_allclose(np.square(model.transform(of)), expected, atol=1e-7)
+        np.testing.assert_array_equal(model.predict(of), expected.argmin(axis=1))
+        assert model.score(of) == pytest.approx(-expected.min(axis=1).sum(), rel=1e-7)
+    np.testing.assert_array_equal(model.predict(points), model.labels_)
+    assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-9)
+
+
+def test_coordinates_have_the_kernel_as_their_inner_products() -> None:
+    points = blobs()
+    model = KernelPowerKMeans(2, gamma=0.7).fit(points)
+    coordinates = model.embed(points)
+    np.testing.assert_allclose(
+        coordinates @ coordinates.T, rbf_kernel(points, gamma=0.7), atol=1e-9
+    )
+
+
+def test_a_precomputed_kernel_is_the_kernel() -> None:
+    points, new = blobs(), blobs(seed=5, n=40)
+    named = KernelPowerKMeans(4, gamma=0.3, random_state=0).fit(points)
+    model = KernelPowerKMeans(4, kernel="precomputed", random_state=0)
+    model.fit(rbf_kernel(points, gamma=0.3))
+    assert model.inertia_ == pytest.approx(named.inertia_, rel=1e-9)
+    assert adjusted_rand_score(model.labels_, named.labels_) == 1.0
+    of_new = rbf_kernel(new, points, gamma=0.3)
+    assert adjusted_rand_score(model.predict(of_new), named.predict(new)) == 1.0
+    assert not hasattr(model, "landmarks_")
+    # What of new points is outside of the span does not count.
+    gram = rbf_kernel(points, gamma=0.3)[np.ix_(*2 * [model.landmark_indices_])]
+    with_landmarks = of_new[:, model.landmark_indices_]
+    within = np.square(model.embed(of_new)).sum(axis=1)
+    expected = distances_by_the_kernel(model, gram, with_landmarks, within)
+    np.testing.assert_allclose(np.square(model.transform(of_new)), expected, atol=1e-7)
+    assert (within < 1).any()
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.9), lambda x, z: np.exp(-((x - z) @ (x - z)) / 1.62)])
+def test_a_callable_is_a_kernel(kernel) -> None:
+    points, new = blobs(n=40), blobs(seed=5, n=10)
+    called = KernelPowerKMeans(3, kernel=kernel, random_state=0).fit(points)
+    named = KernelPowerKMeans(3, gamma=1 / 1.62, random_state=0).fit(points)
+    np.testing.assert_array_equal(called.labels_, named.labels_)
+    np.testing.assert_allclose(called.transform(new), named.transform(new), atol=1e-6)
+
+
+def test_arguments_of_a_callable_are_passed_on() -> None:
+    def kernel(x, z, *, slope):
+        return slope * (x @ z)
+
+    points = blobs(n=30)
+    model = KernelPowerKMeans(2, kernel=kernel, kernel_params={"slope": 4.0}, random_state=0)
+    plain = PowerKMeans(2, random_state=0).fit(2 * points)
+    assert model.fit(points).inertia_ == pytest.approx(plain.inertia_, rel=1e-9)
+
+
+def test_the_default_gamma_knows_no_unit_and_no_place() -> None:
+    points = blobs()
+    model = KernelPowerKMeans(3).fit(points)
+    mean_sq_dist = np.square(points - points.mean(axis=0)).sum(axis=1).mean()
+    assert model.gamma_ == pytest.approx(1 / mean_sq_dist, rel=1e-5)
+    assert KernelPowerKMeans(3).fit(1e6 * points + 1e7).gamma_ == pytest.approx(
+        1e-12 * model.gamma_, rel=1e-5
+    )
+    assert KernelPowerKMeans(1).fit(np.ones((4, 2))).inertia_ == 0.0
+
+
+def test_points_far_from_the_origin_have_the_same_clusters() -> None:
+    points = blobs()
+    near = KernelPowerKMeans(4, gamma=0.5, random_state=0).fit(points)
+    far = KernelPowerKMeans(4, gamma=0.5, random_state=0).fit(points + 2.0**27)
+    assert far.inertia_ == pytest.approx(near.inertia_, rel=1e-5)
+    assert adjusted_rand_score(near.labels_, far.labels_) == 1.0
+
+
+# What it is for.
+
+
+def test_two_moons_are_two_clusters() -> None:
+    points, moons = make_moons(200, noise=0.05, random_state=0)
+    model = KernelPowerKMeans(2, kernel="rbf", gamma=8.0, effort="thorough", random_state=0)
+    assert adjusted_rand_score(moons, model.fit_predict(points)) == 1.0
+    plain = PowerKMeans(2, random_state=0).fit(points)
+    assert adjusted_rand_score(moons, plain.labels_) < 0.5
+
+
+def test_a_ring_in_a_ring_is_a_cluster() -> None:
+    points, rings = make_circles(200, noise=0.03, factor=0.3, random_state=0)
+    model = KernelPowerKMeans(2, kernel="rbf", gamma=3.0, random_state=0)
+    assert adjusted_rand_score(rings, model.fit_predict(points)) == 1.0
+    plain = PowerKMeans(2, random_state=0).fit(points)
+    assert adjusted_rand_score(rings, plain.labels_) < 0.1
+
+
+# Landmarks.
+
+
+def test_as_many_landmarks_as_the_kernel_has_features_are_exact() -> None:
+    points = blobs()
+    exact = KernelPowerKMeans(4, kernel="poly", degree=2, gamma=1, random_state=0).fit(points)
+    few = KernelPowerKMeans(
+        4, kernel="poly", degree=2, gamma=1, n_landmarks=12, random_state=0
+    ).fit(points)
+    assert not few.is_exact_
+    assert few.dual_coef_.shape == (4, 12)
+    assert few.n_components_ == exact.n_components_ == 6
+    assert few.inertia_ == pytest.approx(exact.inertia_, rel=1e-7)
+    assert adjusted_rand_score(few.labels_, exact.labels_) == 1.0
+
+
+def test_all_points_as_landmarks_are_exact_and_fewer_come_near() -> None:
+    points = blobs(n=300)
+    exact = KernelPowerKMeans(4, gamma=1.0, random_state=0).fit(points)
+    everything = KernelPowerKMeans(4, gamma=1.0, n_landmarks=300, random_state=0).fit(points)
+    assert everything.is_exact_
+    assert everything.inertia_ == exact.inertia_
+    np.testing.assert_array_equal(np.sort(exact.landmark_indices_), np.arange(300))
+    excess = [
+        KernelPowerKMeans(4, gamma=1.0, n_landmarks=n, random_state=0).fit(points).inertia_
+        / exact.inertia_
+        - 1
+        for n in (5, 40, 299)
+    ]
+    # One landmark short, hardly anything lies outside.
+    assert excess[0] > excess[1] > abs(excess[2])
+    assert abs(excess[2]) < 1e-4
+
+
+def test_copies_and_points_without_weight_are_no_landmarks() -> None:
+    points = np.repeat(blobs(n=30), 3, axis=0)
+    weights = np.ones(90)
+    weights[:6] = 0.0
+    model = KernelPowerKMeans(2, n_landmarks=28, random_state=0).fit(points, sample_weight=weights)
+    assert model.is_exact_
+    assert len(model.landmark_indices_) == 28
+    assert len(np.unique(points[model.landmark_indices_], axis=0)) == 28
+    assert model.landmark_indices_.min() >= 6
+
+
+def test_many_points_have_five_hundred_landmarks() -> None:
+    points = np.random.default_rng(0).normal(size=(2001, 2))
+    model = KernelPowerKMeans(3, refine=0, random_state=0).fit(points)
+    assert not model.is_exact_
+    assert len(model.landmark_indices_) == 500
+    assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-9)
+
+
+# Weights, dtypes, sparse points.
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 15])
+def test_weights_are_copies(n_landmarks) -> None:
+    points = blobs(n=60)
+    counts = np.random.default_rng(2).integers(0, 4, size=len(points))
+    model = KernelPowerKMeans(3, n_landmarks=n_landmarks, random_state=0)
+    weighted = pickle.loads(pickle.dumps(model)).fit(points, sample_weight=counts)
+    copied = model.fit(np.repeat(points, counts, axis=0))
+    np.testing.assert_array_equal(weighted.landmarks_, copied.landmarks_)
+    assert weighted.inertia_ == pytest.approx(copied.inertia_, rel=1e-9)
+    np.testing.assert_allclose(weighted.transform(points), copied.transform(points), atol=1e-6)
+
+
+def test_float32_points_give_float32_distances() -> None:
+    points = blobs().astype(np.float32)
+    model = KernelPowerKMeans(4, gamma=0.3, random_state=0).fit(points)
+    double = KernelPowerKMeans(4, gamma=0.3, random_state=0).fit(points.astype(float))
+    assert model.transform(points).dtype == model.embed(points).dtype == np.float32
+    assert model.inertia_ == pytest.approx(double.inertia_, rel=1e-4)
+    np.testing.assert_array_equal(model.predict(points), model.labels_)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "cosine"])
+def test_sparse_points_have_the_clusters_of_dense_ones(kernel: str) -> None:
+    rng = np.random.default_rng(0)
+    points = blobs(n_features=6) * (rng.uniform(size=(120, 6)) < 0.6)
+    dense, model = (
+        KernelPowerKMeans(3, kernel=kernel, n_landmarks=40, effort="thorough", random_state=0)
+        for _ in range(2)
+    )
+    dense.fit(points)
+    model.fit(sparse.csr_array(points))
+    assert sparse.issparse(model.landmarks_)
+    assert model.inertia_ == pytest.approx(dense.inertia_, rel=1e-6)
+    distances = (np.sort(m.transform(points), axis=1) for m in (dense, model))
+    np.testing.assert_allclose(*distances, atol=1e-5)
+
+
+# Kernels that are none.
+
+
+def test_negative_eigenvalues_are_taken_as_zero() -> None:
+    """The eigenvalues are 1 and -1; along that of 1 both points have the same coordinate."""
+    model = KernelPowerKMeans(1, kernel="precomputed")
+    with pytest.warns(IndefiniteKernelWarning, match="from -1 to 1"):
+        model.fit([[0.0, 1.0], [1.0, 0.0]])
+    coordinates = model.embed([[0.0, 1.0], [1.0, 0.0]])
+    np.testing.assert_allclose(np.abs(coordinates), np.sqrt([[0.5], [0.5]]))
+    assert coordinates[0] == pytest.approx(coordinates[1])
+    assert model.inertia_ == pytest.approx(0.0, abs=1e-15)
+
+
+@pytest.mark.filterwarnings("ignore:the kernel is not positive")
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize("n_landmarks", [None, 20])
+def test_an_indefinite_kernel_gives_finite_distances(n_landmarks) -> None:
+    points = blobs()
+    model = KernelPowerKMeans(
+        3, kernel="sigmoid", gamma=1.0, n_landmarks=n_landmarks, random_state=0
+    )
+    assert np.isfinite(model.fit(points).transform(points)).all()
+    gram = -np.eye(5)
+    none = KernelPowerKMeans(2, kernel="precomputed").fit(gram)
+    assert none.inertia_ == 0.0
+    assert none.n_components_ == 1
+
+
+@pytest.mark.parametrize("n_features", [1, 50])
+def test_rounding_is_no_sign_of_an_indefinite_kernel(n_features: int) -> None:
+    points = blobs(n=300, n_features=n_features)
+    for kernel in ("linear", "rbf", "poly", "laplacian"):
+        KernelPowerKMeans(2, kernel=kernel, refine=0).fit(points)
+
+
+@pytest.mark.parametrize(
+    ("gram", "message"),
+    [
+        (np.ones((3, 2)), r"shape \(3, 2\).*square"),
+        (np.array([[1.0, 0.5], [0.4, 1.0]]), r"not symmetric: X\[0, 1\] is 0.5 and X\[1, 0\]"),
+        (np.array([[1.0, np.nan], [np.nan, 1.0]]), "NaN"),
+    ],
+)
+def test_a_matrix_that_is_no_kernel_is_refused(gram, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        KernelPowerKMeans(1, kernel="precomputed").fit(gram)
+
+
+def test_a_sparse_precomputed_kernel_is_refused() -> None:
+    with pytest.raises(TypeError, match="dense data is required"):
+        KernelPowerKMeans(1, kernel="precomputed").fit(sparse.eye_array(4).tocsr())
+
+
+def test_a_kernel_that_overflows_is_refused() -> None:
+    with pytest.raises(ValueError, match="not finite for all pairs"):
+        KernelPowerKMeans(2, kernel="poly", degree=500).fit(1e3 * blobs())
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"kernel": "no such"},
+        {"kernel": 3},
+        {"gamma": -1.0},
+        {"gamma": "auto"},
+        {"n_landmarks": 0},
+        {"degree": -1},
+        {"kernel_params": 5},
+        {"power": 1.0},
+        {"effort": "none"},
+        {"init": np.zeros((2, 2))},
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_refused(parameters) -> None:
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        KernelPowerKMeans(2, **parameters).fit(blobs())
+
+
+# The rest of an estimator.
+
+
+def test_parameters_reach_the_power_k_means_inside() -> None:
+    seen = []
+    model = KernelPowerKMeans(2, power=-2.0, growth=1.5, refine=0, callback=seen.append)
+    model.fit(blobs())
+    assert [state.power for state in seen[:3]] == [-2.0, -3.0, -4.5]
+    assert model.n_iter_ == len(seen) == len(model.embedded_.history_)
+
+
+class Interrupt(Exception):
+    pass
+
+
+def test_an_interrupted_fit_keeps_what_it_has() -> None:
+    def interrupt(state) -> None:
+        if state.sweep == 3:
+            raise Interrupt
+
+    points = blobs()
+    model = KernelPowerKMeans(3, callback=interrupt, random_state=0)
+    with pytest.raises(Interrupt):
+        model.fit(points)
+    np.testing.assert_array_equal(model.predict(points), model.labels_)
+
+
+def test_memberships_are_those_of_the_distances() -> None:
+    points = blobs()
+    model = KernelPowerKMeans(3, n_landmarks=10, random_state=0).fit(points)
+    y = np.square(model.transform(points))
+    expected = y**-2.5 / (y**-2.5).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.memberships(points, power=-1.5), expected, rtol=1e-9)
+
+
+def test_a_precomputed_kernel_is_cut_into_folds_by_rows_and_columns() -> None:
+    gram = rbf_kernel(blobs(), gamma=0.3)
+    scores = cross_val_score(KernelPowerKMeans(3, kernel="precomputed", random_state=0), gram, cv=3)
+    assert (scores < 0).all()
+
+
+def test_a_fit_is_needed_first() -> None:
+    with pytest.raises(NotFittedError):
+        KernelPowerKMeans(2).predict(blobs())
+
+
+def fails_for_matrices(_: object) -> dict[str, str]:
+    """The check that passes points where a square matrix is wanted."""
+    return {"check_clustering": "it knows no clustering of a precomputed kernel"}
+
+
+# One check makes a matrix indefinite, and others have fewer distinct points than clusters.
+@pytest.mark.filterwarnings("ignore:the kernel is not positive")
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@parametrize_with_checks(
+    [KernelPowerKMeans(kernel="precomputed")], expected_failed_checks=fails_for_matrices
+)
+def test_scikit_learn_check_of_a_precomputed_kernel_passes(estimator, check) -> None:
+    check(estimator)

@@ -1,0 +1,417 @@
+"""Rows of Manhattan distances against definitions: every median minimises, every sweep descends."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+
+from powermeans.anneal import Stage, anneal, run_stage
+from powermeans.divergences import manhattan
+from powermeans.history import History
+from powermeans.repairs import LeaveAlone, RelocateEmpty
+from powermeans.rows import manhattan as module
+from powermeans.rows.manhattan import ManhattanRows
+from powermeans.rules import EvenHarmonic, Gaussian, Hard, Harmonic, Power, Rule
+from powermeans.schedules import Fixed, Geometric
+from powermeans.seeds import choose_seeds, uniform_seeds
+from powermeans.stopping import CentersSettled
+
+NEVER = CentersSettled(0.0)
+RULES = [Hard(), Power(-0.5), Power(-3.0), Power(-1e4), Harmonic(3.0), Gaussian(2.0)]
+
+
+def blobs(seed: int = 0, n: int = 200, n_features: int = 3, n_blobs: int = 4) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    means = rng.uniform(-9, 9, size=(n_blobs, n_features))
+    return means[rng.integers(n_blobs, size=n)] + rng.normal(size=(n, n_features))
+
+
+def distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    return np.abs(points[:, None, :].astype(float) - centers[None, :, :]).sum(axis=2)
+
+
+def best_interval(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """The lowest and the highest of the values at which the weighted distances add to the least."""
+    values = values[weights > 0].astype(float)
+    cost = np.abs(values[:, None] - values[None, :]) @ weights[weights > 0]
+    best = values[cost <= cost.min() * (1 + 1e-12)]
+    return best.min(), best.max()
+
+
+def medians_by_definition(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Midpoints of the best intervals, (n_centers, n_features), for (n_points, n_centers)."""
+    return np.array([[np.mean(best_interval(column, w)) for column in points.T] for w in weights.T])
+
+
+def test_distances_are_sums_of_absolute_differences() -> None:
+    points, centers = np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([[0.0, 0.0], [3.0, -1.0]])
+    np.testing.assert_array_equal(manhattan.pairwise(points, centers), [[0, 4], [7, 5]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n_points", "n_centers", "n_features"), [(9000, 50, 7), (3, 2, 300_000)])
+def test_chunks_of_distances_cover_all_points(n_points, n_centers, n_features, dtype) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(n_points, n_features)).astype(dtype)
+    centers = rng.normal(size=(n_centers, n_features))
+    assert len(list(manhattan.in_chunks(points, centers))) > 1
+    chosen = rng.integers(n_points, size=20)
+    expected = distances(points[chosen], centers)
+    np.testing.assert_allclose(manhattan.pairwise(points, centers)[chosen], expected, rtol=1e-12)
+
+
+# A sweep.
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_a_sweep_is_what_the_definition_says(rule: Rule, weighted: bool, dtype: type) -> None:
+    points = blobs().astype(dtype)
+    rng = np.random.default_rng(1)
+    counts = rng.uniform(0, 3, size=len(points)) * (rng.uniform(size=len(points)) < 0.8)
+    centers = points[:5] + 0.1
+    sums = ManhattanRows(points, counts if weighted else None, n_threads=2).sweep(centers, rule)
+    counts = counts if weighted else np.ones(len(points))
+    y = distances(points, centers)
+    weights, objectives = rule.weigh(y)
+    weights *= counts[:, None]
+    np.testing.assert_allclose(sums.weights, weights.sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(
+        sums.centers(fallback=centers), medians_by_definition(points, weights), rtol=1e-12
+    )
+    assert sums.objective == pytest.approx(counts @ objectives, rel=1e-12)
+    assert sums.inertia == pytest.approx(counts @ y.min(axis=1), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 10, 99, 100, 101])
+def test_medians_of_whole_weights_are_those_of_repeated_values(n: int) -> None:
+    rng = np.random.default_rng(n)
+    points = rng.integers(0, 6, size=(n, 3)) / 2
+    weights = rng.integers(0, 4, size=n)
+    weights[0] += weights.sum() == 0
+    expected = np.median(np.repeat(points, weights, axis=0), axis=0)
+    rows = ManhattanRows(points, weights.astype(float))
+    np.testing.assert_array_equal(rows.mean(), expected)
+    # With one center every rule weighs all points alike.
+    for rule in (Hard(), Power(-2.0)):
+        found = rows.sweep(np.zeros((1, 3)), rule).centers(fallback=np.zeros((1, 3)))
+        np.testing.assert_array_equal(found[0], expected)
+
+
+@given(
+    points=arrays(np.float64, (11, 2), elements=st.integers(-3, 3).map(float)),
+    weights=arrays(np.float64, (11,), elements=st.integers(0, 3).map(float)),
+    places=arrays(np.float64, (3, 2), elements=st.integers(-3, 3).map(float)),
+    rule=st.sampled_from(RULES),
+)
+def test_no_place_near_by_is_better_than_the_medians(points, weights, places, rule) -> None:
+    weights[0] += 1.0
+    weighted = rule.weigh(distances(points, places))[0] * weights[:, None]
+    found = ManhattanRows(points, weights).sweep(places, rule).centers(fallback=places)
+
+    def cost(centers: np.ndarray) -> np.ndarray:
+        return (weighted * distances(points, centers)).sum(axis=0)
+
+    for step in itertools.product([-1.0, -0.5, -1e-3, 0.0, 1e-3, 0.5, 1.0], repeat=2):
+        assert (cost(found) <= cost(found + np.array(step)) * (1 + 1e-12) + 1e-300).all()
+
+
+def test_the_middle_of_an_even_number_of_values_is_the_midpoint() -> None:
+    rows = ManhattanRows(np.array([[1.0], [7.0], [3.0], [100.0]]))
+    assert rows.mean() == [5.0]
+    assert rows.inertia_about_mean() == 4 + 2 + 2 + 95
+
+
+@pytest.mark.parametrize("rule", [Hard(), Power(-1.0)], ids=str)
+def test_rounding_of_the_weights_does_not_decide_between_two_halves(rule: Rule) -> None:
+    """Each half has the weights 0.1, 0.2 and 0.3, whose sum depends on their order."""
+    points, nowhere = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]]), np.zeros((1, 1))
+    sums = set()
+    for halves in itertools.product(itertools.permutations([0.1, 0.2, 0.3]), repeat=2):
+        weights = np.concatenate(halves)
+        sums.add(2 * np.cumsum(weights)[2] - np.cumsum(weights)[5])
+        assert ManhattanRows(points, weights).sweep(nowhere, rule).centers(nowhere) == [[4.5]]
+    assert len(sums) > 1
+
+
+@pytest.mark.parametrize("rule", [Hard(), Power(-3.0)], ids=str)
+def test_a_center_without_weight_stays(rule: Rule) -> None:
+    points = np.array([[0.0], [0.0], [1.0]])
+    centers = np.array([[0.0], [1.0], [5.0]])
+    found = ManhattanRows(points).sweep(centers, rule).centers(fallback=centers)
+    np.testing.assert_array_equal(found, centers)
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-200, 1e200])
+@pytest.mark.parametrize("rule", [Hard(), Power(-1.0)], ids=str)
+def test_weights_of_any_size_have_medians(weight: float, rule: Rule) -> None:
+    points = np.array([[1.0], [7.0], [3.0], [100.0]])
+    rows = ManhattanRows(points, np.full(4, weight))
+    assert rows.sweep(np.zeros((1, 1)), rule).centers(np.zeros((1, 1))) == [[5.0]]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_weights_are_copies_and_order_and_threads_change_nothing(rule: Rule) -> None:
+    points = blobs(n=150)
+    rng = np.random.default_rng(2)
+    counts = rng.integers(0, 4, size=len(points))
+    centers = blobs(seed=3)[:6]
+    order = rng.permutation(counts.sum())
+    weighted = ManhattanRows(points, counts.astype(float), n_threads=1)
+    copied = ManhattanRows(np.repeat(points, counts, axis=0)[order], n_threads=2)
+    sums, expected = weighted.sweep(centers, rule), copied.sweep(centers, rule)
+    np.testing.assert_array_equal(sums.centers(centers), expected.centers(centers))
+    assert sums.objective == pytest.approx(expected.objective, rel=1e-12)
+
+
+def test_threads_share_the_work_and_change_no_bit() -> None:
+    points = blobs(n=20_000)
+    centers = blobs(seed=3)[:9]
+    one, two = ManhattanRows(points, n_threads=1), ManhattanRows(points, n_threads=2)
+    assert two.team.n_threads == 2
+    assert len(two._parts(len(centers))) > 1
+    for rule in (Hard(), Power(-3.0)):
+        sums, expected = two.sweep(centers, rule), one.sweep(centers, rule)
+        np.testing.assert_array_equal(sums.medians, expected.medians)
+        assert sums.objective == expected.objective
+    np.testing.assert_array_equal(two.spread(centers).utility, one.spread(centers).utility)
+
+
+def test_groups_of_centers_give_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, centers = blobs(), blobs(seed=3)[:7]
+    whole = ManhattanRows(points).sweep(centers, Power(-2.0))
+    monkeypatch.setattr(module, "_MOST_WEIGHTS_KEPT", 3 * len(points))
+    rows = ManhattanRows(points)
+    assert [group.stop - group.start for group in rows._groups(7)] == [3, 3, 1]
+    parts = rows.sweep(centers, Power(-2.0))
+    np.testing.assert_array_equal(parts.medians, whole.medians)
+    np.testing.assert_allclose(parts.weights, whole.weights, rtol=1e-14)
+    assert parts.objective == whole.objective
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_scaling_the_points_scales_the_centers(scale: float) -> None:
+    points, centers = blobs(), blobs(seed=3)[:5]
+    for rule in (Hard(), Power(-3.0)):
+        found = ManhattanRows(points * scale).sweep(centers * scale, rule).centers(centers * scale)
+        expected = ManhattanRows(points).sweep(centers, rule).centers(centers)
+        np.testing.assert_allclose(found, expected * scale, rtol=1e-12)
+
+
+def test_an_outlier_moves_no_median() -> None:
+    points = blobs(n=101)
+    far = points.copy()
+    far[np.argmax(points[:, 0]), 0] = 1e9
+    np.testing.assert_array_equal(ManhattanRows(far).mean(), ManhattanRows(points).mean())
+
+
+def test_sums_of_parts_are_refused() -> None:
+    rows = ManhattanRows(blobs())
+    sums = rows.sweep(np.zeros((1, 3)), Hard())
+    with pytest.raises(TypeError, match="do not add up"):
+        sums + sums
+
+
+def test_sparse_points_are_refused() -> None:
+    with pytest.raises(ValueError, match="toarray"):
+        ManhattanRows(sparse.csr_array(blobs()))
+
+
+# The loop.
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("power", [-0.3, -1.0, -4.0, -50.0, -math.inf])
+def test_the_objective_never_rises_at_equal_power(power: float, weighted: bool) -> None:
+    points = blobs()
+    weights = np.random.default_rng(5).uniform(size=len(points)) if weighted else None
+    history = History()
+    stage = Stage(Fixed(power), NEVER, 60, LeaveAlone())
+    run_stage(ManhattanRows(points, weights), points[:8] + 0.05, stage, history)
+    objective = history.as_recarray().objective
+    assert (objective[1:] <= objective[:-1] * (1 + 1e-13)).all()
+    assert objective[-1] < objective[0]
+
+
+def test_annealing_and_the_hard_rule_find_the_blobs() -> None:
+    points = blobs(n=400)
+    rows = ManhattanRows(points)
+    stages = [
+        Stage(Geometric(-2.0, 1.2), NEVER, 25, LeaveAlone()),
+        Stage(Fixed(-math.inf), NEVER, 100, RelocateEmpty()),
+    ]
+    first, last = anneal(rows, points[:4].copy(), stages, History())
+    assert last.reason == "strict convergence"
+    labels, inertia = rows.assign(last.centers)
+    for j in range(4):
+        np.testing.assert_array_equal(last.centers[j], np.median(points[labels == j], axis=0))
+    _, of_first = rows.assign(first.centers)
+    assert inertia <= of_first
+
+
+def k_medians_by_trying_all(points: np.ndarray, k: int) -> float:
+    """The least sum of distances over all ways to divide the points."""
+
+    def cost(members: np.ndarray) -> float:
+        return np.abs(members - np.median(members, axis=0)).sum() if len(members) else 0.0
+
+    return min(
+        sum(cost(points[np.array(labels) == j]) for j in range(k))
+        for labels in itertools.product(range(k), repeat=len(points))
+        if labels[0] == 0
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_of_some_runs_is_the_optimum_of_a_tiny_problem(seed: int) -> None:
+    points = np.random.default_rng(seed).integers(0, 9, size=(8, 2)).astype(float)
+    rows, rng = ManhattanRows(points), np.random.RandomState(seed)
+    stages = [
+        Stage(Geometric(-1.0, 1.3), NEVER, 20, LeaveAlone()),
+        Stage(Fixed(-math.inf), NEVER, 100, RelocateEmpty()),
+    ]
+    found = [
+        rows.assign(anneal(rows, uniform_seeds(rows, 3, rng), stages, History())[-1].centers)[1]
+        for _ in range(20)
+    ]
+    optimum = k_medians_by_trying_all(points, 3)
+    assert min(found) == pytest.approx(optimum, abs=1e-12)
+    assert all(inertia >= optimum - 1e-12 for inertia in found)
+
+
+def test_an_empty_cluster_takes_the_farthest_point_and_the_others_stay() -> None:
+    points = np.array([[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [9.0, 9.0], [9.0, 10.0]])
+    centers = np.array([[0.0, 0.0], [50.0, 50.0], [9.0, 9.0]])
+    rows = ManhattanRows(points)
+    sums = rows.sweep(centers, Hard())
+    repaired, n_relocated = RelocateEmpty().after(rows, centers, sums)
+    assert n_relocated == 1
+    np.testing.assert_array_equal(
+        repaired.centers(fallback=centers), [[0.0, 0.0], [4.0, 0.0], [9.0, 9.5]]
+    )
+    np.testing.assert_array_equal(repaired.weights, [2, 1, 2])
+    before, after = rows.assign(sums.centers(centers))[1], rows.assign(repaired.centers(centers))[1]
+    assert after == before - 4
+
+
+# Seeds, spread, and the rest of the protocol.
+
+
+def test_assignment_spread_and_distances_are_those_of_the_definition() -> None:
+    points, centers = blobs(), blobs(seed=3)[:5]
+    counts = np.random.default_rng(1).uniform(0, 1e-3, size=len(points))
+    rows = ManhattanRows(points, counts)
+    y = distances(points, centers)
+    labels, inertia = rows.assign(centers)
+    np.testing.assert_array_equal(labels, y.argmin(axis=1))
+    assert labels.dtype == np.int32
+    assert inertia == pytest.approx(counts @ y.min(axis=1), rel=1e-12)
+    np.testing.assert_allclose(rows.sq_distances(centers), y, rtol=1e-12)
+    spread = rows.spread(centers)
+    for j in range(5):
+        mine = labels == j
+        assert spread.weights[j] == pytest.approx(counts[mine].sum(), rel=1e-12)
+        assert spread.error[j] == pytest.approx(counts[mine] @ y[mine, j], rel=1e-12)
+        without = rows.assign(np.delete(centers, j, axis=0))[1]
+        assert spread.utility[j] == pytest.approx(without - inertia, abs=1e-12 * without)
+    assert rows.spread(centers[:1]).utility == [np.inf]
+    assert rows.total_weight == pytest.approx(counts.sum(), rel=1e-12)
+
+
+def test_the_first_of_several_nearest_centers_is_the_label() -> None:
+    labels, _ = ManhattanRows(np.array([[0.0], [1.0]])).assign(np.array([[1.0], [-1.0], [1.0]]))
+    np.testing.assert_array_equal(labels, [0, 0])
+
+
+def test_float32_distances_are_float32() -> None:
+    points = blobs().astype(np.float32)
+    rows = ManhattanRows(points)
+    found = rows.sq_distances(points[:3].astype(float))
+    assert rows.dtype == found.dtype == np.float32
+    np.testing.assert_allclose(found, distances(points, points[:3].astype(float)), rtol=1e-6)
+
+
+def test_draws_are_in_proportion_to_weight_and_distance() -> None:
+    points = np.array([[0.0], [1.0], [3.0], [10.0]])
+    nearness = ManhattanRows(points, np.array([1.0, 1.0, 3.0, 0.0])).nearness(points[:1])
+    # Weight times distance is 0, 1, 9, 0, of which a tenth is that of the point at 1.
+    np.testing.assert_array_equal(nearness.draw(np.array([0.0, 0.099, 0.101, 0.999])), [1, 1, 2, 2])
+    np.testing.assert_array_equal(nearness.sq_dist(), [0, 1, 3, 10])
+    assert nearness.farthest() == 2
+    assert nearness.inertia() == 10.0
+
+
+def test_potentials_are_the_inertia_after_adding() -> None:
+    points = blobs()
+    rows = ManhattanRows(points, np.random.default_rng(1).uniform(size=len(points)))
+    candidates = np.array([3, 8, 20])
+    potentials = rows.nearness(points[:2]).potentials(candidates)
+    for candidate, potential in zip(candidates, potentials, strict=True):
+        _, inertia = rows.assign(np.vstack([points[:2], points[candidate]]))
+        assert potential == pytest.approx(inertia, rel=1e-12)
+
+
+def test_seeds_are_the_best_of_candidates_drawn_by_their_distance() -> None:
+    points = blobs()
+    numbers = np.random.default_rng(0)
+    order, others = numbers.permutation(len(points)), numbers.uniform(size=(4, 3))
+    seeds = ManhattanRows(points).greedy_seeds(order, 0.3, others)
+    expected = [order[int(0.3 * len(points))]]
+    for uniforms in others:
+        nearest = distances(points, points[expected]).min(axis=1)
+        passed = np.cumsum(nearest[order]) / nearest.sum()
+        candidates = [order[np.argmax(passed > u)] for u in uniforms]
+        left = [np.minimum(nearest, distances(points, points[[c]])[:, 0]).sum() for c in candidates]
+        expected.append(candidates[np.argmin(left)])
+    np.testing.assert_array_equal(seeds, expected)
+
+
+def test_seeds_do_not_depend_on_the_order_of_points() -> None:
+    points = blobs()
+    shuffled = points[np.random.default_rng(0).permutation(len(points))]
+    centers, again = (
+        choose_seeds(ManhattanRows(p), 4, np.random.RandomState(0), n_candidates=3)[0]
+        for p in (points, shuffled)
+    )
+    np.testing.assert_array_equal(centers, again)
+
+
+def test_steps_are_those_of_the_mean_distance_and_know_their_unit() -> None:
+    points = blobs(n_features=4)
+    rows = ManhattanRows(points)
+    mean_distance = np.abs(points - np.median(points, axis=0)).sum(axis=1).mean()
+    spread = math.sqrt(rows.inertia_about_mean() / rows.total_weight)
+    assert spread * rows.unit_steps() == pytest.approx(mean_distance / 2, rel=1e-12)
+    assert ManhattanRows(np.ones((5, 2))).unit_steps() == 0
+
+
+@pytest.mark.parametrize("n_features", [4, 12])
+def test_centers_of_normal_points_come_together_above_the_critical_power(n_features: int) -> None:
+    points = np.random.default_rng(0).normal(size=(20_000, n_features))
+    rows = ManhattanRows(points)
+    middle = rows.mean()
+    critical = rows.critical_power()
+    assert critical == pytest.approx(1 - 2 * n_features / math.pi, rel=0.1)
+    apart = 0.05 * np.sign(np.random.default_rng(1).normal(size=n_features))
+    start = np.stack([middle - apart, middle + apart])
+
+    def growth(power: float) -> float:
+        moved = rows.sweep(start, Power(power)).centers(fallback=start)
+        return float(np.linalg.norm(moved[1] - moved[0]) / np.linalg.norm(start[1] - start[0]))
+
+    assert growth(1 - 0.7 * (1 - critical)) < 1
+    assert growth(1 - 1.3 * (1 - critical)) > 1
+
+
+def test_rules_without_an_objective_of_their_own_are_swept_too() -> None:
+    points = blobs()
+    sums = ManhattanRows(points).sweep(points[:3], EvenHarmonic(3.0))
+    assert np.isfinite(sums.centers(fallback=points[:3])).all()

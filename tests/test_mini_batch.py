@@ -1,0 +1,310 @@
+"""Power k-means in batches: as good as all at once, nearly, and the same where it can be."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.exceptions import ConvergenceWarning
+
+import powermeans.mini_batch as mini_batch
+from powermeans import MiniBatchPowerKMeans, PowerKMeans
+from powermeans.running import FADING
+
+
+def blobs(n_points=20_000, n_features=4, n_clusters=12, seed=0):
+    rng = np.random.default_rng(seed)
+    means = 4 * np.random.default_rng(99).normal(size=(n_clusters, n_features))
+    labels = rng.integers(n_clusters, size=n_points)
+    return means[labels] + rng.normal(size=(n_points, n_features))
+
+
+def test_a_fit_is_nearly_as_good_as_power_k_means_and_better_than_batches_of_lloyds():
+    for seed in range(3):
+        points = blobs(seed=seed)
+        whole = PowerKMeans(12, random_state=seed).fit(points)
+        batches = MiniBatchPowerKMeans(12, random_state=seed).fit(points)
+        theirs = MiniBatchKMeans(12, random_state=seed, n_init="auto").fit(points)
+        assert batches.inertia_ < 1.01 * whole.inertia_
+        assert batches.inertia_ < theirs.inertia_
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+def test_labels_and_inertia_are_those_of_all_points(make, dtype):
+    points = make(blobs().astype(dtype))
+    model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
+    np.testing.assert_array_equal(model.labels_, model.predict(points))
+    assert model.inertia_ == pytest.approx(-model.score(points))
+    assert model.cluster_centers_.dtype == dtype
+
+
+def test_few_points_are_the_first_sample_and_end_as_power_k_means_does():
+    points = blobs(2000)
+    weights = np.random.default_rng(0).integers(0, 4, 2000)
+    model = MiniBatchPowerKMeans(12, random_state=0).fit(points, sample_weight=weights)
+    copied = MiniBatchPowerKMeans(12, random_state=0).fit(np.repeat(points, weights, axis=0))
+    assert model.n_steps_ == 1
+    np.testing.assert_allclose(model.cluster_centers_, copied.cluster_centers_, atol=1e-9)
+    fast = PowerKMeans(12, effort="fast", init=model.cluster_centers_, refine=0, power=-math.inf)
+    fast.fit(points, sample_weight=weights)
+    assert model.inertia_ < (1 + 1e-4) * fast.inertia_
+
+
+def test_powers_go_from_the_automatic_one_to_minus_infinity():
+    points = blobs(60_000)
+    model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
+    power = model.history_.power
+    start = min(2 * PowerKMeans(12, refine=0).fit(points[:3072]).critical_power_ - 1, -1)
+    assert power[0] == -math.inf  # the first sample, which is hard by then
+    assert power[1] == pytest.approx(start, rel=0.5)
+    soft = power[1:][np.isfinite(power[1:])]
+    np.testing.assert_allclose(soft[1:] / soft[:-1], 1.2)
+    assert (power[1 + len(soft) :] == -math.inf).all()
+    assert 3 < len(soft) < len(power) / 2
+    assert model.power_ == -math.inf
+
+
+def test_by_the_middle_of_a_fit_all_batches_are_hard():
+    model = MiniBatchPowerKMeans(3, init_size=50, batch_size=10, growth=1.0001, random_state=0)
+    power = model.fit(blobs(200, n_clusters=3)).history_.power
+    assert np.isfinite(power[1:6]).all()
+    assert (power[6:] == -math.inf).all()
+
+
+def test_hard_batches_are_asked_for_by_their_power():
+    model = MiniBatchPowerKMeans(12, power=-math.inf, random_state=0).fit(blobs())
+    assert (model.history_.power == -math.inf).all()
+
+
+def test_a_chunk_is_one_step_of_the_recursion():
+    """Hard sums of a chunk are added to what is left of those before."""
+    points = blobs(3000, n_clusters=3)
+    stream = MiniBatchPowerKMeans(3, init_size=1000, power=-math.inf, random_state=0)
+    stream.partial_fit(points[:1000])
+    centers = stream.cluster_centers_
+    chosen = PowerKMeans(3, effort="fast", power=-math.inf, random_state=0).fit(points[:1000])
+    labels = chosen.predict(points[:1000])
+    weights = np.bincount(labels, minlength=3).astype(float)
+    sums = np.array([points[:1000][labels == j].sum(axis=0) for j in range(3)])
+    np.testing.assert_allclose(centers, sums / weights[:, None])
+    for start, end in ((1000, 1500), (1500, 3000)):
+        chunk = points[start:end]
+        labels = ((chunk[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
+        kept = (start / end) ** FADING
+        sums = kept * sums + np.array([chunk[labels == j].sum(axis=0) for j in range(3)])
+        weights = kept * weights + np.bincount(labels, minlength=3)
+        centers = sums / weights[:, None]
+        stream.partial_fit(chunk)
+        np.testing.assert_allclose(stream.cluster_centers_, centers)
+
+
+def test_weights_in_a_chunk_are_copies():
+    points = blobs(2000)
+    weights = np.random.default_rng(0).integers(0, 4, 2000)
+    centers = points[:12]
+    weighted = MiniBatchPowerKMeans.from_centers(centers).partial_fit(points, sample_weight=weights)
+    copied = MiniBatchPowerKMeans.from_centers(centers)
+    copied.partial_fit(np.repeat(points, weights, axis=0))
+    np.testing.assert_allclose(weighted.cluster_centers_, copied.cluster_centers_, atol=1e-10)
+    for model in (weighted, copied):
+        model.partial_fit(points)
+    np.testing.assert_allclose(weighted.cluster_centers_, copied.cluster_centers_, atol=1e-10)
+
+
+def test_a_stream_of_the_batches_of_a_fit_is_the_fit(monkeypatch):
+    points, batches = blobs(), []
+    part = MiniBatchPowerKMeans._part
+
+    def noted(self, data, indices):
+        batches.append(data.points[indices])
+        return part(self, data, indices)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MiniBatchPowerKMeans, "_part", noted)
+        fitted = MiniBatchPowerKMeans(12, power=-math.inf, random_state=0).fit(points)
+    assert sum(map(len, batches)) == len(points)
+    # The fit draws its order before the seeds.
+    rng = np.random.RandomState(0)
+    rng.randint(2**31)
+    stream = MiniBatchPowerKMeans(12, power=-math.inf, random_state=rng)
+    for batch in batches:
+        stream.partial_fit(batch)
+    np.testing.assert_array_equal(stream.cluster_centers_, fitted.cluster_centers_)
+    assert stream.n_steps_ == fitted.n_steps_
+
+
+def test_a_large_first_chunk_is_sampled(monkeypatch):
+    sizes = []
+    fit = PowerKMeans.fit
+
+    def noted(self, X, y=None, sample_weight=None):
+        sizes.append(len(X))
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(PowerKMeans, "fit", noted)
+    stream = MiniBatchPowerKMeans(12, random_state=0).partial_fit(blobs())
+    assert sizes == [3072]
+    assert stream.score(blobs()) > 1.02 * PowerKMeans(12, random_state=0).fit(blobs()).score(
+        blobs()
+    )
+
+
+def test_batches_grow_and_stay_within_the_cache(monkeypatch):
+    sizes = []
+    part = MiniBatchPowerKMeans._part
+
+    def noted(self, data, indices):
+        sizes.append(len(indices))
+        return part(self, data, indices)
+
+    monkeypatch.setattr(MiniBatchPowerKMeans, "_part", noted)
+    monkeypatch.setattr(mini_batch, "_MOST_ELEMENTS", 4 * 1500)
+    MiniBatchPowerKMeans(12, random_state=0).fit(blobs(40_000))
+    assert sizes[:3] == [3072, 1024, 1024]
+    assert max(sizes) == sizes[-2] == 1500
+    assert sum(sizes) == 40_000
+
+
+def test_more_passes_visit_all_points_again():
+    points = blobs()
+    once = MiniBatchPowerKMeans(12, random_state=0).fit(points)
+    thrice = MiniBatchPowerKMeans(12, max_iter=3, random_state=0).fit(points)
+    assert (once.n_iter_, thrice.n_iter_) == (1, 3)
+    assert thrice.n_steps_ > 2 * once.n_steps_
+    assert thrice.inertia_ < 1.001 * once.inertia_
+
+
+def test_points_without_weight_are_in_no_batch():
+    points = blobs(10_000)
+    weights = np.ones(10_000)
+    weights[::2] = 0
+    spoilt = points.copy()
+    spoilt[::2] = 1e6
+    params = {"n_clusters": 12, "init_size": 1000, "random_state": 0}
+    one = MiniBatchPowerKMeans(**params).fit(points, sample_weight=weights)
+    other = MiniBatchPowerKMeans(**params).fit(spoilt, sample_weight=weights)
+    np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, atol=1e-9)
+
+
+def test_with_a_memory_the_centers_follow_clusters_that_move():
+    rng = np.random.default_rng(0)
+    streams = [
+        MiniBatchPowerKMeans(2, init_size=100, random_state=0, memory=memory)
+        for memory in (None, 500.0)
+    ]
+    for shift in np.linspace(0, 40, 400):
+        chunk = rng.choice([-5.0, 5.0], size=(50, 1)) + rng.normal(size=(50, 1)) + shift
+        for stream in streams:
+            stream.partial_fit(chunk)
+    faithful, forgetful = (np.sort(stream.cluster_centers_[:, 0]) for stream in streams)
+    np.testing.assert_allclose(forgetful, [35, 45], atol=2)
+    assert np.abs(faithful - [35, 45]).max() > 5
+
+
+def test_lost_centers_are_found_again_where_clusters_come_and_go():
+    rng = np.random.default_rng(0)
+    stream = MiniBatchPowerKMeans(
+        3, init_size=300, memory=500.0, reassignment_ratio=0.01, random_state=0
+    )
+    first, later = [[-10.0], [0.0], [1.0]], [[-10.0], [0.0], [50.0]]
+    for means in [first] * 30 + [later] * 60:
+        chunk = np.array(means)[rng.integers(3, size=100)] + 0.1 * rng.normal(size=(100, 1))
+        stream.partial_fit(chunk)
+    np.testing.assert_allclose(np.sort(stream.cluster_centers_[:, 0]), [-10, 0, 50], atol=0.1)
+
+
+def test_a_first_sample_of_few_places_is_made_up_for_later():
+    """Centers without a point go to places that come later."""
+    stream = MiniBatchPowerKMeans(4, init_size=20, random_state=0)
+    stream.partial_fit(np.zeros((20, 1)))
+    for _ in range(30):
+        stream.partial_fit(np.repeat([[0.0], [1.0], [5.0], [9.0]], 10, axis=0))
+    np.testing.assert_allclose(np.sort(stream.cluster_centers_[:, 0]), [0, 1, 5, 9], atol=1e-9)
+
+
+def test_after_a_fit_a_stream_goes_on():
+    points = blobs()
+    model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
+    before, n_steps = model.cluster_centers_.copy(), model.n_steps_
+    model.partial_fit(blobs(1000, seed=1))
+    moved = np.linalg.norm(model.cluster_centers_ - before, axis=1)
+    assert 0 < moved.max() < 0.1
+    assert model.n_steps_ == n_steps + 1
+    assert model.power_ == -math.inf
+
+
+@pytest.mark.parametrize("n_batches", [1, 3])
+def test_an_interrupt_keeps_the_centers_of_the_last_batch(n_batches, monkeypatch):
+    points = blobs()
+    model = MiniBatchPowerKMeans(12, random_state=0)
+    learn, calls = MiniBatchPowerKMeans._learn, []
+
+    def interrupted(self, *arguments):
+        if len(calls) == n_batches:
+            raise KeyboardInterrupt
+        calls.append(learn(self, *arguments))
+        return calls[-1]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MiniBatchPowerKMeans, "_learn", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(points)
+    np.testing.assert_array_equal(model.cluster_centers_, calls[-1].centers)
+    np.testing.assert_array_equal(model.labels_, model.predict(points))
+    assert len(model.history_) == model.n_steps_ == n_batches
+    model.partial_fit(points)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+def test_threads_change_nothing(n_threads):
+    points = blobs()
+    one = MiniBatchPowerKMeans(12, random_state=0, n_threads=1).fit(points)
+    several = MiniBatchPowerKMeans(12, random_state=0, n_threads=n_threads).fit(points)
+    np.testing.assert_array_equal(several.cluster_centers_, one.cluster_centers_)
+
+
+def test_a_model_survives_pickling():
+    points = blobs()
+    model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
+    thawed = pickle.loads(pickle.dumps(model)).partial_fit(points[:500])
+    model.partial_fit(points[:500])
+    np.testing.assert_array_equal(thawed.cluster_centers_, model.cluster_centers_)
+    assert len(pickle.dumps(model)) < points.nbytes  # no points are kept
+
+
+def test_fewer_places_than_clusters_are_told_of():
+    points = np.repeat([[0.0], [1.0], [2.0]], 2000, axis=0)
+    with pytest.warns(ConvergenceWarning, match=r"clusters \(3\) found smaller"):
+        model = MiniBatchPowerKMeans(5, random_state=0).fit(points)
+    assert model.inertia_ == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"batch_size": 0}, "batch_size"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"power": 1.0}, "power"),
+        ({"power": "soft"}, "power"),
+        ({"growth": 1.0}, "growth"),
+        ({"effort": "none"}, "effort"),
+        ({"memory": 0.0}, "memory"),
+        ({"reassignment_ratio": -1.0}, "reassignment_ratio"),
+        ({"init_size": 3}, "init_size=3 is less than n_clusters=12"),
+        ({"init": np.zeros((3, 4))}, "n_clusters=12"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_refused(params, message):
+    with pytest.raises(ValueError, match=message):
+        MiniBatchPowerKMeans(12, **params).fit(blobs(100))
+
+
+def test_it_tells_of_its_batches(capsys):
+    MiniBatchPowerKMeans(12, verbose=1, random_state=0).fit(blobs())
+    assert capsys.readouterr().out.count("Iteration") > 10

@@ -1,0 +1,215 @@
+"""The method of moments is exact on exact moments, and its error falls as statistics says."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given as for_all
+from hypothesis import settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from powermeans import KMeans, moment_estimates
+from powermeans.moments import orthonormal_components
+
+
+def mixture(seed: int, n_clusters: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means, and shares none of which is tiny."""
+    rng = np.random.default_rng(seed)
+    shares = rng.uniform(0.5, 1.5, n_clusters)
+    return rng.normal(scale=3, size=(n_clusters, n_features)), shares / shares.sum()
+
+
+def exact_points(means, shares, deviation) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted points that have the first three moments of the mixture to the last digit.
+
+    About each mean, two on each axis: their covariance is that of the Gaussian, and their third
+    moments about the mean are zero.
+    """
+    n_features = means.shape[1]
+    steps = deviation * np.sqrt(n_features) * np.concatenate([np.eye(n_features)] * 2)
+    steps[n_features:] *= -1
+    points = (means[:, None, :] + steps).reshape(-1, n_features)
+    return points, np.repeat(shares, 2 * n_features)
+
+
+def sample(means, shares, deviation, n_points, seed) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(len(shares), size=n_points, p=shares)
+    return means[labels] + deviation * rng.normal(size=(n_points, means.shape[1]))
+
+
+def matched(estimates, means) -> np.ndarray:
+    """In which order the estimates fit the means best."""
+    distances = np.linalg.norm(estimates[None, :, :] - means[:, None, :], axis=2)
+    rows = range(len(means))
+    return np.array(
+        min(itertools.permutations(rows), key=lambda order: sum(distances[rows, order]))
+    )
+
+
+def error_of(estimates, means) -> float:
+    return float(np.linalg.norm(estimates.means[matched(estimates.means, means)] - means))
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "n_features"), [(1, 1), (1, 4), (2, 2), (2, 9), (3, 3), (4, 6), (6, 6), (6, 40)]
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_exact_moments_give_the_mixture(seed: int, n_clusters: int, n_features: int) -> None:
+    means, shares = mixture(seed, n_clusters, n_features)
+    points, weights = exact_points(means, shares, deviation=1.5)
+    found = moment_estimates(points, n_clusters, sample_weight=weights)
+    order = matched(found.means, means)
+    np.testing.assert_allclose(found.means[order], means, atol=1e-8)
+    np.testing.assert_allclose(found.shares[order], shares, atol=1e-8)
+    assert found.variance == pytest.approx(1.5**2, abs=1e-8)
+
+
+def test_exact_moments_of_equal_shares_give_the_mixture() -> None:
+    means, shares = 4 * np.eye(5), np.full(5, 0.2)
+    points, weights = exact_points(means, shares, deviation=0.5)
+    found = moment_estimates(points, 5, sample_weight=weights)
+    np.testing.assert_allclose(found.means[matched(found.means, means)], means, atol=1e-8)
+
+
+def test_means_far_from_the_origin_and_through_it_are_no_harder() -> None:
+    # Linearly dependent, which Hsu and Kakade exclude, but no three on a line.
+    means, shares = np.array([[-2.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 3.0, 0.0]]), np.ones(3) / 3
+    for offset in (0.0, 1e4):
+        points, weights = exact_points(means + offset, shares, deviation=1.0)
+        found = moment_estimates(points, 3, sample_weight=weights)
+        ordered = found.means[matched(found.means, means + offset)]
+        np.testing.assert_allclose(ordered, means + offset, atol=1e-7)
+
+
+def test_the_error_falls_with_the_root_of_the_number_of_points() -> None:
+    means, shares = np.array([[0.0, 0, 0], [4, 0, 0], [0, 4, 0]]), np.array([0.5, 0.3, 0.2])
+
+    def typical_error(n_points: int) -> float:
+        samples = (sample(means, shares, 1.0, n_points, seed) for seed in range(12))
+        return float(np.median([error_of(moment_estimates(x, 3), means) for x in samples]))
+
+    small, large = typical_error(1_000), typical_error(64_000)
+    assert 1 / 20 < large / small < 1 / 3.5
+    assert large < 0.15
+
+
+def test_overlapping_clusters_are_unbiased_where_those_of_k_means_are_not() -> None:
+    means, shares = np.array([[-1.0, 0.0], [1.0, 0.0]]), np.array([0.5, 0.5])
+    points = sample(means, shares, 1.0, 200_000, seed=0)
+    found = moment_estimates(points, 2)
+    assert error_of(found, means) < 0.1
+    by_k_means = KMeans(2, random_state=0).fit(points).cluster_centers_
+    # Half of the points lie on each side of the middle, at |x| = 1.167 on average.
+    assert np.linalg.norm(by_k_means[matched(by_k_means, means)] - means) > 0.2
+    assert found.variance == pytest.approx(1.0, abs=0.03)
+
+
+@for_all(st.integers(0, 2**31), st.integers(1, 4))
+@settings(max_examples=25)
+def test_mean_and_covariance_of_the_result_are_those_of_the_points(seed, n_clusters) -> None:
+    points = np.random.default_rng(seed).gamma(1.0, size=(60, 5))
+    found = moment_estimates(points, n_clusters)
+    assert found.shares.sum() == pytest.approx(1)
+    assert (np.diff(found.shares) <= 0).all()
+    np.testing.assert_allclose(found.shares @ found.means, points.mean(axis=0), rtol=1e-8)
+    steps = found.means - points.mean(axis=0)
+    between = (found.shares[:, None] * steps).T @ steps
+    values, vectors = np.linalg.eigh(np.cov(points.T, ddof=0))
+    modelled = vectors.T @ (between + found.variance * np.eye(5)) @ vectors
+    n_leading = n_clusters - 1
+    leading = np.arange(5 - n_leading, 5)
+    np.testing.assert_allclose(np.diag(modelled)[leading], values[leading], rtol=1e-7)
+    assert np.trace(modelled) == pytest.approx(values.sum())
+
+
+def test_rotation_and_translation_move_the_means_alone() -> None:
+    means, shares = mixture(1, 3, 4)
+    points = sample(means, shares, 1.0, 5000, seed=0)
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    here = moment_estimates(points, 3)
+    there = moment_estimates(points @ rotation + 7.0, 3)
+    np.testing.assert_allclose(there.means, here.means @ rotation + 7.0, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(there.shares, here.shares, rtol=1e-6)
+    assert there.variance == pytest.approx(here.variance)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-30, 1e30, 1e140])
+def test_the_unit_of_length_does_not_matter(scale: float) -> None:
+    points = sample(*mixture(2, 3, 4), 1.0, 2000, seed=0)
+    here, there = moment_estimates(points, 3), moment_estimates(scale * points, 3)
+    np.testing.assert_allclose(there.means, scale * here.means, rtol=1e-6)
+    assert there.variance == pytest.approx(scale * here.variance * scale)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_are_copies_in_each_kind_of_array(container, dtype) -> None:
+    points = sample(*mixture(3, 3, 4), 1.0, 3000, seed=1).astype(dtype)
+    weights = np.random.default_rng(0).integers(0, 4, 3000)
+    weighted = moment_estimates(container(points), 3, sample_weight=weights)
+    copied = moment_estimates(np.repeat(points.astype(float), weights, axis=0), 3)
+    assert weighted.means.dtype == dtype
+    np.testing.assert_allclose(weighted.means, copied.means, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(weighted.shares, copied.shares, rtol=1e-6)
+    assert weighted.variance == pytest.approx(copied.variance, rel=1e-6)
+
+
+def test_the_tensor_is_never_formed_in_all_features() -> None:
+    means, shares = mixture(0, 3, 3000)
+    points = sample(means, shares, 0.5, 400, seed=0)
+    # 3000^3 numbers would be 216 gigabytes.
+    assert error_of(moment_estimates(points, 3), means) < 0.2 * np.linalg.norm(means)
+
+
+@for_all(st.integers(0, 2**31), st.integers(1, 9))
+@settings(max_examples=40)
+def test_the_components_of_an_orthogonal_tensor_are_found(seed: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    vectors = np.linalg.qr(rng.normal(size=(size, size)))[0]
+    multiples = rng.uniform(1, 3, size)
+    tensor = np.einsum("h,ha,hb,hc->abc", multiples, vectors, vectors, vectors)
+    found = orthonormal_components(tensor)
+    np.testing.assert_allclose(found @ found.T, np.eye(size), atol=1e-12)
+    agreement = np.abs(found @ vectors.T)
+    np.testing.assert_allclose(agreement.max(axis=0), 1, atol=1e-12)
+    assert set(agreement.argmax(axis=0)) == set(range(size))
+
+
+def test_components_of_a_noisy_tensor_stay_near() -> None:
+    rng = np.random.default_rng(0)
+    vectors = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    tensor = np.einsum("ha,hb,hc->abc", vectors, vectors, vectors)
+    noise = 1e-3 * rng.normal(size=(6, 6, 6))
+    symmetric = sum(noise.transpose(axes) for axes in itertools.permutations(range(3))) / 6
+    found = orthonormal_components(tensor + symmetric)
+    agreement = np.abs(found @ vectors.T).max(axis=0)
+    assert 1 - agreement.min() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("points", "n_clusters", "message"),
+    [
+        (np.eye(4)[:, :3], 4, "n_clusters=4 is more than the 3 features"),
+        (np.eye(5)[:2], 3, "n_samples=2 should be >= n_clusters=3"),
+        (np.ones((9, 3)), 2, "vary along no more than 0 axes"),
+        (np.eye(5)[[0, 1, 0, 1, 0]], 3, "vary along no more than 1 axes"),
+        (np.arange(12.0)[:, None] * np.ones(4), 3, "vary along no more than 1 axes"),
+        (np.ones((4, 2)), 0, "'n_clusters' parameter"),
+        (np.ones((4, 2)), 1.5, "'n_clusters' parameter"),
+        (np.array([[np.nan, 1.0]] * 4), 2, "contains NaN"),
+    ],
+)
+def test_what_cannot_be_is_refused(points, n_clusters, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        moment_estimates(points, n_clusters)
+
+
+def test_equal_points_are_one_component_with_no_variance() -> None:
+    means, shares, variance = moment_estimates(np.full((5, 3), 0.1), 1)
+    np.testing.assert_allclose(means, 0.1)
+    assert shares == [1.0]
+    assert variance == pytest.approx(0, abs=1e-30)

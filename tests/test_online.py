@@ -1,0 +1,199 @@
+"""The rule Online against the recursion of Bottou & Bengio, written out."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from kinds_of_rows import KINDS
+from scipy import sparse
+
+from powermeans.online import Online, Reached
+from powermeans.rows.by_formula import sweep_by_formula
+from powermeans.rows.native import NativeRows
+from powermeans.rows.twin import TwinRows
+
+NATIVE = [kind for kind in KINDS if kind.startswith("native")]
+
+
+def recursion(points, weights, centers, rates=None, order=None):
+    """Equations 4 and 7, a point of weight w as one step: w / n_j, or that of w steps."""
+    centers, counts, inertia = centers.copy(), np.zeros(len(centers)), 0.0
+    steps = iter(()) if rates is None else iter(rates)
+    for i in range(len(points)) if order is None else order:
+        if weights[i] == 0:
+            continue
+        distances = ((centers - points[i]) ** 2).sum(axis=1)
+        j = int(distances.argmin())
+        inertia += weights[i] * distances[j]
+        counts[j] += weights[i]
+        rate = weights[i] / counts[j] if rates is None else 1 - (1 - next(steps)) ** weights[i]
+        centers[j] = centers[j] + rate * (points[i] - centers[j])
+    return centers, counts, inertia
+
+
+def cloud(n_points=300, n_features=3, n_centers=7, seed=0):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n_points, n_features)) + 3 * rng.integers(3, size=(n_points, 1))
+    weights = rng.integers(0, 4, n_points).astype(float)
+    return points, weights, points[:n_centers] + 0.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (3, 8), (17, 9), (40, 20)], ids=str)
+@pytest.mark.parametrize("with_rates", [False, True])
+@pytest.mark.parametrize("with_order", [False, True])
+def test_a_sweep_is_the_recursion(kind, shape, with_rates, with_order):
+    points, weights, centers = cloud(300, *shape)
+    rng = np.random.default_rng(1)
+    rates = rng.uniform(size=np.count_nonzero(weights)) if with_rates else None
+    order = rng.permutation(len(points)) if with_order else None
+    rule = Online(np.zeros(len(centers)), rates, order)
+    swept = KINDS[kind](points, weights).sweep(centers, rule)
+    reached, counts, inertia = recursion(points, weights, centers, rates, order)
+    np.testing.assert_allclose(swept.centers(fallback=np.zeros_like(centers)), reached, atol=1e-12)
+    np.testing.assert_allclose(swept.weights, counts, rtol=1e-12)
+    assert swept.inertia == pytest.approx(inertia, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sweep_in_two_parts_is_the_same_to_the_last_bit(kind):
+    points, weights, centers = cloud()
+    whole = KINDS[kind](points, weights).sweep(centers, Online(np.zeros(7)))
+    first = KINDS[kind](points[:111], weights[:111]).sweep(centers, Online(np.zeros(7)))
+    second = KINDS[kind](points[111:], weights[111:]).sweep(
+        first.centers(centers), Online(first.weights)
+    )
+    # Sparse centers are a factor and a direction, which are multiplied where parts meet.
+    rounding = 1e-14 if kind == "native of CSR" else 0.0
+    np.testing.assert_allclose(
+        second.centers(centers), whole.centers(centers), rtol=rounding, atol=rounding
+    )
+    np.testing.assert_array_equal(second.weights, whole.weights)
+
+
+@pytest.mark.parametrize("kind", NATIVE)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_float32_points_move_the_centers_that_their_values_do(kind, dtype):
+    points, weights, centers = cloud(n_features=20)
+    points = points.astype(dtype)
+    swept = KINDS[kind](points, weights).sweep(centers, Online(np.zeros(7)))
+    reached, counts, _ = recursion(points.astype(np.float64), weights, centers)
+    np.testing.assert_allclose(swept.centers(centers), reached, atol=1e-12)
+    np.testing.assert_array_equal(swept.weights, counts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_sweep_changes_neither_centers_nor_counts_in_place(kind):
+    points, weights, centers = cloud()
+    counts, before = np.ones(7), centers.copy()
+    KINDS[kind](points, weights).sweep(centers, Online(counts))
+    np.testing.assert_array_equal(centers, before)
+    np.testing.assert_array_equal(counts, np.ones(7))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_counts_of_before_make_steps_small(kind):
+    """A center of nine points goes a tenth of the way to the next."""
+    rows = KINDS[kind](np.array([[10.0, 0.0]]), None)
+    swept = rows.sweep(np.array([[0.0, 0.0], [99.0, 0.0]]), Online(np.array([9.0, 0.0])))
+    np.testing.assert_allclose(swept.centers(np.zeros((2, 2))), [[1.0, 0.0], [99.0, 0.0]])
+    np.testing.assert_array_equal(swept.weights, [10.0, 0.0])
+    assert swept.inertia == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_of_several_nearest_centers_moves(kind):
+    rows = KINDS[kind](np.array([[2.0]]), None)
+    centers = np.array([[5.0], [1.0], [1.0], [3.0]])
+    moved = rows.sweep(centers, Online(np.zeros(4))).centers(centers)
+    np.testing.assert_array_equal(moved, [[5.0], [2.0], [1.0], [3.0]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rate", [None, 0.3])
+def test_a_weight_of_three_is_three_copies(kind, rate):
+    points, weights, centers = cloud()
+    copies = np.repeat(points, weights.astype(int), axis=0)
+    n_weighted = np.count_nonzero(weights)
+    rates = [None if rate is None else np.full(n, rate) for n in (n_weighted, len(copies))]
+    weighted = KINDS[kind](points, weights).sweep(centers, Online(np.zeros(7), rates[0]))
+    copied = KINDS[kind](copies, None).sweep(centers, Online(np.zeros(7), rates[1]))
+    np.testing.assert_allclose(weighted.centers(centers), copied.centers(centers), atol=1e-11)
+    np.testing.assert_allclose(weighted.weights, copied.weights)
+
+
+@pytest.mark.parametrize("kind", NATIVE)
+@pytest.mark.parametrize("scale", [2.0**-500, 2.0**500])
+def test_no_square_leaves_the_range(kind, scale):
+    points, weights, centers = cloud()
+    plain = KINDS[kind](points, weights).sweep(centers, Online(np.zeros(7)))
+    scaled = KINDS[kind](points * scale, weights).sweep(centers * scale, Online(np.zeros(7)))
+    np.testing.assert_array_equal(scaled.centers(centers) / scale, plain.centers(centers))
+
+
+def test_centers_far_from_the_points_are_told_apart():
+    centers = np.array([[1e200], [0.9e200]])
+    rows = NativeRows(np.array([[1e-200], [2e-200]]))
+    swept = rows.sweep(centers, Online(np.zeros(2)))
+    np.testing.assert_array_equal(swept.weights, [0.0, 2.0])
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.999, 1.0])
+def test_sparse_centers_keep_their_digits_over_many_steps(rate):
+    """Each step shrinks all of the center, and 1e-300 is soon reached."""
+    rng = np.random.default_rng(0)
+    points = sparse.random_array((3000, 30), density=0.2, rng=rng, format="csr")
+    centers = points[:4].toarray() + 0.1
+    rule = Online(np.zeros(4), np.full(3000, rate))
+    of_sparse = NativeRows(points).sweep(centers, rule)
+    of_dense = TwinRows(points).sweep(centers, rule)
+    np.testing.assert_allclose(of_sparse.centers(centers), of_dense.centers(centers), atol=1e-12)
+    assert of_sparse.inertia == pytest.approx(of_dense.inertia, rel=1e-10)
+
+
+def test_too_few_rates_are_refused():
+    points, weights, centers = cloud()
+    too_few = np.full(np.count_nonzero(weights) - 1, 0.1)
+    with pytest.raises(ValueError, match="one entry for each step"):
+        NativeRows(points, weights).sweep(centers, Online(np.zeros(7), too_few))
+
+
+def test_rows_that_sweep_by_formula_refuse():
+    with pytest.raises(TypeError, match="do not take turns"):
+        sweep_by_formula(
+            np.zeros((2, 1)), None, [(slice(0, 2), np.ones((2, 1)))], 1, Online(np.zeros(1))
+        )
+
+
+def test_sums_of_online_sweeps_do_not_add():
+    one = Reached.at(np.zeros((1, 1)), np.ones(1), 0.0)
+    with pytest.raises(TypeError, match="do not add"):
+        one + one
+
+
+def test_memberships_are_hard():
+    sq_dist = np.array([[1.0, 4.0], [9.0, 4.0]])
+    rule = Online(np.zeros(2))
+    np.testing.assert_array_equal(rule.memberships(sq_dist), np.eye(2))
+    np.testing.assert_array_equal(rule.weighing(sq_dist), [1.0, 1.0])
+    np.testing.assert_array_equal(rule.objective(sq_dist), [1.0, 4.0])
+
+
+def test_ctrl_c_ends_a_long_sweep():
+    points = np.random.default_rng(0).normal(size=(400_000, 64))
+    rule = Online(np.zeros(200))
+    started = time.perf_counter()
+    NativeRows(points[:20_000]).sweep(points[:200], rule)
+    seconds_of_all = 20 * (time.perf_counter() - started)
+    rows = NativeRows(points)
+    timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
+    started = time.perf_counter()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        rows.sweep(points[:200], rule)
+    assert time.perf_counter() - started < 0.5 * seconds_of_all
+    timer.join()

@@ -1,0 +1,240 @@
+"""Online k-means against its recursion, in fits and in streams."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from powermeans import KMeans, OnlineKMeans
+
+
+def blobs(n_points=600, n_features=2, seed=0):
+    rng = np.random.default_rng(seed)
+    means = rng.uniform(-6, 6, size=(4, n_features))
+    return means[rng.integers(4, size=n_points)] + rng.normal(size=(n_points, n_features))
+
+
+def macqueen(points, centers):
+    """Equation 7: the mean of the points that each center has won so far."""
+    won = [[] for _ in centers]
+    centers = centers.copy()
+    for point in points:
+        j = int(((centers - point) ** 2).sum(axis=1).argmin())
+        won[j].append(point)
+        centers[j] = np.mean(won[j], axis=0)
+    return centers, [len(points) for points in won]
+
+
+def plain(**params):
+    """One pass over the points as they come, and nothing else."""
+    return OnlineKMeans(4, batch=False, shuffle=False, **params)
+
+
+def test_one_epoch_is_macqueens_recursion():
+    points = blobs()
+    centers, counts = macqueen(points, points[:4])
+    model = plain(init=points[:4]).fit(points)
+    np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-12)
+    np.testing.assert_array_equal(model.counts_, counts)
+    assert model.n_steps_ == 600
+    assert model.n_iter_ == 1
+
+
+def test_a_second_epoch_goes_on_with_the_counts_of_the_first():
+    points = blobs()
+    centers, counts = macqueen(np.concatenate([points, points]), points[:4])
+    model = plain(init=points[:4], n_epochs=2).fit(points)
+    np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-12)
+    np.testing.assert_array_equal(model.counts_, counts)
+    assert model.n_steps_ == 1200
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [0.05, lambda t: 0.5 / t, [0.9 / np.sqrt(t) for t in range(1, 601)]],
+    ids=["constant", "function", "list"],
+)
+def test_a_learning_rate_makes_it_the_online_gradient(rates):
+    points = blobs()
+    centers = points[:4].copy()
+    for t, point in enumerate(points, start=1):
+        j = int(((centers - point) ** 2).sum(axis=1).argmin())
+        rate = rates(t) if callable(rates) else rates if np.ndim(rates) == 0 else rates[t - 1]
+        centers[j] += rate * (point - centers[j])
+    model = plain(init=points[:4], learning_rate=rates).fit(points)
+    np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(600,), (1, 2, 597), (100,) * 6, (1,) * 600], ids=lambda sizes: f"{len(sizes)} chunks"
+)
+@pytest.mark.parametrize("rates", ["auto", lambda t: t**-0.6], ids=["auto", "function"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_stream_in_chunks_is_one_pass_to_the_last_bit(sizes, rates, dtype):
+    points = blobs().astype(dtype)
+    whole = plain(init=points[:4], learning_rate=rates).fit(points)
+    stream = plain(init=points[:4], learning_rate=rates)
+    for chunk in np.split(points, np.cumsum(sizes)[:-1]):
+        stream.partial_fit(chunk)
+    np.testing.assert_array_equal(stream.cluster_centers_, whole.cluster_centers_)
+    np.testing.assert_array_equal(stream.counts_, whole.counts_)
+    assert stream.n_steps_ == whole.n_steps_ == 600
+    assert stream.cluster_centers_.dtype == dtype
+
+
+def test_batch_sweeps_follow_and_end_where_lloyds_do():
+    points = blobs()
+    online = plain(init=points[:4]).fit(points)
+    both = OnlineKMeans(4, init=points[:4], shuffle=False, tol=0.0).fit(points)
+    lloyd = KMeans(4, init=online.cluster_centers_, tol=0.0).fit(points)
+    np.testing.assert_allclose(both.cluster_centers_, lloyd.cluster_centers_, atol=1e-12)
+    assert both.n_iter_ == 1 + lloyd.n_iter_
+    assert both.inertia_ == pytest.approx(lloyd.inertia_)
+    assert both.inertia_ < online.inertia_
+    np.testing.assert_array_equal(both.counts_, np.bincount(both.labels_))
+    np.testing.assert_array_equal(both.labels_, both.predict(points))
+
+
+def test_the_first_online_epoch_gains_more_than_a_batch_sweep():
+    """Figure 1 of the paper, from random starts."""
+    after_one = {"online": [], "batch": []}
+    for seed in range(20):
+        points = blobs(seed=seed)
+        start = points[:4]
+        online = OnlineKMeans(4, init=start, batch=False, random_state=seed).fit(points)
+        after_one["online"].append(-online.score(points))
+        one_sweep = KMeans(4, init=start, max_iter=1).fit(points)
+        after_one["batch"].append(-one_sweep.score(points))
+    assert np.mean(after_one["online"]) < np.mean(after_one["batch"])
+
+
+def test_without_a_fixed_order_rows_may_be_shuffled_and_weights_be_copies():
+    points = blobs(n_points=150)
+    weights = np.random.default_rng(0).integers(0, 4, len(points))
+    shuffle = np.random.default_rng(1).permutation(len(points))
+    params = {"init": points[:4].copy(), "batch": False, "n_epochs": 2, "random_state": 0}
+    weighted = OnlineKMeans(4, **params).fit(points, sample_weight=weights)
+    shuffled = OnlineKMeans(4, **params).fit(points[shuffle], sample_weight=weights[shuffle])
+    copied = OnlineKMeans(4, **params).fit(np.repeat(points, weights, axis=0))
+    np.testing.assert_array_equal(shuffled.cluster_centers_, weighted.cluster_centers_)
+    np.testing.assert_allclose(copied.cluster_centers_, weighted.cluster_centers_, atol=1e-12)
+    np.testing.assert_allclose(copied.counts_, weighted.counts_)
+
+
+def test_epochs_take_the_points_in_other_orders():
+    points = blobs()
+    params = {"init": points[:4], "batch": False, "n_epochs": 3, "learning_rate": 0.2}
+    model = OnlineKMeans(4, random_state=0, **params).fit(points)
+    assert len(set(model.history_.inertia[1:])) == 2
+    other = OnlineKMeans(4, random_state=1, **params).fit(points)
+    assert not np.array_equal(other.cluster_centers_, model.cluster_centers_)
+
+
+def test_sorted_points_teach_badly_unless_they_are_shuffled():
+    points = np.sort(np.random.default_rng(0).normal(size=2000))[:, None]
+    params = {"init": [[-0.1], [0.0], [0.1]], "batch": False, "random_state": 0}
+    as_they_are = OnlineKMeans(3, shuffle=False, **params).fit(points)
+    shuffled = OnlineKMeans(3, **params).fit(points)
+    assert shuffled.inertia_ < 0.9 * as_they_are.inertia_
+
+
+def test_a_constant_rate_follows_points_that_move():
+    rng = np.random.default_rng(0)
+    forgetful = OnlineKMeans(2, init=[[-1.0], [1.0]], learning_rate=0.05)
+    faithful = OnlineKMeans(2, init=[[-1.0], [1.0]])
+    for shift in np.linspace(0, 40, 400):
+        chunk = rng.choice([-5.0, 5.0], size=(20, 1)) + rng.normal(size=(20, 1)) + shift
+        forgetful.partial_fit(chunk)
+        faithful.partial_fit(chunk)
+    np.testing.assert_allclose(np.sort(forgetful.cluster_centers_[:, 0]), [35, 45], atol=2)
+    assert np.abs(np.sort(faithful.cluster_centers_[:, 0]) - [35, 45]).max() > 10
+
+
+def test_sparse_streams_are_dense_ones():
+    points = np.random.default_rng(0).poisson(0.4, size=(300, 12)).astype(float)
+    of_dense = plain(init=points[:4]).partial_fit(points[:100]).partial_fit(points[100:])
+    chunks = sparse.csr_array(points)
+    of_sparse = plain(init=points[:4]).partial_fit(chunks[:100]).partial_fit(chunks[100:])
+    np.testing.assert_allclose(of_sparse.cluster_centers_, of_dense.cluster_centers_, atol=1e-12)
+    np.testing.assert_array_equal(of_sparse.counts_, of_dense.counts_)
+
+
+def test_after_a_fit_a_stream_goes_on_from_its_clusters():
+    points = blobs()
+    model = OnlineKMeans(4, random_state=0).fit(points)
+    before, counts = model.cluster_centers_.copy(), model.counts_.copy()
+    new = np.array([[100.0, 100.0]])
+    j = model.predict(new)[0]
+    model.partial_fit(new)
+    expected = before[j] + (new[0] - before[j]) / (counts[j] + 1)
+    np.testing.assert_allclose(model.cluster_centers_[j], expected)
+    others = np.delete(np.arange(4), j)
+    np.testing.assert_array_equal(model.cluster_centers_[others], before[others])
+    np.testing.assert_array_equal(model.labels_, [j])
+    assert model.inertia_ == pytest.approx(((new[0] - expected) ** 2).sum())
+
+
+def test_a_stream_may_begin_at_centers_from_elsewhere():
+    model = OnlineKMeans.from_centers([[0.0], [9.0]]).partial_fit([[1.0], [3.0]])
+    np.testing.assert_array_equal(model.cluster_centers_, [[2.0], [9.0]])
+    np.testing.assert_array_equal(model.counts_, [2.0, 0.0])
+
+
+def test_a_fit_forgets_the_stream_before_it():
+    points = blobs()
+    alone = OnlineKMeans(4, random_state=0).fit(points)
+    after = OnlineKMeans(4, random_state=0, init_size=4).partial_fit(points[:50]).fit(points)
+    np.testing.assert_array_equal(after.cluster_centers_, alone.cluster_centers_)
+    np.testing.assert_array_equal(after.counts_, alone.counts_)
+    after.fit(points[:, :1])
+    assert after.partial_fit(points[:, :1]).cluster_centers_.shape == (4, 1)
+
+
+def test_a_stream_survives_pickling():
+    points = blobs()
+    stream = OnlineKMeans(4, random_state=0, learning_rate=0.1).partial_fit(points[:300])
+    thawed = pickle.loads(pickle.dumps(stream)).partial_fit(points[300:])
+    stream.partial_fit(points[300:])
+    np.testing.assert_array_equal(thawed.cluster_centers_, stream.cluster_centers_)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"learning_rate": -0.1}, "learning_rate"),
+        ({"learning_rate": 1.1}, "learning_rate"),
+        ({"learning_rate": float("nan")}, "learning_rate"),
+        ({"learning_rate": "slow"}, "'slow' is unknown"),
+        ({"learning_rate": lambda t: 2.0}, "2.0 at step 1"),
+        ({"learning_rate": [0.5] * 100}, "ends before step 101"),
+        ({"learning_rate": iter([0.5] * 1000)}, "only once"),
+        ({"n_epochs": 0}, "n_epochs"),
+        ({"batch": "yes"}, "batch"),
+        ({"init": np.zeros((3, 2))}, "n_clusters=4"),
+        ({"init_size": 0}, "init_size"),
+    ],
+)
+def test_bad_parameters_are_refused(params, message):
+    with pytest.raises(ValueError, match=message):
+        OnlineKMeans(4, **params).fit(blobs())
+
+
+def test_more_clusters_than_places_are_told_of():
+    with pytest.warns(ConvergenceWarning, match="distinct clusters"):
+        model = OnlineKMeans(4, random_state=0).fit(np.repeat([[0.0], [1.0]], 10, axis=0))
+    assert np.isfinite(model.cluster_centers_).all()
+
+
+def test_nothing_is_known_before_the_first_points():
+    with pytest.raises(NotFittedError):
+        OnlineKMeans(4).predict(blobs())
+
+
+def test_it_tells_of_epochs_and_sweeps(capsys):
+    points = blobs()
+    OnlineKMeans(4, init=points[:4], verbose=1).fit(points)
+    assert "Iteration 0, inertia" in capsys.readouterr().out

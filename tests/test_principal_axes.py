@@ -1,0 +1,70 @@
+"""Principal axes against NumPy's own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from powermeans import principal_axes as module
+from powermeans.principal_axes import principal_axes
+
+
+def stretched(n_features: int = 6) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(80, n_features)) * np.arange(1, n_features + 1) + 100.0
+
+
+def expected(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, eigenvalues and eigenvectors, falling, from NumPy's covariance."""
+    covariance = np.cov(points.T, aweights=weights, ddof=0)
+    values, vectors = np.linalg.eigh(np.atleast_2d(covariance))
+    return np.average(points, axis=0, weights=weights), values[::-1], vectors.T[::-1]
+
+
+@pytest.mark.parametrize("is_formed", [True, False])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("is_weighted", [True, False])
+def test_axes_are_those_of_the_covariance(container, is_formed, is_weighted, monkeypatch) -> None:
+    if not is_formed:
+        monkeypatch.setattr(module, "_MOST_FEATURES_FORMED", 1)
+    points = stretched()
+    weights = np.random.default_rng(1).uniform(0, 3, 80) if is_weighted else None
+    found = principal_axes(container(points), weights, 3)
+    mean, values, vectors = expected(points, np.ones(80) if weights is None else weights)
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(found.deviations, np.sqrt(values[:3]), rtol=1e-9)
+    np.testing.assert_allclose(np.abs(np.sum(found.axes * vectors[:3], axis=1)), 1, rtol=1e-9)
+    np.testing.assert_allclose(found.axes @ found.axes.T, np.eye(3), atol=1e-12)
+    assert found.total_deviation == pytest.approx(math.sqrt(values.sum()))
+    assert (found.axes.max(axis=1) == np.abs(found.axes).max(axis=1)).all()
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-40, 1e40, 1e150])
+def test_deviations_scale_with_the_points(scale: float) -> None:
+    here, there = principal_axes(stretched(), None, 2), principal_axes(scale * stretched(), None, 2)
+    np.testing.assert_allclose(there.deviations, scale * here.deviations, rtol=1e-9)
+    np.testing.assert_allclose(there.mean, scale * here.mean, rtol=1e-12)
+    np.testing.assert_allclose(there.axes, here.axes, atol=1e-9)
+
+
+def test_single_precision_is_summed_in_double() -> None:
+    points = stretched().astype(np.float32)
+    found = principal_axes(points, None, 6)
+    _, values, _ = expected(points.astype(np.float64), np.ones(80))
+    np.testing.assert_allclose(found.deviations, np.sqrt(values), rtol=1e-9)
+
+
+def test_equal_points_do_not_vary() -> None:
+    found = principal_axes(np.full((7, 3), 0.1), None, 2)
+    np.testing.assert_allclose(found.mean, 0.1)
+    np.testing.assert_allclose(found.deviations, 0, atol=1e-15)
+    assert np.isfinite(found.axes).all()
+
+
+def test_there_may_be_no_axes() -> None:
+    found = principal_axes(stretched(), None, 0)
+    assert found.axes.shape == (0, 6)
+    assert found.total_deviation > 0

@@ -1,0 +1,228 @@
+"""Clusters among outliers of several kinds, and what is said of those."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from powermeans import Fixed, PowerKMeans, RobustPowerKMeans
+from powermeans.metrics import adjusted_rand_index
+
+
+def distant_middles(rng, n_clusters, n_features, apart):
+    """Drawn anew until no two are nearer to each other."""
+    while True:
+        middles = apart * n_clusters ** (1 / 2) * rng.uniform(-1, 1, size=(n_clusters, n_features))
+        distances = np.linalg.norm(middles[:, None] - middles[None], axis=2)
+        if np.all(distances[~np.eye(n_clusters, dtype=bool)] > apart):
+            return middles
+
+
+def strays(kind, rng, middles, n):
+    n_features, extent = middles.shape[1], np.abs(middles).max()
+    if kind == "box":
+        return rng.uniform(-10 * extent, 10 * extent, size=(n, n_features))
+    if kind == "clumps":
+        directions = rng.normal(size=(2, n_features))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        return 20 * extent * directions[np.arange(n) % 2] + 0.1 * rng.normal(size=(n, n_features))
+    return middles[np.arange(n) % len(middles)] + 5 * rng.standard_cauchy(size=(n, n_features))
+
+
+def problem(kind="box", n_clusters=3, n_features=2, seed=0, n=500, share=0.1):
+    """Points and labels, -1 for a tenth that belongs nowhere."""
+    rng = np.random.default_rng(seed)
+    middles, n_strays = distant_middles(rng, n_clusters, n_features, 8.0), round(share * n)
+    labels = np.append(np.arange(n - n_strays) % n_clusters, np.full(n_strays, -1))
+    inliers = middles[labels[labels >= 0]] + rng.normal(size=(n - n_strays, n_features))
+    points = np.concatenate([inliers, strays(kind, rng, middles, n_strays)])
+    order = rng.permutation(n)
+    return points[order], labels[order]
+
+
+def agreement(model, labels):
+    return adjusted_rand_index(labels[labels >= 0], model.labels_[labels >= 0])
+
+
+# What it is for.
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ["box", "clumps", "heavy tails"])
+@pytest.mark.parametrize(("n_clusters", "n_features"), [(3, 2), (10, 2), (5, 10), (10, 50)])
+def test_clusters_are_found_among_a_tenth_of_outliers(kind, n_clusters, n_features):
+    plain = []
+    for seed in range(3):
+        points, labels = problem(kind, n_clusters, n_features, seed)
+        robust = RobustPowerKMeans(n_clusters, random_state=seed).fit(points)
+        assert agreement(robust, labels) >= 0.95
+        plain.append(agreement(PowerKMeans(n_clusters, random_state=seed).fit(points), labels))
+    assert np.mean(plain) < 0.9
+
+
+def test_outliers_are_told():
+    points, labels = problem("box", seed=1)
+    model = RobustPowerKMeans(3, random_state=0).fit(points)
+    np.testing.assert_array_equal(model.outliers_, labels == -1)
+    nearest = model.transform(points).min(axis=1)
+    np.testing.assert_array_equal(model.outliers_, nearest > model.radius_ * (1 + 1e-12))
+    # Every point has a label, that of the nearest center.
+    np.testing.assert_array_equal(model.labels_, model.transform(points).argmin(axis=1))
+    np.testing.assert_array_equal(model.predict(points), model.labels_)
+
+
+def test_centers_are_means_and_inertia_that_of_the_points_kept():
+    points, _ = problem("heavy tails", seed=2)
+    model = RobustPowerKMeans(3, random_state=0, tol=0.0).fit(points)
+    kept, labels = points[~model.outliers_], model.labels_[~model.outliers_]
+    assert len(kept) == 450
+    for j, center in enumerate(model.cluster_centers_):
+        np.testing.assert_allclose(center, kept[labels == j].mean(axis=0))
+    assert model.inertia_ == pytest.approx(
+        np.square(kept - model.cluster_centers_[labels]).sum(), rel=1e-9
+    )
+    assert model.score(points) == pytest.approx(-model.inertia_)
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+def test_without_trimming_it_is_power_k_means(effort):
+    points, _ = problem(share=0.0, n_clusters=6, seed=3)
+    options = {"effort": effort, "random_state": 0}
+    robust = RobustPowerKMeans(6, trim=0.0, **options).fit(points)
+    plain = PowerKMeans(6, **options).fit(points)
+    assert robust.inertia_ == pytest.approx(plain.inertia_, rel=1e-9)
+    assert robust.critical_power_ == pytest.approx(plain.critical_power_, rel=1e-9)
+    assert not robust.outliers_.any()
+    assert robust.radius_ == math.inf
+
+
+def test_automatic_settings_do_not_depend_on_outliers():
+    dirty, labels = problem("clumps", n_features=50, seed=4)
+    robust = RobustPowerKMeans(3, random_state=0).fit(dirty)
+    plain = PowerKMeans(3, random_state=0).fit(dirty)
+    clean = PowerKMeans(3, random_state=0).fit(dirty[labels >= 0])
+    assert robust.critical_power_ == pytest.approx(clean.critical_power_, rel=0.1, abs=0.1)
+    assert abs(plain.critical_power_ - clean.critical_power_) > 0.25
+
+
+def test_weights_are_copies():
+    points, labels = problem(seed=5)
+    counts = np.where(labels >= 0, np.random.default_rng(0).integers(1, 4, size=len(points)), 1)
+    weighted = RobustPowerKMeans(3, trim=0.1, random_state=0).fit(points, sample_weight=counts)
+    copied = RobustPowerKMeans(3, trim=0.1, random_state=0).fit(np.repeat(points, counts, axis=0))
+    assert weighted.inertia_ == pytest.approx(copied.inertia_, rel=1e-9)
+    assert weighted.radius_ == pytest.approx(copied.radius_)
+    np.testing.assert_array_equal(np.repeat(weighted.outliers_, counts), copied.outliers_)
+    assert counts[weighted.outliers_].sum() <= 0.1 * counts.sum()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_very_far_outliers_do_no_harm(dtype):
+    points, labels = problem("clumps", n_features=5, seed=6)
+    points[labels < 0] *= 1e3
+    model = RobustPowerKMeans(3, random_state=0).fit(points.astype(dtype))
+    assert agreement(model, labels) == 1.0
+    assert model.cluster_centers_.dtype == dtype
+    np.testing.assert_array_equal(model.outliers_, labels < 0)
+
+
+def test_neither_threads_nor_zeros_in_the_points_matter():
+    points, _ = problem(seed=7)
+    points[np.abs(points) < 1] = 0
+    one, two = (RobustPowerKMeans(3, random_state=0, n_threads=n).fit(points) for n in (1, 2))
+    csr = RobustPowerKMeans(3, random_state=0).fit(sparse.csr_array(points))
+    np.testing.assert_array_equal(one.cluster_centers_, two.cluster_centers_)
+    np.testing.assert_array_equal(one.outliers_, csr.outliers_)
+    assert one.inertia_ == pytest.approx(csr.inertia_, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"schedule": Fixed(-1.0), "polish": False},
+        {"power": -3.0, "growth": 1.05, "polish": False},
+        {"power": -math.inf, "refine": 0},
+        {"init": "random", "n_init": 3, "refine": 0},
+        {"effort": "thorough", "max_iter": 20},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:.*cut short:sklearn.exceptions.ConvergenceWarning")
+def test_every_kind_of_annealing_works_on_trimmed_points(options):
+    points, labels = problem("heavy tails", seed=8)
+    model = RobustPowerKMeans(3, random_state=0, **options).fit(points)
+    assert agreement(model, labels) >= 0.95
+
+
+@pytest.mark.filterwarnings("ignore:.*cut short:sklearn.exceptions.ConvergenceWarning")
+def test_a_soft_objective_may_rise_and_is_no_defect():
+    rose = 0
+    for seed in (2, 6, 7):
+        points = np.random.default_rng(seed).standard_t(2, size=(30, 2))
+        fixed = {"schedule": Fixed(-1.0), "polish": False, "tol": 0.0, "max_iter": 20}
+        model = RobustPowerKMeans(3, trim=0.3, init=points[:3] + 0.01, **fixed).fit(points)
+        objectives = model.history_.objective
+        rose += np.count_nonzero(np.diff(objectives) > 1e-3 * objectives[0])
+    assert rose > 0
+
+
+def test_lloyds_inertia_never_rises():
+    points, _ = problem("heavy tails", n_clusters=5, seed=9)
+    model = RobustPowerKMeans(5, power=-math.inf, refine=0, init=points[:5]).fit(points)
+    inertias = model.history_.inertia
+    assert len(inertias) > 3
+    assert np.all(np.diff(inertias) <= 1e-12 * inertias[0])
+    assert model.inertia_ <= inertias[-1] * (1 + 1e-12)
+
+
+def test_other_divergences_and_missing_entries_are_trimmed_too():
+    rng = np.random.default_rng(0)
+    rates = np.array([[2.0, 30], [30, 2], [30, 30]])
+    labels = np.append(np.arange(270) % 3, np.full(30, -1))
+    points = rng.poisson(rates[labels]).astype(float)
+    points[270:] = rng.uniform(500, 5000, size=(30, 2))
+    model = RobustPowerKMeans(3, divergence="poisson", random_state=0).fit(points)
+    assert agreement(model, labels) > 0.95
+    np.testing.assert_array_equal(model.outliers_, labels < 0)
+    holes, labels = problem(n_features=4, seed=10)
+    holes[::7, 1] = np.nan
+    model = RobustPowerKMeans(3, missing="observed", random_state=0).fit(holes)
+    assert agreement(model, labels) > 0.95
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize("trim", [-0.1, 1.0, 1.5, math.nan, "some", None])
+def test_trim_is_a_share(trim):
+    with pytest.raises(ValueError, match="'trim' parameter"):
+        RobustPowerKMeans(2, trim=trim).fit(problem()[0])
+
+
+@pytest.mark.parametrize("divergence", ["manhattan", "mahalanobis"])
+def test_divergences_that_cannot_be_trimmed_are_refused(divergence):
+    with pytest.raises(ValueError, match="'divergence' parameter"):
+        RobustPowerKMeans(2, divergence=divergence).fit(problem()[0])
+
+
+def test_enough_points_must_be_left():
+    points = problem()[0][:20]
+    with pytest.raises(ValueError, match=r"n_samples=20 trim=0\.8 leaves 4 for n_clusters=5"):
+        RobustPowerKMeans(5, trim=0.8).fit(points)
+    RobustPowerKMeans(4, trim=0.8, random_state=0).fit(points)
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "points",
+    [np.zeros((10, 2)), np.repeat([[0.0, 1], [5, 5]], 10, axis=0), np.arange(10.0)[:, None] ** 20],
+    ids=["equal", "two places", "far apart"],
+)
+def test_whatever_the_points_all_is_finite(points):
+    model = RobustPowerKMeans(3, trim=0.25, random_state=0).fit(points)
+    assert np.isfinite(model.cluster_centers_).all()
+    assert 0 <= model.inertia_ < math.inf
+    assert np.count_nonzero(model.outliers_) <= 0.25 * len(points)

@@ -1,0 +1,187 @@
+"""The map takes the steps of Kohonen's batch rule, written out here."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from powermeans import KMeans, SelfOrganizingMap
+from powermeans.self_organizing_map import Grid
+
+
+def cloud(n: int = 200, n_features: int = 3, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, n_features)) * np.linspace(3, 1, n_features)
+
+
+def squared_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    return np.square(points[:, None, :] - centers[None, :, :]).sum(axis=2)
+
+
+def batch_map(points, weights, centers, positions, radii) -> np.ndarray:
+    """Each center the mean of all points, weighted by how near their nodes are on the grid."""
+    for radius in radii:
+        nearest = squared_distances(points, centers).argmin(axis=1)
+        steps = squared_distances(positions, positions)[:, nearest]
+        shares = weights * np.exp(-steps / (2 * radius**2))
+        centers = shares @ points / shares.sum(axis=1, keepdims=True)
+    return centers
+
+
+@pytest.mark.parametrize("topology", ["rectangular", "hexagonal"])
+@pytest.mark.parametrize("decay", ["geometric", "linear"])
+@pytest.mark.parametrize("is_weighted", [True, False])
+def test_the_epochs_are_those_of_the_batch_rule(topology, decay, is_weighted) -> None:
+    points, start = cloud(), cloud(n=12, seed=1)
+    weights = np.random.default_rng(2).uniform(0, 3, len(points)) if is_weighted else None
+    model = SelfOrganizingMap(
+        (3, 4), topology=topology, decay=decay, init=start, radius=2.0, n_epochs=9
+    ).fit(points, sample_weight=weights)
+    shares = np.linspace(0, 1, 9)
+    radii = 2.0 * 0.25**shares if decay == "geometric" else 2.0 - 1.5 * shares
+    rows, columns = np.divmod(np.arange(12), 4)
+    positions = np.column_stack([rows, columns]).astype(float)
+    if topology == "hexagonal":
+        positions = np.column_stack([rows * math.sin(math.pi / 3), columns + (rows % 2) / 2])
+    np.testing.assert_allclose(model.grid_positions_, positions)
+    ones = np.ones(len(points)) if weights is None else weights
+    expected = batch_map(points, ones, start, positions, radii)
+    np.testing.assert_allclose(model.cluster_centers_, expected, rtol=1e-9, atol=1e-12)
+    assert model.n_iter_ == 9
+
+
+def test_with_no_radius_left_an_epoch_is_a_sweep_of_lloyd() -> None:
+    points, start = cloud(), cloud()[:6] + 0.1
+    tiny = {"radius": 1e-3, "final_radius": 1e-3}
+    for n_sweeps in (1, 2, 5):
+        model = SelfOrganizingMap((2, 3), init=start, n_epochs=n_sweeps, **tiny).fit(points)
+        lloyd = KMeans(6, init=start, max_iter=n_sweeps, tol=0).fit(points)
+        np.testing.assert_array_equal(model.cluster_centers_, lloyd.cluster_centers_)
+
+
+def test_a_huge_radius_leaves_the_mean() -> None:
+    model = SelfOrganizingMap((2, 2), radius=1e9, final_radius=1e9, n_epochs=1).fit(cloud())
+    np.testing.assert_allclose(
+        model.cluster_centers_, np.tile(cloud().mean(axis=0), (4, 1)), atol=1e-9
+    )
+
+
+def test_the_start_lies_in_the_plane_of_the_two_first_components() -> None:
+    points = cloud(n=400)
+    model = SelfOrganizingMap((3, 5))
+    data = model._training_data(points, None)
+    start = model._initial_centers(data, np.random.RandomState(0)).reshape(3, 5, 3)
+    np.testing.assert_allclose(start[1, 2], points.mean(axis=0))
+    values, vectors = np.linalg.eigh(np.cov(points.T, ddof=0))
+    along, across = start[1, 4] - start[1, 0], start[2, 2] - start[0, 2]
+    assert abs(along @ vectors[:, 2]) == pytest.approx(2 * math.sqrt(values[2]))
+    assert abs(across @ vectors[:, 1]) == pytest.approx(2 * math.sqrt(values[1]))
+    assert along @ vectors[:, :2] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_map_of_a_line_is_in_order() -> None:
+    points = np.random.default_rng(0).uniform(size=(500, 1))
+    model = SelfOrganizingMap((1, 9)).fit(points)
+    steps = np.diff(model.cluster_centers_.ravel())
+    assert (steps > 0).all() or (steps < 0).all()
+    assert model.topographic_error_ == 0
+
+
+def test_a_map_of_a_square_keeps_neighbours_together_and_random_labels_do_not() -> None:
+    points = np.random.default_rng(0).uniform(size=(2000, 2))
+    ordered = SelfOrganizingMap((6, 6)).fit(points)
+    tiny = {"radius": 1e-3, "final_radius": 1e-3}
+    loose = SelfOrganizingMap((6, 6), init="random", random_state=0, **tiny).fit(points)
+    assert ordered.topographic_error_ < 0.1
+    assert loose.topographic_error_ > 0.5
+    assert ordered.quantization_error_ < 0.12
+
+
+def test_the_errors_are_those_of_their_definitions() -> None:
+    points, weights = cloud(), np.random.default_rng(1).uniform(0, 2, 200)
+    model = SelfOrganizingMap((3, 3), n_epochs=3).fit(points, sample_weight=weights)
+    sq_dist = squared_distances(points, model.cluster_centers_)
+    shares = weights / weights.sum()
+    assert model.quantization_error_ == pytest.approx(shares @ np.sqrt(sq_dist.min(axis=1)))
+    assert model.inertia_ == pytest.approx(weights @ sq_dist.min(axis=1))
+    nodes = np.argsort(sq_dist, axis=1)[:, :2]
+    rows, columns = np.divmod(nodes, 3)
+    are_apart = np.maximum(np.abs(np.diff(rows)), np.abs(np.diff(columns))).ravel() > 1
+    assert model.topographic_error_ == pytest.approx(shares @ are_apart)
+    np.testing.assert_array_equal(model.labels_, nodes[:, 0])
+
+
+def test_a_node_has_eight_neighbours_on_squares_and_six_among_hexagons() -> None:
+    nodes = np.arange(25)
+    for topology, expected in (("rectangular", 8), ("hexagonal", 6)):
+        grid = Grid((5, 5), topology)
+        beside = grid.are_neighbours(np.full(25, 12), nodes) & (nodes != 12)
+        assert beside.sum() == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_are_copies_and_csr_is_dense(dtype) -> None:
+    points = cloud().astype(dtype)
+    weights = np.random.default_rng(2).integers(0, 4, size=len(points))
+    weighted = SelfOrganizingMap((3, 3), n_threads=1).fit(points, sample_weight=weights)
+    copied = SelfOrganizingMap((3, 3), n_threads=2).fit(np.repeat(points, weights, axis=0))
+    as_csr = SelfOrganizingMap((3, 3)).fit(sparse.csr_array(points), sample_weight=weights)
+    assert weighted.cluster_centers_.dtype == dtype
+    for other in (copied, as_csr):
+        np.testing.assert_allclose(
+            weighted.cluster_centers_, other.cluster_centers_, rtol=1e-4, atol=1e-4
+        )
+        assert weighted.quantization_error_ == pytest.approx(other.quantization_error_, rel=1e-4)
+        assert weighted.topographic_error_ == pytest.approx(other.topographic_error_, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "points", [np.ones((5, 2)), np.arange(4.0)[:, None], np.array([[1e150, 1], [-1e150, 2]])]
+)
+@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (6, 7)])
+def test_few_equal_and_huge_points_do_no_harm(points, shape) -> None:
+    model = SelfOrganizingMap(shape, n_epochs=10).fit(points)
+    assert np.isfinite(model.cluster_centers_).all()
+    assert math.isfinite(model.quantization_error_)
+    assert 0 <= model.topographic_error_ <= 1
+    np.testing.assert_array_equal(model.predict(points), model.labels_)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"shape": (0, 3)}, r"shape=\(0, 3\) must be two whole numbers"),
+        ({"shape": (2.5, 3)}, "must be two whole numbers"),
+        ({"shape": (2, 3, 4)}, "must be two whole numbers"),
+        ({"shape": 7}, "'shape' parameter"),
+        ({"topology": "torus"}, "'topology' parameter"),
+        ({"radius": 0.0}, "'radius' parameter"),
+        ({"final_radius": -1.0}, "'final_radius' parameter"),
+        ({"radius": 0.2}, r"radius=0.2 is less than final_radius=0.5"),
+        ({"decay": "slow"}, "'decay' parameter"),
+        ({"n_epochs": 0}, "'n_epochs' parameter"),
+        ({"init": np.zeros((3, 3))}, "init has 3 rows"),
+        ({"init": "linear"}, "'init' parameter"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_refused(parameters, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        SelfOrganizingMap(**parameters).fit(cloud())
+
+
+def test_a_map_can_be_made_from_a_codebook() -> None:
+    model = SelfOrganizingMap((3, 4), n_epochs=5).fit(cloud())
+    made = SelfOrganizingMap.from_centers(model.cluster_centers_, shape=(3, 4))
+    np.testing.assert_array_equal(made.predict(cloud()), model.labels_)
+    np.testing.assert_array_equal(made.grid_positions_, model.grid_positions_)
+    with pytest.raises(ValueError, match=r"centers has 12 rows but shape=\(7, 7\)"):
+        SelfOrganizingMap.from_centers(model.cluster_centers_)
+
+
+def test_verbose_tells_of_each_epoch(capsys) -> None:
+    SelfOrganizingMap((2, 2), n_epochs=3, verbose=1).fit(cloud())
+    assert capsys.readouterr().out.count("inertia") == 3

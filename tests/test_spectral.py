@@ -1,0 +1,174 @@
+"""Spectral clustering separates what is connected, and scikit-learn's solvers agree."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+import sklearn.cluster
+from scipy import sparse
+from sklearn.datasets import make_circles, make_moons
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
+
+from powermeans import SpectralClustering, spectral_clustering
+from powermeans import spectral as module
+
+MOONS = make_moons(300, noise=0.05, random_state=0)
+RINGS = make_circles(400, factor=0.4, noise=0.04, random_state=0)
+
+
+def rings_of_nodes(sizes: list[int], link: float = 0.0) -> sparse.csr_array:
+    """Cycles, each joined to the next by an edge."""
+    ends = np.cumsum([0, *sizes])
+    graph = sparse.lil_array((ends[-1], ends[-1]))
+    for start, end in itertools.pairwise(ends):
+        nodes = np.arange(start, end)
+        graph[nodes, np.roll(nodes, 1)] = 1.0
+        if link and end < ends[-1]:
+            graph[start, end] = link
+    return sparse.csr_array(graph.maximum(graph.T))
+
+
+def is_same(labels, expected) -> bool:
+    pairs = set(zip(labels, expected, strict=True))
+    return len(pairs) == len(set(labels)) == len(set(expected))
+
+
+@pytest.mark.parametrize("points_and_labels", [MOONS, RINGS], ids=["moons", "rings"])
+@pytest.mark.parametrize(
+    "parameters",
+    [{"gamma": 30.0}, {"affinity": "nearest_neighbors"}, {"gamma": 30.0, "normalize_rows": False}],
+    ids=str,
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_moons_and_rings_are_separated(points_and_labels, parameters, seed) -> None:
+    points, expected = points_and_labels
+    labels = spectral_clustering(points, 2, random_state=seed, **parameters)
+    assert labels.dtype == np.int32
+    assert is_same(labels, expected)
+
+
+def test_points_on_their_own_would_not_be() -> None:
+    points, expected = RINGS
+    labels = sklearn.cluster.KMeans(2, random_state=0).fit_predict(points)
+    assert adjusted_rand_score(labels, expected) < 0.1
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+def test_affinities_can_be_passed(container) -> None:
+    points, expected = MOONS
+    affinities = rbf_kernel(points, gamma=30.0)
+    given = container(affinities)
+    labels = spectral_clustering(given, 2, affinity="precomputed", random_state=0)
+    assert is_same(labels, expected)
+
+
+@pytest.mark.parametrize("solver", ["arpack", "lobpcg"])
+def test_without_normalised_rows_the_embedding_is_that_of_scikit_learn(solver) -> None:
+    points, _ = MOONS
+    parameters = {"gamma": 10.0, "eigen_solver": solver, "random_state": 0}
+    ours = SpectralClustering(3, normalize_rows=False, **parameters).fit(points)
+    theirs = sklearn.cluster.SpectralClustering(3, **parameters).fit(points)
+    np.testing.assert_allclose(ours.affinity_matrix_, theirs.affinity_matrix_, atol=1e-12)
+    assert adjusted_rand_score(ours.labels_, theirs.labels_) > 0.95
+    degrees = ours.affinity_matrix_.sum(axis=1) - 1
+    scaled = ours.embedding_ * np.sqrt(degrees)[:, None]
+    np.testing.assert_allclose(scaled.T @ scaled, np.eye(3), atol=1e-5)
+
+
+@pytest.mark.parametrize("sizes", [[40, 50, 60], [300, 200, 250], [30, 60, 5]])
+def test_small_graphs_solved_whole_and_large_ones_iterated_agree(sizes, monkeypatch) -> None:
+    graph = rings_of_nodes(sizes, link=1e-3)
+    expected = np.repeat(np.arange(3), sizes)
+    found = []
+    for most in (1, 10_000):
+        monkeypatch.setattr(module, "_MOST_NODES_SOLVED", most)
+        model = SpectralClustering(3, affinity="precomputed", random_state=0).fit(graph)
+        assert is_same(model.labels_, expected)
+        found.append(np.abs(model.embedding_[:, 0]))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-3)
+
+
+@pytest.mark.parametrize("convert", [sparse.csr_array.toarray, sparse.csr_array.copy])
+@pytest.mark.parametrize("sizes", [[3, 4, 5], [1, 7, 2], [200, 150, 300], [1, 1, 400]])
+def test_pieces_with_no_edge_between_them_are_clusters_and_nothing_warns(sizes, convert) -> None:
+    graph = convert(rings_of_nodes(sizes))
+    for normalize_rows in (True, False):
+        model = SpectralClustering(
+            3, affinity="precomputed", normalize_rows=normalize_rows, random_state=0
+        ).fit(graph)
+        assert model.n_pieces_ == 3
+        assert is_same(model.labels_, np.repeat(np.arange(3), sizes))
+
+
+def test_a_piece_is_cut_where_the_fewest_edges_are() -> None:
+    graph = sparse.block_diag(
+        [rings_of_nodes([20]), rings_of_nodes([30, 25], link=0.01)], format="csr"
+    )
+    labels = spectral_clustering(graph, 3, affinity="precomputed", random_state=0)
+    assert is_same(labels, np.repeat([0, 1, 2], [20, 30, 25]))
+
+
+def test_more_pieces_than_clusters_stay_whole() -> None:
+    sizes = [4, 60, 5, 80, 3, 70]
+    graph = rings_of_nodes(sizes)
+    for n_clusters in (1, 3, 5):
+        for normalize_rows in (True, False):
+            model = SpectralClustering(
+                n_clusters, affinity="precomputed", normalize_rows=normalize_rows, random_state=0
+            ).fit(graph)
+            pairs = set(zip(np.repeat(np.arange(6), sizes), model.labels_, strict=True))
+            assert len(pairs) == 6
+            assert len(set(model.labels_)) == n_clusters
+
+
+def test_points_so_far_apart_that_affinities_vanish_are_clusters() -> None:
+    points = np.concatenate([np.random.default_rng(0).normal(size=(50, 2)), [[1e6, 0.0]]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SpectralClustering(2, random_state=0).fit(points)
+    assert is_same(model.labels_, [0] * 50 + [1])
+
+
+def test_where_the_points_are_does_not_matter() -> None:
+    points, expected = MOONS
+    assert is_same(spectral_clustering(points + 1e6, 2, gamma=30.0, random_state=0), expected)
+
+
+def test_a_fit_is_repeatable_and_leaves_its_input_alone() -> None:
+    points, _ = MOONS
+    affinities = rbf_kernel(points, gamma=3.0)
+    before = affinities.copy()
+    model = SpectralClustering(5, affinity="precomputed", random_state=3)
+    np.testing.assert_array_equal(model.fit_predict(affinities), model.fit_predict(affinities))
+    np.testing.assert_array_equal(affinities, before)
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 4])
+def test_very_few_points_are_no_trouble(n_clusters: int) -> None:
+    points = np.array([[0.0], [0.1], [1.0], [1.2]])
+    labels = spectral_clustering(points, n_clusters, random_state=0)
+    assert len(set(labels)) == n_clusters
+
+
+@pytest.mark.parametrize(
+    ("X", "parameters", "message"),
+    [
+        (np.ones((5, 3)), {"affinity": "precomputed"}, r"X has the shape \(5, 3\)"),
+        (np.triu(np.ones((5, 5))), {"affinity": "precomputed"}, "X is not symmetric"),
+        (-np.eye(5), {"affinity": "precomputed"}, "X has the affinity -1.0, below zero"),
+        (np.full((5, 5), np.nan), {"affinity": "precomputed"}, "contains NaN"),
+        (np.ones((3, 2)), {}, "n_samples=3 should be >= n_clusters=4"),
+        (np.ones((5, 2)), {"affinity": "nearest_neighbors"}, "n_neighbors=10 but n_samples=5"),
+        (np.ones((5, 2)), {"affinity": "cosine"}, "'affinity' parameter"),
+        (np.ones((5, 2)), {"gamma": 0.0}, "'gamma' parameter"),
+        (np.ones((5, 2)), {"n_components": 0}, "'n_components' parameter"),
+        (np.ones((1, 2)), {}, "minimum of 2 is required"),
+    ],
+)
+def test_bad_arguments_are_refused(X, parameters, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        spectral_clustering(X, 4, **parameters)

@@ -1,0 +1,425 @@
+"""A mixture of spherical Gaussians against expectation maximisation written out, and densities."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.mixture import GaussianMixture
+
+from powermeans import KMeans, SphericalMixture
+
+
+def drawn(shares=(0.5, 0.3, 0.2), n=400, variance=1.0, n_features=2, seed=0, apart=3.0):
+    rng = np.random.default_rng(seed)
+    means = apart * rng.normal(size=(len(shares), n_features))
+    labels = rng.choice(len(shares), size=n, p=shares)
+    return means[labels] + math.sqrt(variance) * rng.normal(size=(n, n_features)), means, labels
+
+
+POINTS, _, _ = drawn()
+WEIGHTS = np.random.default_rng(7).uniform(0.3, 2, size=len(POINTS))
+START = POINTS[:3] + 0.1
+
+
+def squared_distances(points, centers):
+    return np.square(points[:, None, :] - centers[None, :, :]).sum(axis=2)
+
+
+def log_joint(points, centers, variance, shares):
+    n_features = points.shape[1]
+    log_normal = -squared_distances(points, centers) / (2 * variance)
+    return np.log(shares) + log_normal - n_features / 2 * np.log(2 * np.pi * variance)
+
+
+def em(points, weights, centers, variance, n_iter, *, learned_shares):
+    """Textbook: responsibilities, then everything anew. Without variance the first is hard."""
+    shares, learns_variance = np.full(len(centers), 1 / len(centers)), variance is None
+    for _ in range(n_iter):
+        if variance is None:
+            nearest = squared_distances(points, centers).argmin(axis=1)
+            responsibilities = np.eye(len(centers))[nearest]
+        else:
+            joint = log_joint(points, centers, variance, shares)
+            responsibilities = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        mass = weights[:, None] * responsibilities
+        centers = mass.T @ points / mass.sum(axis=0)[:, None]
+        if learns_variance:
+            spread = np.sum(mass * squared_distances(points, centers))
+            variance = spread / weights.sum() / points.shape[1]
+        if learned_shares:
+            shares = mass.sum(axis=0) / weights.sum()
+    return centers, variance, shares
+
+
+# Gaussians that are no point's first choice are said to be missing.
+some_without_labels = pytest.mark.filterwarnings(
+    "ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning"
+)
+
+
+def unfinished(model, points, **fit):
+    with pytest.warns(ConvergenceWarning, match="not converged"):
+        return model.fit(points, **fit)
+
+
+# The algorithm.
+
+
+@some_without_labels
+@pytest.mark.parametrize("shares", ["equal", "learned"])
+@pytest.mark.parametrize("variance", ["learned", 1.0, 3.7])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_it_is_expectation_maximisation(variance, shares, weighted):
+    weights = WEIGHTS if weighted else None
+    model = SphericalMixture(
+        3, variance=variance, shares=shares, init=START, temperature=None, max_iter=15, tol=0.0
+    )
+    unfinished(model, POINTS, sample_weight=weights)
+    ones = np.ones(len(POINTS)) if weights is None else weights
+    first = None if variance == "learned" else variance
+    centers, v, q = em(POINTS, ones, START, first, 15, learned_shares=shares == "learned")
+    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-9)
+    assert model.variance_ == pytest.approx(v, rel=1e-9)
+    np.testing.assert_allclose(model.shares_, q, rtol=1e-9)
+    likelihood = logsumexp(log_joint(POINTS, centers, v, q), axis=1)
+    assert model.log_likelihood_ == pytest.approx(np.average(likelihood, weights=ones), rel=1e-10)
+
+
+def test_one_gaussian_is_the_best_normal_distribution():
+    model = SphericalMixture(1, random_state=0).fit(POINTS)
+    np.testing.assert_allclose(model.cluster_centers_[0], POINTS.mean(axis=0))
+    variance = POINTS.var(axis=0).mean()
+    assert model.variance_ == pytest.approx(variance)
+    normal = multivariate_normal(POINTS.mean(axis=0), variance * np.eye(2))
+    np.testing.assert_allclose(model.score_samples(POINTS), normal.logpdf(POINTS))
+    assert model.n_iter_ == 3
+
+
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_clusters=st.integers(1, 6),
+    n_features=st.sampled_from([1, 2, 7]),
+    variance=st.sampled_from(["learned", 0.05, 1.0, 50.0]),
+    shares=st.sampled_from(["equal", "learned"]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_likelihood_never_falls(seed, n_clusters, n_features, variance, shares, dtype):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(40, n_features)) + 4 * rng.integers(3, size=(40, 1))
+    model = SphericalMixture(
+        n_clusters, variance=variance, shares=shares, max_iter=25, random_state=0, tol=0.0
+    ).fit(points.astype(dtype), sample_weight=rng.exponential(size=40))
+    likelihoods = np.append(model.log_likelihoods_, model.log_likelihood_)
+    rounding = 1e-10 if dtype == np.float64 else 2e-5
+    assert np.all(np.diff(likelihoods) >= -rounding * np.abs(likelihoods).max())
+
+
+def test_the_end_is_a_fixed_point():
+    model = SphericalMixture(3, variance=1.0, tol=1e-14, max_iter=2000, random_state=0).fit(POINTS)
+    mass = model.memberships(POINTS)
+    again = mass.T @ POINTS / mass.sum(axis=0)[:, None]
+    np.testing.assert_allclose(model.cluster_centers_, again, atol=1e-5)
+
+
+@pytest.mark.parametrize("shares", ["equal", "learned"])
+def test_without_variance_it_is_k_means(shares):
+    model = SphericalMixture(3, variance=1e-9, shares=shares, init=START).fit(POINTS)
+    theirs = KMeans(3, init=START, tol=0.0).fit(POINTS)
+    np.testing.assert_allclose(model.cluster_centers_, theirs.cluster_centers_, rtol=1e-9)
+    np.testing.assert_array_equal(model.labels_, theirs.labels_)
+    assert model.inertia_ == pytest.approx(theirs.inertia_)
+
+
+def test_what_was_drawn_is_found_again():
+    shares = np.array([0.5, 0.3, 0.2])
+    points, means, labels = drawn(shares, n=20_000, variance=1.7, n_features=3, seed=3)
+    model = SphericalMixture(3, shares="learned", random_state=0).fit(points)
+    order = squared_distances(means, model.cluster_centers_).argmin(axis=1)
+    np.testing.assert_allclose(model.cluster_centers_[order], means, atol=0.1)
+    np.testing.assert_allclose(model.shares_[order], shares, atol=0.02)
+    assert model.variance_ == pytest.approx(1.7, rel=0.03)
+    assert np.mean(order[labels] == model.labels_) > 0.9
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_are_copies_and_neither_threads_nor_zeros_in_the_points_matter(dtype):
+    points = np.where(POINTS < -1, 0, POINTS).astype(dtype)
+    counts = np.random.default_rng(2).integers(1, 4, size=len(points))
+    options = {"shares": "learned", "random_state": 0}
+    weighted = SphericalMixture(3, n_threads=1, **options).fit(points, sample_weight=counts)
+    copied = SphericalMixture(3, n_threads=2, **options).fit(np.repeat(points, counts, axis=0))
+    csr = SphericalMixture(3, **options).fit(sparse.csr_array(points), sample_weight=counts)
+    tolerance = 1e-3 if dtype == np.float32 else 1e-6
+    for other in (copied, csr):
+        np.testing.assert_allclose(
+            weighted.cluster_centers_, other.cluster_centers_, rtol=tolerance, atol=tolerance
+        )
+        assert weighted.variance_ == pytest.approx(other.variance_, rel=tolerance)
+        assert weighted.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=tolerance)
+    assert weighted.cluster_centers_.dtype == dtype
+    np.testing.assert_array_equal(csr.predict(sparse.csr_array(points)), csr.labels_)
+    assert weighted.bic(points, counts) == pytest.approx(
+        weighted.bic(np.repeat(points, counts, axis=0))
+    )
+
+
+# Starts.
+
+
+def test_annealing_cools_from_the_critical_temperature_to_that_of_the_model():
+    model = SphericalMixture(
+        3, variance=0.5, init="random", temperature=2.0, cooling=0.5, random_state=0
+    ).fit(POINTS)
+    critical_variance = np.linalg.eigvalsh(np.cov(POINTS.T, bias=True))[-1]
+    n_cooling = math.ceil(math.log2(2 * critical_variance / 0.5))
+    assert model.n_iter_ == n_cooling + len(model.log_likelihoods_)
+    assert model.variance_ == 0.5
+
+
+def test_annealing_finds_more_likely_mixtures_from_bad_starts():
+    gains = []
+    for seed in range(8):
+        points, *_ = drawn(np.full(5, 0.2), n=500, n_features=2, seed=seed)
+        cold, warm = (
+            SphericalMixture(5, init="random", temperature=t, random_state=seed).fit(points)
+            for t in (None, 0.8)
+        )
+        gains.append(warm.log_likelihood_ - cold.log_likelihood_)
+    assert np.mean(gains) > 0.05
+    assert np.median(gains) > -1e-6
+
+
+def test_given_centers_are_not_annealed_unless_that_is_asked_for():
+    given_centers = SphericalMixture(3, init=START).fit(POINTS)
+    cold = SphericalMixture(3, init=START, temperature=None).fit(POINTS)
+    warm = SphericalMixture(3, init=START, temperature=0.8).fit(POINTS)
+    assert given_centers.n_iter_ == cold.n_iter_ == 1 + len(cold.log_likelihoods_)
+    assert warm.n_iter_ > 1 + len(warm.log_likelihoods_)
+
+
+def test_moments_are_a_start_near_the_end():
+    points, *_ = drawn((0.4, 0.35, 0.25), n=20_000, n_features=4, seed=1, apart=1.5)
+    options = {"shares": "learned", "tol": 1e-7, "max_iter": 1000}
+    model = SphericalMixture(3, init="moments", **options).fit(points)
+    best = SphericalMixture(3, n_init=2, random_state=0, **options)
+    assert model.log_likelihood_ == pytest.approx(best.fit(points).log_likelihood_, abs=1e-4)
+    assert model.log_likelihoods_[0] > model.log_likelihood_ - 0.02
+    assert len(model.log_likelihoods_) == model.n_iter_
+
+
+def test_too_many_clusters_for_moments_are_refused():
+    with pytest.raises(ValueError, match="n_clusters=3 is more than the 2 features"):
+        SphericalMixture(3, init="moments").fit(POINTS)
+
+
+@some_without_labels
+def test_the_most_likely_of_several_runs_is_kept():
+    points, *_ = drawn(np.full(6, 1 / 6), seed=5)
+    options = {"init": "random", "temperature": None, "shares": "learned"}
+    rng = np.random.RandomState(1)
+    alone = [SphericalMixture(6, random_state=rng, **options).fit(points) for _ in range(6)]
+    likelihoods = [model.log_likelihood_ for model in alone]
+    best = SphericalMixture(6, n_init=6, random_state=1, **options).fit(points)
+    assert max(likelihoods) > min(likelihoods) + 1e-3
+    assert best.log_likelihood_ == pytest.approx(max(likelihoods), rel=1e-12)
+    winner = alone[int(np.argmax(likelihoods))]
+    assert best.variance_ == pytest.approx(winner.variance_, rel=1e-12)
+    np.testing.assert_allclose(best.shares_, winner.shares_, rtol=1e-12)
+    np.testing.assert_allclose(best.log_likelihoods_, winner.log_likelihoods_, rtol=1e-12)
+
+
+# After a fit.
+
+
+def by_hand(model) -> GaussianMixture:
+    """scikit-learn's mixture with these parameters."""
+    n_clusters = len(model.cluster_centers_)
+    theirs = GaussianMixture(n_clusters, covariance_type="spherical")
+    theirs.weights_, theirs.means_ = model.shares_, model.cluster_centers_
+    theirs.covariances_ = np.full(n_clusters, model.variance_)
+    theirs.precisions_cholesky_ = 1 / np.sqrt(theirs.covariances_)
+    return theirs
+
+
+@pytest.mark.parametrize("shares", ["equal", "learned"])
+@pytest.mark.parametrize("convert", [by_hand, SphericalMixture.to_sklearn])
+def test_densities_and_responsibilities_are_those_of_scikit_learn(shares, convert):
+    model = SphericalMixture(3, shares=shares, random_state=0).fit(POINTS)
+    theirs, others = convert(model), 3 * np.random.default_rng(1).normal(size=(200, 2))
+    np.testing.assert_allclose(model.score_samples(others), theirs.score_samples(others))
+    np.testing.assert_allclose(
+        model.memberships(others), theirs.predict_proba(others), rtol=1e-7, atol=1e-12
+    )
+    np.testing.assert_array_equal(model.predict(others), theirs.predict(others))
+    assert model.score(others) == pytest.approx(theirs.score(others))
+
+
+def test_score_of_the_same_points_is_the_likelihood():
+    model = SphericalMixture(3, random_state=0).fit(POINTS, sample_weight=WEIGHTS)
+    assert model.score(POINTS, sample_weight=WEIGHTS) == pytest.approx(model.log_likelihood_)
+    assert model.score(POINTS) == pytest.approx(model.score_samples(POINTS).mean())
+
+
+@pytest.mark.parametrize(
+    ("options", "n_parameters"),
+    [({}, 7), ({"variance": 1.0}, 6), ({"shares": "learned"}, 9)],
+)
+def test_criteria_count_what_is_learned(options, n_parameters):
+    model = SphericalMixture(3, random_state=0, **options).fit(POINTS)
+    total = model.score_samples(POINTS).sum()
+    assert model.aic(POINTS) == pytest.approx(2 * n_parameters - 2 * total)
+    assert model.bic(POINTS) == pytest.approx(n_parameters * math.log(len(POINTS)) - 2 * total)
+
+
+def test_bic_tells_the_number_of_clusters():
+    points, *_ = drawn(np.full(4, 0.25), n=600, n_features=3, seed=2)
+    criteria = [
+        SphericalMixture(k, n_init=3, random_state=0).fit(points).bic(points) for k in range(1, 8)
+    ]
+    assert int(np.argmin(criteria)) + 1 == 4
+
+
+def test_labels_are_by_responsibility_where_shares_differ():
+    rng = np.random.default_rng(0)
+    points = np.concatenate([rng.normal(size=(900, 1)), 3 + rng.normal(size=(30, 1))])
+    model = SphericalMixture(2, shares="learned", init=[[0.0], [3.0]]).fit(points)
+    most_likely = model.memberships(points).argmax(axis=1)
+    nearest = squared_distances(points, model.cluster_centers_).argmin(axis=1)
+    np.testing.assert_array_equal(model.labels_, most_likely)
+    np.testing.assert_array_equal(model.predict(points), most_likely)
+    assert np.count_nonzero(nearest != most_likely) > 5
+    assert model.labels_.dtype == model.predict(points).dtype == np.int32
+    assert model.shares_.sum() == pytest.approx(1)
+
+
+def test_points_that_are_sampled_have_the_moments_of_the_mixture():
+    model = SphericalMixture(3, shares="learned", random_state=4).fit(POINTS)
+    points, labels = model.sample(40_000)
+    np.testing.assert_allclose(np.bincount(labels) / 40_000, model.shares_, atol=0.01)
+    residuals = points - model.cluster_centers_[labels]
+    assert residuals.var() == pytest.approx(model.variance_, rel=0.02)
+    np.testing.assert_allclose(points.mean(axis=0), POINTS.mean(axis=0), atol=0.05)
+    np.testing.assert_array_equal(model.sample(5)[0], model.sample(5)[0])
+    with pytest.raises(ValueError, match="n_samples=0"):
+        model.sample(0)
+
+
+def test_centers_from_elsewhere_are_a_mixture():
+    model = SphericalMixture.from_centers([[0.0], [4.0]], variance=2.0)
+    expected = logsumexp([-1 / 4, -9 / 4]) - math.log(2) - 0.5 * math.log(4 * math.pi)
+    assert model.score_samples([[1.0]])[0] == pytest.approx(expected)
+    assert model.predict([[1.0], [3.0]]).tolist() == [0, 1]
+    assert SphericalMixture.from_centers([[0.0]]).variance_ == 1.0
+
+
+def test_an_interrupted_fit_keeps_a_whole_mixture():
+    class Interrupted(SphericalMixture):
+        def _watcher(self):
+            def watch(state):
+                if state.sweep == 4:
+                    raise KeyboardInterrupt
+
+            return watch
+
+    model = Interrupted(3, shares="learned", init=START)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(POINTS)
+    whole = unfinished(SphericalMixture(3, shares="learned", init=START, max_iter=4), POINTS)
+    np.testing.assert_array_equal(model.cluster_centers_, whole.cluster_centers_)
+    assert (model.variance_, model.log_likelihood_) == (whole.variance_, whole.log_likelihood_)
+    np.testing.assert_array_equal(model.predict(POINTS), model.labels_)
+
+
+# What is hard.
+
+
+@pytest.mark.parametrize("shares", ["equal", "learned"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@some_without_labels
+@pytest.mark.parametrize(
+    "points",
+    [
+        np.zeros((6, 2)),
+        np.full((6, 2), 0.1),
+        np.repeat([[0.0, 0], [1, 1], [5, 2]], 4, axis=0),
+        np.repeat([[1e4, 0], [1e4, 1e-3], [1e4, 5e-3]], 4, axis=0),
+        np.array([[1e15, 0], [0, 1e15], [1, 1], [2, 2], [1e15, 5]]),
+        np.array([[1e-30, 0], [0, 1e-30], [1e-30, 1e-30], [2e-30, 0], [0, 0]]),
+        np.arange(12.0).reshape(-1, 1),
+    ],
+    ids=["zeros", "equal", "three places", "far from zero", "huge", "tiny", "as many as points"],
+)
+def test_whatever_the_points_all_is_finite(points, shares, dtype):
+    n_clusters = 3 if len(points) < 12 else 5
+    model = SphericalMixture(n_clusters, shares=shares, random_state=0).fit(points.astype(dtype))
+    assert np.isfinite(model.cluster_centers_).all()
+    assert 0 < model.variance_ < math.inf
+    assert math.isfinite(model.log_likelihood_)
+    np.testing.assert_allclose(model.memberships(points.astype(dtype)).sum(axis=1), 1)
+    np.testing.assert_array_equal(model.predict(points.astype(dtype)), model.labels_)
+
+
+def test_gaussians_do_not_collapse_into_points():
+    points = np.repeat([[0.0, 0], [1, 1], [5, 2]], 4, axis=0)
+    model = SphericalMixture(3, random_state=0).fit(points)
+    total = points.var(axis=0).mean()
+    assert 0 < model.variance_ <= 1e-11 * total
+
+
+@some_without_labels
+def test_one_huge_variance_makes_all_centers_coincide():
+    model = SphericalMixture(3, variance=1e4, random_state=0, tol=1e-12).fit(POINTS)
+    np.testing.assert_allclose(model.cluster_centers_, 3 * [POINTS.mean(axis=0)], atol=0.05)
+
+
+def test_far_points_have_no_density_and_raise_nothing():
+    model = SphericalMixture(2, variance=1e-250, init=[[0.0], [1.0]]).fit([[0.0], [1.0], [0.0]])
+    assert model.score_samples([[1e100]])[0] == -np.inf
+    np.testing.assert_allclose(model.memberships([[1e100]]).sum(), 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"variance": 0.0}, "'variance' parameter"),
+        ({"variance": -1.0}, "'variance' parameter"),
+        ({"variance": math.inf}, "'variance' parameter"),
+        ({"variance": "fixed"}, "'variance' parameter"),
+        ({"shares": [0.5, 0.5]}, "'shares' parameter"),
+        ({"temperature": 0}, "'temperature' parameter"),
+        ({"temperature": "hot"}, "'temperature' parameter"),
+        ({"cooling": 1.0}, "'cooling' parameter"),
+        ({"cooling": 0.0}, "'cooling' parameter"),
+        ({"init": "kmeans"}, "'init' parameter"),
+        ({"init": [[1.0, 2.0]]}, "init has 1 rows but n_clusters=2"),
+        ({"n_clusters": 0}, "'n_clusters' parameter"),
+        ({"tol": -1}, "'tol' parameter"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        SphericalMixture(**{"n_clusters": 2, **options}).fit(POINTS)
+
+
+@pytest.mark.parametrize("method", ["predict", "memberships", "score_samples", "score", "bic"])
+def test_a_fit_comes_first(method):
+    with pytest.raises(NotFittedError):
+        getattr(SphericalMixture(2), method)(POINTS)
+    with pytest.raises(NotFittedError):
+        SphericalMixture(2).sample()
+
+
+def test_verbose_says_how_it_ended(capsys):
+    SphericalMixture(2, random_state=0, verbose=1).fit(POINTS)
+    assert "The end: log-likelihood rose from" in capsys.readouterr().out

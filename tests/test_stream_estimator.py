@@ -1,0 +1,193 @@
+"""What all estimators with partial_fit do before there are enough points, and with bad chunks."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from powermeans import MiniBatchPowerKMeans, OnlineKMeans
+
+KINDS = [OnlineKMeans, MiniBatchPowerKMeans]
+
+
+def blobs(n_points=400, n_features=2, seed=0):
+    rng = np.random.default_rng(seed)
+    means = 5 * np.random.default_rng(99).normal(size=(3, n_features))
+    return means[rng.integers(3, size=n_points)] + rng.normal(size=(n_points, n_features))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestStreams:
+    def test_points_are_held_back_until_there_are_enough(self, kind):
+        points = blobs()
+        once = kind(3, init_size=100, random_state=0).partial_fit(points[:100])
+        by_bits = kind(3, init_size=100, random_state=0)
+        for chunk in np.split(points[:100], [1, 2, 30, 31, 80]):
+            by_bits.partial_fit(chunk)
+        np.testing.assert_array_equal(by_bits.cluster_centers_, once.cluster_centers_)
+        by_bits.partial_fit(points[100:])
+        once.partial_fit(points[100:])
+        np.testing.assert_array_equal(by_bits.cluster_centers_, once.cluster_centers_)
+
+    def test_there_are_centers_as_soon_as_there_are_as_many_points(self, kind):
+        points, stream = blobs(), kind(3, init_size=300, random_state=0)
+        for n_points in range(1, 300):
+            stream.partial_fit(points[n_points - 1 : n_points])
+            assert hasattr(stream, "cluster_centers_") == (n_points >= 3)
+            if n_points >= 3:
+                np.testing.assert_array_equal(
+                    stream.labels_, stream.predict(points[[n_points - 1]])
+                )
+        # Of at least four fifths of them.
+        whole = kind(3, init_size=300, random_state=0).partial_fit(points[:299])
+        assert stream.score(points) > 1.1 * whole.score(points)
+
+    def test_without_centers_it_says_that_it_is_not_fitted(self, kind):
+        stream = kind(3, random_state=0).partial_fit(blobs()[:2])
+        with pytest.raises(NotFittedError):
+            stream.predict(blobs())
+
+    def test_points_held_back_are_copied(self, kind):
+        points = blobs()
+        expected = kind(3, init_size=100, random_state=0).partial_fit(points[:100].copy())
+        memory = points[:50].copy()
+        stream = kind(3, init_size=100, random_state=0).partial_fit(memory)
+        memory[:] = 1e6
+        stream.partial_fit(points[50:100])
+        np.testing.assert_array_equal(stream.cluster_centers_, expected.cluster_centers_)
+
+    def test_weights_are_held_back_with_their_points(self, kind):
+        points = blobs()
+        weights = np.random.default_rng(1).integers(1, 4, 100)
+        once = kind(3, init_size=100, random_state=0)
+        once.partial_fit(points[:100], sample_weight=np.r_[np.ones(50), weights[50:]])
+        twice = kind(3, init_size=100, random_state=0).partial_fit(points[:50])
+        twice.partial_fit(points[50:100], sample_weight=weights[50:])
+        np.testing.assert_array_equal(twice.cluster_centers_, once.cluster_centers_)
+
+    def test_dense_and_sparse_chunks_may_be_mixed(self, kind):
+        points = blobs()
+        dense = kind(3, init_size=100, random_state=0)
+        mixed = kind(3, init_size=100, random_state=0)
+        for number, chunk in enumerate(np.split(points, 8)):
+            dense.partial_fit(chunk)
+            mixed.partial_fit(sparse.csr_array(chunk) if number % 2 else chunk)
+        np.testing.assert_allclose(mixed.cluster_centers_, dense.cluster_centers_, atol=1e-9)
+
+    @pytest.mark.parametrize("when", ["first", "waiting", "begun"])
+    @pytest.mark.parametrize(
+        ("chunk", "weights", "message"),
+        [
+            (np.zeros((0, 2)), None, "0 sample"),
+            (np.array([[0.0, np.nan]]), None, "contains NaN"),
+            (np.array([[0.0, np.inf]]), None, "contains infinity"),
+            (np.array([[0.0, 1e300]]), None, "overflow"),
+            (np.zeros(2), None, "Expected 2D array"),
+            (np.ones((2, 2)), [1.0, -1.0], "at least zero"),
+            (np.ones((2, 2)), [0.0, 0.0], "zero for every row"),
+            (np.ones((2, 2)), [1.0], "shape"),
+        ],
+        ids=["empty", "NaN", "infinity", "huge", "1-D", "negative", "no weight", "short weights"],
+    )
+    def test_a_bad_chunk_is_refused_and_teaches_nothing(self, kind, when, chunk, weights, message):
+        points = blobs()
+        n_before = {"first": 0, "waiting": 50, "begun": 200}[when]
+        stream = kind(3, init_size=100, random_state=0)
+        spared = kind(3, init_size=100, random_state=0)
+        for model in (stream, spared)[: 2 if n_before else 0]:
+            model.partial_fit(points[:n_before])
+        with pytest.raises(ValueError, match=message):
+            stream.partial_fit(chunk, sample_weight=weights)
+        for model in (stream, spared):
+            model.partial_fit(points[n_before:])
+        np.testing.assert_array_equal(stream.cluster_centers_, spared.cluster_centers_)
+
+    @pytest.mark.parametrize("n_before", [50, 200])
+    def test_a_stream_may_not_change_its_width(self, kind, n_before):
+        stream = kind(3, init_size=100, random_state=0).partial_fit(blobs()[:n_before])
+        with pytest.raises(ValueError, match="X has 3 features"):
+            stream.partial_fit(np.zeros((5, 3)))
+        stream.partial_fit(blobs())
+
+    def test_a_first_sample_smaller_than_the_clusters_is_refused(self, kind):
+        with pytest.raises(ValueError, match="init_size=2 is less than n_clusters=3"):
+            kind(3, init_size=2).partial_fit(blobs())
+
+    def test_a_chunk_may_be_a_single_point(self, kind):
+        stream = kind(3, init_size=50, random_state=0).partial_fit(blobs()[:50])
+        stream.partial_fit(np.array([[7.0, 8.0]]), sample_weight=[0.5])
+        assert stream.labels_.shape == (1,)
+        assert np.isfinite(stream.cluster_centers_).all()
+
+    def test_equal_points_end_in_finite_centers(self, kind):
+        stream = kind(3, init_size=10, random_state=0)
+        for _ in range(20):
+            stream.partial_fit(np.full((5, 2), 4.0))
+        assert np.isfinite(stream.cluster_centers_).all()
+        assert stream.inertia_ == 0
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_centers_have_the_dtype_of_the_points(self, kind, dtype):
+        stream = kind(3, random_state=0).partial_fit(blobs().astype(dtype))
+        assert stream.cluster_centers_.dtype == dtype
+        assert stream.labels_.dtype == np.int32
+
+    def test_labels_and_inertia_are_those_of_the_chunk(self, kind):
+        points = blobs()
+        stream = kind(3, init_size=100, random_state=0)
+        for chunk in np.split(points, 4):
+            stream.partial_fit(chunk)
+            np.testing.assert_array_equal(stream.labels_, stream.predict(chunk))
+            assert stream.inertia_ == pytest.approx(-stream.score(chunk))
+
+    def test_memory_does_not_grow_with_the_stream(self, kind):
+        rng = np.random.default_rng(0)
+        chunk = rng.normal(size=(1000, 10))
+        stream = kind(5, init_size=1000, random_state=0).partial_fit(chunk)
+        for _ in range(30):  # until all is hard
+            stream.partial_fit(chunk)
+        size = len(pickle.dumps(stream))
+        tracemalloc.start()
+        stream.partial_fit(rng.normal(size=(1000, 10)))
+        peaks, kept = [], []
+        for n_chunks in (20, 200):
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            for _ in range(n_chunks):
+                stream.partial_fit(chunk)
+            peaks.append(tracemalloc.get_traced_memory()[1] - before)
+            kept.append(tracemalloc.get_traced_memory()[0] - before)
+        tracemalloc.stop()
+        assert peaks[1] < 1.1 * peaks[0] + 1000
+        assert kept[1] < 10_000
+        assert len(pickle.dumps(stream)) <= size + 50
+
+    def test_an_interrupt_leaves_what_was_there_before_the_chunk(self, kind, monkeypatch):
+        points = blobs()
+        stream = kind(3, init_size=100, random_state=0).partial_fit(points[:200])
+        spared = pickle.loads(pickle.dumps(stream))
+        rows = type(stream._opened(_admitted(points)).rows)
+
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(rows, "sweep", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                stream.partial_fit(points[200:])
+        np.testing.assert_array_equal(stream.predict(points), spared.predict(points))
+        for model in (stream, spared):
+            model.partial_fit(points[200:])
+        np.testing.assert_array_equal(stream.cluster_centers_, spared.cluster_centers_)
+
+
+def _admitted(points):
+    from powermeans.input_checks import Admitted
+
+    return Admitted(points, None, math.nan)

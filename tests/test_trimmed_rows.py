@@ -1,0 +1,260 @@
+"""Trimmed rows against rows of those points alone that are to be kept, chosen by sorting."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy import sparse
+
+from powermeans.rows.native import NativeRows
+from powermeans.rows.protocol import Rows
+from powermeans.rows.trimmed import TrimmedRows, trimmed_weights
+from powermeans.rows.twin import TwinRows
+from powermeans.rules import Gaussian, Hard, Power
+from powermeans.seeds import choose_seeds, uniform_seeds
+
+KINDS = {
+    "twin": TwinRows,
+    "native": NativeRows,
+    "native of CSR": lambda points, weights: NativeRows(sparse.csr_array(points), weights),
+}
+every_kind = pytest.mark.parametrize("make_rows", KINDS.values(), ids=KINDS.keys())
+RULES = [Hard(), Power(-1.0), Power(-7.3), Gaussian(2.0)]
+
+
+def trimmed(make_rows, points, trim, weights=None) -> TrimmedRows:
+    weights = np.ones(len(points)) if weights is None else np.asarray(weights, dtype=float)
+    return TrimmedRows(make_rows(points, weights), weights, trim)
+
+
+def clusters_and_strays(seed=0, n_points=200, n_features=3):
+    rng = np.random.default_rng(seed)
+    middles = rng.uniform(-20, 20, size=(4, n_features))
+    points = middles[rng.integers(4, size=n_points)] + rng.normal(size=(n_points, n_features))
+    points[::10] = rng.uniform(-400, 400, size=points[::10].shape)
+    return points, middles
+
+
+def kept_by_sorting(points, centers, weights, trim):
+    """Point by point from the nearest on, until the weight is reached; ties share what is left."""
+    distance = np.square(points[:, None] - centers[None]).sum(axis=2).min(axis=1)
+    left, kept = (1 - trim) * weights.sum(), np.zeros(len(points))
+    for value in np.unique(distance):
+        tied = distance == value
+        part = min(1.0, left / max(weights[tied].sum(), 1e-300))
+        kept[tied] = part * weights[tied]
+        left = max(0.0, left - weights[tied].sum())
+    return kept
+
+
+def assert_same_sums(got, expected):
+    scale = np.abs(expected.points).max()
+    np.testing.assert_allclose(got.points, expected.points, rtol=1e-9, atol=1e-9 * scale)
+    np.testing.assert_allclose(got.weights, expected.weights, rtol=1e-9, atol=1e-12)
+    assert got.objective == pytest.approx(expected.objective, rel=1e-9)
+    assert got.inertia == pytest.approx(expected.inertia, rel=1e-9)
+
+
+# The weights.
+
+
+def test_weights_are_those_done_by_hand():
+    values, weights = np.array([5.0, 1.0, 3.0, 3.0, 9.0]), np.array([1.0, 2.0, 1.0, 3.0, 4.0])
+    for kept_weight, expected, limit in [
+        (2.0, [0, 2, 0, 0, 0], 1.0),
+        (1.0, [0, 1, 0, 0, 0], 1.0),
+        (4.0, [0, 2, 0.5, 1.5, 0], 3.0),
+        (6.0, [0, 2, 1, 3, 0], 3.0),
+        (9.0, [1, 2, 1, 3, 2], 9.0),
+        (11.0, [1, 2, 1, 3, 4], 9.0),
+    ]:
+        kept, found = trimmed_weights(values, weights, kept_weight)
+        np.testing.assert_allclose(kept, expected)
+        assert found == limit
+
+
+@settings(max_examples=60)
+@given(
+    values=arrays.arrays(float, st.integers(1, 40), elements=st.integers(0, 9).map(float)),
+    trim=st.floats(0, 0.99),
+    repeats=st.sampled_from([1, 300]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_weights_are_those_by_sorting(values, trim, repeats, seed):
+    """Also where there are too many values to sort."""
+    values = np.tile(values, repeats)
+    weights = np.random.default_rng(seed).integers(0, 3, size=len(values)).astype(float)
+    weights[0] = 1.0
+    kept, limit = trimmed_weights(values, weights, (1 - trim) * weights.sum())
+    expected = kept_by_sorting(np.sqrt(values)[:, None], np.zeros((1, 1)), weights, trim)
+    np.testing.assert_allclose(kept, expected, atol=1e-9 * weights.sum())
+    assert not kept[values > limit].any()
+    assert kept.sum() == pytest.approx((1 - trim) * weights.sum())
+
+
+# Sweeps and what follows from them.
+
+
+@every_kind
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("trim", [0.0, 0.1, 0.237, 0.6])
+def test_a_sweep_is_that_of_the_points_that_are_kept(make_rows, rule, trim):
+    points, centers = clusters_and_strays()
+    weights = np.random.default_rng(1).uniform(0.5, 2, size=len(points))
+    kept = kept_by_sorting(points, centers, weights, trim)
+    rows = trimmed(make_rows, points, trim, weights)
+    assert_same_sums(rows.sweep(centers, rule), make_rows(points, kept).sweep(centers, rule))
+    assert rows.total_weight == pytest.approx(kept.sum())
+    labels, inertia = rows.assign(centers)
+    np.testing.assert_array_equal(labels, make_rows(points, weights).assign(centers)[0])
+    assert inertia == pytest.approx(make_rows(points, kept).assign(centers)[1], rel=1e-9)
+    np.testing.assert_allclose(rows.sample_weight(np.arange(len(points))), kept, atol=1e-12)
+    left_out, limit = rows.left_out(centers)
+    np.testing.assert_array_equal(left_out, kept == 0)
+    nearest = np.sqrt(np.square(points[:, None] - centers[None]).sum(axis=2).min(axis=1))
+    np.testing.assert_array_equal(left_out, nearest > math.sqrt(limit) * (1 + 1e-9))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_rows_remember_of_a_sweep_is_not_weights(dtype):
+    rng = np.random.default_rng(3)
+    points = (rng.normal(size=(6000, 16)) + 4 * rng.integers(5, size=(6000, 1))).astype(dtype)
+    weights = rng.uniform(0.5, 2, size=6000)
+    rows, centers = trimmed(NativeRows, points, 0.2, weights), points[:40].astype(float)
+    for sweep in range(12):
+        rule = Power(-9.0) if sweep == 5 else Hard()
+        kept = rows.sweep(centers, rule)
+        expected = kept_by_sorting(points.astype(float), centers, weights, 0.2)
+        alone = NativeRows(points, expected).sweep(centers, rule)
+        assert kept.inertia == pytest.approx(alone.inertia, rel=1e-5)
+        np.testing.assert_allclose(kept.weights, alone.weights, rtol=1e-4)
+        centers = kept.centers(fallback=centers)
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**32 - 1), trim=st.floats(0.01, 0.8), n_centers=st.integers(1, 5))
+def test_a_hard_sweep_never_raises_the_inertia(seed, trim, n_centers):
+    rng = np.random.default_rng(seed)
+    points = rng.standard_t(2, size=(30, 2))
+    weights = rng.exponential(size=30)
+    rows, centers = trimmed(TwinRows, points, trim, weights), points[:n_centers]
+    before = math.inf
+    for _ in range(6):
+        sums = rows.sweep(centers, Hard())
+        assert sums.inertia <= before * (1 + 1e-12) + 1e-25
+        before, centers = sums.inertia, sums.centers(fallback=centers)
+
+
+def test_only_the_hard_rule_is_sure_to_descend():
+    points, _ = clusters_and_strays()
+    rows = trimmed(TwinRows, points, 0.1)
+    assert rows.descends(Hard())
+    assert not rows.descends(Power(-1.0))
+    assert trimmed(TwinRows, points, 0.0).descends(Power(-1.0))
+
+
+@every_kind
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_weights_are_copies(make_rows, rule):
+    points, centers = clusters_and_strays()
+    counts = np.random.default_rng(2).integers(1, 4, size=len(points))
+    weighted = trimmed(make_rows, points, 0.15, counts)
+    copied = trimmed(make_rows, np.repeat(points, counts, axis=0), 0.15)
+    assert_same_sums(weighted.sweep(centers, rule), copied.sweep(centers, rule))
+    np.testing.assert_allclose(weighted.mean(), copied.mean(), rtol=1e-9)
+    assert weighted.critical_power() == pytest.approx(copied.critical_power(), rel=1e-6)
+
+
+@every_kind
+def test_without_trimming_all_is_that_of_the_rows_within(make_rows):
+    points, centers = clusters_and_strays()
+    rows, within = trimmed(make_rows, points, 0.0), make_rows(points, None)
+    assert rows.total_weight == within.total_weight
+    np.testing.assert_allclose(rows.mean(), within.mean())
+    assert rows.inertia_about_mean() == pytest.approx(within.inertia_about_mean())
+    assert rows.mean_variance() == pytest.approx(within.mean_variance())
+    assert rows.critical_power() == pytest.approx(within.critical_power())
+    assert not rows.left_out(centers)[0].any()
+    assert rows.nearness(centers).inertia() == pytest.approx(within.nearness(centers).inertia())
+    assert_same_sums(rows.sweep(centers, Power(-2.0)), within.sweep(centers, Power(-2.0)))
+    np.testing.assert_allclose(rows.spread(centers).utility, within.spread(centers).utility)
+
+
+# Robustness.
+
+
+@every_kind
+def test_mean_extent_and_critical_power_are_not_moved_by_far_points(make_rows):
+    rng = np.random.default_rng(4)
+    points = rng.normal(size=(500, 10)) * np.linspace(1, 2, 10)
+    far = points.copy()
+    far[::12] = 1e5 + rng.normal(size=far[::12].shape)
+    clean, dirty = make_rows(points, None), trimmed(make_rows, far, 0.1)
+    np.testing.assert_allclose(dirty.mean(), clean.mean(), atol=0.3)
+    assert dirty.mean_variance() == pytest.approx(clean.mean_variance(), rel=0.25)
+    assert dirty.critical_power() == pytest.approx(clean.critical_power(), rel=0.25)
+    plain = make_rows(far, None)
+    assert plain.mean_variance() > 1e6
+    assert plain.critical_power() > 0
+
+
+@every_kind
+def test_seeds_are_no_strays(make_rows):
+    rng = np.random.default_rng(5)
+    middles = np.array([[0.0, 0], [40, 0], [0, 40], [40, 40]])
+    points = middles[np.arange(400) % 4] + rng.normal(size=(400, 2))
+    points[::20] = 5000 + rng.uniform(-3000, 3000, size=(20, 2))
+    rows = trimmed(make_rows, points, 0.06)
+    for seed in range(5):
+        seeds, _ = choose_seeds(rows, 4, np.random.RandomState(seed), n_candidates=3)
+        found = {tuple(middles[np.argmin(np.square(middles - at).sum(axis=1))]) for at in seeds}
+        assert len(found) == 4
+        assert seeds.max() < 60
+        assert uniform_seeds(rows, 8, np.random.RandomState(seed)).max() < 60
+
+
+@every_kind
+def test_a_center_on_far_points_that_would_be_left_out_is_of_little_use(make_rows):
+    rng = np.random.default_rng(6)
+    points = rng.normal(size=(100, 2))
+    points[60:90] += [50, 0]
+    points[90:] = [1e6, 0]
+    centers = np.array([[0.0, 0], [50, 0], [1e6, 0]])
+    rows = trimmed(make_rows, points, 0.1)
+    utility = rows.spread(centers).utility
+    assert make_rows(points, None).spread(centers).utility.argmin() == 1
+    assert utility.argmin() == 2
+    # Without it the ten points are left out, and ten others are kept in their place.
+    truly = rows.assign(centers[:2])[1] - rows.assign(centers)[1]
+    assert utility[2] <= truly < 2 * utility[2] + 10 * rows.left_out(centers)[1]
+
+
+@every_kind
+def test_nearness_is_that_of_what_is_kept(make_rows):
+    points = np.array([[0.0], [1.0], [2.0], [3.0], [100.0]])
+    rows = trimmed(make_rows, points, 0.2)
+    nearness = rows.nearness(np.array([[0.0]]))
+    assert nearness.inertia() == pytest.approx(1 + 4 + 9)
+    np.testing.assert_allclose(nearness.sq_dist(), [0, 1, 4, 9, 10000])
+    assert nearness.draw(np.array([0.0, 0.07, 0.08, 0.999])).tolist() == [1, 1, 2, 3]
+    assert nearness.farthest() == 3
+    np.testing.assert_allclose(nearness.potentials(np.array([2, 3])), [0 + 1 + 0 + 1, 0 + 1 + 1])
+    nearness.add(np.array([100.0]))
+    assert nearness.inertia() == pytest.approx(1 + 4)
+    # Nothing is chosen yet: what is far from the mean is left out.
+    drawn = rows.nearness(np.empty((0, 1))).draw(np.array([0.0, 0.99]))
+    assert drawn.tolist() == [0, 3]
+
+
+def test_trimmed_rows_are_rows():
+    points, _ = clusters_and_strays()
+    rows: Rows = trimmed(NativeRows, points, 0.1)
+    np.testing.assert_array_equal(rows.take(np.array([3, 1])), points[[3, 1]])
+    np.testing.assert_array_equal(rows.sample(np.array([3, 1])), points[[3, 1]])
+    assert (rows.n_points, rows.n_features, rows.dtype) == (200, 3, np.float64)
+    assert (rows.unit_steps(), rows.rounding()) == (1.0, 0.0)

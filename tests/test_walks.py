@@ -1,0 +1,67 @@
+"""Orders that depend on what the points are, and on nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from powermeans.walks import order_by_chance
+
+
+def order(points, seed=0):
+    return order_by_chance(points, np.random.RandomState(seed))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+def test_it_is_a_permutation_that_follows_the_points(make, dtype):
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(500, 3)).round(2).astype(dtype)
+    points[rng.uniform(size=points.shape) < 0.3] = 0
+    points[points == 0] *= -1  # minus zero
+    walk = order(make(points))
+    np.testing.assert_array_equal(np.sort(walk), np.arange(500))
+    shuffle = rng.permutation(500)
+    np.testing.assert_array_equal(points[shuffle][order(make(points[shuffle]))], points[walk])
+
+
+def test_dense_and_sparse_points_are_walked_alike():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(300, 4)) * (rng.uniform(size=(300, 4)) < 0.5)
+    np.testing.assert_array_equal(points[order(points)], points[order(sparse.csr_array(points))])
+
+
+def test_copies_follow_one_another():
+    rng = np.random.default_rng(0)
+    places = rng.normal(size=(40, 2))
+    labels = rng.integers(40, size=1000)
+    walked = labels[order(places[labels])]
+    assert np.count_nonzero(np.diff(walked)) == len(np.unique(labels)) - 1
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        np.arange(4096.0)[:, None],
+        np.linspace(0, 1, 4096)[:, None],
+        np.linspace(0, 1, 4096, dtype=np.float32)[:, None],
+        np.repeat(np.eye(1, 8), 4096, axis=0) * np.arange(4096.0)[:, None],
+    ],
+    ids=["whole", "fractions", "floats", "one feature of eight"],
+)
+def test_it_knows_nothing_of_places(points):
+    """Neither ranks nor steps of sorted points correlate with where they come in the walk."""
+    rank = np.empty(len(points))
+    rank[order(points)] = np.arange(len(points))
+    by_chance = 4 / np.sqrt(len(points))
+    assert abs(np.corrcoef(rank, np.arange(len(points)))[0, 1]) < by_chance
+    assert abs(np.corrcoef(rank[1:], rank[:-1])[0, 1]) < by_chance
+    # Of independent ranks the difference is a third of the number in the mean.
+    assert np.abs(np.diff(rank)).mean() == pytest.approx(len(points) / 3, rel=0.05)
+
+
+def test_each_call_draws_another():
+    points, rng = np.random.default_rng(0).normal(size=(100, 2)), np.random.RandomState(0)
+    assert not np.array_equal(order_by_chance(points, rng), order_by_chance(points, rng))
+    np.testing.assert_array_equal(order(points, 3), order(points, 3))
