@@ -204,7 +204,7 @@ def shapes() -> Iterator[dict]:
     """Two moons, and a ring in a ring."""
     moons = sklearn.datasets.make_moons(600, noise=0.05, random_state=0)
     rings = sklearn.datasets.make_circles(600, noise=0.05, factor=0.4, random_state=0)
-    for name, (points, truth), gamma in (("moons", moons, 30.0), ("rings", rings, 10.0)):
+    for name, (points, truth), gamma in (("moons", moons, 12.0), ("rings", rings, 5.0)):
         kernel = powermeans.KernelPowerKMeans(2, gamma=gamma, random_state=0).fit(points)
         spectral = powermeans.spectral_clustering(
             points, 2, affinity="nearest_neighbors", random_state=0

@@ -70,7 +70,7 @@ MEMBERS: dict[str, Member] = {
         "hard, point by point",
         "squared Euclidean",
         "the recursion written out",
-        ("online_kmeans.py", "online.py", "learning_rates.py", "stream_estimator.py"),
+        ("online_kmeans.py", "online.py", "learning_rates.py", "walks.py", "stream_estimator.py"),
     ),
     "GradientKMeans": Member(
         "Bottou & Bengio 1995, eq. 3",
@@ -84,7 +84,7 @@ MEMBERS: dict[str, Member] = {
         "power mean, annealed",
         "squared Euclidean",
         "sums of batches written out; scikit-learn's MiniBatchKMeans",
-        ("minibatch_power_kmeans.py", "running.py"),
+        ("mini_batch.py", "running.py"),
     ),
     "DPMeans": Member(
         "Kulis & Jordan 2012",

@@ -11,6 +11,8 @@ from powermeans.types import FloatArray
 
 # Some digits above the least normal number, 2.2e-308.
 _LEAST_SHARE = 1e-290
+# Weights that are told apart by no more than this share are the same.
+_ROUNDING_OF_WEIGHTS = 1e-12
 # Above this share of the largest, a weight is safe however small the points are.
 _SAFE_SHARE = 1e-10
 
@@ -79,6 +81,9 @@ class Sums:
         points, weights = self.points.copy(), self.weights.copy()
         points[former] -= weight * point
         weights[former] -= weight
+        if weights[former] <= _ROUNDING_OF_WEIGHTS * weight:
+            # Nothing but rounding is left, and the quotient of that lies anywhere.
+            points[former], weights[former] = 0.0, 0.0
         points[cluster] = weight * point
         weights[cluster] = weight
         return replace(self, points=points, weights=weights)
