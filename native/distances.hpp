@@ -97,10 +97,16 @@ void fold(const Workspace<T>& work, int64_t n_values, bool first) {
     for (int64_t i = 0; i < n_values; i += lanes<T>) add_to(work.folded + i, load(work.dist + i), 1.0);
 }
 
+// What an affine distance has of the point, in the unit of distances.
+template <class T>
+POWERMEANS_INLINE double point_height(const Job<T>& job, int64_t i) {
+    return job.heights[i] / job.unscale / job.unscale;
+}
+
 // In the place of squared norms, where distances are affine.
 template <class T>
 void take_heights(const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n) {
-    for (int64_t p = 0; p < n; ++p) work.sq_norms[p] = job.heights[begin + p] / job.unscale / job.unscale;
+    for (int64_t p = 0; p < n; ++p) work.sq_norms[p] = point_height(job, begin + p);
 }
 
 // Fills work.dist with squared differences, with -2 <x, center>, or with -<x, slope>.
@@ -124,11 +130,10 @@ void raw_distances(const Dense<T>& points, const Job<T>& job, const Workspace<T>
 
 // An affine distance in float64, from the point as stored.
 template <class T>
-double affine_distance(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
-                       int64_t p, int64_t j) {
+double affine_distance(const Dense<T>& points, const Job<T>& job, int64_t begin, int64_t p, int64_t j) {
     const T* point = points.values + (begin + p) * points.n_features;
     const double* negative_slope = job.centers.rows_wide + j * job.plan.padded_features;
-    double sum = work.sq_norms[p] + job.centers.sq_norms_wide[j];
+    double sum = point_height(job, begin + p) + job.centers.sq_norms_wide[j];
     for (int64_t f = 0; f < points.n_features; ++f) {
         const double x = double(point[f]) * double(points.scale) - double(points.scaled_origin[f]);
         sum = multiply_add(x, negative_slope[f], sum);
@@ -139,7 +144,7 @@ double affine_distance(const Dense<T>& points, const Job<T>& job, const Workspac
 template <class T>
 T sq_dist_from_differences(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
                            int64_t p, int64_t j) {
-    if (job.heights) return T(affine_distance(points, job, work, begin, p, j));
+    if (job.heights) return T(affine_distance(points, job, begin, p, j));
     const T* point = work.packed + p * job.plan.padded_features;
     const T* center = job.centers.rows + j * job.plan.padded_features;
     Vector<T> sums[vectors_per_unit] = {};
@@ -161,9 +166,9 @@ POWERMEANS_INLINE void widened(const float* from, DoubleVector (&to)[2 * vectors
 
 // From the point as stored, which `packed` has rounded.
 template <class T>
-double precise_sq_dist(const Dense<T>& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
+double precise_sq_dist(const Dense<T>& points, const Job<T>& job, const Workspace<T>&, int64_t begin,
                        int64_t p, int64_t j) {
-    if (job.heights) return affine_distance(points, job, work, begin, p, j);
+    if (job.heights) return affine_distance(points, job, begin, p, j);
     constexpr int n_vectors = int(unit_lanes<T>) / lanes<double>;
     const T* point = points.values + place_of(points, begin + p) * points.n_features;
     const double* center = job.centers.rows_wide + j * job.plan.padded_features;
@@ -237,19 +242,18 @@ void raw_distances(const Csr<V>& points, const Job<double>& job, const Workspace
 }
 
 template <class V>
-double affine_distance(const Csr<V>& points, const Job<double>& job, const Workspace<double>& work,
-                       int64_t begin, int64_t p, int64_t j) {
+double affine_distance(const Csr<V>& points, const Job<double>& job, int64_t begin, int64_t p, int64_t j) {
     const double* negative_slope = job.centers.rows_wide + j * job.plan.padded_features;
-    double sum = work.sq_norms[p] + job.centers.sq_norms_wide[j];
+    double sum = point_height(job, begin + p) + job.centers.sq_norms_wide[j];
     for (int64_t e = points.row_starts[begin + p]; e < points.row_starts[begin + p + 1]; ++e)
         sum = multiply_add(double(points.values[e]) * points.scale, negative_slope[points.columns[e]], sum);
     return sum > 0 ? sum : 0;
 }
 
 template <class V>
-double sq_dist_from_differences(const Csr<V>& points, const Job<double>& job, const Workspace<double>& work,
+double sq_dist_from_differences(const Csr<V>& points, const Job<double>& job, const Workspace<double>&,
                                 int64_t begin, int64_t p, int64_t j) {
-    if (job.heights) return affine_distance(points, job, work, begin, p, j);
+    if (job.heights) return affine_distance(points, job, begin, p, j);
     const double* center = job.centers.rows + j * job.plan.padded_features;
     int64_t e = points.row_starts[begin + p];
     const int64_t end = points.row_starts[begin + p + 1];
@@ -335,6 +339,36 @@ T mend_row(const Storage& points, const Job<T>& job, const Workspace<T>& work, i
         if (row[j] < cancellation<T> * (T(work.sq_norms[p]) + absolute(job.centers.sq_norms[j])))
             row[j] = sq_dist_from_differences(points, job, work, begin, p, j);
     return smallest_in(row, job.centers.n_padded);
+}
+
+// A group of points whose distances are affine. In float64 throughout: sums of few products are soon made,
+// and cancel.
+struct AffineGroup {
+    double columns[direct_max_features * points_per_group];
+    double heights[points_per_group];
+
+    // Points `begin` .. `begin + n`, the first one repeated up to the end of the group.
+    template <class T>
+    AffineGroup(const Dense<T>& points, const Job<T>& job, int64_t begin, int64_t n) {
+        for (int64_t p = 0; p < points_per_group; ++p) {
+            const int64_t i = begin + (p < n ? p : 0);
+            const T* from = points.values + i * points.n_features;
+            heights[p] = point_height(job, i);
+            for (int64_t f = 0; f < points.n_features; ++f)
+                columns[f * points_per_group + p] =
+                    double(from[f]) * double(points.scale) - double(points.scaled_origin[f]);
+        }
+    }
+};
+
+template <class T>
+Centers<double> wide_centers(const Centers<T>& centers) {
+    Centers<double> wide{};
+    wide.n_centers = centers.n_centers;
+    wide.n_features = centers.n_features;
+    wide.rows = centers.rows_wide;
+    wide.sq_norms = centers.sq_norms_wide;
+    return wide;
 }
 
 // From raw sums in work.dist to squared distances, the smallest of each point in work.nearest.

@@ -69,17 +69,35 @@ struct GroupedSweep {
                 weighted_sum(columns + f * points_per_group, weights);
     }
 
+    // Of all centers; points are not in another order where distances are affine.
+    void nearest_by_affine(int64_t begin, int64_t n, T* nearest, T* second, Index<T>* index) const {
+        const AffineGroup group(points, job, begin, n);
+        double best[points_per_group], next[points_per_group];
+        Index<double> which[points_per_group];
+        const int32_t* const all = nullptr;
+        nearest_of_group<true, true>(group.columns, group.heights, wide_centers(job.centers),
+                                     job.plan.padded_features, all, job.centers.n_centers, best, next, which);
+        for (int64_t p = 0; p < points_per_group; ++p) {
+            nearest[p] = T(best[p]);
+            second[p] = T(next[p]);
+            index[p] = Index<T>(which[p]);
+        }
+    }
+
     void group(const BlockOfGroups<T>& groups, int64_t g, const int32_t* chosen, int64_t n_chosen) const {
         const T* columns = groups.columns(g);
         const int64_t begin = groups.first(g), n = groups.size(g);
         T nearest[points_per_group], second[points_per_group];
         Index<T> index[points_per_group];
-        if (job.task == Task::spread)
-            nearest_of_group<true>(columns, job.centers, job.plan.padded_features, chosen, n_chosen, nearest,
-                                   second, index);
+        const T* const no_heights = nullptr;
+        if (job.heights)
+            nearest_by_affine(begin, n, nearest, second, index);
+        else if (job.task == Task::spread)
+            nearest_of_group<true, false>(columns, no_heights, job.centers, job.plan.padded_features, chosen,
+                                          n_chosen, nearest, second, index);
         else
-            nearest_of_group<false>(columns, job.centers, job.plan.padded_features, chosen, n_chosen, nearest,
-                                    second, index);
+            nearest_of_group<false, false>(columns, no_heights, job.centers, job.plan.padded_features, chosen,
+                                           n_chosen, nearest, second, index);
         out.n_distances += double(n * n_chosen);
         const bool together = job.task == Task::hard_sums && n == points_per_group && are_equal(index);
         if (together) add_group(columns, begin, index[0]);

@@ -81,7 +81,10 @@ struct GroupedSoftSweep {
         T nearest[points_per_group], least[points_per_group];
         double nearest_wide[points_per_group], least_wide[points_per_group];
         double softness[points_per_group] = {}, factors[points_per_group];
-        distances(columns, list, nearest);
+        if (job.heights)
+            affine_distances(groups.first(g), groups.size(g), list, nearest);
+        else
+            distances(columns, list, nearest);
         for (int64_t p = 0; p < points_per_group; ++p) least[p] = nearest[p];
         if (job.offsets) add_offsets_of_centers(list, least);
         for (int64_t p = 0; p < points_per_group; ++p) least_wide[p] = double(least[p]);
@@ -103,6 +106,35 @@ struct GroupedSoftSweep {
                    softness);
         take_factors(groups.first(g), groups.size(g), nearest_wide, least_wide, softness, factors);
         add(columns, list, factors);
+    }
+
+    // Affine distances of a group, and the smallest of each point.
+    void affine_distances(int64_t begin, int64_t n, const List& list, T* nearest) const {
+        constexpr int n_wide = int(points_per_group) / lanes<double>;
+        const AffineGroup group(points, job, begin, n);
+        const int64_t d = n_features();
+        for (int64_t p = 0; p < points_per_group; ++p) nearest[p] = T(__builtin_inf());
+        for (int64_t t = 0; t < list.n; ++t) {
+            const double* negative_slope = job.centers.rows_wide + list[t] * job.plan.padded_features;
+            const DoubleVector lift = broadcast(job.centers.sq_norms_wide[list[t]]);
+            DoubleVector y[n_wide];
+#pragma GCC unroll 16
+            for (int v = 0; v < n_wide; ++v) y[v] = load(group.heights + v * lanes<double>) + lift;
+            for (int64_t f = 0; f < d; ++f) {
+                const DoubleVector here = broadcast(negative_slope[f]);
+                const double* column = group.columns + f * points_per_group;
+#pragma GCC unroll 16
+                for (int v = 0; v < n_wide; ++v)
+                    y[v] = multiply_add(load(column + v * lanes<double>), here, y[v]);
+            }
+            double wide[points_per_group];
+#pragma GCC unroll 16
+            for (int v = 0; v < n_wide; ++v) store(wide + v * lanes<double>, larger(y[v], DoubleVector{}));
+            T* to = weights_of(t);
+            for (int64_t p = 0; p < points_per_group; ++p) to[p] = T(wide[p]);
+            for (int v = 0; v < n_vectors; ++v)
+                store(nearest + v * lanes<T>, smaller(load(nearest + v * lanes<T>), load(to + v * lanes<T>)));
+        }
     }
 
     // Squared distances of a group, and the smallest of each point.

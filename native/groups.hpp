@@ -192,11 +192,19 @@ void gather_panels(const Centers<T>& centers, int64_t row_length, const int32_t*
                 j < n_chosen ? centers.rows[chosen[j] * row_length + f] : T(__builtin_inf());
 }
 
+// Adds feature by feature the squared differences from a center, or the products with its negative slope.
+template <bool affine, class T>
+POWERMEANS_INLINE Vector<T> and_feature(Vector<T> y, Vector<T> x, Vector<T> center) {
+    if constexpr (affine) return multiply_add(x, center, y);
+    const Vector<T> difference = x - center;
+    return multiply_add(difference, difference, y);
+}
+
 // The nearest of the chosen centers for each point of a group, the first of several; and the squared
-// distance of the nearest but one.
-template <bool wants_second, class T>
-void nearest_of_group(const T* columns, const Centers<T>& centers, int64_t row_length, const int32_t* chosen,
-                      int64_t n_chosen, T* nearest, T* second, Index<T>* index) {
+// distance of the nearest but one. Affine distances begin with heights and lifts.
+template <bool wants_second, bool affine, class T>
+void nearest_of_group(const T* columns, const T* heights, const Centers<T>& centers, int64_t row_length,
+                      const int32_t* chosen, int64_t n_chosen, T* nearest, T* second, Index<T>* index) {
     constexpr int n_vectors = 4;
     static_assert(points_per_group % (n_vectors * lanes<T>) == 0 || lanes<T> * n_vectors > points_per_group);
     constexpr int n_here =
@@ -210,15 +218,18 @@ void nearest_of_group(const T* columns, const Centers<T>& centers, int64_t row_l
             const int64_t j = chosen ? chosen[t] : t;
             const T* center = centers.rows + j * row_length;
             Vector<T> y[n_here] = {};
+            if constexpr (affine)
+                for (int v = 0; v < n_here; ++v)
+                    y[v] = load(heights + first + v * lanes<T>) + broadcast(centers.sq_norms[j]);
             for (int64_t f = 0; f < d; ++f) {
                 const Vector<T> place = broadcast(center[f]);
 #pragma GCC unroll 4
-                for (int v = 0; v < n_here; ++v) {
-                    const Vector<T> difference =
-                        load(columns + f * points_per_group + first + v * lanes<T>) - place;
-                    y[v] = multiply_add(difference, difference, y[v]);
-                }
+                for (int v = 0; v < n_here; ++v)
+                    y[v] = and_feature<affine, T>(
+                        y[v], load(columns + f * points_per_group + first + v * lanes<T>), place);
             }
+            if constexpr (affine)
+                for (int v = 0; v < n_here; ++v) y[v] = larger(y[v], Vector<T>{});
             const Bits<T> here = Bits<T>{} + Index<T>(j);
 #pragma GCC unroll 4
             for (int v = 0; v < n_here; ++v) {

@@ -187,9 +187,7 @@ class CsrTurns {
 
     double entry(int64_t e) const { return double(source_.values[e]) * scale_; }
 
-    double& direction(int64_t center, int64_t f) {
-        return directions_[std::size_t(f * n_centers_ + center)];
-    }
+    double& direction(int64_t center, int64_t f) { return directions_[std::size_t(f * n_centers_ + center)]; }
 
     void fold(int64_t center) {
         double& factor = factors_[std::size_t(center)];

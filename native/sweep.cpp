@@ -127,7 +127,8 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers, double lowest_
     constexpr int64_t bytes = sizeof(T);
     const int64_t d = source.n_features, n_padded = round_up(n_centers, unit_lanes<T>);
     Plan plan{};
-    plan.direct = is_dense<Source> && !is_affine(source) && d <= direct_max_features;
+    const bool has_few_features = is_dense<Source> && d <= direct_max_features;
+    plan.direct = has_few_features && !is_affine(source);
     const bool has_shortcuts = takes_shortcuts() && source.swept_often;
     plan.recalled = is_hard(task) && has_shortcuts && is_worth_a_memory(source, n_centers);
     const bool is_near =
@@ -136,12 +137,12 @@ Plan plan_for(const Source& source, Task task, int64_t n_centers, double lowest_
                    is_worth_an_order(source, n_centers);
     const int64_t lane_sums = task == Task::soft_sums ? n_padded * (d + 1) * unit_lanes<T> : 0;
     const bool can_group = is_hard(task) || (task == Task::soft_sums && lane_sums * bytes <= most_lane_sums);
-    plan.grouped = plan.ordered || (plan.direct && !plan.recalled && can_group);
+    plan.grouped = plan.ordered || (has_few_features && !plan.recalled && can_group);
     plan.lane_sums = plan.grouped ? lane_sums : 0;
-    const bool in_units = is_dense<Source> && (!plan.direct || plan.recalled);
+    const bool in_units = is_dense<Source> && ((!plan.direct && !plan.grouped) || plan.recalled);
     plan.padded_features = in_units ? round_up(d, unit_lanes<T>) : d;
     plan.sums_by_center = task == Task::hard_sums ||
-                          (is_dense<Source> && !plan.direct && lanes_fit_features_better<T>(d, n_centers));
+                          (is_dense<Source> && in_units && lanes_fit_features_better<T>(d, n_centers));
     const int64_t fitting = std::min(block_bytes_of_distances / (n_padded * bytes),
                                      block_bytes_of_points / (plan.padded_features * bytes));
     if (!plan.grouped)

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from divergence_cases import CASES
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -111,6 +111,7 @@ def test_everything_else_agrees_with_the_definition(name, seed):
 
 
 @given(name=names, seed=st.integers(0, 2**32 - 1), power=st.sampled_from([-0.5, -1, -3, -12]))
+@example(name="poisson with many zeros", seed=163480, power=-12)
 @settings(max_examples=60)
 def test_the_objective_falls_at_equal_power(name, seed, power):
     points = CASES[name].points(50, 3, seed)
@@ -209,7 +210,7 @@ def test_hard_clustering_is_the_limit_and_finds_a_tiny_optimum():
     model = PowerKMeans(2, divergence=divergence, power=-math.inf, random_state=0).fit(points)
     best = min(
         sum(
-            divergence.divergence(part, part.mean(axis=0)).sum()
+            divergence.between(part, part.mean(axis=0)[None]).sum()
             for part in (points[:cut], points[cut:])
         )
         for cut in range(1, 6)
@@ -366,3 +367,130 @@ def test_the_gaussian_rule_works_with_any_divergence():
     shares = heights / heights.sum(axis=1, keepdims=True)
     expected = shares.T @ points / shares.sum(axis=0)[:, None]
     np.testing.assert_allclose(history.centers, expected, rtol=1e-9)
+
+
+def groups_of_magnitudes(ratio):
+    shape = np.array([1 / ratio, 1.0, ratio])[np.repeat(range(3), 60)][:, None]
+    return np.random.default_rng(0).gamma(20, size=(180, 2)) * shape
+
+
+@pytest.mark.parametrize("ratio", [1e4, 1e6, 1e9])
+def test_gamma_does_not_depend_on_magnitudes(ratio):
+    model = PowerKMeans(3, divergence="gamma", random_state=0).fit(groups_of_magnitudes(ratio))
+    near = PowerKMeans(3, divergence="gamma", random_state=0).fit(groups_of_magnitudes(1e3))
+    assert model.inertia_ == pytest.approx(near.inertia_, rel=1e-6)
+    huge = PowerKMeans(3, divergence="gamma", random_state=0).fit(1e9 * groups_of_magnitudes(10))
+    plain = PowerKMeans(3, divergence="gamma", random_state=0).fit(groups_of_magnitudes(10))
+    assert huge.inertia_ == pytest.approx(plain.inertia_, rel=1e-6)
+
+
+@pytest.mark.parametrize("ratio", [1e-8, 1e-4, 1e4, 1e8])
+def test_a_learned_covariance_does_not_depend_on_units(ratio):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=180)
+    points = rng.normal(size=(180, 3))
+    points[:, :2] += np.array([[0, 0], [8, 0], [0, 8]])[truth]
+    scaled = PowerKMeans(3, divergence="mahalanobis", random_state=0).fit(points * [1, 1, ratio])
+    assert adjusted_rand_index(truth, scaled.labels_) > 0.95
+
+
+def test_a_learned_covariance_of_far_clusters_has_its_digits():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=300)
+    points = rng.normal(size=(300, 2)) + 1e7 * np.array([[0, 0], [1, 0], [0, 1]])[truth]
+    model = PowerKMeans(3, divergence="mahalanobis", random_state=0).fit(points)
+    deviations = points - model.cluster_centers_[model.labels_]
+    within = deviations.T @ deviations
+    expected = within / math.sqrt(np.linalg.det(within))
+    np.testing.assert_allclose(model.covariance_, expected, atol=1e-6)
+
+
+def test_what_is_learned_stays_when_a_refit_fails():
+    points = CASES["mahalanobis"].points(90, 2, seed=0)
+    model = PowerKMeans(3, divergence="mahalanobis", random_state=0).fit(points)
+    before = model.transform(points)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(points > 20, np.nan, points))
+    np.testing.assert_array_equal(model.transform(points), before)
+
+
+def test_a_covariance_that_is_not_learned_yet_is_an_error():
+    with pytest.raises(ValueError, match="learns its covariance in fit"):
+        PowerKMeans.from_centers([[0.0, 0.0], [3.0, 3.0]], divergence="mahalanobis")
+
+
+@pytest.mark.parametrize("n_sweeps", [3, 20, 26, 45, 60, 76, 77])
+@pytest.mark.parametrize("refine", [0, 5])
+def test_an_interrupted_fit_agrees_with_itself(n_sweeps, refine):
+    points = CASES["mahalanobis"].points(180, 3, seed=1) * [1, 1, 0.1]
+    seen = []
+
+    def interrupt(state):
+        seen.append(state.run)
+        if len(seen) == n_sweeps:
+            raise KeyboardInterrupt
+
+    model = PowerKMeans(
+        3, divergence="mahalanobis", refine=refine, callback=interrupt, random_state=0
+    )
+    try:
+        model.fit(points)
+    except KeyboardInterrupt:
+        pass
+    assert model.inertia_ == pytest.approx(-model.score(points), rel=1e-6)
+    np.testing.assert_array_equal(model.predict(points), model.labels_)
+
+
+@pytest.mark.parametrize("n_sweeps", [10, 40, 60, 77, 90])
+def test_a_callback_ends_all_runs_also_while_a_covariance_is_learned(n_sweeps):
+    runs = []
+
+    def stop(state):
+        runs.append(state.run)
+        return len(runs) == n_sweeps
+
+    points = CASES["mahalanobis"].points(180, 3, seed=1)
+    PowerKMeans(3, divergence="mahalanobis", callback=stop, n_init=3, random_state=0).fit(points)
+    assert len(runs) == n_sweeps or runs[-1] == 2
+
+
+def test_an_outlier_of_no_weight_changes_nothing():
+    points = CASES["mahalanobis"].points(180, 3, seed=2)
+    weights = np.append(np.ones(180), 0.0)
+    far = np.vstack([points, np.full(3, 1e9)])
+    divergence = Mahalanobis(np.eye(3))
+    with_it = PowerKMeans(3, divergence=divergence, random_state=0).fit(far, sample_weight=weights)
+    without = PowerKMeans(3, divergence=divergence, random_state=0).fit(points)
+    assert with_it.inertia_ == pytest.approx(without.inertia_, rel=1e-9)
+
+
+def test_a_function_that_is_not_convex_is_named():
+    concave = Generated(lambda x: -(x * x).sum(axis=1), lambda x: -2 * x)
+    with pytest.raises(ValueError, match="not strictly convex at the mean"):
+        PowerKMeans(2, divergence=concave).fit(CASES["mahalanobis"].points(30, 2, seed=0))
+
+
+def test_distances_beyond_float64_are_an_error():
+    tiny = Mahalanobis(np.eye(2) * 1e-250)
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(ValueError, match="infinitely far from the mean"),
+    ):
+        PowerKMeans(2, divergence=tiny).fit(1e100 * np.arange(10.0).reshape(5, 2))
+
+
+def test_a_tiny_row_has_a_direction():
+    points = np.array([[1e-170, 0.0], [5.0, 0.1], [0.0, 3e150], [0.0, 1e-200]])
+    for kind in (np.asarray, sparse.csr_array):
+        model = PowerKMeans(2, divergence="cosine", random_state=0).fit(kind(points))
+        assert model.labels_[0] == model.labels_[1] != model.labels_[2] == model.labels_[3]
+
+
+def test_memberships_of_float32_points_do_not_vanish():
+    centers = np.array([[0.0, 0.0], [8.0, 0.0]])
+    points = np.array([[0.5, 0.1], [7.0, 1.0]])
+    expected = PowerKMeans.from_centers(centers).memberships(points, power=-1.0)
+    for scale in (1e-25, 1e25):
+        model = PowerKMeans.from_centers((centers * scale).astype(np.float32), missing="observed")
+        found = model.memberships((points * scale).astype(np.float32), power=-1.0)
+        np.testing.assert_allclose(found, expected, rtol=1e-4)

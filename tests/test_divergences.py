@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -35,13 +36,13 @@ def from_phi(phi, slope, x, theta):
 def test_divergence_is_what_bregman_says_of_its_convex_function(divergence, phi, slope):
     x, theta = np.array([[1.5, 3.0, 7.25]]), np.array([2.0, 3.0, 9.5])
     expected = from_phi(phi, slope, x[0], theta)
-    assert divergence.divergence(x, theta)[0] == pytest.approx(expected, rel=1e-12)
+    assert divergence.between(x, theta[None])[0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_zero_log_zero_is_zero():
     zeros, center = np.zeros((1, 2)), np.array([3.0, 4.0])
-    assert Poisson().divergence(zeros, center)[0] == 7.0
-    assert Binomial(5).divergence(np.array([[5.0]]), np.array([4.0]))[0] == pytest.approx(
+    assert Poisson().between(zeros, center[None])[0] == 7.0
+    assert Binomial(5).between(np.array([[5.0]]), np.array([[4.0]]))[0] == pytest.approx(
         5 * math.log(5 / 4)
     )
 
@@ -111,14 +112,16 @@ def test_curvature_is_the_second_derivative_at_the_center(name):
     divergence, step = case.divergence(3), 1e-3 * np.abs(center)
     for feature in range(3):
         nearby = center + step[feature] * np.eye(3)[feature]
-        value = divergence.divergence(nearby[None], center)[0]
+        value = divergence.between(nearby[None], center[None])[0]
         half = divergence.curvature(center)[feature] * step[feature] ** 2 / 2
         assert value == pytest.approx(half, rel=1e-2)
 
 
 def test_centers_on_the_border_come_inside_by_a_hair():
     inner = Poisson().inside(np.array([[0.0, 2.0], [4.0, 0.0]]))
-    np.testing.assert_allclose(inner, [[2e-10, 2.0], [4.0, 1e-10]])
+    np.testing.assert_allclose(inner, [[1e-30, 2.0], [4.0, 2e-30]])
+    alone = Poisson().inside(np.array([[0.0, 2.0]]))
+    np.testing.assert_array_equal(alone[0], inner[0])
     all_of_it = Binomial(8).inside(np.array([[8.0, 0.0], [4.0, 8.0]]))
     assert (all_of_it < 8).all()
     assert (all_of_it > 0).all()
@@ -139,6 +142,16 @@ def test_names_say_which_divergence():
     [
         (lambda: Binomial(0), "n_trials=0 must be positive"),
         (lambda: Binomial([3, math.nan]), "must be positive"),
+        (lambda: Binomial([]), "must be positive"),
+        (lambda: Binomial(np.ones((4, 1))), "must be positive"),
+        (lambda: Binomial("a"), "must be positive"),
+        (lambda: Gamma("1"), "shape='1' must be positive"),
+        (lambda: Gamma(np.ones(2)), "must be positive"),
+        (lambda: Mahalanobis("x"), "pass a matrix of numbers"),
+        (lambda: Mahalanobis([[math.nan]]), "not finite"),
+        (lambda: Mahalanobis(np.empty((0, 0))), "pass a square matrix"),
+        (lambda: Generated(None, np.exp), "phi=None is not callable"),
+        (lambda: resolve("binomial"), "Binomial\\(n_trials\\)"),
         (lambda: Gamma(-1.0), "shape=-1.0 must be positive"),
         (lambda: Mahalanobis([[1.0, 2.0]]), "pass a square matrix"),
         (lambda: Mahalanobis([[1.0, 2.0], [0.0, 1.0]]), "not symmetric"),
@@ -157,3 +170,28 @@ def test_a_function_of_the_wrong_shape_is_an_error():
     infinite = Generated(lambda x: (x * x).sum(axis=1), lambda x: x * np.inf)
     with pytest.raises(ValueError, match="grad_phi is not finite"):
         infinite.pairwise(np.ones((3, 2)), np.ones((1, 2)))
+
+
+def test_divergences_can_be_compared_hashed_and_told_apart():
+    one, same, other = Mahalanobis(np.eye(2)), Mahalanobis([[1, 0], [0, 1]]), Mahalanobis([[2]])
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    assert repr(one) != repr(Mahalanobis(2 * np.eye(2)))
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert Binomial(np.array([3.0, 4.0])) == Binomial((3, 4))
+    given = np.eye(2)
+    kept = Mahalanobis(given)
+    given[0, 0] = 7.0
+    assert kept == one
+
+
+def test_a_function_of_the_users_cannot_change_the_points():
+    def greedy(points):
+        points[:] = 1.0
+        return points.sum(axis=1)
+
+    points = np.full((3, 2), 5.0)
+    with pytest.raises(ValueError, match="read-only"):
+        Generated(greedy, lambda x: x).generator(points)
+    assert (points == 5).all()

@@ -125,3 +125,22 @@ def test_equal_points_are_no_trouble():
         model = EntropyWeightedPowerKMeans(2, random_state=0).fit(np.ones((9, 3)))
     assert np.isfinite(model.cluster_centers_).all()
     np.testing.assert_allclose(model.feature_weights_, 1 / 3)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e19])
+def test_float32_points_of_any_size_give_the_same_weights(scale):
+    points, truth = few_that_matter(0, n=300)
+    points = points.astype(np.float32)
+    model = EntropyWeightedPowerKMeans(4, random_state=0).fit(points)
+    scaled = EntropyWeightedPowerKMeans(4, random_state=0).fit(points * np.float32(scale))
+    np.testing.assert_allclose(scaled.feature_weights_, model.feature_weights_, atol=1e-3)
+    assert adjusted_rand_index(truth, scaled.labels_) == 1
+
+
+def test_a_far_point_of_no_weight_changes_nothing():
+    points, _ = few_that_matter(0, n=300)
+    weights = np.append(np.ones(300), 0.0)
+    far = np.vstack([points, np.full(20, 1e7)]).astype(np.float32)
+    with_it = EntropyWeightedPowerKMeans(4, random_state=0).fit(far, sample_weight=weights)
+    without = EntropyWeightedPowerKMeans(4, random_state=0).fit(points.astype(np.float32))
+    assert with_it.objective_ == pytest.approx(without.objective_, rel=1e-4)

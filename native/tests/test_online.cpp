@@ -34,12 +34,17 @@ template <class Source>
 std::vector<double> passed(const Source& source, int64_t n_centers, const std::vector<int64_t>& order,
                            const std::vector<double>& rates) {
     std::vector<double> state = random_values<double>(std::size_t(n_centers * source.n_features), 5);
-    std::vector<double> weight(std::size_t(source.n_points), 0.5), counts(std::size_t(n_centers));
+    std::vector<double> weight(std::size_t(source.n_points), 0.5);
+    std::vector<double> counts(std::size_t(n_centers), 0.0);
     weight[1] = 0;
-    const OnlineRequest request{
-        weight.data(),          2.0,       order.empty() ? nullptr : order.data(),
-        rates.empty() ? nullptr : rates.data(), int64_t(rates.size()), n_centers,
-        state.data(),           counts.data()};
+    const OnlineRequest request{weight.data(),
+                                2.0,
+                                order.empty() ? nullptr : order.data(),
+                                rates.empty() ? nullptr : rates.data(),
+                                int64_t(rates.size()),
+                                n_centers,
+                                state.data(),
+                                counts.data()};
     int64_t n_looks = 0;
     const double inertia = present(source, request, [&] { ++n_looks; });
     require(std::isfinite(inertia) && inertia >= 0, "the inertia is a number");
@@ -62,11 +67,12 @@ void agree(int64_t n_points, int64_t n_features, int64_t n_centers) {
         row_starts.push_back(int64_t(columns.size()));
     }
     const DenseSource<V> dense{values.data(), n_points, n_features, Frame{{}, largest}};
-    const CsrSource<V> csr{values.data(), columns.data(), row_starts.data(), n_points, n_features,
-                           Frame{{}, largest}};
+    const CsrSource<V> csr{values.data(), columns.data(), row_starts.data(),
+                           n_points,      n_features,     Frame{{}, largest}};
     std::vector<int64_t> as_stored(std::size_t(n_points), 0);
     std::iota(as_stored.begin(), as_stored.end(), 0);
-    for (const std::vector<double>& rates : {std::vector<double>{}, std::vector<double>(std::size_t(n_points), 0.2)}) {
+    for (const std::vector<double>& rates :
+         {std::vector<double>{}, std::vector<double>(std::size_t(n_points), 0.2)}) {
         const std::vector<double> expected = passed(dense, n_centers, {}, rates);
         require(expected == passed(dense, n_centers, as_stored, rates), "an order as stored changes nothing");
         const std::vector<double> found = passed(csr, n_centers, as_stored, rates);

@@ -6,7 +6,7 @@ import abc
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -171,6 +171,10 @@ class CenterEstimator(
         """Whether whole points are compared by squared Euclidean distances."""
         return not self._has_missing() and self._divergence() == "squared_euclidean"
 
+    def _after_fit(self) -> None:
+        """Forget what only a fit in progress has, also when it failed."""
+        return None
+
     def _merit(self, run: Run) -> float:
         """What the best of several runs has least of."""
         return run.inertia
@@ -214,8 +218,11 @@ class CenterEstimator(
         """
         self._validate_params()
         watch, rng = self._watcher(), check_random_state(self.random_state)
-        data = self._training_data(X, sample_weight)
-        self._keep_best_run(data, self._stages(data), rng, watch)
+        try:
+            data = self._training_data(X, sample_weight)
+            self._keep_best_run(data, self._stages(data), rng, watch)
+        finally:
+            self._after_fit()
         n_needed = self._n_needed()
         is_found = np.zeros(len(self.cluster_centers_), dtype=bool)
         is_found[self.labels_] = True  # unlike bincount without a copy of the labels
@@ -365,8 +372,10 @@ class CenterEstimator(
             they are.
         """
         sq_dist, exponent = self._squared_distances(X)
-        if self._divergence() != "squared_euclidean":
-            return sq_dist
+        if not self._is_plain():
+            root: Any = np.sqrt(sq_dist) if self._divergence() == "squared_euclidean" else sq_dist
+            of_centers: Points = root.astype(self.cluster_centers_.dtype, copy=False)
+            return of_centers
         distances = np.sqrt(sq_dist, out=sq_dist)
         return np.ldexp(distances, exponent, out=distances) if exponent else distances
 
@@ -439,7 +448,7 @@ class CenterEstimator(
         """
         estimator = cls(**cls._params_for(np.shape(centers)[0]), **params)
         estimator._validate_params()
-        points = estimator._admit(centers, reset=True, name="centers").points
+        points = estimator._admit(centers, reset=True, name="centers", has_missing=False).points
         if sparse.issparse(points):
             raise ValueError("centers are sparse: pass centers.toarray()")
         estimator.cluster_centers_ = points.copy()
@@ -507,8 +516,7 @@ class CenterEstimator(
             points,
             sample_weight,
             feature_names=names,
-            has_missing=self._has_missing(),
-            **requirements,
+            **{"has_missing": self._has_missing(), **requirements},
         )
         check_domain(admitted.points, self._divergence(), name=requirements.get("name", "X"))
         return admitted
@@ -533,7 +541,9 @@ class CenterEstimator(
         data = self._admit(X)
         centers = self._centers(data.points.shape[1])
         if not self._is_plain():
-            return self._open(data).sq_distances(centers), 0
+            # In float64, since they may leave the range of float32.
+            wide = replace(data, points=data.points.astype(np.float64, copy=False))
+            return self._open(wide).sq_distances(centers), 0
         largest = max(data.largest, float(np.abs(centers).max()))
         exponent = exponent_to_square(largest, data.points.dtype)
         points = divide_by_power_of_two(data.points, exponent)

@@ -166,9 +166,11 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         self.copy_x = copy_x
 
     def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
-        self.__dict__.pop("feature_weights_", None)
         self._weights_of_run: dict[int, FloatArray] = {}
         return super()._training_data(X, sample_weight)
+
+    def _after_fit(self) -> None:
+        self.__dict__.pop("_weights_of_run", None)
 
     def _open(self, data: Admitted | TrainingData) -> Rows:
         if not isinstance(data.points, np.ndarray):
@@ -176,7 +178,8 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
                 f"X is sparse, and {type(self).__name__} is for dense points: pass X.toarray()"
             )
         rows = FeatureWeightedRows(data.points, data.weights, n_threads=self.n_threads)
-        if hasattr(self, "feature_weights_"):
+        is_fitting = hasattr(self, "_weights_of_run")
+        if not is_fitting:
             rows.feature_weights = self.feature_weights_
         return rows
 

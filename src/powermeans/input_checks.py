@@ -19,7 +19,7 @@ from scipy import sparse
 
 from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman, first_fault
-from powermeans.divergences.cosine import row_lengths
+from powermeans.divergences.cosine import largest_of_rows
 from powermeans.rules import Power
 from powermeans.types import FloatArray, Points, SparsePoints
 
@@ -355,7 +355,7 @@ def _refuse_nothing_observed(points: Points | SparsePoints, name: str, *, of_col
             f"a dense array, so pass {name}.toarray()"
         )
     is_missing = np.isnan(points)
-    for axis, kind in ((1, "row"), (0, "column"))[: 1 + of_columns]:
+    for axis, kind in ((0, "column"), (1, "row"))[0 if of_columns else 1 :]:
         is_empty = is_missing.all(axis=axis)
         if is_empty.any():
             raise ValueError(
@@ -375,13 +375,16 @@ def check_domain(points: Points | SparsePoints, divergence: Divergence, *, name:
         What the error calls the points.
     """
     if divergence == "cosine":
-        is_zero = row_lengths(points) == 0
+        is_zero = largest_of_rows(points) == 0
         if is_zero.any():
             raise ValueError(
                 f"{name} has nothing but zeros in row {int(np.argmax(is_zero))}, which have no "
                 'direction for divergence="cosine": leave the row out'
             )
-    elif isinstance(divergence, Bregman) and (fault := first_fault(divergence, points)):
+    elif isinstance(divergence, Bregman):
+        divergence.check_width(points.shape[1])
+        if (fault := first_fault(divergence, points)) is None:
+            return
         row, column = fault
         raise ValueError(
             f"{name} has {points[row, column]} in row {row}, column {column}: "

@@ -116,7 +116,7 @@ class PowerKMeans(CenterEstimator):
     callback : callable, optional
         Called after each sweep with a `powermeans.SweepState`. Returning True ends the fit. In a
         search it sees the descents one after another, some with more centers than were asked
-        for.
+        for. If it has a method `fit_ended`, that is called at the end, also after an error.
     verbose : int, default=0
         Whether to print a line for each sweep.
     copy_x : bool, default=True
@@ -334,19 +334,29 @@ class PowerKMeans(CenterEstimator):
                 f'missing="observed" and divergence={self.divergence!r}: entries may be missing '
                 'from divergence="squared_euclidean" alone'
             )
-        self.__dict__.pop("covariance_", None)
-        data = super()._training_data(X, sample_weight)
         if not self._learns_covariance():
-            return data
+            return super()._training_data(X, sample_weight)
         self._covariances: dict[int, FloatArray] = {}
-        self.covariance_ = unit_covariance(_scatter_of(data).total)
-        return replace(data, rows=self._open(data))
+        data = super()._training_data(X, sample_weight)
+        scatter = _scatter_of(data)
+        of_all = divergences.Mahalanobis(unit_covariance(scatter.total, scatter.scales))
+        rows = BregmanRows(data.points, data.weights, divergence=of_all, n_threads=self.n_threads)
+        return replace(data, rows=rows)
+
+    def _after_fit(self) -> None:
+        self.__dict__.pop("_covariances", None)
 
     def _divergence(self) -> divergences.Divergence:
-        if self._learns_covariance():
-            is_known = hasattr(self, "covariance_")
-            return divergences.Mahalanobis(self.covariance_) if is_known else "squared_euclidean"
-        return divergences.resolve(self.divergence)
+        if not self._learns_covariance():
+            return divergences.resolve(self.divergence)
+        if hasattr(self, "_covariances"):
+            return "squared_euclidean"  # while nothing is learned yet
+        if not hasattr(self, "covariance_"):
+            raise ValueError(
+                'divergence="mahalanobis" learns its covariance in fit: fit first, or pass '
+                "powermeans.divergences.Mahalanobis(covariance)"
+            )
+        return divergences.Mahalanobis(self.covariance_)
 
     def _has_missing(self) -> bool:
         return self.missing == "observed"
@@ -423,26 +433,34 @@ class PowerKMeans(CenterEstimator):
         """
         scatter, rows = _scatter_of(data), data.rows
         assert isinstance(rows, BregmanRows)
-        learn = LearnCovariance(rows.use, scatter, unit_covariance(scatter.total))
-        rows.use(divergences.Mahalanobis(learn.covariance))
-        self._covariances[history.run] = learn.covariance
-        best, least, was_stopped = list[StageEnd](), math.inf, False
+
+        def use(divergence: divergences.Mahalanobis) -> None:
+            rows.use(divergence)
+            self._covariances[history.run] = np.asarray(divergence.covariance)
+
+        of_all = divergences.Mahalanobis(unit_covariance(scatter.total, scatter.scales))
+        learn = LearnCovariance(
+            use, data.points, data.weights, scatter, np.asarray(of_all.covariance)
+        )
+        use(of_all)
+        if not self.polish:
+            return self._run_in_space(data, stages, seeds, history, rng, watch)
+        best, least, best_divergence = list[StageEnd](), math.inf, of_all
         for _ in range(_MOST_COVARIANCES if self._searches() else 1):
             ends = self._run_in_space(data, stages, seeds, history, rng, watch)
-            if not (was_stopped := ends[-1].was_stopped):
+            if not ends[-1].was_stopped:
                 last = Stage(Fixed(-math.inf), stages[-1].stop, self.max_iter, learn)
                 ends = [*ends, *anneal(rows, ends[-1].centers, [last], history, watch)]
-                was_stopped = ends[-1].was_stopped
             _, inertia = rows.assign(ends[-1].centers)
-            is_better = inertia < least * (1 - _LEAST_GAIN)
+            is_better, was_stopped = inertia < least * (1 - _LEAST_GAIN), ends[-1].was_stopped
             if is_better:
                 best, least = ends, inertia
-                self._covariances[history.run] = learn.covariance
+                best_divergence = divergences.Mahalanobis(self._covariances[history.run])
             if was_stopped or not is_better:
                 break
-        rows.use(divergences.Mahalanobis(self._covariances[history.run]))
+        use(best_divergence)
         history.keep(best[-1].centers)
-        return best
+        return [*best[:-1], replace(best[-1], was_stopped=was_stopped)]
 
     def _run_in_space(
         self,
@@ -491,6 +509,19 @@ class PowerKMeans(CenterEstimator):
 
     def _wanted_threads(self) -> int | None:
         return self.n_threads
+
+    def _keep_best_run(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> None:
+        try:
+            super()._keep_best_run(data, stages, rng, watch)
+        finally:
+            if (fit_ended := getattr(self.callback, "fit_ended", None)) is not None:
+                fit_ended()
 
     def _watcher(self) -> Callback:
         deadline = math.inf if self.max_seconds is None else time.monotonic() + self.max_seconds

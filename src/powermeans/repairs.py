@@ -106,11 +106,12 @@ class RelocateEmpty:
             return sums, 0
         empty = np.flatnonzero(sums.weights <= 0)
         nearness = rows.nearness(centers)
+        labels, _ = rows.assign(centers)
         n_relocated = 0
         for cluster in empty:
             index = np.array([nearness.farthest()])
             point, weight = rows.take(index)[0], rows.sample_weight(index)[0]
-            former = _nearest(centers, point)
+            former = int(labels[index[0]])
             is_near = nearness.sq_dist(index)[0] == 0 or is_at_center(point, centers[former])
             if weight == 0 or is_near:
                 break
@@ -118,7 +119,3 @@ class RelocateEmpty:
             nearness.add(point)
             n_relocated += 1
         return sums, n_relocated
-
-
-def _nearest(centers: FloatArray, point: FloatArray) -> int:
-    return int(np.argmin(np.square(centers - point).sum(axis=1)))

@@ -14,6 +14,8 @@ from powermeans.rows.protocol import Rows
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, Points, SparsePoints
 
+# A scatter this small a share of the total is summed about the centers, not taken as a difference.
+_LEAST_LEFT = 1e-6
 # The least eigenvalue of a covariance, as a share of the largest.
 _LEAST_EIGENVALUE = 1e-6
 
@@ -45,6 +47,12 @@ class Scatter:
             total += weighted.T @ deviations
         return cls(total, mean)
 
+    @property
+    def scales(self) -> FloatArray:
+        """Of each feature; one where it is constant."""
+        squares = np.diag(self.total)
+        return np.sqrt(np.where(squares > 0, squares, 1.0))
+
     def within(self, sums: Sums) -> FloatArray:
         """That about the centers of a hard sweep."""
         has_points = sums.weights > 0
@@ -52,14 +60,28 @@ class Scatter:
         centers = sums.points[has_points] / weights - self.mean
         return np.asarray(self.total - (weights * centers).T @ centers)
 
+    def is_lost_in(self, within: FloatArray) -> bool:
+        """Whether what is left of the total is so little that digits are lost."""
+        left = np.diag(within) / self.scales**2
+        return bool(np.any((left < _LEAST_LEFT) & (np.diag(self.total) > 0)))
 
-def unit_covariance(scatter: FloatArray) -> FloatArray:
-    """The covariance of this shape with the determinant one; never quite singular."""
-    values, vectors = np.linalg.eigh((scatter + scatter.T) / 2)
+
+def unit_covariance(scatter: FloatArray, scales: FloatArray) -> FloatArray:
+    """The covariance of this shape with the determinant one; never quite singular.
+
+    Parameters
+    ----------
+    scatter : (n_features, n_features)
+    scales : (n_features,)
+        Units of the features: what is too small is so in these.
+    """
+    correlation = scatter / np.outer(scales, scales)
+    values, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
     largest = max(float(values[-1]), float(np.finfo(np.float64).tiny))
     values = np.maximum(values / largest, _LEAST_EIGENVALUE)
     values /= np.exp(np.mean(np.log(values)))
-    covariance = (vectors * values) @ vectors.T
+    relative = scales / np.exp(np.mean(np.log(scales)))
+    covariance = (vectors * values) @ vectors.T * np.outer(relative, relative)
     return np.asarray((covariance + covariance.T) / 2)
 
 
@@ -74,12 +96,16 @@ class LearnCovariance:
     ----------
     use : callable
         Tells the rows of a new divergence.
+    points : (n_points, n_features)
+    sample_weight : (n_points,), optional
     scatter : Scatter
     covariance : (n_features, n_features)
         That in use.
     """
 
     use: Callable[[Mahalanobis], None]
+    points: Points | SparsePoints
+    sample_weight: FloatArray | None
     scatter: Scatter
     covariance: FloatArray
 
@@ -90,6 +116,20 @@ class LearnCovariance:
     def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
         """Sums without empty clusters; the rows have a new covariance."""
         sums, n_relocated = RelocateEmpty().after(rows, centers, sums)
-        self.covariance = unit_covariance(self.scatter.within(sums))
+        within = self.scatter.within(sums)
+        if self.scatter.is_lost_in(within):
+            within = self._within_directly(rows, sums.centers(fallback=centers), centers)
+        self.covariance = unit_covariance(within, self.scatter.scales)
         self.use(Mahalanobis(self.covariance))
         return sums, n_relocated
+
+    def _within_directly(
+        self, rows: Rows, centers: FloatArray, assigned_to: FloatArray
+    ) -> FloatArray:
+        labels, _ = rows.assign(assigned_to)
+        within = np.zeros_like(self.covariance)
+        for part, chunk in dense_chunks(self.points):
+            deviations = chunk - centers[labels[part]]
+            weight = 1.0 if self.sample_weight is None else self.sample_weight[part, None]
+            within += (weight * deviations).T @ deviations
+        return within

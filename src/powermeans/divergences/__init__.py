@@ -36,7 +36,7 @@ _BY_NAME: dict[str, Callable[[], Divergence]] = {
     "exponential": Gamma,
     "itakura_saito": Gamma,
 }
-NAMES = frozenset(_BY_NAME)
+NAMES = frozenset(_BY_NAME) | {"binomial"}
 
 
 def resolve(divergence: Bregman | str) -> Divergence:
@@ -52,4 +52,11 @@ def resolve(divergence: Bregman | str) -> Divergence:
     -------
     Bregman or str
     """
-    return divergence if isinstance(divergence, Bregman) else _BY_NAME[divergence]()
+    if isinstance(divergence, Bregman):
+        return divergence
+    if divergence == "binomial":
+        raise ValueError(
+            'divergence="binomial" needs to know of how many trials: pass '
+            "powermeans.divergences.Binomial(n_trials)"
+        )
+    return _BY_NAME[divergence]()

@@ -30,13 +30,33 @@ class Binomial(Separable):
     wanted = "numbers of successes from zero to n_trials"
 
     def __post_init__(self) -> None:
-        if not np.all((self.highest > 0) & np.isfinite(self.highest)):
-            raise ValueError(f"n_trials={self.n_trials!r} must be positive: pass the N of the data")
+        try:
+            trials = np.array(self.n_trials, dtype=np.float64)
+        except (TypeError, ValueError):
+            trials = np.array([])
+        is_good = trials.ndim < 2 and trials.size > 0
+        if not is_good or not np.all((trials > 0) & np.isfinite(trials)):
+            raise ValueError(
+                f"n_trials={self.n_trials!r} must be positive: pass the N of the data, one number "
+                "or one for each feature"
+            )
+        # Numbers, unlike arrays, can be compared and hashed.
+        object.__setattr__(
+            self, "n_trials", trials.tolist() if not trials.ndim else tuple(trials.tolist())
+        )
 
     @property
     def highest(self) -> FloatArray:  # type: ignore[override]
         """N."""
         return np.asarray(self.n_trials, dtype=np.float64)
+
+    def check_width(self, n_features: int) -> None:
+        """Raise unless there is one N, or one for each feature."""
+        if self.highest.ndim and len(self.highest) != n_features:
+            raise ValueError(
+                f"n_trials has {len(self.highest)} numbers, but X has {n_features} features: pass "
+                "one for each, or one for all"
+            )
 
     def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """The sum of x log(x / theta) and (N - x) log((N - x) / (N - theta))."""

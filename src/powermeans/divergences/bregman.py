@@ -20,9 +20,8 @@ import numpy as np
 from powermeans.divergences.chunks import dense_chunks, in_chunks
 from powermeans.types import FloatArray, Points, SparsePoints
 
-# A center on the border of the domain is taken this share of the way to the mean of all centers.
-_FROM_BORDER = 1e-10
-_LEAST = 1e-300
+# A center on the border of the domain is taken inside by this share of its size.
+_FROM_BORDER = 1e-30
 _STEP_OF_CURVATURE = 1e-4
 _FEATURES_AT_ONCE = 64
 
@@ -45,18 +44,14 @@ class Bregman(abc.ABC):
     def gradient(self, points: FloatArray) -> FloatArray:
         """Its gradient at each point, of the shape of the points."""
 
-    def divergence(self, points: FloatArray, center: FloatArray) -> FloatArray:
-        """D(x, center) of each point, (n_points,)."""
-        slope = self.gradient(center[None, :])[0]
-        at_center = self.generator(center[None, :])[0]
-        from_tangent = self.generator(points) - at_center - (points - center) @ slope
-        return np.asarray(np.maximum(from_tangent, 0.0))
+    def between(self, points: FloatArray, centers: FloatArray) -> FloatArray:
+        """D(x, theta) of each point and its center, row by row; one row stands for all of them."""
+        along = np.sum(self.gradient(centers) * (points - centers), axis=1)
+        return np.asarray(np.maximum(self.generator(points) - self.generator(centers) - along, 0.0))
 
-    def from_centers(self, point: FloatArray, centers: FloatArray) -> FloatArray:
-        """D(x, center) of one point from each center, (n_centers,)."""
-        differences = point - centers
-        along = np.einsum("jf,jf->j", self.gradient(centers), differences)
-        return np.asarray(self.generator(point[None, :]) - self.generator(centers) - along)
+    def check_width(self, n_features: int) -> None:
+        """Raise where the divergence is of another number of features."""
+        return None
 
     def is_fault(self, values: FloatArray) -> FloatArray:
         """Which entries lie outside of the domain, of the shape of the values."""
@@ -77,13 +72,13 @@ class Bregman(abc.ABC):
         inner = self.inside(np.asarray(centers, dtype=np.float64))
 
         def distances(chunk: FloatArray, _: FloatArray) -> FloatArray:
-            return np.stack([self.divergence(chunk, center) for center in inner], axis=1)
+            return np.stack([self.between(chunk, center[None, :]) for center in inner], axis=1)
 
         return in_chunks(points, inner, distances)
 
     def heights(self, points: Points | SparsePoints, tangent: FloatArray) -> FloatArray:
         """D(x, tangent) of each point: what of its divergences does not depend on the center."""
-        chunks = [self.divergence(chunk, tangent) for _, chunk in dense_chunks(points)]
+        chunks = [self.between(chunk, tangent[None, :]) for _, chunk in dense_chunks(points)]
         return np.ascontiguousarray(np.concatenate(chunks), dtype=np.float64)
 
     def planes(
@@ -104,7 +99,7 @@ class Bregman(abc.ABC):
         """
         inner = self.inside(centers)
         slopes = self.gradient(inner) - self.gradient(tangent[None, :])
-        return slopes, self.from_centers(tangent, inner) + slopes @ (tangent - origin)
+        return slopes, self.between(tangent[None, :], inner) + slopes @ (tangent - origin)
 
     def curvature(self, center: FloatArray) -> FloatArray:
         """The second derivative of phi along each feature, (n_features,)."""
@@ -139,19 +134,15 @@ class Separable(Bregman):
 
     def generator(self, points: FloatArray) -> FloatArray:
         """D(x, 1/2), which is phi but for an affine function."""
-        return self.divergence(points, self.inside(np.full(points.shape[1], 0.5)[None, :])[0])
+        return self.between(points, self.inside(np.full((1, points.shape[1]), 0.5)))
 
     def gradient(self, points: FloatArray) -> FloatArray:
         """The derivatives."""
         return self.slope(points)
 
-    def divergence(self, points: FloatArray, center: FloatArray) -> FloatArray:
-        """The sum of the deviances."""
-        return np.asarray(self.deviance(points, center).sum(axis=-1))
-
-    def from_centers(self, point: FloatArray, centers: FloatArray) -> FloatArray:
+    def between(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """The sums of the deviances."""
-        return np.asarray(self.deviance(point, centers).sum(axis=1))
+        return np.asarray(self.deviance(points, centers).sum(axis=1))
 
     def is_fault(self, values: FloatArray) -> FloatArray:
         """Which entries lie beyond the bounds."""
@@ -159,17 +150,16 @@ class Separable(Bregman):
         return np.asarray(is_low | (values > self.highest))
 
     def inside(self, centers: FloatArray) -> FloatArray:
-        """Centers off the bounds by a hair, in proportion to how far all of them are on average."""
+        """Centers off the bounds by a hair, in proportion to the other entries of the center."""
         inner = centers
-        # No sum of centers overflows.
-        middle = np.clip((centers / len(centers)).sum(axis=0), self.lowest, self.highest)
         if np.any(np.isfinite(self.lowest)):
-            least = self.lowest + np.maximum(_FROM_BORDER * (middle - self.lowest), _LEAST)
-            inner = np.maximum(inner, least)
+            sizes = np.mean(np.abs(centers - self.lowest), axis=-1, keepdims=True)
+            hair = _FROM_BORDER * np.where(sizes > 0, sizes, 1.0)
+            inner = np.where(centers <= self.lowest, self.lowest + hair, inner)
         if np.any(np.isfinite(self.highest)):
             # Unlike zero, other bounds have a last number before them.
-            gap = np.maximum(_FROM_BORDER * (self.highest - middle), np.spacing(self.highest))
-            inner = np.minimum(inner, self.highest - gap)
+            before = np.nextafter(np.asarray(self.highest, dtype=np.float64), self.lowest)
+            inner = np.where(centers >= self.highest, before, inner)
         return inner
 
     def curvature(self, center: FloatArray) -> FloatArray:
@@ -208,17 +198,25 @@ class Generated(Bregman):
     phi: Any
     grad_phi: Any
 
+    def __post_init__(self) -> None:
+        for name in ("phi", "grad_phi"):
+            if not callable(function := getattr(self, name)):
+                raise ValueError(f"{name}={function!r} is not callable: pass a function of points")
+
     def generator(self, points: FloatArray) -> FloatArray:
         """`phi`, which must be finite."""
-        return self._checked(self.phi(points), points.shape[:1], "phi")
+        return self._checked(self.phi(_protected(points)), points.shape[:1], "phi")
 
     def gradient(self, points: FloatArray) -> FloatArray:
         """`grad_phi`, which must be finite."""
-        return self._checked(self.grad_phi(points), points.shape, "grad_phi")
+        return self._checked(self.grad_phi(_protected(points)), points.shape, "grad_phi")
 
     @staticmethod
     def _checked(values: Any, shape: tuple[int, ...], name: str) -> FloatArray:
-        checked = np.asarray(values, dtype=np.float64)
+        given = np.asarray(values)
+        if given.dtype.kind not in "biuf":
+            raise ValueError(f"{name} gave the dtype {given.dtype}: return real numbers")
+        checked = given.astype(np.float64, copy=False)
         if checked.shape != shape:
             raise ValueError(
                 f"{name} gave the shape {checked.shape} for points of which {shape} was wanted: "
@@ -231,6 +229,13 @@ class Generated(Bregman):
                 "its domain, or define it where it is wanted"
             )
         return checked
+
+
+def _protected(points: FloatArray) -> FloatArray:
+    """The points, which a function of the user's may read."""
+    view = points.view()
+    view.flags.writeable = False
+    return view
 
 
 def first_fault(divergence: Bregman, points: Points | SparsePoints) -> tuple[int, int] | None:

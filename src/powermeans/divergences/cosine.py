@@ -54,19 +54,29 @@ def directions(points: Any) -> Any:
 
 
 def _directions_of_sparse(points: SparsePoints) -> SparsePoints:
-    lengths = row_lengths(points)
     scaled = points.copy()
     counts = np.diff(points.indptr)
-    scaled.data = (points.data / np.repeat(np.where(lengths > 0, lengths, 1.0), counts)).astype(
-        points.dtype
-    )
+    # Twice, so that no square overflows or vanishes.
+    for sizes in (largest_of_rows(points), None):
+        divisors = row_lengths(scaled) if sizes is None else sizes
+        safe = np.repeat(np.where(divisors > 0, divisors, 1.0), counts)
+        scaled.data = (scaled.data / safe).astype(points.dtype)
     return scaled
 
 
-def row_lengths(points: Points | SparsePoints) -> FloatArray:
-    """The Euclidean length of each point, (n_points,)."""
-    if not sparse.issparse(points):
-        return np.asarray(np.linalg.norm(points.astype(np.float64, copy=False), axis=1))
+def largest_of_rows(points: Points | SparsePoints) -> FloatArray:
+    """The largest magnitude in each point, (n_points,)."""
+    if isinstance(points, np.ndarray):
+        return np.asarray(np.abs(points).max(axis=1))
+    largest = np.zeros(points.shape[0])
+    np.maximum.at(
+        largest, np.repeat(np.arange(len(largest)), np.diff(points.indptr)), np.abs(points.data)
+    )
+    return largest
+
+
+def row_lengths(points: SparsePoints) -> FloatArray:
+    """The Euclidean length of each sparse point, (n_points,)."""
     squares = points.copy()
     squares.data = np.square(points.data, dtype=np.float64)
     return np.asarray(np.sqrt(squares.sum(axis=1))).ravel()

@@ -31,7 +31,11 @@ class Gamma(Separable):
     wanted = "positive numbers"
 
     def __post_init__(self) -> None:
-        if not 0 < self.shape < math.inf:
+        try:
+            is_good = bool(0 < self.shape < math.inf)
+        except (TypeError, ValueError):
+            is_good = False
+        if not is_good:
             raise ValueError(f"shape={self.shape!r} must be positive: pass for example shape=1.0")
 
     def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +13,7 @@ from powermeans.divergences.bregman import Bregman
 from powermeans.types import FloatArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mahalanobis(Bregman):
     """(x - theta)^T C^-1 (x - theta) with a covariance C.
 
@@ -24,15 +25,22 @@ class Mahalanobis(Bregman):
         C, symmetric and positive definite.
     """
 
-    covariance: ArrayLike = field(repr=False)
+    covariance: ArrayLike
 
     def __post_init__(self) -> None:
-        given = np.asarray(self.covariance, dtype=np.float64)
-        if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        try:
+            given = np.array(self.covariance, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"covariance={self.covariance!r}: pass a matrix of numbers") from None
+        if given.ndim != 2 or given.shape[0] != given.shape[1] or given.size == 0:
             raise ValueError(f"covariance has the shape {given.shape}: pass a square matrix")
+        if not np.isfinite(given).all():
+            raise ValueError("covariance has entries that are not finite: pass finite numbers")
+        given.setflags(write=False)
+        object.__setattr__(self, "covariance", given)
         rounding = 1e-8 * np.abs(given).max(initial=0.0)
-        if not np.isfinite(given).all() or not np.allclose(given, given.T, rtol=0, atol=rounding):
-            raise ValueError("covariance is not symmetric and finite: pass (C + C.T) / 2")
+        if not np.allclose(given, given.T, rtol=0, atol=rounding):
+            raise ValueError("covariance is not symmetric: pass (C + C.T) / 2")
         try:
             root = np.linalg.cholesky(given)
         except np.linalg.LinAlgError:
@@ -44,6 +52,19 @@ class Mahalanobis(Bregman):
         whitening = solve_triangular(root, np.eye(len(root)), lower=True)
         object.__setattr__(self, "_whitening", whitening)
 
+    def __repr__(self) -> str:
+        n_features = len(self.__dict__["_whitening"])
+        digest = hashlib.sha256(np.asarray(self.covariance).tobytes()).hexdigest()[:8]
+        return f"Mahalanobis({n_features} x {n_features}, {digest})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mahalanobis):
+            return NotImplemented
+        return np.array_equal(np.asarray(self.covariance), np.asarray(other.covariance))
+
+    def __hash__(self) -> int:
+        return hash(np.asarray(self.covariance).tobytes())
+
     def generator(self, points: FloatArray) -> FloatArray:
         """x^T C^-1 x."""
         return np.asarray(np.square(self.whitened(points)).sum(axis=1))
@@ -52,13 +73,18 @@ class Mahalanobis(Bregman):
         """2 C^-1 x."""
         return np.asarray(2 * self.whitened(points) @ self.__dict__["_whitening"])
 
-    def divergence(self, points: FloatArray, center: FloatArray) -> FloatArray:
+    def between(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """The squared distances after whitening."""
-        return self.generator(points - center)
+        return self.generator(points - centers)
 
-    def from_centers(self, point: FloatArray, centers: FloatArray) -> FloatArray:
-        """The squared distances after whitening."""
-        return self.generator(point - centers)
+    def check_width(self, n_features: int) -> None:
+        """Raise unless the covariance is of so many features."""
+        n_known = len(self.__dict__["_whitening"])
+        if n_features != n_known:
+            raise ValueError(
+                f"covariance is of {n_known} features, but X has {n_features}: pass that of the "
+                "features of X"
+            )
 
     def curvature(self, center: FloatArray) -> FloatArray:
         """Twice the diagonal of C^-1."""
@@ -67,9 +93,4 @@ class Mahalanobis(Bregman):
     def whitened(self, points: FloatArray) -> FloatArray:
         """Points among which distances are Euclidean, L^-1 x with C = L L^T."""
         whitening: FloatArray = self.__dict__["_whitening"]
-        if points.shape[-1] != len(whitening):
-            raise ValueError(
-                f"covariance is of {len(whitening)} features, but X has {points.shape[-1]}: pass "
-                "that of the features of X"
-            )
         return np.asarray(points @ whitening.T)

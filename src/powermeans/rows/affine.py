@@ -11,8 +11,9 @@ import numpy as np
 from powermeans.rows.greedy import greedy_seeds
 from powermeans.rows.native import NativeRows
 from powermeans.rules import Hard
-from powermeans.types import FloatArray, IndexArray
+from powermeans.types import FloatArray, IndexArray, Labels
 
+_ELEMENTS_AT_ONCE = 2**18
 # In units of the precision of the points: what cancellation leaves of a distance.
 _ROUNDING_UNITS = 64
 
@@ -28,6 +29,21 @@ class AffineRows(NativeRows, abc.ABC):
         """The slopes, and the lifts in a last column."""
         slopes, lifts = self.planes(centers)
         return np.ascontiguousarray(np.column_stack([slopes, lifts]))
+
+    @abc.abstractmethod
+    def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
+        """Distances of these points, each to a center of its own, by the definition."""
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        """Labels by products, and the inertia by the definition, which does not cancel."""
+        labels, _ = super().assign(centers)
+        inertia, n_at_once = 0.0, max(1, _ELEMENTS_AT_ONCE // self.n_features)
+        for start in range(0, self.n_points, n_at_once):
+            rows = slice(start, min(start + n_at_once, self.n_points))
+            distances = self._distances_between(rows, centers[labels[rows]])
+            counts = 1.0 if self._weights is None else self._weights[rows]
+            inertia += float(np.sum(counts * distances))
+        return labels, inertia * self._weight_unit
 
     def rounding(self) -> float:
         """Products lose digits in proportion to the distance from the mean."""

@@ -43,8 +43,15 @@ class BregmanRows(AffineRows):
     def use(self, divergence: Bregman) -> None:
         """From now on distances are this divergence."""
         self._divergence = divergence
-        self._tangent = divergence.inside(self._column_mean[None, :])[0]
-        self._native.use_heights(divergence.heights(self._points, self._tangent))
+        self._tangent = divergence.inside(self._weighted_mean()[None, :])[0]
+        heights = divergence.heights(self._points, self._tangent)
+        if not np.isfinite(heights).all():
+            row = int(np.argmin(np.isfinite(heights)))
+            raise ValueError(
+                f"X is in row {row} infinitely far from the mean by {divergence!r}: scale X, or "
+                "what the divergence is given"
+            )
+        self._native.use_heights(heights)
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Those of the divergence."""
@@ -52,8 +59,26 @@ class BregmanRows(AffineRows):
 
     def unit_steps(self) -> float | FloatArray:
         """From the curvature at the mean: a divergence is half of it times the square, nearby."""
-        middle = self._divergence.inside(self.mean()[None, :])[0]
-        return np.asarray(np.sqrt(2 / self._divergence.curvature(middle)))
+        curvature = self._divergence.curvature(self._tangent)
+        if not np.all(np.isfinite(curvature) & (curvature > 0)):
+            feature = int(np.argmin(np.isfinite(curvature) & (curvature > 0)))
+            raise ValueError(
+                f"{self._divergence!r} is not strictly convex at the mean of X, feature {feature}: "
+                "pass a convex function and its gradient"
+            )
+        return np.asarray(np.sqrt(2 / curvature))
+
+    def _weighted_mean(self) -> FloatArray:
+        if self._weights is None:
+            return self._column_mean
+        mean = self._points.T @ (self._weights / np.sum(self._weights))
+        return np.asarray(mean, dtype=np.float64)
+
+    def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
+        points = self._points[rows]
+        dense = points.toarray() if sparse.issparse(points) else points
+        inner = self._divergence.inside(centers)
+        return self._divergence.between(dense.astype(np.float64, copy=False), inner)
 
     def critical_power(self) -> float:
         """That of the points, or of some of them, in the units of their features."""

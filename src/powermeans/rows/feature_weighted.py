@@ -50,7 +50,7 @@ class SquaredSums(Sums):
 
 
 class FeatureWeightedRows(AffineRows):
-    """Rows whose distance is sum v (x - theta)^2. Holds two numbers for each entry.
+    """Rows whose distance is sum v (x - theta)^2. Holds two float64 for each entry.
 
     Parameters
     ----------
@@ -73,11 +73,12 @@ class FeatureWeightedRows(AffineRows):
         n_threads: int | None = None,
     ) -> None:
         n_points, self._n_features = points.shape
-        self._shift = points.mean(axis=0, dtype=np.float64)
+        # Not the mean of points that count for nothing.
+        self._shift = np.average(points.astype(np.float64), axis=0, weights=sample_weight)
         self.feature_weights: FloatArray = np.full(self._n_features, 1 / self._n_features)
-        pairs = np.empty((n_points, 2 * self._n_features), dtype=points.dtype)
+        pairs = np.empty((n_points, 2 * self._n_features))  # squares leave the range of float32
         shifted = pairs[:, : self._n_features]
-        np.subtract(points, self._shift, out=shifted, casting="same_kind")
+        np.subtract(points, self._shift, out=shifted)
         np.square(shifted, out=pairs[:, self._n_features :])
         super().__init__(pairs, sample_weight, n_threads=n_threads)
         self._native.use_heights(np.zeros(n_points))
@@ -118,6 +119,10 @@ class FeatureWeightedRows(AffineRows):
                 "ijf,ijf,f->ij", differences, differences, self.feature_weights
             )
         return distances
+
+    def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
+        values = self._points[rows][:, : self._n_features]
+        return np.square(values - (centers - self._shift)) @ self.feature_weights
 
     def unit_steps(self) -> FloatArray:
         """Long along features that count little."""

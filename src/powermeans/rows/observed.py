@@ -121,6 +121,10 @@ class ObservedRows(AffineRows):
             distances[rows] = np.einsum("ijf,ijf,if->ij", differences, differences, is_there)
         return distances
 
+    def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
+        values, is_there = np.hsplit(np.asarray(self._points[rows], dtype=np.float64), 2)
+        return np.asarray(np.sum(np.square(values - (centers - self._shift)) * is_there, axis=1))
+
     def mean_variance(self) -> float:
         """Mean over the features of the variance of what was observed, unweighted."""
         squares = np.square(self._column_mean[: self._n_features])
