@@ -19,7 +19,7 @@ CPP := $(NATIVE) $(NATIVE_TESTS) $(wildcard benchmarks/*.cpp)
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo      cluster a small example; prints a table, draws a picture"
+	@echo "make demo      cluster a small example at the command line, and draw a picture"
 	@echo "make test      run the tests           make lint   style of Python and C++"
 	@echo "make types     check the types         make docs   build the documentation"
 	@echo "make sanitize  native tests under the address, undefined-behaviour and thread sanitizers"
@@ -28,7 +28,9 @@ help:
 	@echo "make bench-speed    measure the speed beside other packages"
 	@echo "make bench-quality  measure the quality beside other packages (make peers installs them)"
 
-demo: $(STAMPS)/installed $(STAMPS)/plot
+demo: $(STAMPS)/installed $(STAMPS)/cli $(STAMPS)/plot
+	@mkdir -p demo
+	$(BIN)/powermeans demo --data demo/customers.csv
 	$(BIN)/python examples/plot_lloyd_and_power.py --output demo/lloyd_and_power.png
 
 picture: $(STAMPS)/installed $(STAMPS)/plot
@@ -88,7 +90,7 @@ $(STAMPS)/venv:
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
-EXTRAS := $(addprefix $(STAMPS)/,build plot test lint docs)
+EXTRAS := $(addprefix $(STAMPS)/,build cli plot test lint docs)
 $(EXTRAS): $(STAMPS)/%: pyproject.toml | $(STAMPS)/venv
 	@echo "installing what is needed for: $*"
 	@$(BIN)/python -c '$(REQUIREMENTS)' $* > $(STAMPS)/$*.txt

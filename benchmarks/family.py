@@ -3,8 +3,7 @@
 Parts: `members`, the table; `sweeps` of divergences and missing entries beside squared Euclidean
 ones; `divergences` by the simulation of Vellal, Chakraborty & Xu (2022), where each population has
 its own; `features` with 5 of 20 that matter; `outliers`, a tenth of all points; `shapes` that no
-center describes; `stream`, one pass beside scikit-learn's MiniBatchKMeans. Parts that are not asked
-for stay as they were stored.
+center describes. Parts that are not asked for stay as they were stored.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ PARTS: dict[str, Callable[[], Iterator[dict]]] = {
     "features": family_parts.features,
     "outliers": family_parts.outliers,
     "shapes": family_parts.shapes,
-    "stream": family_parts.stream,
 }
 TITLES = {
     "members": "Who they are",
@@ -39,7 +37,6 @@ TITLES = {
     "features": "5 features of 20 that matter",
     "outliers": "A tenth of the points are outliers",
     "shapes": "Shapes that no center describes",
-    "stream": "One pass over a stream",
 }
 NOTES = {
     "members": "Lines are those of the files that hold nothing else, without comments and "
@@ -54,9 +51,6 @@ NOTES = {
     "outliers": "Adjusted Rand index of the 900 points of five groups, mean and worst of 20 seeds.",
     "features": "Adjusted Rand index over 20 seeds.",
     "shapes": "600 points each; adjusted Rand index.",
-    "stream": "Batches of 1024, medians of 5 random states; time and inertia over those of "
-    "scikit-learn's MiniBatchKMeans with max_iter=1. Memory is that of arrays in MB, at a tenth of "
-    "the stream and at its end.",
 }
 
 
@@ -167,22 +161,6 @@ def _shape_rows(cells: list[dict]) -> Rows:
     ]
 
 
-def _stream_rows(cells: list[dict]) -> Rows:
-    return [
-        ["points", "inertia", "time", "seconds", "memory"],
-        *(
-            [
-                f"{c['family']} {c['size'][0]} x {c['size'][1]}, k={c['size'][2]}",
-                f"{c['inertia']:.4f}",
-                f"{c['time']:.2f}",
-                f"{c['seconds']:.2f}",
-                ", ".join(f"{peak:.1f}" for peak in c["memory"]),
-            ]
-            for c in cells
-        ),
-    ]
-
-
 ROWS: dict[str, Callable[[list[dict]], Rows]] = {
     "members": _member_rows,
     "sweeps": _sweep_rows,
@@ -190,7 +168,6 @@ ROWS: dict[str, Callable[[list[dict]], Rows]] = {
     "features": _feature_rows,
     "outliers": _outlier_rows,
     "shapes": _shape_rows,
-    "stream": _stream_rows,
 }
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
-import tracemalloc
 from collections.abc import Callable, Iterator
-from statistics import mean, median
+from statistics import mean
 
 import numpy as np
-import sklearn.cluster
 import sklearn.datasets
 
 import powermeans
-from benchmarks.families import draw
 from benchmarks.turns import in_turns, repeated
 from powermeans import _native
 from powermeans.divergences import Binomial, Bregman, Gamma, Mahalanobis, Poisson
@@ -217,63 +213,3 @@ def shapes() -> Iterator[dict]:
             "spectral ari": adjusted_rand_index(truth, spectral),
             "plain ari": adjusted_rand_index(truth, plain.labels_),
         }
-
-
-# ---- stream -----------------------------------------------------------------------------------
-
-STREAMS = (
-    ("overlapping", 200_000, 2, 50),
-    ("overlapping", 200_000, 10, 20),
-    ("noise", 200_000, 10, 50),
-    ("heavy-tails", 200_000, 10, 50),
-    ("overlapping", 200_000, 64, 100),
-    ("overlapping", 1_000_000, 16, 50),
-)
-
-
-def stream() -> Iterator[dict]:
-    """One pass in batches of 1024, beside scikit-learn's with the same batches."""
-    for family, n_points, n_features, n_centers in STREAMS:
-        points = _points_of(family, n_points, n_features, n_centers)
-        found: dict[str, list[tuple[float, float]]] = {"ours": [], "theirs": []}
-        for seed in range(5):
-            makers = {
-                "ours": powermeans.MiniBatchPowerKMeans(
-                    n_centers, batch_size=1024, random_state=seed
-                ),
-                "theirs": sklearn.cluster.MiniBatchKMeans(
-                    n_centers, batch_size=1024, max_iter=1, random_state=seed
-                ),
-            }
-            for name, estimator in makers.items():
-                began = time.perf_counter()
-                estimator.fit(points)
-                found[name].append((time.perf_counter() - began, float(estimator.inertia_)))
-        medians = {
-            name: [median(part) for part in zip(*of, strict=True)] for name, of in found.items()
-        }
-        yield {
-            "family": family,
-            "size": [n_points, n_features, n_centers],
-            "time": medians["ours"][0] / medians["theirs"][0],
-            "inertia": medians["ours"][1] / medians["theirs"][1],
-            "seconds": medians["ours"][0],
-            "memory": _memory_of_stream(points, n_centers),
-        }
-
-
-def _points_of(family: str, n_points: int, n_features: int, n_centers: int) -> np.ndarray:
-    return draw(family, n_features, n_centers, n_points=n_points)
-
-
-def _memory_of_stream(points: np.ndarray, n_centers: int) -> list[float]:
-    """MB that Python's arrays rise to after a tenth and after all of the stream."""
-    model = powermeans.MiniBatchPowerKMeans(n_centers, batch_size=1024, random_state=0)
-    peaks = []
-    tracemalloc.start()
-    for first in range(0, len(points), 1024):
-        model.partial_fit(points[first : first + 1024])
-        if first // 1024 in (len(points) // 10_240, len(points) // 1024 - 1):
-            peaks.append(tracemalloc.get_traced_memory()[1] / 1e6)
-    tracemalloc.stop()
-    return peaks

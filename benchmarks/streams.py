@@ -56,6 +56,7 @@ ESTIMATORS: dict[str, Estimator] = {
 MEMORY_PROGRAM = """
 import sys
 from pathlib import Path
+import numpy as np
 import powermeans
 
 def kilobytes(field):

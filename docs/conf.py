@@ -51,6 +51,7 @@ html_sidebars = {
         "changelog",
         "getting_started",
         "how_it_works",
+        "plots",
         "search",
         "speed",
         "when_annealing_helps",

@@ -84,11 +84,13 @@ class Points {
                               result.n_distances);
     }
 
-    nb::tuple sweep_power(Centers centers, double power, double mean_exponent) const {
+    nb::tuple sweep_power(Centers centers, double power, double mean_exponent, double mean_unit) const {
         require(power < 0 && std::isfinite(power), "power must be negative and finite");
+        require(mean_unit > 0 && std::isfinite(mean_unit), "mean_unit must be positive and finite");
         Request<Source> asked = request(Task::soft_sums, centers);
         asked.power = power;
         asked.mean_exponent = mean_exponent;
+        asked.mean_unit = mean_unit;
         SweepResult result = swept(asked);
         const std::size_t k = centers.shape(0), d = n_features();
         return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
@@ -294,7 +296,8 @@ struct CsrPoints : Points<CsrSource<V>> {
 template <class Class, class Binding>
 void bind_sweeps(Binding& binding) {
     binding.def("sweep_hard", &Class::sweep_hard, "centers"_a.noconvert())
-        .def("sweep_power", &Class::sweep_power, "centers"_a.noconvert(), "power"_a, "mean_exponent"_a)
+        .def("sweep_power", &Class::sweep_power, "centers"_a.noconvert(), "power"_a, "mean_exponent"_a,
+             "mean_unit"_a)
         .def("sweep_gaussian", &Class::sweep_gaussian, "centers"_a.noconvert(), "variance"_a,
              "shares"_a.noconvert().none())
         .def("spread", &Class::spread, "centers"_a.noconvert())

@@ -469,8 +469,8 @@ SweepResult result_of(const Source& source, const Request<Source>& request, cons
         result.objective += 2 * request.variance * std::log(double(request.n_centers)) * total_weight;
     }
     if (is_of_powers && request.mean_exponent != 0) {  // weights have a unit
-        const double unit = std::pow(unscale, 2 * request.mean_exponent);
-        result.objective *= unit;
+        if (result.objective > 0) result.objective *= std::pow(unscale, 2 * request.mean_exponent);
+        const double unit = std::pow(unscale / request.mean_unit * unscale, request.mean_exponent);
         for (std::vector<double>* values : {&result.points, &result.weights})
             for (double& value : *values) value *= unit;
     }

@@ -65,6 +65,7 @@ struct Request {
     SoftRule rule = SoftRule::power;  // what follows is for soft sums alone
     double power = 0;
     double mean_exponent = 0;        // of the power mean that multiplies its weights: p/2 - 1 in KHM_p
+    double mean_unit = 1;            // which that mean is divided by before, a squared distance
     double variance = 0;             // of the Gaussians
     const double* shares = nullptr;  // (n_centers,) of the Gaussians; null where they are equal
     const double* centers;           // (n_centers, n_features); where distances are affine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import warnings
@@ -433,10 +434,8 @@ def test_an_interrupted_fit_agrees_with_itself(n_sweeps, refine):
     model = PowerKMeans(
         3, divergence="mahalanobis", refine=refine, callback=interrupt, random_state=0
     )
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         model.fit(points)
-    except KeyboardInterrupt:
-        pass
     assert model.inertia_ == pytest.approx(-model.score(points), rel=1e-6)
     np.testing.assert_array_equal(model.predict(points), model.labels_)
 

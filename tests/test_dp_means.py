@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import DPMeans
+from powermeans import DPMeans, KMeans
 from powermeans.dp_means import OpenAndDrop, _FarPoints
 from powermeans.rows import open_rows
 
@@ -157,7 +157,7 @@ def test_centers_are_dropped_one_by_one_while_that_pays() -> None:
     # Without the center at 70 nothing rises; without that at 0 then by 1; without that at 1 by
     # another 3 + 1, or with that at 2 gone instead by 1; the center at 10 is worth 81 or 64.
     for penalty, expected in ((0.5, 4), (1.5, 2), (50.0, 2), (100.0, 1)):
-        repair = OpenAndDrop(_FarPoints.of(rows), penalty)
+        repair = OpenAndDrop(_FarPoints.of(rows), penalty, penalty)
         paying, n_moved = repair.before(centers, -np.inf)
         assert len(paying) == expected
         assert n_moved == 0
@@ -283,3 +283,46 @@ def test_an_estimator_travels_and_can_be_made_from_centers() -> None:
         np.testing.assert_array_equal(other.predict(points), model.labels_)
     assert model.transform(points).shape == (len(points), 3)
     assert list(model.get_feature_names_out()) == ["dpmeans0", "dpmeans1", "dpmeans2"]
+
+
+@pytest.mark.parametrize("unit", [1 / 60, 1e-12, 0.25])
+def test_weights_that_add_to_one_leave_the_automatic_penalty_its_number(unit: float) -> None:
+    points = blobs(3, seed=0)
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, size=len(points))
+    weights *= len(points) / weights.sum()
+    model = DPMeans(n_clusters_wanted=3).fit(points, sample_weight=weights)
+    light = DPMeans(n_clusters_wanted=3).fit(points, sample_weight=unit * weights)
+    assert model.n_clusters_ == light.n_clusters_ == 3
+    assert light.penalty_ == pytest.approx(unit * model.penalty_)
+    assert light.objective_ == pytest.approx(unit * model.objective_)
+    np.testing.assert_allclose(light.cluster_centers_, model.cluster_centers_)
+    assert DPMeans.penalty_for(points, 3, sample_weight=unit * weights) == light.penalty_
+    split = DPMeans(n_clusters_wanted=3).fit(
+        np.repeat(points, 2, axis=0), sample_weight=np.repeat(unit * weights / 2, 2)
+    )
+    assert split.penalty_ == pytest.approx(light.penalty_)
+
+
+def test_points_that_are_all_equal_have_no_penalty() -> None:
+    with pytest.raises(ValueError, match=r"no more than 1 distinct .*pass points that differ"):
+        DPMeans.penalty_for(np.ones((4, 2)), 1)
+
+
+def test_centers_from_elsewhere_have_a_number() -> None:
+    assert DPMeans.from_centers([[0.0], [2.0], [3.0]]).n_clusters_ == 3
+    assert not hasattr(DPMeans(), "n_clusters_")
+
+
+@pytest.mark.parametrize(
+    ("centers", "params", "message"),
+    [
+        (3.0, {}, r"centers has the shape \(\): pass one row for each center"),
+        ([1.0, 2.0], {}, r"centers has the shape \(2,\)"),
+        ([[1.0], [2.0]], {"n_clusters": 2}, "n_clusters=2 is for the centers to say.*leave it out"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", [DPMeans, KMeans])
+def test_centers_that_are_none_are_refused(kind, centers, params, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        kind.from_centers(centers, **params)

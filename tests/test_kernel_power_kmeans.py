@@ -431,3 +431,71 @@ def fails_for_matrices(_: object) -> dict[str, str]:
 )
 def test_scikit_learn_check_of_a_precomputed_kernel_passes(estimator, check) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
+def test_arguments_are_for_callables(kernel: str) -> None:
+    model = KernelPowerKMeans(2, kernel=kernel, kernel_params={"gamma": 0.1})
+    with pytest.raises(ValueError, match=r"kernel_params=\{'gamma': 0\.1\} is for a callable"):
+        model.fit(rbf_kernel(blobs()))
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-290])
+def test_a_precomputed_kernel_of_tiny_entries_has_the_same_clusters(unit: float) -> None:
+    gram = rbf_kernel(blobs(), gamma=0.3)
+    model = KernelPowerKMeans(4, kernel="precomputed", random_state=0).fit(gram)
+    tiny = KernelPowerKMeans(4, kernel="precomputed", random_state=0).fit(unit * gram)
+    assert len(tiny.landmark_indices_) == len(gram)
+    assert tiny.inertia_ == pytest.approx(unit * model.inertia_, rel=1e-9)
+    assert adjusted_rand_score(tiny.labels_, model.labels_) == 1.0
+    np.testing.assert_array_equal(tiny.predict(unit * gram), tiny.labels_)
+
+
+def test_what_is_outside_of_the_span_is_known_of_a_precomputed_kernel() -> None:
+    points = blobs()
+    gram = rbf_kernel(points, gamma=0.3)
+    model = KernelPowerKMeans(4, kernel="precomputed", n_landmarks=6, random_state=0).fit(gram)
+    with_landmarks = gram[:, model.landmark_indices_]
+    of_landmarks = with_landmarks[model.landmark_indices_]
+    y = distances_by_the_kernel(model, of_landmarks, with_landmarks, np.diagonal(gram))
+    assert model.inertia_ == pytest.approx(y.min(axis=1).sum(), rel=1e-6)
+    assert -model.score(gram) < 0.99 * model.inertia_
+
+
+def test_a_fit_that_failed_is_none() -> None:
+    def fail(x, z):
+        raise ZeroDivisionError
+
+    model = KernelPowerKMeans(2, kernel=fail)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(blobs())
+    with pytest.raises(NotFittedError):
+        model.predict(blobs())
+
+
+def test_after_a_fit_that_failed_the_one_before_goes_on() -> None:
+
+    points = blobs()
+    model = KernelPowerKMeans(3, n_landmarks=20, random_state=0).fit(points)
+    labels, distances = model.labels_, model.transform(points)
+    model.set_params(n_landmarks=10, kernel=lambda x, z: np.inf)
+    with pytest.raises(ValueError, match="not finite"):
+        model.fit(np.column_stack([points, points]))
+    model.set_params(kernel="rbf")
+    np.testing.assert_array_equal(model.predict(points), labels)
+    np.testing.assert_array_equal(model.transform(points), distances)
+
+
+@pytest.mark.filterwarnings("ignore:the kernel is not positive")
+def test_a_broken_degree_is_for_products_that_are_not_negative() -> None:
+    points = blobs()
+    with pytest.raises(ValueError, match=r"no powers of degree=2\.5, so pass a whole degree"):
+        KernelPowerKMeans(2, kernel="poly", degree=2.5).fit(points - points.mean(axis=0))
+    KernelPowerKMeans(2, kernel="poly", degree=2.5, random_state=0).fit(np.abs(points))
+
+
+def test_the_entry_that_is_not_finite_is_named() -> None:
+    gram = rbf_kernel(blobs(n=20))
+    gram[3, 7] = np.nan
+    with pytest.raises(ValueError, match=r"contains NaN.*row 3, column 7"):
+        KernelPowerKMeans(2, kernel="precomputed").fit(gram)

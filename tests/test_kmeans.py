@@ -140,7 +140,7 @@ def test_centers_from_elsewhere_are_copied_and_keep_their_dtype() -> None:
         ([[np.nan, 1.0]], "Input centers contains NaN"),
         ([[1e200, 1.0]], "Input centers has values as large as"),
         (sparse.csr_array(np.eye(2)), "centers are sparse"),
-        ([1.0, 2.0], "Expected 2D array"),
+        ([1.0, 2.0], "centers has the shape"),
     ],
 )
 def test_bad_centers_from_elsewhere_are_refused(centers, message: str) -> None:

@@ -147,3 +147,16 @@ def test_leaving_alone_changes_nothing() -> None:
     sums = rows.sweep(centers, Hard())
     assert LeaveAlone().before(centers, -3.0) == (centers, 0)
     assert LeaveAlone().after(rows, centers, sums) == (sums, 0)
+
+
+def test_rounding_does_not_decide_where_coincident_centers_are_pushed():
+    rng = np.random.default_rng(5)
+    centers = np.concatenate([np.ones((6, 3)), [[5.0, 5, 5]]])
+    pushed = [
+        SeparateCoincident(np.inf, 1.0).before(centers + noise, np.nan)
+        for noise in 1e-16 * 2 * rng.integers(-2, 3, size=(5, 7, 3))
+    ]
+    for separated, n_separated in pushed:
+        assert n_separated == 5
+        np.testing.assert_allclose(separated, pushed[0][0], rtol=0, atol=1e-14)
+        np.testing.assert_allclose(separated[[0, 6]], centers[[0, 6]], rtol=0, atol=1e-14)

@@ -210,9 +210,29 @@ def test_divergences_that_cannot_be_trimmed_are_refused(divergence):
 
 def test_enough_points_must_be_left():
     points = problem()[0][:20]
-    with pytest.raises(ValueError, match=r"n_samples=20 trim=0\.8 leaves 4 for n_clusters=5"):
+    with pytest.raises(
+        ValueError, match=r"n_samples=20 trim=0\.8 leaves at most 4 with a weight for n_clusters=5"
+    ):
         RobustPowerKMeans(5, trim=0.8).fit(points)
     RobustPowerKMeans(4, trim=0.8, random_state=0).fit(points)
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("weights", "n_kept"),
+    # Points without weight are none; of four threes 8.4 of 12 are kept, the third to less than one
+    # half; of 100, 1, 1, 1 no more than the first need be left out in part.
+    [([1.0] * 4 + [0.0] * 10, 3), ([3.0] * 4, 3), ([100.0, 1, 1, 1, 0], 4), ([1e300, 1e298, 0], 2)],
+    ids=str,
+)
+def test_what_is_left_is_a_matter_of_weight(weights, n_kept):
+    points = np.arange(len(weights))[:, None] ** 2.0 / 1e3
+    model = RobustPowerKMeans(n_kept, trim=0.3, random_state=0)
+    model.fit(points, sample_weight=weights)
+    assert np.isfinite(model.cluster_centers_).all()
+    model.set_params(n_clusters=n_kept + 1)
+    with pytest.raises(ValueError, match=f"leaves at most {n_kept} with a weight for n_clusters"):
+        model.fit(points, sample_weight=weights)
 
 
 @pytest.mark.filterwarnings("ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning")

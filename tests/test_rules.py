@@ -172,3 +172,19 @@ def test_a_bad_p_is_refused(kind, p):
 def test_a_bad_variance_is_refused(variance):
     with pytest.raises(ValueError, match="must be positive and finite"):
         Gaussian(variance)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_the_unit_of_khmp_divides_all_weights_alike(kind):
+    points, _, centers = blobs(np.float64, 3)
+    plain = KINDS[kind](points, None).sweep(centers, Harmonic(3.5))
+    other = KINDS[kind](points, None).sweep(centers, Harmonic(3.5, unit=16.0))
+    np.testing.assert_allclose(other.weights, plain.weights / 16**0.75, rtol=1e-12)
+    np.testing.assert_allclose(other.points, plain.points / 16**0.75, rtol=1e-12)
+    assert other.objective == pytest.approx(plain.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("unit", [0.0, -1.0, math.inf, math.nan])
+def test_a_unit_of_khmp_is_positive(unit):
+    with pytest.raises(ValueError, match="unit="):
+        Harmonic(3.5, unit=unit)

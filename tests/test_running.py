@@ -18,22 +18,21 @@ def nothing(n_centers=2, n_features=1):
     return Sums(np.zeros((n_centers, n_features)), np.zeros(n_centers), 0.0, 0.0)
 
 
-def seen(running, chunks, centers, weights=None, power=-math.inf, kind="native"):
-    """Show all chunks to the same centers."""
+def shown(chunks, centers, weights=None, power=-math.inf, kind="native", **options):
+    """What is left of all chunks, shown one after another to the same centers."""
     rule = Hard() if power == -math.inf else Power(power)
-    n_found = 0
+    left = RunningSums(None, nothing(*centers.shape), 0.0)
     for number, chunk in enumerate(chunks):
         rows = KINDS[kind](chunk, None if weights is None else weights[number])
-        running.before(centers, power)
-        n_found += running.after(rows, centers, rows.sweep(centers, rule))[1]
-    return n_found
+        left = RunningSums(rows, left.sums, left.weight, **options)
+        left.after(rows, centers, rows.sweep(centers, rule))
+    return left
 
 
 def test_a_point_counts_in_proportion_to_those_before_it():
     """Of chunks of one point each, the one after W others keeps (W / n)^FADING of its weight."""
     points = np.random.default_rng(0).uniform(-1, 1, size=(50, 1))
-    running = RunningSums(nothing(1), 0.0)
-    seen(running, points[:, None, :], np.zeros((1, 1)))
+    running = shown(points[:, None, :], np.zeros((1, 1)))
     counts = (np.arange(1, 51) / 50) ** FADING
     assert running.weight == 50
     np.testing.assert_allclose(running.sums.weights, [counts.sum()])
@@ -43,8 +42,8 @@ def test_a_point_counts_in_proportion_to_those_before_it():
 @pytest.mark.parametrize("sizes", [(5, 45), (10,) * 5, (30, 10, 10)], ids=str)
 def test_chunks_keep_what_their_last_point_would(sizes):
     points = np.random.default_rng(0).uniform(-1, 1, size=(50, 1))
-    running, ends = RunningSums(nothing(1), 0.0), np.cumsum(sizes)
-    seen(running, np.split(points, ends[:-1]), np.zeros((1, 1)))
+    ends = np.cumsum(sizes)
+    running = shown(np.split(points, ends[:-1]), np.zeros((1, 1)))
     counts = np.repeat((ends / 50) ** FADING, sizes)
     np.testing.assert_allclose(running.sums.weights, [counts.sum()])
     np.testing.assert_allclose(running.sums.points, [counts @ points])
@@ -55,9 +54,9 @@ def test_weights_are_copies():
     points = [rng.uniform(-1, 1, size=(20, 1)) for _ in range(3)]
     weights = [rng.integers(0, 4, 20) for _ in range(3)]
     centers = np.array([[-0.5], [0.5]])
-    weighted, copied = RunningSums(nothing(), 0.0), RunningSums(nothing(), 0.0)
-    seen(weighted, points, centers, [w.astype(float) for w in weights])
-    seen(copied, [np.repeat(p, w, axis=0) for p, w in zip(points, weights, strict=True)], centers)
+    weighted = shown(points, centers, [w.astype(float) for w in weights])
+    copies = [np.repeat(p, w, axis=0) for p, w in zip(points, weights, strict=True)]
+    copied = shown(copies, centers)
     assert weighted.weight == copied.weight
     np.testing.assert_allclose(weighted.sums.weights, copied.sums.weights)
     np.testing.assert_allclose(weighted.sums.points, copied.sums.points)
@@ -66,8 +65,7 @@ def test_weights_are_copies():
 @pytest.mark.parametrize("memory", [10.0, 100.0])
 def test_a_memory_weighs_about_as_much_as_it_says(memory):
     """In the long run W / (W + 1) to the power of FADING is the ratio of a geometric series."""
-    running = RunningSums(nothing(1), 0.0, memory=memory)
-    seen(running, np.ones((3000, 1, 1)), np.zeros((1, 1)))
+    running = shown(np.ones((3000, 1, 1)), np.zeros((1, 1)), memory=memory)
     ratio = (memory / (memory + 1)) ** FADING
     assert running.weight == 3000
     np.testing.assert_allclose(running.sums.weights, [1 / (1 - ratio)])
@@ -75,7 +73,7 @@ def test_a_memory_weighs_about_as_much_as_it_says(memory):
 
 @pytest.mark.parametrize("power", [-1.0, -3.0, -30.0])
 def test_soft_and_hard_sums_are_in_one_unit(power):
-    """The surrogate of a batch touches the sum of k^(1/s) M_s from above, which is below the inertia.
+    """The surrogate of a batch touches the sum of k^(1/s) M_s from above, which is no inertia.
 
     So that of several batches, at several powers, lies above the sum of theirs at any centers.
     """
@@ -117,51 +115,61 @@ def test_a_point_at_a_center_weighs_one_at_every_power():
         np.testing.assert_allclose(rows.sweep(centers, rule).weights, [1, 0, 0], atol=1e-12)
 
 
+def found(chunk, centers, weights, kind="native", **options):
+    """Where centers of these weights begin the sweep of a chunk, and what is left of their sums."""
+    before = Sums(centers * weights[:, None], weights, 0.0, 0.0)
+    running = RunningSums(KINDS[kind](chunk, None), before, float(weights.sum()), **options)
+    return running.before(centers, -1.0)[0], running.sums
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_center_that_no_point_came_to_gets_one_of_the_batch(kind):
+def test_a_center_without_weight_goes_to_the_middle_of_the_error(kind):
+    centers, weights = np.array([[0.0], [1000.0]]), np.array([5.0, 0.0])
+    # Squared distances 0, 1, 81, 4: half of their sum is passed at the third point.
+    moved, sums = found(np.array([[0.0], [1.0], [9.0], [2.0]]), centers, weights, kind)
+    np.testing.assert_array_equal(moved, [[0.0], [9.0]])
+    np.testing.assert_array_equal(sums.weights, [5.0, 0.0])
+
+
+def test_it_is_counted():
+    rows = KINDS["native"](np.array([[0.0], [9.0]]), None)
     centers = np.array([[0.0], [1000.0]])
-    running = RunningSums(nothing(), 0.0)
-    n_found = seen(running, [np.array([[0.0], [1.0], [9.0]])], centers, kind=kind)
-    assert n_found == 1
-    # Squared distances 0, 1, 81: the middle of their sum is at the last point.
-    np.testing.assert_allclose(running.sums.centers(centers), [[0.5], [9.0]])
-    np.testing.assert_array_equal(running.sums.weights, [2.0, 1.0])
+    running = RunningSums(rows, Sums(np.zeros((2, 1)), np.array([5.0, 0.0]), 0.0, 0.0), 5.0)
+    moved, n_separated = running.before(centers, -math.inf)
+    sums, n_relocated = running.after(rows, moved, rows.sweep(moved, Hard()))
+    assert (n_separated, n_relocated) == (0, 1)
+    np.testing.assert_array_equal(sums.centers(moved), [[0.0], [9.0]])
 
 
 def test_several_lost_centers_get_points_of_their_own():
-    centers = np.array([[0.0], [1000.0], [2000.0]])
-    running = RunningSums(nothing(3), 0.0)
-    n_found = seen(running, [np.array([[0.0], [5.0], [-9.0]])], centers)
-    assert n_found == 2
-    np.testing.assert_allclose(running.sums.centers(centers), [[0.0], [-9.0], [5.0]])
+    centers, weights = np.array([[0.0], [1000.0], [2000.0]]), np.array([5.0, 0.0, 0.0])
+    moved, _ = found(np.array([[0.0], [5.0], [-9.0]]), centers, weights)
+    np.testing.assert_array_equal(moved, [[0.0], [-9.0], [5.0]])
 
 
 def test_where_every_point_is_at_a_center_lost_ones_stay():
+    centers, weights = np.array([[0.0], [1000.0]]), np.array([5.0, 0.0])
+    moved, _ = found(np.zeros((3, 1)), centers, weights)
+    np.testing.assert_array_equal(moved, centers)
+
+
+def test_before_the_first_point_no_center_is_lost():
     centers = np.array([[0.0], [1000.0]])
-    running = RunningSums(nothing(), 0.0)
-    assert seen(running, [np.zeros((3, 1))], centers) == 0
-    np.testing.assert_array_equal(running.sums.centers(centers), centers)
+    moved, _ = found(np.array([[0.0], [9.0]]), centers, np.zeros(2))
+    np.testing.assert_array_equal(moved, centers)
 
 
-def test_soft_centers_are_never_lost():
-    centers = np.array([[0.0], [1e9]])
-    running = RunningSums(nothing(), 0.0, least_share=0.5)
-    assert seen(running, [np.array([[1.0], [9.0]])], centers, power=-1.0) == 0
-
-
-def test_a_center_below_the_least_share_is_lost():
-    """Nine points at one center, and one at another, which is a ninth of that."""
-    chunk = np.array([[0.1 * i] for i in range(9)] + [[100.0]])
-    centers = np.array([[0.0], [100.0]])
-    for share, n_lost in ((0.1, 0), (0.12, 1)):
-        running = RunningSums(nothing(), 0.0, least_share=share)
-        assert seen(running, [chunk], centers) == n_lost
+@pytest.mark.parametrize(("share", "is_lost"), [(0.1, False), (0.12, True)])
+def test_a_center_below_the_least_share_is_lost_and_begins_anew(share, is_lost):
+    """One of weight one beside one of nine, which is a ninth."""
+    centers, weights = np.array([[0.0], [1000.0]]), np.array([9.0, 1.0])
+    moved, sums = found(np.array([[0.0], [7.0]]), centers, weights, least_share=share)
+    assert moved[1, 0] == (7.0 if is_lost else 1000.0)
+    np.testing.assert_array_equal(sums.weights, [9.0, 0.0 if is_lost else 1.0])
 
 
 def test_without_any_weight_nothing_is_remembered():
-    running = RunningSums(nothing(), 0.0)
-    rows = KINDS["native"](np.ones((2, 1)), np.zeros(2))
-    running.before(np.zeros((2, 1)), -math.inf)
-    sums, n_found = running.after(rows, np.zeros((2, 1)), rows.sweep(np.zeros((2, 1)), Hard()))
-    assert n_found == 0
-    np.testing.assert_array_equal(sums.weights, [0.0, 0.0])
+    centers = np.zeros((2, 1))
+    running = shown([np.ones((2, 1))], centers, [np.zeros(2)])
+    np.testing.assert_array_equal(running.sums.weights, [0.0, 0.0])
+    np.testing.assert_array_equal(running.sums.centers(centers), centers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
@@ -129,3 +130,40 @@ def test_bad_parameters_are_refused(model, message):
 def test_memberships_need_a_fit(kind):
     with pytest.raises(NotFittedError):
         kind(2).memberships(blobs())
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+@pytest.mark.parametrize("p", [0.5, 1.0, 1.5, 1.9])
+def test_below_two_centers_leave_the_points_they_start_at(p, init):
+    rng = np.random.default_rng(0)
+    places = np.array([[0.0, 0, 0], [8, 0, 0], [0, 8, 0]])
+    points = np.concatenate([place + rng.normal(size=(20, 3)) for place in places])
+    model = KHarmonicMeans(3, p=p, init=init, random_state=1).fit(points)
+    at_two = KHarmonicMeans(3, init=model.cluster_centers_).fit(points)
+    assert model.n_iter_ > 3
+    assert model.history_.power[:2].tolist() == [-1.0, -p / 2]
+    assert model.inertia_ < 1.3 * at_two.inertia_
+    assert squared_distances(places, model.cluster_centers_).min(axis=1).max() < 3
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("as_sparse", [False, True])
+@pytest.mark.parametrize("p", [1.0, 3.5, 10.0, 50.0])
+def test_k_harmonic_means_knows_no_unit(p, as_sparse):
+    points = blobs()
+    start = points[:4] + 0.05
+    form = sparse.csr_array if as_sparse else np.asarray
+    model = KHarmonicMeans(4, p=p, init=start, max_iter=8, tol=0.0).fit(form(points))
+    for unit in (1e35, 1e-60, 1e140, 1e-140):
+        scaled = KHarmonicMeans(4, p=p, init=unit * start, max_iter=8, tol=0.0)
+        scaled.fit(form(unit * points))
+        np.testing.assert_allclose(
+            scaled.cluster_centers_ / unit, model.cluster_centers_, rtol=1e-9, atol=1e-12
+        )
+        assert not np.isnan(scaled.objective_)
+
+
+@pytest.mark.parametrize("p", [50.1, 1000.0, float("inf")])
+def test_a_power_beyond_float64_is_refused(p):
+    with pytest.raises(ValueError, match="'p' parameter"):
+        KHarmonicMeans(2, p=p).fit(blobs())

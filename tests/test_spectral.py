@@ -10,6 +10,7 @@ import pytest
 import sklearn.cluster
 from scipy import sparse
 from sklearn.datasets import make_circles, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -172,3 +173,47 @@ def test_very_few_points_are_no_trouble(n_clusters: int) -> None:
 def test_bad_arguments_are_refused(X, parameters, message) -> None:
     with pytest.raises(ValueError, match=message):
         spectral_clustering(X, 4, **parameters)
+
+
+@pytest.mark.parametrize("normalize_rows", [True, False])
+def test_one_eigenvector_tells_no_clusters_apart_and_the_warning_says_so(
+    normalize_rows: bool,
+) -> None:
+    points, _ = MOONS
+    one = {"n_components": 1, "normalize_rows": normalize_rows, "random_state": 0}
+    with pytest.warns(
+        ConvergenceWarning, match="the one eigenvector of n_components=1 is constant"
+    ):
+        assert set(spectral_clustering(points, 2, gamma=30.0, **one)) == {0}
+    assert set(spectral_clustering(points, 1, gamma=30.0, **one)) == {0}
+    two_pieces = rings_of_nodes([20, 30])
+    labels = spectral_clustering(two_pieces, 2, affinity="precomputed", **one)
+    assert is_same(labels, [0] * 20 + [1] * 30)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_rounding_in_float32_is_no_asymmetry(container) -> None:
+    points, expected = MOONS
+    affinities = rbf_kernel(points, gamma=30.0).astype(np.float32)
+    affinities[np.triu_indices(len(points), 1)] *= np.float32(1 + 2**-20)
+    assert not np.array_equal(affinities, affinities.T)
+    labels = spectral_clustering(container(affinities), 2, affinity="precomputed", random_state=0)
+    assert is_same(labels, expected)
+    with pytest.raises(ValueError, match="X is not symmetric"):
+        spectral_clustering(affinities.astype(np.float64), 2, affinity="precomputed")
+
+
+def test_affinities_are_positive_and_points_need_not_be() -> None:
+    for affinity, is_positive in (("precomputed", True), ("rbf", False)):
+        tags = SpectralClustering(affinity=affinity).__sklearn_tags__()
+        assert tags.input_tags.positive_only == tags.input_tags.pairwise == is_positive
+
+
+def test_where_sparse_points_are_does_not_matter() -> None:
+    points, expected = MOONS
+    far = np.column_stack([points + 1e6, np.where(points[:, 0] > 0, 1e-3, 0.0)])
+    labels = spectral_clustering(sparse.csr_array(far), 2, gamma=30.0, random_state=0)
+    assert is_same(labels, expected)
+    near = sparse.csr_array(np.column_stack([points, np.zeros(len(points))]))
+    model = SpectralClustering(2, gamma=30.0, random_state=0).fit(near)
+    np.testing.assert_allclose(model.affinity_matrix_, rbf_kernel(points, gamma=30.0), atol=1e-12)

@@ -310,7 +310,7 @@ def test_points_that_are_sampled_have_the_moments_of_the_mixture():
     assert residuals.var() == pytest.approx(model.variance_, rel=0.02)
     np.testing.assert_allclose(points.mean(axis=0), POINTS.mean(axis=0), atol=0.05)
     np.testing.assert_array_equal(model.sample(5)[0], model.sample(5)[0])
-    with pytest.raises(ValueError, match="n_samples=0"):
+    with pytest.raises(ValueError, match="'n_samples' parameter of sample"):
         model.sample(0)
 
 
@@ -423,3 +423,51 @@ def test_a_fit_comes_first(method):
 def test_verbose_says_how_it_ended(capsys):
     SphericalMixture(2, random_state=0, verbose=1).fit(POINTS)
     assert "The end: log-likelihood rose from" in capsys.readouterr().out
+
+
+@some_without_labels
+def test_neither_huge_weights_nor_huge_variances_overflow():
+    model = SphericalMixture(3, random_state=0).fit(POINTS)
+    weights = np.full(len(POINTS), 1e160)
+    heavy = SphericalMixture(3, random_state=0).fit(POINTS, sample_weight=weights)
+    assert heavy.variance_ == pytest.approx(model.variance_)
+    assert heavy.log_likelihood_ == pytest.approx(model.log_likelihood_)
+    with pytest.raises(ValueError, match="'variance' parameter"):
+        SphericalMixture(3, variance=1.7e308).fit(POINTS)
+    with pytest.raises(ValueError, match=r"variance=1e\+200 is too large for points that are"):
+        SphericalMixture(3, variance=1e200).fit(POINTS)
+    wide = SphericalMixture(3, variance=1e290, random_state=0).fit(1e140 * POINTS)
+    assert math.isfinite(wide.log_likelihood_)
+    assert wide.score(1e140 * POINTS) == pytest.approx(wide.log_likelihood_)
+
+
+@pytest.mark.parametrize("shares", ["equal", "learned"])
+def test_cooling_is_over_when_all_weights_are_hard(shares):
+    far = 1e7 * POINTS
+    model = SphericalMixture(3, variance=1.0, shares=shares, random_state=0).fit(far)
+    assert len(model.log_likelihoods_) >= 2
+    assert model.n_iter_ < 100
+    kept = SphericalMixture(3, variance=1.0, shares=shares, init=model.cluster_centers_).fit(far)
+    np.testing.assert_allclose(kept.cluster_centers_, model.cluster_centers_)
+
+
+def test_a_fit_that_is_cut_short_says_whether_it_was_annealing():
+    with pytest.warns(UserWarning, match="it was annealing still, .* lower cooling or temperature"):
+        SphericalMixture(3, cooling=0.999, max_iter=20, random_state=0).fit(POINTS)
+    with pytest.warns(UserWarning, match="max_iter=2 sweeps: raise max_iter or tol"):
+        SphericalMixture(3, temperature=None, max_iter=2, tol=0.0, random_state=0).fit(POINTS)
+
+
+@pytest.mark.parametrize("n_samples", [2.5, "two", None, -1])
+def test_the_number_of_samples_is_named(n_samples):
+    model = SphericalMixture.from_centers([[0.0], [4.0]])
+    with pytest.raises(ValueError, match="'n_samples' parameter of sample must be an int"):
+        model.sample(n_samples)
+
+
+def test_after_a_first_fit_that_failed_there_is_none():
+    model = SphericalMixture(50)
+    with pytest.raises(ValueError, match="n_clusters=50"):
+        model.fit(POINTS[:5])
+    with pytest.raises(NotFittedError):
+        model.predict(POINTS)

@@ -44,9 +44,17 @@ class TestStreams:
                 np.testing.assert_array_equal(
                     stream.labels_, stream.predict(points[[n_points - 1]])
                 )
-        # Of at least four fifths of them.
-        whole = kind(3, init_size=300, random_state=0).partial_fit(points[:299])
-        assert stream.score(points) > 1.1 * whole.score(points)
+
+    @pytest.mark.parametrize("n_points", [4, 49, 180])
+    def test_until_then_the_centers_are_those_of_four_fifths_of_the_points(self, kind, n_points):
+        points, stream = blobs(), kind(3, init_size=300, random_state=0)
+        for point in points[:n_points]:
+            stream.partial_fit(point[None, :])
+        of_parts = [
+            kind(3, init_size=300, random_state=0).partial_fit(points[:n_part]).cluster_centers_
+            for n_part in range(max(3, math.ceil(0.8 * n_points)), n_points + 1)
+        ]
+        assert any(np.array_equal(stream.cluster_centers_, part) for part in of_parts)
 
     def test_without_centers_it_says_that_it_is_not_fitted(self, kind):
         stream = kind(3, random_state=0).partial_fit(blobs()[:2])

@@ -116,9 +116,21 @@ class CenterEstimator(
     def _wanted_runs(self) -> int:
         """How many runs to make where the initial centers differ from run to run."""
 
-    @abc.abstractmethod
     def _report_end(self, run: Run) -> None:
         """Tell the user how a run ended."""
+        end = run.ends[-1]
+        if self.verbose:
+            print(f"The end: {end.reason}.")
+        if not (end.has_converged or end.was_stopped):
+            warnings.warn(
+                f"not converged after {end.reason}: {self._advice(run)}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _advice(self, run: Run) -> str:
+        """What to do about a run that was cut short."""
+        return "raise max_iter or tol"
 
     def _watcher(self) -> Callback:
         """For one fit, what is called after each sweep; True stops the fit."""
@@ -165,7 +177,7 @@ class CenterEstimator(
 
     def _takes_sparse(self) -> bool:
         """Whether points may be sparse."""
-        return not self._has_missing() and self._divergence() != "manhattan"
+        return not self._has_missing()
 
     def _is_plain(self) -> bool:
         """Whether whole points are compared by squared Euclidean distances."""
@@ -173,7 +185,7 @@ class CenterEstimator(
 
     def _after_fit(self) -> None:
         """Forget what only a fit in progress has, also when it failed."""
-        return None
+        return
 
     def _merit(self, run: Run) -> float:
         """What the best of several runs has least of."""
@@ -194,6 +206,10 @@ class CenterEstimator(
             value = getattr(self, name)
             if not any(constraint.is_satisfied_by(value) for constraint in constraints):
                 super()._validate_params()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # A fit that failed has left other attributes.
+        return hasattr(self, "cluster_centers_")
 
     # Fitting.
 
@@ -446,7 +462,7 @@ class CenterEstimator(
         >>> KMeans.from_centers([[0.0], [3.0]]).predict([[1.0], [2.0]])
         array([0, 1], dtype=int32)
         """
-        estimator = cls(**cls._params_for(np.shape(centers)[0]), **params)
+        estimator = cls(**cls._params_for(_number_of(centers, params)), **params)
         estimator._validate_params()
         points = estimator._admit(centers, reset=True, name="centers", has_missing=False).points
         if sparse.issparse(points):
@@ -562,6 +578,22 @@ class CenterEstimator(
 
     def _centers(self, n_features: int) -> FloatArray:
         return check_centers(self.cluster_centers_, n_features)
+
+
+def _number_of(centers: ArrayLike, params: dict[str, Any]) -> int:
+    """How many centers there are, where nothing else says how many."""
+    shape = np.shape(centers)
+    if len(shape) != 2:
+        raise ValueError(
+            f"centers has the shape {shape}: pass one row for each center, of the shape "
+            "(n_clusters, n_features)"
+        )
+    if "n_clusters" in params:
+        raise ValueError(
+            f"n_clusters={params['n_clusters']!r} is for the centers to say, of which there are "
+            f"{shape[0]}: leave it out"
+        )
+    return int(shape[0])
 
 
 @functools.cache

@@ -57,7 +57,8 @@ class DPMeans(CenterEstimator):
     ----------
     penalty : float or "auto", default="auto"
         The price of a center, a squared distance above zero. "auto" takes it from
-        `n_clusters_wanted` by `penalty_for`.
+        `n_clusters_wanted` by `penalty_for`. If distinct points then weigh less than one on
+        average, as with weights that add to one, the average counts as one.
     n_clusters_wanted : int, default=8
         About how many clusters "auto" should lead to; unused where `penalty` is a number.
     max_iter : int, default=300
@@ -126,7 +127,6 @@ class DPMeans(CenterEstimator):
     }
 
     random_state = None
-    n_clusters_: int
     penalty_: float
     objective_: float
 
@@ -147,6 +147,11 @@ class DPMeans(CenterEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
+    @property
+    def n_clusters_(self) -> int:
+        """How many clusters were found."""
+        return len(self.cluster_centers_)
+
     @staticmethod
     def penalty_for(
         X: MatrixLike, n_clusters: int, *, sample_weight: ArrayLike | None = None
@@ -165,7 +170,8 @@ class DPMeans(CenterEstimator):
         n_clusters : int
             How many clusters are wanted, at most as many as there are distinct points.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; a weight moves the mean, and a point of weight zero is never taken.
+            Not negative; a weight moves the mean, and a point of weight zero is never taken. Where
+            distinct points weigh less than one on average, the penalty is that much less.
 
         Returns
         -------
@@ -184,27 +190,34 @@ class DPMeans(CenterEstimator):
         )
         points = check_array(X, input_name="X", **wanted_form(X))
         data = admit(points, sample_weight, n_clusters=n_clusters, must_differ=True)
-        penalties = _FarPoints.of(open_rows(data.points, data.weights)).penalties(n_clusters)
+        far = _FarPoints.of(open_rows(data.points, data.weights))
+        penalties = far.penalties(n_clusters)
+        if not len(penalties):
+            raise ValueError(
+                f"X has no more than 1 distinct points, so that any penalty leads to one cluster, "
+                f"and n_clusters={n_clusters} to none: pass points that differ"
+            )
         if len(penalties) < n_clusters:
             raise ValueError(
-                f"n_clusters={n_clusters}, but X has no more than {max(1, len(penalties))} "
-                "distinct points: pass no more than that"
+                f"n_clusters={n_clusters}, but X has no more than {len(penalties)} distinct "
+                "points: pass no more than that"
             )
-        return float(penalties[-1])
+        return float(penalties[-1]) * far.unit
 
     def _stages(self, data: TrainingData) -> list[Stage]:
         far = _FarPoints.of(data.rows)
         if self.penalty == "auto":
-            self.penalty_ = self._penalty_wanted(far)
+            farthest = self._penalty_wanted(far)
+            repair = OpenAndDrop(far, farthest * far.unit, farthest)
         else:
-            self.penalty_ = float(self.penalty)
-        repair = OpenAndDrop(far, self.penalty_)
+            repair = OpenAndDrop(far, float(self.penalty), float(self.penalty))
+        self.penalty_ = repair.penalty
         variance = spread(data.rows) ** 2 / data.rows.n_features
         settled = CentersSettled(self.tol * variance)
         return [Stage(Fixed(-math.inf), settled, self.max_iter, repair)]
 
     def _penalty_wanted(self, far: _FarPoints) -> float:
-        """That of `penalty_for`; where points are too few, one that makes each a cluster."""
+        """That of `penalty_for` for unit weights; for too few points, one that parts them all."""
         penalties = far.penalties(self.n_clusters_wanted)
         if len(penalties) == self.n_clusters_wanted:
             return float(penalties[-1])
@@ -232,20 +245,8 @@ class DPMeans(CenterEstimator):
     def _wanted_threads(self) -> int | None:
         return self.n_threads
 
-    def _report_end(self, run: Run) -> None:
-        end = run.ends[-1]
-        if self.verbose:
-            print(f"The end: {end.reason}.")
-        if not (end.has_converged or end.was_stopped):
-            warnings.warn(
-                f"not converged after {end.reason}: raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
     def _keep(self, run: Run) -> None:
         super()._keep(run)
-        self.n_clusters_ = len(run.centers)
         self.objective_ = self.inertia_ + self.penalty_ * self.n_clusters_
 
 
@@ -259,17 +260,23 @@ class _FarPoints:
     places : (n_weighing,)
         The points that have a weight, in an order that depends on where they lie alone.
     weights : (n_weighing,)
+    unit : float
+        The weight of a distinct point on average, or one if that is less.
     """
 
     rows: Rows
     places: IndexArray
     weights: FloatArray
+    unit: float
 
     @classmethod
     def of(cls, rows: Rows) -> _FarPoints:
-        order, _ = order_by_place(rows, np.random.RandomState(0))
+        order, key = order_by_place(rows, np.random.RandomState(0))
         weights = rows.sample_weight(order)
-        return cls(rows, order[weights > 0], weights[weights > 0])
+        has_weight = weights > 0
+        n_distinct = 1 + np.count_nonzero(np.diff(key[has_weight]))
+        unit = min(1.0, rows.total_weight / n_distinct)
+        return cls(rows, order[has_weight], weights[has_weight], unit)
 
     def sq_dist(self, centers: FloatArray) -> FloatArray:
         """Squared distance of each to the nearest of these centers."""
@@ -304,10 +311,13 @@ class OpenAndDrop:
     far : _FarPoints
     penalty : float
         The price of a center.
+    far_from : float
+        The squared distance to all centers above which a point may open a cluster.
     """
 
     far: _FarPoints
     penalty: float
+    far_from: float
 
     def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
         """The centers that pay; each step to them lowers the objective, and none was moved."""
@@ -326,8 +336,9 @@ class OpenAndDrop:
         sq_dist = self.far.sq_dist(centers)
         undecided = sq_dist.copy()
         opened = [centers]
-        price, at_a_point = self._more_than_rounding(1) * self.penalty, self.far.rounding()
-        while undecided.max() > max(price, at_a_point):
+        more, at_a_point = self._more_than_rounding(1), self.far.rounding()
+        price = more * self.penalty
+        while undecided.max() > max(more * self.far_from, at_a_point):
             place = _first_of_largest(undecided)
             point = self.far.point(place)
             from_point = self.far.sq_dist(point)

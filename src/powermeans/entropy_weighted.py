@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -13,7 +12,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.anneal import Callback, Stage, StageEnd
@@ -243,17 +241,6 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 
     def _wanted_threads(self) -> int | None:
         return self.n_threads
-
-    def _report_end(self, run: Run) -> None:
-        end = run.ends[-1]
-        if self.verbose:
-            print(f"The end: {end.reason}.")
-        if not (end.has_converged or end.was_stopped):
-            warnings.warn(
-                f"not converged after {end.reason}: raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
     def _keep(self, run: Run) -> None:
         super()._keep(run)

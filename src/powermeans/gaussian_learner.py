@@ -23,6 +23,9 @@ _LEAST_SHARE_OF_VARIANCE = 1e-12
 _UNITS_OF_A_CENTER = 10
 # Where all points are zero, the less the likelier.
 _VARIANCE_OF_ZEROS = 1e-20
+# Up to so much of a logarithm of heights per point, weights are as good as hard.
+_SOFTNESS = 1e-6
+_ROUNDING_OF_SUMS = 1e-12
 # A Gaussian without points keeps as much as this, so that its logarithm is finite.
 _LEAST_SHARE = float(np.finfo(np.float64).eps)
 
@@ -47,7 +50,8 @@ class GaussianLearner:
         What to learn, besides the centers.
     hottest : float
         The variance to anneal from, geometrically down to that of the model; nothing is learned
-        meanwhile. Below that of the model there is no annealing.
+        meanwhile. Below that of the model there is no annealing, and once responsibilities are as
+        good as hard it is over, since no lower variance changes them.
     cooling : float
         The factor from one variance to the next while annealing, below one.
     separate : Repair
@@ -75,7 +79,8 @@ class GaussianLearner:
         self.hottest, self.cooling, self.separate = hottest, cooling, separate
         self.model: Gaussian | None = first
         self.log_likelihoods: list[float] = []
-        self._is_cooling = False
+        self._is_cooling = self._is_hard = False
+        self._hot = Gaussian()
 
     def __iter__(self) -> Iterator[Rule]:
         """The rules of one run, without end; it forgets the run before."""
@@ -101,7 +106,9 @@ class GaussianLearner:
 
     def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
         """The same sums, from which something has been learned."""
-        if not self._is_cooling:
+        if self._is_cooling:
+            self._is_hard = _has_hard_weights(self._hot, rows, sums)
+        else:
             if self.model is not None:
                 self.log_likelihoods.append(mean_log_likelihood(rows, self.model, sums))
             self.model = self._learned(rows, centers, sums)
@@ -109,8 +116,10 @@ class GaussianLearner:
 
     def _cooled(self) -> Iterator[Rule]:
         variance, coldest = self.hottest, self.known.variance
-        while variance > coldest:
-            yield replace(self.known, variance=variance)
+        self._is_hard = False
+        while variance > coldest and not self._is_hard:
+            self._hot = replace(self.known, variance=variance)
+            yield self._hot
             variance *= self.cooling
 
     def _learned(self, rows: Rows, centers: FloatArray, sums: Sums) -> Gaussian:
@@ -122,6 +131,21 @@ class GaussianLearner:
             shares = np.maximum(sums.weights / sums.weights.sum(), _LEAST_SHARE)
             model = replace(model, shares=tuple(np.minimum(shares, 1.0).tolist()))
         return model
+
+
+def _has_hard_weights(model: Gaussian, rows: Rows, sums: Sums) -> bool:
+    """Whether the free energy of a sweep is what it is with all of a point at its nearest center.
+
+    It is less by 2 v times the mean of log sum_l exp(-(y_l - y_min) / (2 v)), for equal shares.
+    """
+    if model.shares is None:
+        of_shares = sums.weights.sum() * math.log(len(sums.weights))
+    else:
+        of_shares = -float(sums.weights @ np.log(model.shares))
+    temperature = 2 * model.variance
+    softness = sums.inertia + temperature * of_shares - sums.objective
+    allowed = _SOFTNESS * temperature * rows.total_weight + _ROUNDING_OF_SUMS * sums.inertia
+    return bool(softness <= allowed)
 
 
 def _best_variance(rows: Rows, centers: FloatArray, sums: Sums) -> float:
@@ -144,7 +168,9 @@ def _best_variance(rows: Rows, centers: FloatArray, sums: Sums) -> float:
 def _rounding_of_difference(rows: Rows) -> float:
     """What is left of the two sums of squares when centers are rounded, far from zero."""
     of_centers = _UNITS_OF_A_CENTER * float(np.finfo(np.float64).eps) * np.linalg.norm(rows.mean())
-    return float(of_centers) * math.sqrt(rows.inertia_about_mean() * rows.total_weight)
+    # The product of the two may overflow.
+    of_weight = math.sqrt(rows.inertia_about_mean()) * math.sqrt(rows.total_weight)
+    return float(of_centers) * of_weight
 
 
 def mean_log_likelihood(rows: Rows, model: Gaussian, sums: Sums) -> float:
@@ -182,7 +208,9 @@ def log_densities(
         Minus infinity where a point is farther away than float64 can tell.
     """
     with np.errstate(over="ignore"):
-        return -n_features / 2 * math.log(2 * math.pi * variance) - energies / 2 / variance
+        return (
+            -n_features / 2 * (math.log(2 * math.pi) + math.log(variance)) - energies / 2 / variance
+        )
 
 
 @dataclass(frozen=True, slots=True)

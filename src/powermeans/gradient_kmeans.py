@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from powermeans.anneal import Stage
@@ -147,14 +145,8 @@ class GradientKMeans(CenterEstimator):
     def _wanted_threads(self) -> int | None:
         return self.n_threads
 
-    def _report_end(self, run: Run) -> None:
-        end = run.ends[-1]
-        if self.verbose:
-            print(f"The end: {end.reason}.")
-        if not (end.has_converged or end.was_stopped):
-            warnings.warn(
-                f"not converged after {end.reason}: raise max_iter or tol, or choose another "
-                "learning_rate; above 2 over the weight of a cluster steps do not converge",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    def _advice(self, run: Run) -> str:
+        return (
+            "raise max_iter or tol, or choose another learning_rate; above 2 over the weight of a "
+            "cluster steps do not converge"
+        )

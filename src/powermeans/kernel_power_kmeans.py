@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
@@ -24,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from powermeans.anneal import Callback
 from powermeans.center_estimator import MatrixLike
 from powermeans.errors import IndefiniteKernelWarning
-from powermeans.input_checks import Admitted, admit, wanted_form
+from powermeans.input_checks import Admitted, admit, divide_by_power_of_two, wanted_form
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.power_mean import memberships
 from powermeans.rows import open_rows
@@ -40,6 +41,8 @@ _LANDMARKS_OF_MORE = 500
 _ROUNDING = 100 * float(np.finfo(np.float64).eps)
 _INDEFINITE = 1e-8
 _DIGITS_OF_GAMMA = 6
+# Squares of what is smaller next to this by rounding are no normal numbers.
+_LEAST_SQUARED = 1e-130
 _BLOCK_ELEMENTS = 2**21
 # The kernel of each point with itself is the diagonal of the kernels of so many.
 _POINTS_OF_A_DIAGONAL = 16
@@ -107,7 +110,7 @@ class KernelPowerKMeans(
     coef0 : float, default=1
         Of the kernels "poly" and "sigmoid".
     kernel_params : dict, optional
-        More keyword arguments, of a callable.
+        Keyword arguments of a callable; a kernel with a name takes `gamma`, `degree` and `coef0`.
     n_landmarks : int, optional
         How many points stand for all. None takes all of up to 2000 distinct ones, and 500 of more.
         With as many as there are distinct points, nothing is approximate.
@@ -161,7 +164,8 @@ class KernelPowerKMeans(
 
     For a new point the part of phi(x) outside of the span of the landmarks counts in `transform`
     and `score`, as it does in `inertia_`. Not so where the kernel is precomputed, since K(x, x) is
-    not known of new points: there, distances are those within the span.
+    not known of new points: there, distances are those within the span, and minus `score` of the
+    points of the fit is less than `inertia_` unless `is_exact_`.
 
     References
     ----------
@@ -267,6 +271,19 @@ class KernelPowerKMeans(
         self
         """
         self._validate_params()
+        former = dict(vars(self))
+        try:
+            self._fit(X, sample_weight)
+        except BaseException:
+            if getattr(self, "labels_", None) is former.get("labels_"):
+                # Nothing has come of it: go on with what was there before.
+                self.__dict__.clear()
+                self.__dict__.update(former)
+            raise
+        return self
+
+    def _fit(self, X: MatrixLike, sample_weight: ArrayLike | None) -> None:
+        self._check_kernel()
         requirements = {
             "n_clusters": self.n_clusters,
             "must_differ": not self._is("precomputed"),
@@ -275,12 +292,14 @@ class KernelPowerKMeans(
         if self._is("precomputed"):
             _check_gram(np.asarray(data.points))
         rng = check_random_state(self.random_state)
-        rows = open_rows(data.points, data.weights, n_threads=self.n_threads)
+        # The squares of the smallest similarities would vanish.
+        exponent = _exponent_if_tiny(data.largest) if self._is("precomputed") else 0
+        points = divide_by_power_of_two(data.points, exponent)
+        rows = open_rows(points, data.weights, n_threads=self.n_threads)
         self.gamma_ = self._gamma(rows)
         self.landmark_indices_, self.is_exact_ = self._choose_landmarks(rows, rng)
         self._span_landmarks(data.points)
         self._fit_embedded(data, rng)
-        return self
 
     def predict(self, X: MatrixLike) -> Labels:
         """Label of the nearest center for each point, the first of several.
@@ -385,7 +404,18 @@ class KernelPowerKMeans(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        # A fit that failed has left other attributes.
+        return hasattr(self, "labels_")
+
     # The border.
+
+    def _check_kernel(self) -> None:
+        if self.kernel_params is not None and not callable(self.kernel):
+            raise ValueError(
+                f"kernel_params={self.kernel_params!r} is for a callable, but "
+                f"kernel={self.kernel!r}: pass gamma, degree and coef0 of KernelPowerKMeans itself"
+            )
 
     def _admit(
         self,
@@ -397,7 +427,8 @@ class KernelPowerKMeans(
     ) -> Admitted:
         form = wanted_form(X)
         if self._is("precomputed"):
-            form |= {"accept_sparse": False, "ensure_all_finite": True}
+            # That there are no NaN comes before how many columns there are.
+            form |= {"accept_sparse": False, "ensure_all_finite": not reset}
         points = validate_data(self, X, reset=reset, **form)
         names = getattr(self, "feature_names_in_", None)
         return admit(points, sample_weight, feature_names=names, **requirements)
@@ -460,7 +491,11 @@ class KernelPowerKMeans(
         inner = self.embedded_
         self.labels_, self.n_iter_ = inner.labels_, inner.n_iter_
         self.dual_coef_ = inner.cluster_centers_.astype(np.float64) @ self.embedding_.T
-        outside = self._outside(data.points, sq_norms)
+        if self._is("precomputed"):
+            diagonal = np.diagonal(np.asarray(data.points)).astype(np.float64)
+        else:
+            diagonal = self._diagonal(data.points)
+        outside = self._beyond(diagonal, sq_norms)
         self.inertia_ = inner.inertia_ + _weighted_sum(outside, data.weights)
 
     # The kernel.
@@ -487,7 +522,9 @@ class KernelPowerKMeans(
         """K(x, x) less the squared norm of the coordinates, where that is more than rounding."""
         if self._is("precomputed"):
             return np.zeros(len(sq_norms))
-        diagonal = self._diagonal(points)
+        return self._beyond(self._diagonal(points), sq_norms)
+
+    def _beyond(self, diagonal: FloatArray, sq_norms: FloatArray) -> FloatArray:
         outside = diagonal - sq_norms
         rounding = _ROUNDING * np.maximum(self._largest, np.abs(diagonal))
         return np.where(outside > rounding, outside, 0.0)
@@ -514,10 +551,18 @@ class KernelPowerKMeans(
                 )
         if not np.isfinite(values).all():
             raise ValueError(
-                f"kernel={self.kernel!r} is not finite for all pairs of points: scale X, for "
-                "example by StandardScaler, or lower degree, gamma or coef0"
+                f"kernel={self.kernel!r} is not finite for all pairs of points: "
+                + self._way_to_finite()
             )
         return np.asarray(values, dtype=np.float64)
+
+    def _way_to_finite(self) -> str:
+        if self._is("poly") and self.degree % 1:
+            return (
+                f"below zero there are no powers of degree={self.degree!r}, so pass a whole "
+                "degree, or points and coef0 whose products are not negative"
+            )
+        return "scale X, for example by StandardScaler, or lower degree, gamma or coef0"
 
     def _gaussian(self, points: Points, others: Points) -> FloatArray:
         """By our own distances, which do not cancel where points are far from the origin."""
@@ -526,11 +571,15 @@ class KernelPowerKMeans(
         return np.exp(-(self.gamma_ or 0.0) * sq_dist.astype(np.float64, copy=False))
 
     def _arguments(self) -> dict[str, Any]:
-        own = self.kernel_params or {}
         if callable(self.kernel):
-            return own
-        named = {"degree": self.degree, "coef0": self.coef0, **own}
+            return self.kernel_params or {}
+        named = {"degree": self.degree, "coef0": self.coef0}
         return named if self.gamma_ is None else {"gamma": self.gamma_, **named}
+
+
+def _exponent_if_tiny(largest: float) -> int:
+    """By what power of two to divide, so that squared differences are normal numbers."""
+    return math.frexp(largest)[1] if 0 < largest < _LEAST_SQUARED else 0
 
 
 def _check_gram(gram: Points) -> None:
@@ -571,7 +620,7 @@ def _embedding_of(gram: FloatArray) -> tuple[FloatArray, float]:
             f"{values[-1]:.3g}. Those below zero are taken as zero, so distances are not quite "
             "those of this kernel; choose other parameters or another kernel to avoid it",
             IndefiniteKernelWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     kept = values > _ROUNDING * largest
     if not kept.any():

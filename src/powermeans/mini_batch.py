@@ -31,6 +31,8 @@ from powermeans.types import FloatArray, IndexArray
 
 _BATCHES_AWAITED = 3
 _POINTS_AWAITED_PER_CENTER = 30
+# In a fit the first sample has at least one of so many points.
+_POINTS_PER_POINT_OF_FIRST = 50
 # A batch much smaller than what the centers are means of would hardly move them: they grow with it,
 # while they fit the cache.
 _SHARE_OF_SEEN = 0.1
@@ -90,8 +92,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         How much `PowerKMeans` searches in the first sample.
     init_size : int or None, default=None
         How many points the first sample has, drawn at random by `fit`; `partial_fit` awaits them.
-        None is three batches, or 30 points for each center if that is more. More take longer, and
-        find lower inertia where there are many clusters.
+        None is three batches, or 30 points for each center if that is more, or in `fit` a fiftieth
+        of all. More take longer, and find lower inertia where there are many clusters or rare ones.
     memory : float or None, default=None
         About how many points, by their weight, are remembered: those before fade away. None
         remembers all, which is best where the points do not change with time.
@@ -235,7 +237,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         orders = np.random.RandomState(rng.randint(2**31))
         parts = self._parts(data, orders)
         first = next(parts)
-        learned = self._in_fit = self._begin(first, rng, history)
+        learned = self._in_fit = self._begin_at(first, first, rng, history)
         n_seen, n_all = first.rows.n_points, data.rows.n_points * self.max_iter
         for batch in parts:
             if n_seen >= _LONGEST_SOFT_SHARE * n_all:
@@ -249,13 +251,13 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         """The first sample, and batches of all other points that have weight, for each pass."""
         has_weight = None if data.weights is None else np.flatnonzero(data.weights)
         most = max(self.batch_size, _MOST_ELEMENTS // _elements_per_point(data))
-        n_seen = 0
+        n_first, n_seen = self._n_awaited(data.rows.n_points // _POINTS_PER_POINT_OF_FIRST), 0
         for _ in range(self.max_iter):
             order = orders.permutation(data.rows.n_points if has_weight is None else has_weight)
             end = 0
             while end < len(order):
                 wanted = min(max(self.batch_size, int(_SHARE_OF_SEEN * n_seen)), most)
-                start, end = end, end + (wanted if n_seen else self._n_awaited())
+                start, end = end, end + (wanted if n_seen else n_first)
                 part = order[start:end]
                 yield self._part(data, part)
                 n_seen += len(part)
@@ -281,22 +283,29 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     # A stream.
 
-    def _n_awaited(self) -> int:
+    def _n_awaited(self, at_least: int = 0) -> int:
         by_centers = _POINTS_AWAITED_PER_CENTER * self.n_clusters
-        return self._size_of_first(max(_BATCHES_AWAITED * self.batch_size, by_centers))
+        by_batches = _BATCHES_AWAITED * self.batch_size
+        return self._size_of_first(max(by_batches, by_centers, at_least))
 
     def _from(self, centers: FloatArray) -> _Remembered:
         nothing = Sums(np.zeros_like(centers), np.zeros(len(centers)), 0.0, 0.0)
         return _Remembered(centers, nothing, 0.0, -math.inf)
 
-    def _begin(
-        self, data: TrainingData, rng: np.random.RandomState, history: History | None = None
+    def _begin(self, data: TrainingData, rng: np.random.RandomState) -> _Remembered:
+        n_points, n_awaited = data.rows.n_points, self._n_awaited()
+        if n_points <= n_awaited:
+            return self._begin_at(data, data, rng)
+        return self._begin_at(self._part(data, rng.permutation(n_points)[:n_awaited]), data, rng)
+
+    def _begin_at(
+        self,
+        sample: TrainingData,
+        data: TrainingData,
+        rng: np.random.RandomState,
+        history: History | None = None,
     ) -> _Remembered:
         """Power k-means in a sample, and the sums of all of the points at its centers."""
-        n_points, n_awaited = data.rows.n_points, self._n_awaited()
-        sample = data
-        if n_points > n_awaited:
-            sample = self._part(data, rng.permutation(n_points)[:n_awaited])
         model = PowerKMeans(
             self.n_clusters,
             init=self.init,
@@ -323,6 +332,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         """One sweep, and centers from the sums of all."""
         history = History() if history is None else history
         running = RunningSums(
+            data.rows,
             learned.sums,
             learned.weight,
             memory=math.inf if self.memory is None else self.memory,

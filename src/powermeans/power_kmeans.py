@@ -24,8 +24,8 @@ from powermeans.history import History, Spent, SweepState
 from powermeans.input_checks import check_schedule
 from powermeans.power_mean import memberships
 from powermeans.repairs import LeaveAlone, RelocateEmpty, SeparateCoincident
-from powermeans.rules import Power
 from powermeans.rows.bregman import BregmanRows
+from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric, Whole, resting_power
 from powermeans.search import EFFORTS, Effort, Search
 from powermeans.shared_covariance import LearnCovariance, Scatter, unit_covariance
@@ -360,6 +360,9 @@ class PowerKMeans(CenterEstimator):
 
     def _has_missing(self) -> bool:
         return self.missing == "observed"
+
+    def _takes_sparse(self) -> bool:
+        return super()._takes_sparse() and self.divergence != "manhattan"
 
     def _learns_covariance(self) -> bool:
         return isinstance(self.divergence, str) and self.divergence == "mahalanobis"

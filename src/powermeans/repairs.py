@@ -80,12 +80,21 @@ class SeparateCoincident:
         return sums, 0
 
     def _coincident(self, centers: FloatArray) -> IndexArray:
-        """Centers that coincide with their predecessor along a random direction."""
+        """All but the first of centers that coincide with the next along a random direction.
+
+        Their order along it is one of rounding, which may not decide where each is pushed.
+        """
         direction = self._rng.standard_normal(centers.shape[1])
         order = (centers @ direction).argsort(kind="stable")
         in_order = centers[order]
         gaps = (in_order[1:] - in_order[:-1]) / self.spread
-        return np.asarray(order[1:][np.einsum("jf,jf->j", gaps, gaps) <= _COINCIDENT**2])
+        goes_on = np.einsum("jf,jf->j", gaps, gaps) <= _COINCIDENT**2
+        if not goes_on.any():
+            return order[:0]
+        group = np.cumsum(np.concatenate([[False], ~goes_on]))
+        first = np.full(group[-1] + 1, len(centers))
+        np.minimum.at(first, group, order)
+        return np.setdiff1d(order, first)
 
 
 @dataclass(frozen=True, slots=True)

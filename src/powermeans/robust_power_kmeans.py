@@ -22,6 +22,9 @@ from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Rows
 from powermeans.rows.trimmed import TrimmedRows
 
+# Two sums of weights that differ by this share are the same.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrimmedRun(Run):
@@ -180,12 +183,12 @@ class RobustPowerKMeans(PowerKMeans):
 
     def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
         data = super()._training_data(X, sample_weight)
-        n_points = data.points.shape[0]
-        n_kept = math.floor((1 - self.trim) * n_points * (1 + 1e-12))
+        n_kept = _most_kept(data, self.trim)
         if n_kept < self.n_clusters:
             raise ValueError(
-                f"of n_samples={n_points} trim={self.trim} leaves {n_kept} for n_clusters="
-                f"{self.n_clusters}: pass a smaller trim, fewer clusters or more points"
+                f"of n_samples={data.points.shape[0]} trim={self.trim} leaves at most {n_kept} "
+                f"with a weight for n_clusters={self.n_clusters}: pass a smaller trim, fewer "
+                "clusters or more points"
             )
         return data
 
@@ -210,3 +213,11 @@ class RobustPowerKMeans(PowerKMeans):
         self.outliers_ = run.outliers
         is_squared = self._divergence() == "squared_euclidean"
         self.radius_ = math.sqrt(run.limit) if is_squared else run.limit
+
+
+def _most_kept(data: TrainingData, trim: float) -> int:
+    """How many points there can be in the weight that is kept: the lightest, and part of one."""
+    weights = np.ones(data.points.shape[0]) if data.weights is None else data.weights
+    lightest_first = np.sort(weights[weights > 0] / weights.max())
+    kept = (1 - trim) * lightest_first.sum()
+    return 1 + int(np.searchsorted(np.cumsum(lightest_first), kept * (1 - _ROUNDING)))

@@ -124,8 +124,16 @@ class Harmonic(Rule):
     """
 
     p: float = 2.0
+    unit: float = 1.0
+    """The squared distance in units of which the weights are, lest they leave the range of float64:
+    a factor of all of them moves no center."""
 
     def __post_init__(self) -> None:
+        if not 0 < self.unit < math.inf:
+            raise ValueError(
+                f"unit={self.unit!r} must be positive and finite: pass for example the mean "
+                "squared distance of the points from their mean"
+            )
         lowest = -2 * Power.highest
         if not lowest <= self.p < math.inf:
             raise ValueError(
@@ -148,25 +156,26 @@ class Harmonic(Rule):
         return pm.memberships(sq_dist, self.power)
 
     def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """sum_l d_l^(-p-2) / (sum_l d_l^(-p))^2."""
+        """sum_l d_l^(-p-2) / (sum_l d_l^(-p))^2, over unit^(p/2-1)."""
         return pm.weighing(sq_dist, self.power) * self._of_power_weights(sq_dist)
 
     def objective(self, sq_dist: FloatArray) -> FloatArray:
         """The harmonic mean of the d_j^p."""
-        means: FloatArray = pm.power_mean(sq_dist, self.power) ** (self.p / 2)
+        with np.errstate(over="ignore"):
+            means: FloatArray = pm.power_mean(sq_dist, self.power) ** (self.p / 2)
         return means
 
     def weigh(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weights d_j^(-p-2) / (sum_l d_l^(-p))^2, and the harmonic mean of the d_j^p."""
+        """Weights as by their definitions, and the harmonic mean of the d_j^p."""
         weights = pm.power_mean_weights(sq_dist, self.power)
         return weights * self._of_power_weights(sq_dist)[:, None], self.objective(sq_dist)
 
     def _of_power_weights(self, sq_dist: FloatArray) -> FloatArray:
-        """What these weights are of those of the power mean: M_s^(-s-1) k^(-1/s-1)."""
+        """What these weights are of those of the power mean: (M_s / unit)^(-s-1) k^(-1/s-1)."""
         least = np.finfo(np.float64).tiny  # a point at a center counts much, not infinitely
         means = np.maximum(pm.power_mean(sq_dist, self.power), least)
         of_k = float(sq_dist.shape[1]) ** (-1 / self.power - 1)
-        factors: FloatArray = of_k * means ** (-self.power - 1)
+        factors: FloatArray = of_k * (means / self.unit) ** (-self.power - 1)
         return factors
 
 

@@ -1,4 +1,4 @@
-"""What is remembered of a stream: sums over all batches, in which the later ones count more."""
+"""What is remembered of a stream: sums over all batches, in which later ones count more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MIDDLE = np.array([0.5])
 
 
 class RunningSums:
-    """Adds the sums of each batch to those before, and gives lost centers points of the batch.
+    """Adds the sums of a batch to those before, and gives lost centers points of the batch.
 
     Sums of soft and of hard sweeps add: theirs are the weights of a surrogate of
     (sum_j y_j^s)^(1/s), k^(1/s) times the power mean, whose unit is the same at every power s. A
@@ -33,30 +33,46 @@ class RunningSums:
 
     Parameters
     ----------
+    rows : Rows
+        The batch.
     sums : Sums
-        Of the batches so far.
+        Of the batches before.
     weight : float
-        Of the points so far.
+        Of their points.
     memory : float
         W is no more than that in what was said above: older points fade away.
     least_share : float
         A center whose weight is no more than this share of the heaviest one's is lost.
+
+    Attributes
+    ----------
+    sums, weight
+        Those of all batches, once this one has been swept.
     """
 
     def __init__(
-        self, sums: Sums, weight: float, *, memory: float = math.inf, least_share: float = 0.0
+        self,
+        rows: Rows,
+        sums: Sums,
+        weight: float,
+        *,
+        memory: float = math.inf,
+        least_share: float = 0.0,
     ) -> None:
         self.sums, self.weight = sums, weight
-        self._memory, self._least_share = memory, least_share
-        self._is_hard = False
+        self._rows, self._memory, self._least_share = rows, memory, least_share
+        self._n_found = 0
 
     def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """The same centers."""
-        self._is_hard = power == -math.inf
+        """Lost centers go to where the error of the batch is."""
+        weights = self.sums.weights
+        lost = np.flatnonzero(weights <= self._least_share * weights.max())
+        if self.weight > 0 and len(lost):
+            centers = self._found(lost, centers)
         return centers, 0
 
     def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """Points and weights of all batches, and how many lost centers were given a point."""
+        """Points and weights of all batches, and how many lost centers were found."""
         added, remembered = rows.total_weight, min(self.weight, self._memory)
         fading = (remembered / (remembered + added)) ** FADING if added > 0 else 1.0
         self.sums = replace(
@@ -65,30 +81,24 @@ class RunningSums:
             weights=self.sums.weights * fading + sums.weights,
         )
         self.weight += added
-        if not self._is_hard:
-            return self.sums, 0
-        least = self._least_share * float(self.sums.weights.max())
-        lost = np.flatnonzero(self.sums.weights <= least)
-        n_found = self._find(lost, rows, centers) if len(lost) else 0
-        return self.sums, n_found
+        return self.sums, self._n_found
 
-    def _find(self, lost: IndexArray, rows: Rows, centers: FloatArray) -> int:
-        """Give each of these centers a point of the batch, from the middle of its error."""
-        points, weights = self.sums.points.copy(), self.sums.weights.copy()
-        nearness = rows.nearness(np.delete(centers, lost, axis=0))
-        n_found = 0
+    def _found(self, lost: IndexArray, centers: FloatArray) -> FloatArray:
+        """Each goes to the point in the middle of the error, along the batch, and begins anew."""
+        found, points, weights = centers.copy(), self.sums.points.copy(), self.sums.weights.copy()
+        living = np.delete(centers, lost, axis=0)
+        nearness = self._rows.nearness(living)
         for center in lost:
             index = nearness.draw(_MIDDLE)
-            point, weight = rows.take(index)[0], rows.sample_weight(index)[0]
-            former = int(np.argmin(np.square(centers - point).sum(axis=1)))
-            is_near = nearness.sq_dist(index)[0] == 0 or is_at_center(point, centers[former])
-            if weight == 0 or is_near:
+            point = self._rows.take(index)[0]
+            if nearness.sq_dist(index)[0] == 0 or _is_at_one_of(living, point):
                 break
-            if former not in lost:
-                points[former] -= weight * point
-                weights[former] -= weight
-            points[center], weights[center] = weight * point, weight
+            found[center], points[center], weights[center] = point, 0.0, 0.0
             nearness.add(point)
-            n_found += 1
+            self._n_found += 1
         self.sums = replace(self.sums, points=points, weights=weights)
-        return n_found
+        return found
+
+
+def _is_at_one_of(centers: FloatArray, point: FloatArray) -> bool:
+    return any(is_at_center(point, center) for center in centers)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import abc
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.anneal import Stage
 from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
-from powermeans.extent import spread_of_features
+from powermeans.extent import spread, spread_of_features
 from powermeans.repairs import SeparateCoincident
 from powermeans.rules import Always, Harmonic, Power, Rule
 from powermeans.stopping import CentersSettled
 from powermeans.types import FloatArray
+
+# Above, most weights may be too small for float64.
+_HIGHEST_P = 50
 
 
 class SoftMeans(CenterEstimator):
@@ -60,24 +62,17 @@ class SoftMeans(CenterEstimator):
     def _stages(self, data: TrainingData) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         separate = SeparateCoincident(data.rows.critical_power(), spread_of_features(data.rows))
-        return [Stage(Always(self._rule()), settled, self.max_iter, separate)]
+        return [Stage(self._schedule(data), settled, self.max_iter, separate)]
+
+    def _schedule(self, data: TrainingData) -> Iterable[Rule]:
+        """The rules of the sweeps."""
+        return Always(self._rule())
 
     def _wanted_runs(self) -> int:
         return self.n_init
 
     def _wanted_threads(self) -> int | None:
         return self.n_threads
-
-    def _report_end(self, run: Run) -> None:
-        end = run.ends[-1]
-        if self.verbose:
-            print(f"The end: {end.reason}.")
-        if not (end.has_converged or end.was_stopped):
-            warnings.warn(
-                f"not converged after {end.reason}: raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
     def _keep(self, run: Run) -> None:
         super()._keep(run)
@@ -94,6 +89,10 @@ class KHarmonicMeans(SoftMeans):
     the first centers, but a sweep may ascend, and from about 3.5 on centers may go to and fro for
     ever: then the fit ends at `max_iter` with a warning.
 
+    Below p = 2 a point at a center has an infinite weight, which holds the center there. Since
+    centers start at points, the first sweep is one of p = 2, which moves them off. For p below one
+    every point is a local minimum for a center that comes near it.
+
     Use it to compare, or where soft clusters of this kind are wanted; `PowerKMeans`, which begins
     like it and then hardens, finds lower sums of squares.
 
@@ -102,7 +101,7 @@ class KHarmonicMeans(SoftMeans):
     n_clusters : int, default=8
         How many centers to find.
     p : float, default=2
-        The power of the distances, at least 0.04.
+        The power of the distances, at least 0.04 and at most 50.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Where the centers start, as in `KMeans`.
     n_init : int, default=1
@@ -130,7 +129,8 @@ class KHarmonicMeans(SoftMeans):
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     objective_ : float
-        Weighted sum of the harmonic means, before the last sweep.
+        Weighted sum of the harmonic means, before the last sweep; infinite where distances to the
+        power of p leave the range of float64, which harms nothing else.
     n_iter_ : int
         Number of sweeps of the run that is kept.
     history_ : recarray
@@ -165,7 +165,7 @@ class KHarmonicMeans(SoftMeans):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SoftMeans._parameter_constraints,
-        "p": [Interval(Real, -2 * Power.highest, None, closed="left")],
+        "p": [Interval(Real, -2 * Power.highest, _HIGHEST_P, closed="both")],
     }
 
     def __init__(
@@ -195,6 +195,22 @@ class KHarmonicMeans(SoftMeans):
 
     def _rule(self) -> Rule:
         return Harmonic(float(self.p))
+
+    def _schedule(self, data: TrainingData) -> Iterable[Rule]:
+        unit = spread(data.rows) ** 2
+        rule = Harmonic(float(self.p), unit if unit > 0 else 1.0)
+        return Always(rule) if self.p >= 2 else _OffThePoints(rule)
+
+
+@dataclass(frozen=True, slots=True)
+class _OffThePoints:
+    """A schedule of one rule, after a sweep of k-harmonic means that takes centers off points."""
+
+    rule: Rule
+
+    def __iter__(self) -> Iterator[Rule]:
+        yield Power(-1.0)
+        yield from Always(self.rule)
 
 
 class FuzzyCMeans(SoftMeans):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
@@ -24,8 +26,9 @@ Graph = Points | SparsePoints
 # Lanczos iteration wants far more nodes than vectors; smaller graphs are solved whole.
 _MOST_NODES_SOLVED = 256
 _NODES_PER_VECTOR = 4
-# A matrix is symmetric if its entries differ by no more than this share of the largest.
-_ROUNDING = 1e-10
+# A matrix is symmetric if its entries differ by no more than this power of its precision, as a
+# share of the largest: 4e-11 in float64, 2e-5 in float32.
+_ROUNDING_EXPONENT = 2 / 3
 
 
 class SpectralClustering(ClusterMixin, BaseEstimator):
@@ -44,6 +47,10 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
     cluster has parts of two pieces unless there are more pieces than clusters; then clusters are
     made of whole pieces.
 
+    There is no `sample_weight`: a weight of three is three copies of a point, which are nodes with
+    edges between them, so that it changes the graph and not only the last step. Where points count
+    differently, pass copies, or affinities that say so.
+
     Parameters
     ----------
     n_clusters : int, default=8
@@ -59,7 +66,8 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         For "nearest_neighbors", how many there are, the point itself among them.
     n_components : int, default=None
         How many eigenvectors to use; None is `n_clusters`. There are never fewer than the graph has
-        pieces.
+        pieces. The first of each piece is constant in it, so that one of them all tells no clusters
+        apart.
     normalize_rows : bool, default=True
         Whether each point of the embedding is moved to distance one from the origin, as Ng, Jordan
         and Weiss do, so that the size of a cluster does not matter; scikit-learn does not.
@@ -170,8 +178,11 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         self.affinity_matrix_ = self._affinities(X)
         self.embedding_ = self._embedding(self.affinity_matrix_, rng)
-        last_step = PowerKMeans(self.n_clusters, random_state=rng, n_threads=self.n_threads)
-        self.labels_ = last_step.fit(self.embedding_).labels_
+        if self.embedding_.shape[1] == 1 < self.n_clusters:
+            self.labels_ = self._labels_of_a_constant()
+        else:
+            last_step = PowerKMeans(self.n_clusters, random_state=rng, n_threads=self.n_threads)
+            self.labels_ = last_step.fit(self.embedding_).labels_
         return self
 
     def fit_predict(self, X: MatrixLike, y: object = None) -> Labels:
@@ -195,14 +206,24 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.affinity == "precomputed"
+        tags.input_tags.positive_only = self.affinity == "precomputed"
         return tags
+
+    def _labels_of_a_constant(self) -> Labels:
+        warnings.warn(
+            f"Number of distinct clusters (1) found smaller than n_clusters ({self.n_clusters}), "
+            "since the one eigenvector of n_components=1 is constant: pass two or more, or None",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+        return np.zeros(self.embedding_.shape[0], dtype=np.int32)
 
     def _affinities(self, X: MatrixLike) -> Graph:
         form = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False}
         given = validate_data(self, X, ensure_min_samples=2, order="C", **form)
         points = admit(given, n_clusters=self.n_clusters).points
         if self.affinity == "precomputed":
-            return _checked_graph(points)
+            return _checked_graph(points, getattr(X, "dtype", points.dtype))
         if self.affinity == "nearest_neighbors":
             return _nearest_neighbours(points, self.n_neighbors)
         return _gaussian_kernel(points, self.gamma)
@@ -308,8 +329,8 @@ eigen_tol, random_state, n_threads
     ).fit_predict(X)
 
 
-def _checked_graph(affinities: Any) -> Graph:
-    """Affinities from the user, made symmetric to the last bit."""
+def _checked_graph(affinities: Any, dtype: np.dtype[Any]) -> Graph:
+    """Affinities from the user, who has them in this dtype, made symmetric to the last bit."""
     if affinities.shape[0] != affinities.shape[1]:
         raise ValueError(
             f"X has the shape {affinities.shape} but affinity='precomputed': pass affinities, one "
@@ -322,7 +343,9 @@ def _checked_graph(affinities: Any) -> Graph:
             "for example np.exp(-distances ** 2)"
         )
     asymmetry = np.abs(_entries(affinities - affinities.T)).max(initial=0.0)
-    if asymmetry > _ROUNDING * _entries(affinities).max(initial=0.0):
+    precision = np.finfo(dtype if np.issubdtype(dtype, np.floating) else np.float64).eps
+    allowed = float(precision) ** _ROUNDING_EXPONENT
+    if asymmetry > allowed * _entries(affinities).max(initial=0.0):
         raise ValueError(
             f"X is not symmetric, entries across the diagonal differ by {asymmetry:.3g}: pass "
             "(X + X.T) / 2"
@@ -351,8 +374,20 @@ def _gaussian_kernel(points: Points | SparsePoints, gamma: float) -> FloatArray:
     from sklearn.metrics.pairwise import rbf_kernel
 
     # Distances come from products, in which an offset of all points would drown them.
-    centered = points if sparse.issparse(points) else points - points.mean(axis=0)
+    centered = _near_zero(points) if sparse.issparse(points) else points - points.mean(axis=0)
     return np.asarray(rbf_kernel(centered, gamma=gamma))
+
+
+def _near_zero(points: SparsePoints) -> SparsePoints:
+    """The same, moved along the features of which every entry is stored: no other are all far."""
+    n_points, n_features = points.shape
+    is_full = np.bincount(points.indices, minlength=n_features) == n_points
+    if not is_full.any():
+        return points
+    offset = np.where(is_full, np.asarray(points.mean(axis=0)).ravel(), 0.0)
+    moved = points.copy()
+    moved.data -= offset[points.indices]
+    return moved
 
 
 def _pieces(graph: Graph) -> tuple[int, IndexArray]:

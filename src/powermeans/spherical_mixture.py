@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
@@ -11,15 +10,18 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from powermeans.anneal import Stage, StageEnd
 from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
 from powermeans.critical_temperature import critical_temperature
-from powermeans.extent import spread_of_features
+from powermeans.extent import spread, spread_of_features
 from powermeans.gaussian_learner import (
     GaussianLearner,
     LikelihoodSettled,
@@ -31,6 +33,7 @@ from powermeans.input_checks import check_sample_weight
 from powermeans.moments import moment_estimates
 from powermeans.repairs import SeparateCoincident
 from powermeans.rows import open_rows
+from powermeans.rows.protocol import Rows
 from powermeans.rules import Gaussian
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
@@ -39,6 +42,10 @@ _BLOCK_ELEMENTS = 2**20
 # 0.8 missed the log-likelihood of the best known by 0.057 a point, from 0.5 by 0.070, from 0.3 by
 # 0.094, and without annealing by 0.129.
 _TEMPERATURE_FROM_SEEDS = 0.8
+# Beyond so many squared sizes of the points there is no telling heights of Gaussians apart.
+_WIDEST = 1e30
+# Of larger ones the free energy of many points might leave the range of float64.
+_LARGEST_VARIANCE = 1e290
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +99,8 @@ class SphericalMixture(CenterEstimator):
         which all centers coincide (twice the largest eigenvalue of the covariance), and cool down
         to that of the model, twice its variance. "auto" is 0.8 where the centers start at seeds,
         which made up for half of what a run falls short of the best of ten. With None, or from
-        centers that are given or estimated, there is none.
+        centers that are given or estimated, there is none. Once each point is all but wholly its
+        nearest center's, there is nothing left to cool.
     cooling : float, default=0.9
         The factor from one temperature to the next, below one.
     n_init : int, default=1
@@ -183,7 +191,7 @@ class SphericalMixture(CenterEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
-        "variance": [StrOptions({"learned"}), Interval(Real, 0, None, closed="neither")],
+        "variance": [StrOptions({"learned"}), Interval(Real, 0, _LARGEST_VARIANCE, closed="right")],
         "shares": [StrOptions({"equal", "learned"})],
         "init": [StrOptions({"k-means++", "random", "moments"}), callable, "array-like"],
         "temperature": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
@@ -340,6 +348,9 @@ class SphericalMixture(CenterEstimator):
     def sample(self, n_samples: int = 1) -> tuple[Points, Labels]:
         """Draw points from the density.
 
+        Where `random_state` is an int, each call returns the same points; a RandomState instance
+        goes on from call to call, and so does None.
+
         Parameters
         ----------
         n_samples : int, default=1
@@ -353,8 +364,11 @@ class SphericalMixture(CenterEstimator):
             The Gaussian that each is from.
         """
         check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"n_samples={n_samples} must be at least 1")
+        validate_parameter_constraints(
+            {"n_samples": [Interval(Integral, 1, None, closed="left")]},
+            {"n_samples": n_samples},
+            caller_name="sample",
+        )
         rng = check_random_state(self.random_state)
         labels = rng.choice(len(self.shares_), size=n_samples, p=self.shares_).astype(np.int32)
         noise = rng.standard_normal((n_samples, self.n_features_in_)) * math.sqrt(self.variance_)
@@ -420,6 +434,8 @@ class SphericalMixture(CenterEstimator):
 
     def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MixtureData:
         data = super()._training_data(X, sample_weight)
+        if self.variance != "learned":
+            _refuse_widest(float(self.variance), data.rows)
         means, first = self._known_at_first(data)
         share = self._share_of_critical()
         hottest = share * critical_temperature(data.points, data.weights) / 2 if share else 0.0
@@ -503,16 +519,11 @@ class SphericalMixture(CenterEstimator):
     def _wanted_threads(self) -> int | None:
         return self.n_threads
 
-    def _report_end(self, run: Run) -> None:
-        end = run.ends[-1]
-        if self.verbose:
-            print(f"The end: {end.reason}.")
-        if not (end.has_converged or end.was_stopped):
-            warnings.warn(
-                f"not converged after {end.reason}: raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    def _advice(self, run: Run) -> str:
+        assert isinstance(run, MixtureRun)
+        if run.log_likelihoods or not self._share_of_critical():
+            return "raise max_iter or tol"
+        return "it was annealing still, so raise max_iter, or lower cooling or temperature"
 
     # Details.
 
@@ -555,6 +566,15 @@ class SphericalMixture(CenterEstimator):
             block = points[start : start + n_block].astype(np.float64, copy=False)
             rows = open_rows(block, n_threads=self._wanted_threads())
             yield rows.sq_distances(centers).astype(np.float64, copy=False)
+
+
+def _refuse_widest(variance: float, rows: Rows) -> None:
+    size = max(spread(rows), float(np.linalg.norm(rows.mean())))
+    if size > 0 and math.sqrt(variance) / size > math.sqrt(_WIDEST):
+        raise ValueError(
+            f"variance={variance!r} is too large for points that are {size:.3g} from zero and from "
+            f"each other: pass one of the order of {size**2:.0e}, for example, or scale X"
+        )
 
 
 def _total_weight(X: MatrixLike, sample_weight: ArrayLike | None) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from powermeans import criteria as formulas
 from powermeans.anneal import Callback
@@ -22,12 +20,14 @@ from powermeans.rows.protocol import Rows
 from powermeans.search import Solution
 from powermeans.seeds import order_by_place
 from powermeans.threads import blas_on_one_thread
-from powermeans.types import FloatArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 _BLOCK_ELEMENTS = 2**20
 # Reference sets have as many points as there are, with copies, and no more than this.
 _MOST_REFERENCE_POINTS = 10_000
 _MOST_RESAMPLED = 2_000
+# Agreements that differ by no more count as equal.
+_AS_STABLE = 0.02
 # Of more features than this the principal axes of all of them are not formed.
 MOST_AXES = 1024
 
@@ -89,25 +89,20 @@ class Sample:
     rows: Rows
 
     @classmethod
-    def drawn(cls, rows: Rows, n_drawn: int, rng: np.random.RandomState, n_threads: int | None):
-        """With replacement, in proportion to the counts; copies or a weight, it is the same."""
-        order, _ = order_by_place(rows, rng)
-        nothing = np.empty((0, rows.n_features))
-        drawn = rows.nearness(nothing, order).draw(rng.uniform(size=n_drawn))
-        indices, counts = np.unique(drawn, return_counts=True)
-        return cls.of(rows.sample(indices), counts.astype(np.float64), n_threads)
-
-    @classmethod
     def of(cls, points: Points | SparsePoints, counts: FloatArray, n_threads: int | None) -> Sample:
         """Given points."""
         return cls(points, counts, open_rows(points, counts, n_threads=n_threads))
 
     def distances(self) -> FloatArray:
-        """Between all pairs, Euclidean, not squared."""
-        places = self.rows.take(np.arange(self.rows.n_points))
-        between = np.sqrt(open_rows(places).sq_distances(places))
+        """Between all pairs, Euclidean, not squared; sparse points become dense in blocks."""
+        n_points = self.rows.n_points
+        between = np.empty((n_points, n_points))
+        step = max(1, _BLOCK_ELEMENTS // self.rows.n_features)
+        for start in range(0, n_points, step):
+            block = np.arange(start, min(start + step, n_points))
+            between[:, block] = self.rows.sq_distances(self.rows.take(block))
         np.fill_diagonal(between, 0.0)
-        return np.asarray(between, dtype=np.float64)
+        return np.sqrt(between, out=between)
 
 
 @dataclass(frozen=True)
@@ -157,7 +152,20 @@ class Study:
         weighing = np.flatnonzero(self.counts > 0)
         if len(weighing) <= size:
             return Sample.of(self.rows.sample(weighing), self.counts[weighing], n_threads)
-        return Sample.drawn(self.rows, size, self.settings.rng("silhouette"), n_threads)
+        return self.drawn(size, self.settings.rng("silhouette"))
+
+    def drawn(self, n_drawn: int, rng: np.random.RandomState) -> Sample:
+        """With replacement, in proportion to the counts; copies or a weight, it is the same."""
+        nothing = np.empty((0, self.rows.n_features))
+        drawn = self.rows.nearness(nothing, self._order).draw(rng.uniform(size=n_drawn))
+        indices, counts = np.unique(drawn, return_counts=True)
+        counted = counts.astype(np.float64)
+        return Sample.of(self.rows.sample(indices), counted, self.settings.n_threads)
+
+    @cached_property
+    def _order(self) -> IndexArray:
+        """The points by where they lie."""
+        return order_by_place(self.rows, np.random.RandomState(0))[0]
 
     @cached_property
     def widths(self) -> list[tuple[FloatArray, float]]:
@@ -274,7 +282,7 @@ def by_gap(study: Study) -> Verdict:
     """The one-standard-error rule; see `criteria.gaps`."""
     rng, settings = study.settings.rng("gap"), study.settings
     low, high = bounding_box(study.points, study.counts)
-    n_drawn = min(_MOST_REFERENCE_POINTS, math.ceil(study.counts.sum()))
+    n_drawn = min(_MOST_REFERENCE_POINTS, round(float(study.counts.sum())))
     references = []
     for _ in range(settings.n_references):
         points = rng.uniform(low, high, size=(n_drawn, len(low)))
@@ -302,13 +310,20 @@ def bounding_box(
 
 
 def by_stability(study: Study) -> Verdict:
-    """The largest mean agreement of two resamples; see `agreements`."""
+    """The largest k at which resamples agree almost as well as at the best; see `agreements`.
+
+    Where clusters lie in groups, the groups are as stable as the clusters: hence the largest.
+    """
     pairs = agreements(study)
     values = pairs.mean(axis=0)
     errors = pairs.std(axis=0) / math.sqrt(study.settings.n_resamples)
     if study.sizes[0] == 1:
         values[0] = errors[0] = math.nan
-    return Verdict(values, _largest(values).chosen, errors)
+    best = _largest(values)
+    if best.chosen is None:
+        return Verdict(values, None, errors)
+    almost = np.flatnonzero(values >= values[best.chosen] - _AS_STABLE)
+    return Verdict(values, int(almost[-1]), errors)
 
 
 def agreements(study: Study) -> FloatArray:
@@ -318,11 +333,11 @@ def agreements(study: Study) -> FloatArray:
     the number of clusters via the bootstrap method") are compared on points of the data by the
     adjusted Rand index, which unlike their measure does not grow with k by itself.
     """
-    rng, n_threads = study.settings.rng("stability"), study.settings.n_threads
-    n_drawn = min(_MOST_RESAMPLED, math.ceil(study.counts.sum()))
+    rng = study.settings.rng("stability")
+    n_drawn = min(_MOST_RESAMPLED, round(float(study.counts.sum())))
     labels = []
     for _ in range(study.settings.n_resamples):
-        rows = Sample.drawn(study.rows, n_drawn, rng, n_threads).rows
+        rows = study.drawn(n_drawn, rng).rows
         found = _centers(rows, study, EFFORTS_FOR_EACH_K["fast"], rng)
         labels.append([study.sample.rows.assign(s.centers)[0] for s in found.values()])
     return np.array(
@@ -366,7 +381,7 @@ CRITERIA: dict[str, Callable[[Study], Verdict]] = {
     "bic": by_bic,
     "jump": by_jump,
     "dp_means": by_dp_means,
-    "gap": by_gap,
     "stability": by_stability,
+    "gap": by_gap,
 }
-"""By name. The last two cluster other sets for every k, and take many times as long."""
+"""By name."""

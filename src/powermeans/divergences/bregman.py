@@ -51,7 +51,7 @@ class Bregman(abc.ABC):
 
     def check_width(self, n_features: int) -> None:
         """Raise where the divergence is of another number of features."""
-        return None
+        return
 
     def is_fault(self, values: FloatArray) -> FloatArray:
         """Which entries lie outside of the domain, of the shape of the values."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from powermeans.divergences.chunks import in_chunks
 from powermeans.types import FloatArray, Points, SparsePoints

@@ -138,9 +138,9 @@ class NativeRows:
         if isinstance(rule, Hard):
             swept = self._native.sweep_hard(seen)
         elif isinstance(rule, Power):
-            swept = self._native.sweep_power(seen, rule.power, 0.0)
+            swept = self._native.sweep_power(seen, rule.power, 0.0, 1.0)
         elif isinstance(rule, Harmonic):
-            swept = self._native.sweep_power(seen, rule.power, rule.p / 2 - 1)
+            swept = self._native.sweep_power(seen, rule.power, rule.p / 2 - 1, rule.unit)
         elif isinstance(rule, Gaussian):
             swept = self._native.sweep_gaussian(seen, rule.variance, rule.shares_of(len(centers)))
         else:

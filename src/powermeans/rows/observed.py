@@ -2,8 +2,8 @@
 
 With the mask m of a point x, its squared distance is affine in the pair (m x, m) that the rows
 hold: sum m (x - theta)^2 = sum m x^2 - 2 <m x, theta> + <m, theta^2>. A sweep adds these pairs up,
-and their quotient is the mean of each feature over the points that have it (Chi, Chi & Baraniuk 2016,
-"k-POD"). Nothing is imputed.
+and their quotient is the mean of each feature over the points that have it (Chi, Chi & Baraniuk
+2016, "k-POD"). Nothing is imputed.
 """
 
 from __future__ import annotations

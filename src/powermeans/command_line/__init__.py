@@ -1,0 +1,82 @@
+"""The command ``powermeans``. Only what a command needs is imported, when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from powermeans.command_line import failures
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command and exit with its code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Those of the process by default.
+    """
+    wanted = list(sys.argv[1:] if arguments is None else arguments)
+    is_debugging = "--debug" in wanted
+    wanted = [argument for argument in wanted if argument != "--debug"]
+    try:
+        from powermeans.command_line.commands import app
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("typer", "rich"):
+            raise
+        _tell(f'the command line needs {error.name}: pip install "powermeans[cli]"')
+        sys.exit(failures.USAGE)
+    sys.exit(_run(app, wanted, is_debugging))
+
+
+def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> int:
+    with warnings.catch_warnings():
+        warnings.showwarning = _note
+        # Columns are chosen by their names before.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        try:
+            code = app(arguments, prog_name="powermeans", standalone_mode=False)
+            sys.stdout.flush()
+        except BaseException as error:
+            if is_debugging:
+                traceback.print_exc()
+            return _told(error)
+    if code == failures.INTERRUPTED:
+        return _told(KeyboardInterrupt())
+    return code if isinstance(code, int) else 0
+
+
+def _told(error: BaseException) -> int:
+    """Say in one line what went wrong; the code to exit with."""
+    if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
+        # Whoever read has enough; Python would complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return failures.PIPE_CLOSED
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else 0
+    if isinstance(error, failures.Failure):
+        _tell(str(error))
+        return error.code
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
+        _tell("interrupted before there was a result: nothing was written")
+        return failures.INTERRUPTED
+    if hasattr(error, "format_message"):  # what is wrong with the arguments, as Typer says it
+        _tell(f"{str(error.format_message()).rstrip('.')} (powermeans --help shows what there is)")
+        return failures.USAGE
+    if isinstance(error, MemoryError):
+        _tell("there is not enough memory: pass fewer rows or columns")
+        return failures.DATA
+    _tell(f"unexpected {type(error).__name__}: {error} (--debug shows where; please report it)")
+    return failures.BUG
+
+
+def _tell(message: str) -> None:
+    print(f"powermeans: {failures.one_line(message)}", file=sys.stderr)
+
+
+def _note(message: Warning | str, *where: object, **more: object) -> None:
+    _tell(f"note: {message}")

@@ -1,0 +1,59 @@
+"""``powermeans demo``: a small example, from data to clusters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from powermeans.command_line.fitting import Wanted, fit, shown_command
+from powermeans.command_line.outputs import check_outputs, write_text
+from powermeans.command_line.screen import Screen
+from powermeans.command_line.sources import Source
+from powermeans.types import FloatArray
+
+COLUMNS = ("visits_per_month", "basket", "share_at_weekend", "years_of_loyalty", "discount")
+# Five kinds of customers: the mean of each column, and how far they are from it.
+_KINDS = (
+    ("families", 180, (8.0, 95.0, 0.70, 6.0, 0.10), (1.5, 15.0, 0.08, 2.0, 0.04)),
+    ("commuters", 150, (18.0, 14.0, 0.08, 3.0, 0.03), (2.5, 4.0, 0.05, 1.5, 0.02)),
+    ("bargain hunters", 120, (5.0, 38.0, 0.45, 1.5, 0.42), (1.2, 9.0, 0.10, 0.8, 0.07)),
+    ("regulars", 90, (12.0, 42.0, 0.35, 15.0, 0.06), (2.0, 9.0, 0.10, 3.0, 0.03)),
+    ("passers-by", 60, (1.2, 22.0, 0.50, 0.3, 0.02), (0.5, 8.0, 0.18, 0.2, 0.02)),
+)
+
+
+def customers() -> FloatArray:
+    """Made-up customers of a shop, 600 of them, of five kinds."""
+    rng = np.random.default_rng(2019)
+    of_kind = [rng.normal(mean, width, (size, len(mean))) for _, size, mean, width in _KINDS]
+    points: FloatArray = np.abs(np.concatenate(of_kind)).round(2)
+    return points[rng.permutation(len(points))]
+
+
+def as_csv(points: FloatArray) -> str:
+    """The customers as a file of text has them."""
+    rows = [",".join(f"{value:g}" for value in row) for row in points]
+    return "\n".join([",".join(COLUMNS), *rows]) + "\n"
+
+
+def demonstrate(data: str, screen: Screen) -> None:
+    """Write the example, say what to type, and do it."""
+    check_outputs(data)
+    write_text(data, as_csv(customers()))
+    stem = Path(data).with_suffix("")
+    output, model = f"{stem}-clusters.csv", f"{stem}.pm"
+    screen.say(f"{data} has 600 made-up customers of a shop, of five kinds.")
+    screen.say()
+    command = ("fit", data, "-k", 5, "--scale", "standard", "--output", output, "--model", model)
+    screen.say(f"$ {shown_command(*command)}")
+    wanted = Wanted({"n_clusters": 5, "random_state": 0}, "standard", output, model, is_quiet=True)
+    fit(Source(data), wanted, screen)
+    screen.say()
+    screen.say("Now with data of your own, or:")
+    for words in (
+        ("choose-k", data, "--scale", "standard"),
+        ("compare", data, "-k", 5, "--scale", "standard"),
+        ("predict", model, data),
+    ):
+        screen.say(f"  {shown_command(*words)}")

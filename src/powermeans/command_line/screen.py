@@ -1,0 +1,94 @@
+"""What commands print: for people on a terminal or in a pipe, or as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+_WIDTH_OF_PIPES = 100
+
+
+class Screen:
+    """Where a command prints.
+
+    Parameters
+    ----------
+    as_json : bool
+        Whether to print one JSON object for machines, and nothing else.
+    to_stderr : bool
+        Whether the standard output is taken by something else.
+    """
+
+    def __init__(self, *, as_json: bool = False, to_stderr: bool = False) -> None:
+        self.as_json = as_json
+        stream = sys.stderr if to_stderr else sys.stdout
+        width = None if stream.isatty() else int(os.environ.get("COLUMNS", _WIDTH_OF_PIPES))
+        self._console = Console(file=stream, width=width, highlight=False, soft_wrap=False)
+
+    def say(self, line: str = "") -> None:
+        """A line for people."""
+        if not self.as_json:
+            self._console.print(Text(line), soft_wrap=True)
+
+    def show(
+        self, names: Sequence[str], rows: Iterable[Sequence[str | Text]], left: Iterable[int] = ()
+    ) -> None:
+        """A table for people; the columns of these numbers hold words, the others numbers."""
+        if self.as_json:
+            return
+        grid = Grid(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        words = set(left)
+        for number, name in enumerate(names):
+            is_words = number in words
+            grid.add_column(
+                name,
+                justify="left" if is_words else "right",
+                no_wrap=not is_words,
+                overflow="fold",
+            )
+        for row in rows:
+            grid.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+        with self._console.capture() as shown:
+            self._console.print(grid)
+        lines = [line.rstrip() for line in shown.get().splitlines()]
+        self._console.file.write("\n".join(lines) + "\n")
+
+    def tell_machines(self, what: dict[str, Any]) -> None:
+        """The same for machines."""
+        if self.as_json:
+            text = json.dumps(_plain(what), indent=2, ensure_ascii=False, allow_nan=False)
+            self._console.print(Text(text), soft_wrap=True)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; there is no number for what is not finite."""
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def number(value: float) -> str:
+    """A number with as many digits as tell something."""
+    return f"{value:.6g}"
+
+
+def seconds(value: float) -> str:
+    """A duration."""
+    return f"{value:.2f} s" if value >= 0.1 else f"{1000 * value:.1f} ms"

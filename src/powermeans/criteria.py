@@ -1,0 +1,442 @@
+"""Criteria that say how many clusters there are, each formula a function with its source.
+
+The inertia W(k) only falls as centers are added, so that it cannot say by itself how many there
+should be. Each criterion sets it, or distances between points, against something else. `counts` are
+sample weights as numbers of copies of a point.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from powermeans.types import FloatArray, IndexArray, Labels
+
+# A difference smaller than this share of the whole is rounding.
+_ROUNDING = 1e-9
+
+
+def calinski_harabasz(
+    inertia: float, inertia_of_one: float, n_points: float, n_centers: int
+) -> float:
+    """Variance between clusters over that within: ((W_1 - W_k) / (k - 1)) / (W_k / (n - k)).
+
+    Caliński & Harabasz (1974). Larger is better. For round clusters of like size; undefined for one
+    cluster, and where there are as many clusters as points.
+
+    Parameters
+    ----------
+    inertia, inertia_of_one : float
+        W_k, and W_1 about the mean.
+    n_points : float
+        With copies.
+    n_centers : int
+
+    Returns
+    -------
+    float
+        NaN where it is undefined.
+
+    Examples
+    --------
+    >>> calinski_harabasz(inertia=4.0, inertia_of_one=100.0, n_points=8, n_centers=2)
+    144.0
+    """
+    if n_centers == 1 or n_points <= n_centers:
+        return math.nan
+    if inertia == 0:
+        return math.inf
+    between = (inertia_of_one - inertia) / (n_centers - 1)
+    return between / inertia * (n_points - n_centers)
+
+
+def davies_bouldin(mean_distances: ArrayLike, centers: ArrayLike) -> float:
+    """Mean over the clusters i of max_j (S_i + S_j) / M_ij.
+
+    Davies & Bouldin (1979), with S_i the mean distance of the points of a cluster from its center
+    and M_ij the distance of two centers. Smaller is better. Undefined for one cluster.
+
+    Parameters
+    ----------
+    mean_distances : (n_centers,)
+        S_i.
+    centers : (n_centers, n_features)
+
+    Returns
+    -------
+    float
+        NaN where it is undefined; infinite where centers of clusters that have a width coincide.
+
+    Examples
+    --------
+    >>> davies_bouldin([1.0, 1.0], [[0.0], [8.0]])
+    0.25
+    """
+    widths, places = np.asarray(mean_distances), np.asarray(centers)
+    if len(widths) == 1:
+        return math.nan
+    apart = cdist(places, places)
+    np.fill_diagonal(apart, math.inf)
+    sums = widths[:, None] + widths
+    with np.errstate(divide="ignore", invalid="ignore"):
+        likeness = np.where(sums == 0, 0.0, sums / apart)
+    return float(likeness.max(axis=1).mean())
+
+
+def silhouette(distances: FloatArray, labels: Labels, counts: FloatArray) -> float:
+    """Mean over the points of (b - a) / max(a, b).
+
+    Rousseeuw (1987): a is the mean distance to the other points of the same cluster, b the least
+    mean distance to the points of another. A point alone in its cluster has zero. Larger is better,
+    at most one. It takes all pairs of points, so it is for samples. Undefined for one cluster.
+
+    Parameters
+    ----------
+    distances : (n_points, n_points)
+    labels : (n_points,)
+    counts : (n_points,)
+
+    Returns
+    -------
+    float
+        NaN where it is undefined.
+
+    Examples
+    --------
+    >>> x = np.array([0.0, 1.0, 10.0])
+    >>> labels, ones = np.array([0, 0, 1], dtype=np.int32), np.ones(3)
+    >>> round(silhouette(abs(x[:, None] - x), labels, ones), 4)  # (0.9 + 8/9 + 0) / 3
+    0.5963
+    """
+    present, own = np.unique(labels, return_inverse=True)
+    if len(present) == 1:
+        return math.nan
+    points = np.arange(len(labels))
+    members = sparse.csr_array((counts, (points, own)), shape=(len(labels), len(present)))
+    in_cluster = np.bincount(own, weights=counts)
+    sums = np.asarray(distances @ members)
+    others_in_own = in_cluster[own] - 1.0
+    a = sums[points, own] / np.where(others_in_own > 0, others_in_own, 1.0)
+    means = sums / in_cluster
+    means[points, own] = math.inf
+    widths = _silhouettes(a, means.min(axis=1), others_in_own > 0)
+    return float(np.average(widths, weights=counts))
+
+
+def simplified_silhouette(
+    own_distances: FloatArray, other_distances: FloatArray, labels: Labels, counts: FloatArray
+) -> float:
+    """Silhouette with distances to centers in the place of mean distances to points.
+
+    Hruschka, de Castro & Campello (2004): a is the distance to the own center, b that to the next
+    nearest. It takes k distances for each point, so it is for all points of large data.
+
+    Parameters
+    ----------
+    own_distances, other_distances : (n_points,)
+        To the nearest center and to the second nearest.
+    labels : (n_points,)
+    counts : (n_points,)
+
+    Returns
+    -------
+    float
+        At most one; larger is better.
+
+    Examples
+    --------
+    >>> labels, ones = np.array([0, 0, 1, 1], dtype=np.int32), np.ones(4)
+    >>> simplified_silhouette(np.full(4, 1.0), np.full(4, 4.0), labels, ones)
+    0.75
+    """
+    is_shared = np.bincount(labels, weights=counts)[labels] > 1
+    widths = _silhouettes(own_distances, other_distances, is_shared)
+    return float(np.average(widths, weights=counts))
+
+
+def _silhouettes(a: FloatArray, b: FloatArray, is_shared: np.ndarray) -> FloatArray:
+    larger = np.maximum(a, b)
+    safe = np.where(larger > 0, larger, 1.0)
+    return np.asarray(np.where(is_shared, (b - a) / safe, 0.0))
+
+
+def bic(inertia: float, cluster_counts: ArrayLike, n_features: int) -> float:
+    """Bayesian information criterion of x-means, log-likelihood - p / 2 log n.
+
+    Pelleg & Moore (2000): clusters are spherical Gaussians with one variance, estimated by
+    W / (d (n - k)), and shares n_j / n; p = (k - 1) + k d + 1. (The article leaves the d out of the
+    variance, which its likelihood then has too much of.) Larger is better. For clusters that are
+    round and of like spread: others are cut into several.
+
+    Parameters
+    ----------
+    inertia : float
+    cluster_counts : (n_centers,)
+        n_j.
+    n_features : int
+
+    Returns
+    -------
+    float
+        NaN where there are as many centers as points; infinite where the inertia is zero.
+
+    Examples
+    --------
+    >>> round(bic(inertia=6.0, cluster_counts=[4, 4], n_features=1), 3)  # variance 1
+    -20.056
+    """
+    counts = np.asarray(cluster_counts, dtype=np.float64)
+    n_centers, n_points = len(counts), float(counts.sum())
+    if n_points <= n_centers:
+        return math.nan
+    if inertia == 0:
+        return math.inf
+    freedom = n_features * (n_points - n_centers)
+    counts = counts[counts > 0]
+    of_shares = float(counts @ np.log(counts / n_points))
+    normalizer = n_points * n_features * math.log(2 * math.pi * inertia / freedom)
+    n_parameters = (n_centers - 1) + n_centers * n_features + 1
+    return of_shares - (normalizer + freedom + n_parameters * math.log(n_points)) / 2
+
+
+def knee_differences(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
+    """How far W(k) lies below the line between its ends, both axes scaled to [0, 1].
+
+    The difference curve of Kneedle (Satopää, Albrecht, Irwin & Raghavan 2011) for a curve that
+    falls. It depends on where the range of k ends.
+
+    Parameters
+    ----------
+    sizes, inertias : (n_sizes,)
+        The sizes rise.
+
+    Returns
+    -------
+    (n_sizes,)
+        Zero at both ends.
+
+    Examples
+    --------
+    >>> knee_differences([1, 2, 3, 4, 5], [9.0, 1.0, 1.0, 1.0, 1.0])
+    array([0.  , 0.75, 0.5 , 0.25, 0.  ])
+    """
+    x, y = np.asarray(sizes, dtype=np.float64), np.asarray(inertias, dtype=np.float64)
+    if len(x) < 3 or y[0] == y[-1]:
+        return np.zeros(len(x))
+    return np.asarray(1 - (y - y[-1]) / (y[0] - y[-1]) - (x - x[0]) / (x[-1] - x[0]))
+
+
+def knee(sizes: ArrayLike, inertias: ArrayLike, *, sensitivity: float = 1.0) -> int | None:
+    """Where W(k) bends most: the first local maximum of the differences that Kneedle accepts.
+
+    A maximum is accepted as soon as the differences have fallen by `sensitivity` mean steps of the
+    scaled k below it, before they rise above it (Satopää and others 2011, section IV).
+
+    Parameters
+    ----------
+    sizes, inertias : (n_sizes,)
+    sensitivity : float
+        S; the authors' default is one.
+
+    Returns
+    -------
+    int or None
+        An index; never that of an end. None where nothing bends.
+
+    Examples
+    --------
+    >>> knee([1, 2, 3, 4, 5], [9.0, 4.0, 1.0, 0.9, 0.8])
+    2
+    """
+    differences = knee_differences(sizes, inertias)
+    threshold = sensitivity / max(1, len(differences) - 1)
+    best = 0
+    for i in range(1, len(differences)):
+        if differences[i] > differences[best] + _ROUNDING:
+            best = i
+        elif best and differences[i] <= differences[best] - threshold + _ROUNDING:
+            return best
+    return best or None
+
+
+def gaps(
+    log_inertias: ArrayLike, reference_log_inertias: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Gap(k) = mean of log W*(k) - log W(k), and s_k = sd sqrt(1 + 1 / B).
+
+    Tibshirani, Walther & Hastie (2001), equations 4 and 5: W* are the inertias of B sets drawn
+    without clusters.
+
+    Parameters
+    ----------
+    log_inertias : (n_sizes,)
+    reference_log_inertias : (n_sets, n_sizes)
+
+    Returns
+    -------
+    gaps, errors : (n_sizes,)
+
+    Examples
+    --------
+    >>> gap, error = gaps([2.0, 1.0], [[3.0, 2.5], [3.0, 2.7]])
+    >>> gap.round(6), error.round(6)
+    (array([1. , 1.6]), array([0.      , 0.122474]))
+    """
+    references = np.asarray(reference_log_inertias, dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # equal points, drawn from a box that is a point
+        errors = references.std(axis=0) * math.sqrt(1 + 1 / len(references))
+        return references.mean(axis=0) - np.asarray(log_inertias), errors
+
+
+def first_within_one_error(gap: FloatArray, errors: FloatArray) -> int | None:
+    """The first k with Gap(k) >= Gap(k + 1) - s_(k + 1).
+
+    Tibshirani and others (2001), step 3. The next of the values of k stands for k + 1.
+
+    Parameters
+    ----------
+    gap, errors : (n_sizes,)
+
+    Returns
+    -------
+    int or None
+        An index. None where the gap rises to the end of the range: there may be more clusters.
+
+    Examples
+    --------
+    >>> first_within_one_error(np.array([0.1, 0.5, 0.52, 0.6]), np.full(4, 0.05))
+    1
+    """
+    holds = gap[:-1] >= gap[1:] - errors[1:]
+    return int(np.argmax(holds)) if holds.any() else None
+
+
+def jumps(inertias: ArrayLike, n_features: int) -> FloatArray:
+    """D_k^(-d/2) - D_(k-1)^(-d/2), with D_k the distortion, a multiple of W_k.
+
+    Sugar & James (2003), with the identity for the covariance. For clusters that are normal, round
+    and of like spread the powers are near zero below the number of clusters, and then rise like
+    straight lines. Largest is best. They are given as shares of the last power.
+
+    Parameters
+    ----------
+    inertias : (n_sizes,)
+        Falling. The first has none before it.
+    n_features : int
+
+    Returns
+    -------
+    (n_sizes - 1,)
+        Those of all but the first.
+
+    Examples
+    --------
+    >>> jumps([8.0, 2.0, 1.0], n_features=2)
+    array([0.375, 0.5  ])
+    """
+    distortions = np.asarray(inertias, dtype=np.float64)
+    if distortions[-1] == 0:
+        powers = (distortions == 0).astype(np.float64)
+    else:
+        powers = (distortions[-1] / distortions) ** (n_features / 2)
+    return np.asarray(np.diff(powers))
+
+
+def persistence(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
+    """Over how many e-folds of the penalty λ the least of W(k) + λ k is at each k.
+
+    W(k) + λ k is the objective of DP-means (Kulis & Jordan 2012). As λ falls from infinity the best
+    k goes along the corners of the lower convex hull of W; a corner lasts from the slope before it
+    to the slope after it. A k that is a matter of scale rather than of the data does not last long.
+
+    Parameters
+    ----------
+    sizes, inertias : (n_sizes,)
+        The sizes rise.
+
+    Returns
+    -------
+    (n_sizes,)
+        log(λ_from / λ_to); zero off the hull, NaN at the ends, which last for ever.
+
+    Examples
+    --------
+    >>> persistence([1, 2, 3, 4], [100.0, 10.0, 8.0, 7.0]).round(4)  # log(90 / 2), log(2 / 1)
+    array([   nan, 3.8067, 0.6931,    nan])
+    """
+    x, y = np.asarray(sizes, dtype=np.float64), np.asarray(inertias, dtype=np.float64)
+    corners = lower_hull(x, y)
+    lasting = np.zeros(len(x))
+    slopes = -np.diff(y[corners]) / np.diff(x[corners])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lasting[corners[1:-1]] = np.nan_to_num(
+            np.log(slopes[:-1]) - np.log(slopes[1:]), nan=0.0, posinf=math.inf
+        )
+    lasting[[0, -1]] = math.nan
+    return lasting
+
+
+def lower_hull(x: FloatArray, y: FloatArray) -> IndexArray:
+    """Which points are corners of the lower convex hull (Andrew 1979), x rising.
+
+    Parameters
+    ----------
+    x, y : (n_points,)
+
+    Returns
+    -------
+    (n_corners,)
+        Indices, the first and the last among them.
+
+    Examples
+    --------
+    >>> lower_hull(np.array([0.0, 1.0, 2.0, 3.0]), np.array([5.0, 4.0, 1.0, 0.0]))
+    array([0, 2, 3])
+    """
+    corners: list[int] = []
+    for i in range(len(x)):
+        while len(corners) > 1:
+            b, a = corners[-1], corners[-2]
+            if (y[b] - y[a]) * (x[i] - x[b]) < (y[i] - y[b]) * (x[b] - x[a]):
+                break
+            corners.pop()
+        corners.append(i)
+    return np.array(corners)
+
+
+def weighted_rand_index(labels: Labels, others: Labels, counts: FloatArray) -> float:
+    """Rand index of two clusterings adjusted for chance, of points that count as copies.
+
+    Hubert & Arabie (1985). One for equal clusterings, zero on average for random ones.
+
+    Parameters
+    ----------
+    labels, others : (n_points,)
+    counts : (n_points,)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> u, v = np.array([0, 0, 1, 1], dtype=np.int32), np.array([1, 1, 0, 2], dtype=np.int32)
+    >>> round(weighted_rand_index(u, v, np.ones(4)), 4)
+    0.5714
+    """
+    n_others = int(others.max()) + 1
+    table = np.bincount(labels.astype(np.int64) * n_others + others, weights=counts)
+    both = _pairs(table)
+    one = _pairs(np.bincount(labels, weights=counts))
+    other = _pairs(np.bincount(others, weights=counts))
+    chance = one * other / _pairs(np.array([counts.sum()]))
+    most = (one + other) / 2
+    return 1.0 if most == chance else float((both - chance) / (most - chance))
+
+
+def _pairs(counts: np.ndarray) -> float:
+    return float((counts * (counts - 1)).sum()) / 2

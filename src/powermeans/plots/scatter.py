@@ -1,0 +1,242 @@
+"""Clusters and their uncertainty in the plane."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from powermeans.plots import fitted
+from powermeans.plots.canvas import Axes, axes_or_new, label_centers, tidy
+from powermeans.plots.fitted import PointsLike
+from powermeans.plots.palette import INK, color_of, marker_of
+from powermeans.plots.plane import Method, Plane, embed
+from powermeans.power_mean import memberships
+from powermeans.types import FloatArray, IndexArray, Labels
+
+_GRID = 300
+# More clusters than this have no legend: their numbers are at their centers.
+_MOST_IN_LEGEND = 12
+
+
+def clusters(
+    model: Any,
+    X: PointsLike,
+    *,
+    method: Method = "pca",
+    boundaries: bool = True,
+    max_points: int = 20_000,
+    ax: Axes | None = None,
+) -> Axes:
+    """The points in the plane, by cluster, with the centers and the boundaries between them.
+
+    Points of more than two features lie on their two principal axes. The boundaries are then those
+    where this plane, laid through the mean of the points, cuts the clusters: a point off the plane
+    may seem to be on the wrong side. Divergences that take only some numbers, such as positive
+    ones, have boundaries between the points alone, and none where there are more than two features.
+    t-SNE and UMAP keep neighbours together and have no boundaries;
+    distances between clusters mean little in them.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted; of this package, or with `predict` and `cluster_centers_` such as scikit-learn's.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The points.
+    method : {"pca", "tsne", "umap"}, default="pca"
+        How to bring more than two features into the plane; "umap" needs umap-learn.
+    boundaries : bool, default=True
+        Whether to draw them, where the model predicts and the method has any.
+    max_points : int, default=20_000
+        Of more points a sample is shown; the title says so.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+
+    See Also
+    --------
+    uncertainty : The same points by how sure their cluster is.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from powermeans import PowerKMeans, plots
+    >>> X, _ = make_blobs(n_samples=200, centers=3, random_state=0)
+    >>> model = PowerKMeans(3, random_state=0).fit(X)
+    >>> plots.clusters(model, X).get_title()
+    '3 clusters, 200 points'
+    """
+    labels = fitted.labels_of(model, X)
+    n_clusters = fitted.n_clusters_of(model, labels)
+    shown = fitted.sample_of(len(labels), max_points)
+    flat, centers, plane = _places(model, X, labels, shown, method)
+    ax = axes_or_new(ax)
+    draw_clusters(ax, flat, labels[shown], n_clusters)
+    if boundaries and plane is not None and _has_boundaries(model, plane):
+        _draw_boundaries(ax, model, plane, n_clusters)
+    if centers is not None:
+        label_centers(ax, centers)
+    _name_axes(ax, plane, method)
+    ax.set_title(f"{n_clusters} clusters, {_count_of(len(shown), len(labels))}")
+    return ax
+
+
+def uncertainty(
+    model: Any,
+    X: PointsLike,
+    *,
+    power: float | None = None,
+    max_points: int = 20_000,
+    ax: Axes | None = None,
+) -> Axes:
+    """How sure each point is of its cluster, in the plane: light points could be of another.
+
+    The uncertainty of a point is one minus the largest of its memberships, 0 where it belongs to
+    one cluster alone and 1 - 1/k where it belongs to all k alike. A model without memberships has
+    those of power k-means with its distances.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The points.
+    power : float, optional
+        At which power to take the memberships of power k-means. By default a model with memberships
+        of its own, such as `FuzzyCMeans` and `SphericalMixture`, tells those; for others it is -1.
+    max_points : int, default=20_000
+        Of more points a sample is shown.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from powermeans import PowerKMeans, plots
+    >>> model = PowerKMeans.from_centers([[0.0, 0.0], [4.0, 0.0]])
+    >>> ax = plots.uncertainty(model, [[0.0, 0.0], [2.0, 0.0], [4.0, 0.0]])
+    >>> float(ax.collections[0].get_array().max())  # the point in the middle
+    0.5
+    """
+    labels = fitted.labels_of(model, X)
+    shown = fitted.sample_of(len(labels), max_points)
+    unsure = 1 - _memberships(model, fitted.rows_of(X, shown), power).max(axis=1)
+    flat, centers, plane = _places(model, X, labels, shown, "pca")
+    ax = axes_or_new(ax)
+    order = np.argsort(unsure, kind="stable")  # the unsure lie on top
+    drawn = ax.scatter(
+        *flat[order].T, c=unsure[order], cmap="cividis", s=_size_of(len(shown)), linewidths=0
+    )
+    ax.figure.colorbar(drawn, ax=ax, label="1 − largest membership")
+    if centers is not None:
+        label_centers(ax, centers)
+    _name_axes(ax, plane, "pca")
+    ax.set_title("How sure points are of their clusters")
+    return ax
+
+
+def draw_clusters(ax: Axes, flat: FloatArray, labels: Labels, n_clusters: int) -> None:
+    """The points of each cluster in its colour and shape."""
+    size = _size_of(len(flat))
+    for label in range(n_clusters):
+        ax.scatter(
+            *flat[labels == label].T,
+            s=size,
+            color=color_of(label),
+            marker=marker_of(label),
+            alpha=0.75,
+            linewidths=0,
+            label=str(label),
+            rasterized=len(flat) > 5000,
+        )
+    if n_clusters <= _MOST_IN_LEGEND:
+        ax.legend(
+            title="cluster",
+            loc="center left",
+            bbox_to_anchor=(1.0, 0.5),
+            frameon=False,
+            markerscale=max(1.0, 6 / size**0.5),
+        )
+
+
+def _places(
+    model: Any, X: PointsLike, labels: Labels, shown: IndexArray, method: Method
+) -> tuple[FloatArray, FloatArray | None, Plane | None]:
+    """Points and centers in the plane, and the plane itself if it lies in the space."""
+    points = fitted.points_of(model, fitted.rows_of(X, shown), labels[shown])
+    centers = fitted.centers_of(model) if fitted.has_centers(model) else None
+    if method != "pca":
+        return *embed(points, centers, method), None
+    plane = Plane.of(points, fitted.names_of(model, X))
+    return plane.points, None if centers is None else plane.project(centers), plane
+
+
+def _draw_boundaries(ax: Axes, model: Any, plane: Plane, n_clusters: int) -> None:
+    """Tinted cells, and a line wherever the prediction changes."""
+    (left, right), (low, high) = limits = ax.get_xlim(), ax.get_ylim()
+    if not _takes_any_point(model):  # but surely those between the points
+        (left, low), (right, high) = plane.points.min(axis=0), plane.points.max(axis=0)
+    xs, ys = np.linspace(left, right, _GRID), np.linspace(low, high, _GRID)
+    places = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
+    cells = _predict(model, plane.lift(places)).reshape(_GRID, _GRID)
+    for label in np.intersect1d(cells, np.arange(n_clusters)):
+        inside = (cells == label).astype(float)
+        ax.contourf(xs, ys, inside, levels=[0.5, 1.5], colors=[color_of(label)], alpha=0.08)
+        if not inside.all():
+            ax.contour(xs, ys, inside, levels=[0.5], colors=[INK], linewidths=0.6, alpha=0.6)
+    ax.set(xlim=limits[0], ylim=limits[1])
+
+
+def _has_boundaries(model: Any, plane: Plane) -> bool:
+    return hasattr(model, "predict") and (_takes_any_point(model) or len(plane.origin) <= 2)
+
+
+def _takes_any_point(model: Any) -> bool:
+    """Whether no divergence keeps it to a part of the space, such as positive numbers."""
+    return not hasattr(model, "_is_plain") or bool(model._is_plain())
+
+
+def _predict(model: Any, points: FloatArray) -> Labels:
+    """Labels of bare rows, also from a model that was fitted to a table with names."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return fitted.labels_of(model, points)
+
+
+def _memberships(model: Any, X: PointsLike, power: float | None) -> FloatArray:
+    """The model's own, or those of power k-means at a power."""
+    wanted = -1.0 if power is None else power
+    if hasattr(model, "memberships") and hasattr(model, "power_"):
+        return np.asarray(model.memberships(X, power=wanted))
+    if hasattr(model, "memberships") and power is None:
+        return np.asarray(model.memberships(X))
+    distances = np.asarray(model.transform(X), dtype=np.float64)
+    return memberships(np.square(distances), wanted)
+
+
+def _name_axes(ax: Axes, plane: Plane | None, method: str) -> None:
+    tidy(ax)
+    if plane is None:
+        ax.set(xticks=[], yticks=[], xlabel=f"laid out by {method}")
+        return
+    ax.set(xlabel=plane.names[0], ylabel=plane.names[1])
+    if not plane.names[1]:
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
+
+
+def _size_of(n_points: int) -> float:
+    """Area of a point in print: many are small."""
+    return float(np.clip(40_000 / n_points, 3, 28))
+
+
+def _count_of(n_shown: int, n_points: int) -> str:
+    all_points = f"{n_points:,} points".replace(",", " ")
+    return all_points if n_shown == n_points else f"{n_shown:,} of ".replace(",", " ") + all_points

@@ -1,0 +1,457 @@
+from __future__ import annotations
+
+import math
+import pickle
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics import davies_bouldin_score, silhouette_score
+
+import powermeans.choosing_k
+import powermeans.verdicts
+from benchmarks import machine
+from benchmarks.choosing_k import drawn, rate
+from powermeans import ChoiceOfK, DPMeans, KMeans, PowerKMeans, SweepState, choose_k
+from powermeans.choosing_k import vote
+from powermeans.metrics import adjusted_rand_index
+from powermeans.verdicts import CRITERIA, bounding_box
+
+
+def blobs(n_clusters: int, n_features: int = 2, n_points: int = 400, seed: int = 0) -> np.ndarray:
+    """Clusters of unit variance on a lattice 12 apart: nothing is nearer to another cluster."""
+    rng = np.random.default_rng(seed)
+    side = math.ceil(n_clusters ** (1 / n_features))
+    lattice = np.indices((side,) * n_features).reshape(n_features, -1).T[:n_clusters]
+    return 12.0 * lattice[np.arange(n_points) % n_clusters] + rng.normal(
+        size=(n_points, n_features)
+    )
+
+
+@pytest.fixture(scope="module")
+def of_blobs() -> ChoiceOfK:
+    return choose_k(blobs(4), range(2, 9), criteria="all", random_state=0)
+
+
+# What it finds.
+
+
+@pytest.mark.parametrize("n_clusters", [3, 5, 9])
+def test_separated_blobs_are_counted(n_clusters: int) -> None:
+    choice = choose_k(blobs(n_clusters, n_features=3), range(2, 15), random_state=0)
+    assert choice.recommended == n_clusters
+    said = [k for name, k in choice.by_criterion.items() if name != "knee"]
+    assert said == [n_clusters] * len(said)
+    assert choice.agreement >= (len(said) / len(choice.by_criterion))
+
+
+def test_every_criterion_counts_four_blobs(of_blobs: ChoiceOfK) -> None:
+    assert of_blobs.by_criterion == dict.fromkeys(CRITERIA, 4)
+    assert (of_blobs.recommended, of_blobs.agreement) == (4, 1.0)
+
+
+@pytest.mark.parametrize("name", ["gap", "bic", "jump"])
+def test_one_blob_is_one_cluster(name: str) -> None:
+    points = np.random.default_rng(0).normal(size=(300, 2))
+    choice = choose_k(points, range(1, 7), criteria=[name], random_state=0)
+    # Normal points have no jump but that from none to all: it need not be the largest.
+    assert choice.recommended == 1 or name == "jump"
+
+
+def test_the_inertia_is_that_of_the_centers_and_falls() -> None:
+    points = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
+    choice = choose_k(points, [1, 2, 5, 9], criteria="bic", random_state=0)
+    for k, inertia in zip(choice.table["k"], choice.table["inertia"], strict=True):
+        nearest = cdist(points, choice.centers[k]).min(axis=1)
+        assert inertia == pytest.approx((nearest**2).sum())
+    assert (np.diff(choice.table["inertia"]) < 0).all()
+
+
+def test_silhouette_and_davies_bouldin_are_those_of_the_labels(of_blobs: ChoiceOfK) -> None:
+    points = blobs(4)
+    assert of_blobs.silhouette_sample == len(points)
+    for i, k in enumerate(of_blobs.table["k"]):
+        labels = of_blobs.model(k).predict(points)
+        silhouette = silhouette_score(points, labels)
+        assert of_blobs.table["silhouette"][i] == pytest.approx(silhouette)
+        # Their centers are means, ours where Lloyd's rule was as good as settled.
+        theirs = davies_bouldin_score(points, labels)
+        assert of_blobs.table["davies_bouldin"][i] == pytest.approx(theirs, rel=1e-3)
+
+
+def test_the_silhouette_of_a_sample_is_near_that_of_all() -> None:
+    points = blobs(3, n_points=3000)
+    options = {"criteria": "silhouette", "random_state": 0}
+    whole = choose_k(points, [2, 3, 4], silhouette_size=3000, **options)
+    part = choose_k(points, [2, 3, 4], silhouette_size=500, **options)
+    assert part.silhouette_sample <= 500
+    assert part.table["silhouette"] == pytest.approx(whole.table["silhouette"], abs=0.03)
+    assert (part.table["silhouette"] != whole.table["silhouette"]).any()
+
+
+def test_simplified_silhouette_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = blobs(3)
+    whole = choose_k(points, [1, 2, 3], criteria="simplified_silhouette", random_state=0)
+    monkeypatch.setattr(powermeans.verdicts, "_BLOCK_ELEMENTS", 100)
+    blocks = choose_k(points, [1, 2, 3], criteria="simplified_silhouette", random_state=0)
+    name = "simplified_silhouette"
+    np.testing.assert_allclose(whole.table[name], blocks.table[name], rtol=1e-12)
+    distances = np.sort(cdist(points, whole.centers[3]), axis=1)
+    expected = (1 - distances[:, 0] / distances[:, 1]).mean()
+    assert whole.table[name][-1] == pytest.approx(expected)
+
+
+def test_gap_is_that_of_a_small_reference_implementation() -> None:
+    """Tibshirani and others, sections 3 and 4, in so many words, with scikit-learn's axes."""
+    from sklearn.decomposition import PCA
+
+    points = blobs(3, n_points=150) @ np.array([[1.0, 0.4], [-0.2, 0.7]])
+    sizes, rng = [1, 2, 3, 4, 5], np.random.default_rng(0)
+
+    def log_inertias(data: np.ndarray) -> list[float]:
+        fits = [KMeans(k, n_init=10, random_state=0).fit(data) for k in sizes]
+        return [math.log(fit.inertia_) for fit in fits]
+
+    along = PCA().fit_transform(points)
+    boxes = [rng.uniform(along.min(0), along.max(0), along.shape) for _ in range(20)]
+    theirs = np.mean([log_inertias(box) for box in boxes], axis=0) - log_inertias(points)
+    choice = choose_k(points, sizes, criteria="gap", n_references=20, random_state=0)
+    error = choice.table["gap_error"]
+    assert choice.table["gap"] == pytest.approx(theirs, abs=float(2 * error.max()))
+    assert error.min() > 0
+    assert error.max() < 0.1
+    assert choice.recommended == 3
+
+
+def test_the_box_is_aligned_with_the_axes_of_weighted_points() -> None:
+    points = np.array([[0.0, 0.0], [2.0, 2.0], [1.0, 0.9], [9.0, -9.0]])
+    low, high = bounding_box(points, np.array([1.0, 1.0, 0.0, 0.0]))
+    assert np.sort(high - low) == pytest.approx([0.0, 2 * math.sqrt(2)], abs=1e-12)
+
+
+def test_dp_means_finds_the_k_that_lasts_longest(of_blobs: ChoiceOfK) -> None:
+    inertia = dict(zip(of_blobs.table["k"], of_blobs.table["inertia"], strict=True))
+    lowest, highest = inertia[4] - inertia[5], inertia[3] - inertia[4]
+    lasting = of_blobs.table["dp_means"][of_blobs.table["k"] == 4]
+    assert lasting == pytest.approx(math.log(highest / lowest))
+    for penalty in np.geomspace(1.05 * lowest, 0.95 * highest, 5):
+        objectives = {k: inertia[k] + penalty * k for k in inertia}
+        assert min(objectives, key=objectives.__getitem__) == 4
+        alone = DPMeans(penalty=penalty).fit(blobs(4))
+        assert alone.objective_ >= objectives[4] * (1 - 1e-9)
+    # A single point must be farther than the penalty, so that only small ones open clusters.
+    assert DPMeans(penalty=1.05 * lowest).fit(blobs(4)).n_clusters_ == 4
+
+
+def test_stability_is_one_at_blobs_and_less_beyond(of_blobs: ChoiceOfK) -> None:
+    stability = dict(zip(of_blobs.table["k"], of_blobs.table["stability"], strict=True))
+    assert stability[4] == pytest.approx(1.0)
+    assert max(stability[k] for k in (5, 6, 7, 8)) < 0.99
+
+
+# Weights, dtypes, places.
+
+
+def test_weights_act_as_copies_of_points_do() -> None:
+    points = np.concatenate([blobs(3, n_points=60), blobs(2, n_points=40, seed=1) + 3.0])
+    counts = np.random.default_rng(0).integers(0, 4, size=100)
+    copies = np.repeat(points, counts, axis=0)
+    options = {"criteria": "all", "random_state": 0, "n_references": 3, "n_resamples": 3}
+    weighted = choose_k(points, range(1, 7), sample_weight=counts, **options)
+    copied = choose_k(copies, range(1, 7), **options)
+    for name, values in copied.table.items():
+        np.testing.assert_allclose(weighted.table[name], values, rtol=1e-6, atol=1e-9, err_msg=name)
+    assert weighted.by_criterion == copied.by_criterion
+
+
+def test_weights_that_are_shares_say_the_same_as_ones(of_blobs: ChoiceOfK) -> None:
+    choice = choose_k(
+        blobs(4), range(2, 9), criteria="all", sample_weight=np.full(400, 1 / 400), random_state=0
+    )
+    assert choice.by_criterion == of_blobs.by_criterion
+    np.testing.assert_allclose(choice.table["inertia"], of_blobs.table["inertia"] / 400)
+    np.testing.assert_allclose(choice.table["bic"], of_blobs.table["bic"])
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e290])
+def test_weights_that_cannot_be_counts_are_shares(weight: float) -> None:
+    options = {"criteria": "all", "random_state": 0, "n_references": 2, "n_resamples": 2}
+    points = blobs(3, n_points=90)
+    choice = choose_k(points, [2, 3, 4], sample_weight=np.full(90, weight), **options)
+    assert choice.by_criterion == choose_k(points, [2, 3, 4], **options).by_criterion
+    np.testing.assert_allclose(choice.table["inertia"][1], weight * 90 * 2, rtol=0.3)
+
+
+def test_a_row_of_weight_zero_might_as_well_be_left_out() -> None:
+    points = blobs(3)
+    far = np.concatenate([points, [[1e6, 1e6]]])
+    options = {"criteria": "all", "random_state": 0, "n_references": 3, "n_resamples": 3}
+    without = choose_k(points, [2, 3, 4], **options)
+    weighed = choose_k(far, [2, 3, 4], sample_weight=[1.0] * 400 + [0.0], **options)
+    assert weighed.by_criterion == without.by_criterion
+    assert weighed.table["inertia"] == pytest.approx(without.table["inertia"], rel=1e-9)
+
+
+@pytest.mark.parametrize("convert", [np.float32, sparse.csr_array, np.asfortranarray])
+def test_the_kind_of_array_makes_no_difference(convert, of_blobs: ChoiceOfK) -> None:
+    points = blobs(4)
+    given = points.astype(np.float32) if convert is np.float32 else convert(points)
+    choice = choose_k(given, range(2, 9), criteria="all", random_state=0)
+    assert choice.by_criterion == of_blobs.by_criterion
+    np.testing.assert_allclose(choice.table["inertia"], of_blobs.table["inertia"], rtol=1e-3)
+
+
+@pytest.mark.parametrize(("dtype", "unit"), [(np.float32, 1e25), (np.float64, 1e-120)])
+def test_the_unit_of_length_makes_no_difference(dtype, unit: float) -> None:
+    points = (blobs(3) * unit).astype(dtype)
+    choice = choose_k(points, range(2, 6), criteria="all", random_state=0)
+    assert choice.recommended == 3
+    assert choice.centers[3].max() == pytest.approx(12 * unit, rel=0.1)
+    assert choice.table["inertia"][1] == pytest.approx(
+        KMeans(3, n_init=5, random_state=0).fit(blobs(3)).inertia_ * unit**2, rel=1e-3
+    )
+
+
+def test_threads_and_other_criteria_change_nothing() -> None:
+    points = np.random.default_rng(0).normal(size=(500, 3))
+    one = choose_k(points, [2, 3, 4], criteria="all", n_threads=1, random_state=3)
+    two = choose_k(points, [2, 3, 4], criteria="all", n_threads=2, random_state=3)
+    alone = choose_k(points, [2, 3, 4], criteria="gap", n_threads=2, random_state=3)
+    for name, values in one.table.items():
+        np.testing.assert_array_equal(values, two.table[name])
+    np.testing.assert_array_equal(one.table["gap"], alone.table["gap"])
+
+
+def test_few_places_are_counted_without_nan_in_the_choice() -> None:
+    """Every point is at a center from k = 5 on."""
+    points = np.repeat([[0.0], [1.0], [10.0], [11.0], [20.0]], 20, axis=0)
+    choice = choose_k(points, range(1, 6), criteria="all", random_state=0)
+    assert choice.table["inertia"][-1] == 0
+    assert choice.by_criterion["bic"] == choice.by_criterion["calinski_harabasz"] == 5
+    assert choice.by_criterion["silhouette"] == 5
+
+
+def test_as_many_centers_as_points_are_no_choice() -> None:
+    points = np.random.default_rng(0).normal(size=(9, 2))
+    choice = choose_k(points, range(1, 10), criteria="all", n_resamples=3, random_state=0)
+    for name in ("bic", "calinski_harabasz", "gap"):
+        assert math.isnan(choice.table[name][-1])
+        assert choice.by_criterion[name] != 9
+
+
+def test_one_cluster_is_undefined_where_another_is_needed(of_blobs: ChoiceOfK) -> None:
+    choice = choose_k(blobs(4), range(1, 6), criteria="all", random_state=0)
+    undefined = {name for name, column in choice.table.items() if math.isnan(column[0])}
+    assert undefined == {
+        "silhouette",
+        "simplified_silhouette",
+        "calinski_harabasz",
+        "davies_bouldin",
+        "dp_means",
+        "stability",
+        "stability_error",
+    }
+
+
+def test_a_cell_of_the_measurement_has_what_it_says() -> None:
+    points = drawn("noise-features", 2, 3, seed=0)
+    assert points.shape == (1500, 4)
+    assert points[:, 2:].std(axis=0) == pytest.approx([3.0, 3.0], rel=0.1)
+    cells = [{"k": 3, "said": {"a": 3}}, {"k": 3, "said": {"a": 4}}, {"k": 3, "said": {"a": None}}]
+    assert rate(cells, "a") == pytest.approx(1 / 3)
+    assert rate(cells, "a", within=1) == pytest.approx(2 / 3)
+
+
+# Who decides.
+
+
+def test_the_one_asked_decides() -> None:
+    points = blobs(4)
+    choice = choose_k(points, [2, 3, 4, 5], criteria=["bic", "jump"], decide_by="jump")
+    assert choice.decided_by == "jump"
+    assert list(choice.by_criterion) == ["bic", "jump"]
+    assert choose_k(points, [2, 3, 4, 5], decide_by="vote", random_state=0).decided_by == "vote"
+
+
+def test_a_vote_is_for_what_most_say_and_a_tie_for_whoever_ranks_first() -> None:
+    assert vote({"bic": 3, "knee": 4, "jump": 4}) == 4
+    ranking = powermeans.choosing_k.RANKING
+    assert vote({ranking[3]: 2, ranking[1]: 7, ranking[2]: 5}) == 7
+
+
+def test_the_criterion_that_decides_was_measured_to_be_right_most_often() -> None:
+    cells = machine.read("choosing_k", "choosing_k")["figures"]["cells"]
+    rates = {name: rate(cells, name) for name in CRITERIA}
+    assert len(cells) >= 100
+    assert powermeans.choosing_k.RANKING[0] == max(rates, key=rates.__getitem__)
+    assert sorted(powermeans.choosing_k.RANKING) == sorted(CRITERIA)
+
+
+# The result.
+
+
+def test_the_result_reads_as_a_table(of_blobs: ChoiceOfK) -> None:
+    head, columns, *rows = str(of_blobs).splitlines()
+    assert head == f"k = 4 by {of_blobs.decided_by.replace('_', ' ')}; 10 of 10 criteria say so"
+    assert len(rows) == 7
+    assert columns.split()[:2] == ["k", "inertia"]
+    assert rows[2].split()[0] == "4"
+    assert [row.count("*") for row in rows] == [0, 0, 10, 0, 0, 0, 0]
+    assert "nan" not in str(of_blobs)
+    assert of_blobs._repr_html_().count("<tr>") == 8
+
+
+def test_the_table_is_a_data_frame_as_it_is(of_blobs: ChoiceOfK) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(of_blobs.table).set_index("k")
+    assert frame["bic"].idxmax() == 4
+
+
+def test_the_result_survives_pickling_and_cannot_be_changed(of_blobs: ChoiceOfK) -> None:
+    again = pickle.loads(pickle.dumps(of_blobs))
+    assert str(again) == str(of_blobs)
+    with pytest.raises(AttributeError):
+        again.recommended = 3
+
+
+def test_a_model_predicts_with_the_centers_of_its_k(of_blobs: ChoiceOfK) -> None:
+    points = blobs(4)
+    assert isinstance(of_blobs.model(), PowerKMeans)
+    truth = np.arange(400) % 4
+    assert adjusted_rand_index(of_blobs.model().predict(points), truth) == 1.0
+    assert len(of_blobs.model(7).cluster_centers_) == 7
+    with pytest.raises(ValueError, match=re.escape("k=20 has no centers here: they are kept for")):
+        of_blobs.model(20)
+
+
+def test_centers_are_kept_only_if_asked() -> None:
+    choice = choose_k(blobs(2), [2, 3], criteria="bic", keep_centers=False)
+    assert choice.centers == {}
+    with pytest.raises(ValueError, match="keep_centers=True"):
+        choice.model()
+
+
+def test_a_plot_shows_the_curve_and_what_is_said(of_blobs: ChoiceOfK) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    _, given = pyplot.subplots()
+    ax = of_blobs.plot(ax=given)
+    assert ax is given
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), of_blobs.table["inertia"])
+    assert [text.get_text()[:2] for text in ax.get_legend().get_texts()] == ["4:"]
+    assert of_blobs.plot("silhouette").get_ylabel() == "silhouette"
+    with pytest.raises(ValueError, match="column='age' is not in the table: pass one of"):
+        of_blobs.plot("age")
+    pyplot.close("all")
+
+
+# Being watched.
+
+
+def test_the_callback_sees_sweeps_and_can_stop_them() -> None:
+    points, seen = blobs(4), list[SweepState]()
+
+    def until_six(state: SweepState) -> bool:
+        seen.append(state)
+        return len(state.centers) > 6
+
+    choice = choose_k(points, range(2, 15), criteria="bic", callback=until_six, random_state=0)
+    assert choice.was_stopped
+    assert list(choice.table["k"])[-1] < 14
+    assert choice.recommended in choice.centers
+    assert [len(state.centers) > 6 for state in seen].index(True) == len(seen) - 1 > 3
+
+
+def test_a_stop_at_once_still_has_centers() -> None:
+    choice = choose_k(blobs(4), range(2, 9), criteria="bic", callback=lambda state: True)
+    assert choice.was_stopped
+    assert list(choice.table["k"]) == [2]
+
+
+def test_a_stop_before_anything_is_said_is_an_error_that_says_so() -> None:
+    with pytest.raises(ValueError, match=r"ended choose_k before any of \['gap'\] said a k"):
+        choose_k(blobs(3), [2, 3, 4], criteria="gap", callback=lambda state: True)
+
+
+def test_a_stop_among_criteria_leaves_out_those_to_come() -> None:
+    seen = []
+    choose_k(blobs(3), [2, 3, 4], criteria="bic", random_state=0, callback=seen.append)
+    calls = iter(range(len(seen) + 1))
+    choice = choose_k(
+        blobs(3), [2, 3, 4], criteria=["bic", "gap"], random_state=0,
+        callback=lambda state: next(calls) >= len(seen),
+    )  # fmt: skip
+    assert choice.was_stopped
+    assert choice.by_criterion == {"bic": 3, "gap": None}
+    assert (choice.recommended, choice.agreement) == (3, 1.0)
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k_range": []}, r"k_range=\[\] is empty: pass rising integers"),
+        ({"k_range": 8}, "k_range=8 is no range: pass rising integers"),
+        ({"k_range": [3, 2]}, "k_range has 2 after 3: pass rising"),
+        ({"k_range": [2, 2]}, "k_range has 2 after 2: pass rising"),
+        ({"k_range": [0, 2]}, "k_range has 0: pass rising integers from 1 on"),
+        ({"k_range": [2.5]}, r"k_range has 2\.5"),
+        ({"k_range": [True, 2]}, "k_range has True"),
+        ({"k_range": "23"}, "k_range has '2'"),
+        ({"k_range": [2, 500]}, "n_samples=400 should be >= n_clusters=500"),
+        ({"criteria": "aic"}, "criteria='aic' names 'aic': pass"),
+        ({"criteria": []}, r"criteria=\[\] names 'nothing'"),
+        ({"criteria": ["bic", "aic"]}, "names 'aic'"),
+        ({"decide_by": "aic"}, "The 'decide_by' parameter of choose_k must be"),
+        ({"criteria": "bic", "decide_by": "gap"}, "decide_by='gap' is not among the criteria"),
+        ({"effort": "most"}, "The 'effort' parameter of choose_k must be"),
+        ({"n_references": 0}, "The 'n_references' parameter"),
+        ({"silhouette_size": 1}, "The 'silhouette_size' parameter"),
+        ({"k_range": [1], "criteria": "silhouette"}, r"silhouette says nothing about k_range=\[1"),
+        ({"sample_weight": [-1.0] * 400}, "sample_weight contains -1"),
+    ],
+)
+def test_bad_parameters_are_named_with_a_way_out(options: dict, message: str) -> None:
+    options = {"k_range": [2, 3], "criteria": "bic", **options}
+    with pytest.raises(ValueError, match=message):
+        choose_k(blobs(3), **options)
+
+
+def test_more_clusters_than_distinct_rows_are_refused() -> None:
+    points = np.repeat(np.arange(5.0)[:, None], 10, axis=0)
+    with pytest.raises(ValueError, match="k_range goes to 6, but X has no more than 5 distinct"):
+        choose_k(points, range(2, 7))
+    weights = np.repeat([1.0, 1.0, 1.0, 0.0, 0.0], 10)
+    with pytest.raises(ValueError, match="no more than 3 distinct rows with a weight"):
+        choose_k(points, range(2, 5), sample_weight=weights)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_points_that_are_not_finite_are_refused(bad: float) -> None:
+    points = blobs(3)
+    points[7, 1] = bad
+    with pytest.raises(ValueError, match="row 7, column 1"):
+        choose_k(points)
+
+
+def test_the_gap_of_too_many_features_is_refused_before_any_work() -> None:
+    points = sparse.random_array((50, 2000), density=0.1, rng=np.random.default_rng(0)).tocsr()
+    with pytest.raises(ValueError, match=r"criteria has 'gap'.*2000 features"):
+        choose_k(points, [2, 3], criteria="gap", callback=lambda state: pytest.fail("worked"))
+    assert choose_k(points, [2, 3], random_state=0).recommended in (2, 3)
+
+
+def test_equal_points_are_one_cluster_as_far_as_anything_is_said() -> None:
+    choice = choose_k(np.ones((9, 2)), [1], criteria=["bic", "gap"], random_state=0)
+    assert choice.by_criterion == {"bic": 1, "gap": None}
+    assert choice.table["inertia"].tolist() == [0.0]
+
+
+def test_constant_columns_and_one_column_are_fine() -> None:
+    points = np.column_stack([blobs(3, n_features=1), np.full(400, 7.0)])
+    both = choose_k(points, range(2, 6), criteria="all", random_state=0)
+    assert both.recommended == 3
+    assert choose_k(points[:, :1], range(2, 6), criteria="all", random_state=0).recommended == 3

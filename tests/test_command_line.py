@@ -1,0 +1,680 @@
+"""The command line: what it prints, what it writes, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from PIL import Image
+from sklearn.pipeline import Pipeline
+
+import powermeans
+from powermeans.command_line import main
+from powermeans.command_line.demonstration import COLUMNS, as_csv, customers
+from powermeans.metrics import adjusted_rand_index
+
+SHELL = [sys.executable, "-m", "powermeans"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> Run:
+    """A command in this process, in a folder with the example of the demo."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    Path("customers.csv").write_text(as_csv(customers()))
+
+    def run(*arguments: object, stdin: bytes = b"") -> Ended:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        captured = capfdbinary.readouterr()
+        return Ended(int(ended.value.code or 0), captured.out.decode(), captured.err.decode())
+
+    return run
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"\d[\d.]* m?s\b", "T", text)
+
+
+def lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines()
+
+
+# Transcripts.
+
+
+def test_fit_prints_a_table_of_the_clusters(run) -> None:
+    ended = run("fit", "customers.csv", "-k", 5, "--scale", "standard", "--quiet")
+    assert ended.code == 0
+    assert ended.err == ""
+    first, empty, header, *clusters, blank, last = without_times(ended.out).splitlines()
+    assert first == "5 clusters of 600 rows and 5 columns of customers.csv, read in T, fitted in T"
+    assert empty == blank == ""
+    assert header == "cluster  size  share  spread  what sets it apart"
+    assert [line.split()[0] for line in clusters] == list("01234")
+    assert sorted(int(line.split()[1]) for line in clusters) == [60, 89, 120, 151, 180]
+    assert sum("discount +1.9 sd" in line for line in clusters) == 1
+    assert re.fullmatch(r"inertia 309\.47 after \d+ sweeps", last)
+
+
+def test_demo_writes_an_example_and_clusters_it(run) -> None:
+    ended = run("demo", "--data", "shop.csv")
+    assert ended.code == 0
+    assert "$ powermeans fit shop.csv -k 5 --scale standard --output shop-clusters.csv" in ended.out
+    assert "written: shop-clusters.csv, shop.pm" in ended.out
+    assert len(lines("shop.csv")) == len(lines("shop-clusters.csv")) == 601
+    assert isinstance(powermeans.load("shop.pm"), Pipeline)
+
+
+def test_choose_k_prints_what_the_criteria_say(run) -> None:
+    ended = run("choose-k", "customers.csv", "--to", 8, "--scale", "standard", "--quiet")
+    assert ended.code == 0
+    first, _, header, *rows, _, last = without_times(ended.out).splitlines()
+    assert first == "7 values of k for customers.csv in T"
+    assert header.split() == ["k", "inertia", "fall", "said", "by"]
+    assert "silhouette" in next(row for row in rows if row.startswith("5 "))
+    assert re.fullmatch(r"recommended: k = 5, by \w+; \d+% of the criteria say the same", last)
+
+
+def test_compare_puts_everybody_beside_the_best(run) -> None:
+    ended = run("compare", "customers.csv", "-k", 5, "--scale", "standard", "--json")
+    methods = {entry["method"]: entry for entry in ended.json["methods"]}
+    assert {"powermeans balanced", "powermeans Lloyd", "scikit-learn KMeans"} <= set(methods)
+    assert min(entry["excess"] for entry in methods.values()) == 0
+    assert methods["powermeans thorough"]["excess"] < 1e-9
+    assert all(entry["agreement"] <= 1 for entry in methods.values())
+    people = run("compare", "customers.csv", "-k", 5, "--scale", "standard").out
+    assert re.search(r"^scikit-learn KMeans +\d", people, re.MULTILINE)
+
+
+def test_info_tells_versions_and_instruction_set(run) -> None:
+    found = run("info", "--json").json
+    assert found["powermeans"] == powermeans.__version__
+    assert "instruction set" in found
+    assert run("info").out.startswith("powermeans ")
+
+
+def test_help_tells_all_commands_and_every_command_has_some(run) -> None:
+    ended = run("--help")
+    commands = ["fit", "predict", "choose-k", "compare", "report", "palette", "demo", "info"]
+    assert ended.code == 0
+    assert all(re.search(rf"^  {command}  ", ended.out, re.MULTILINE) for command in commands)
+    for command in commands:
+        assert "--json" in run(command, "--help").out
+
+
+def test_without_arguments_there_is_help(run) -> None:
+    assert "Usage: powermeans" in run().out + run().err
+
+
+# What is written.
+
+
+def test_labels_and_model_agree_with_python(run) -> None:
+    run("fit", "customers.csv", "-k", 5, "-o", "labels.csv", "-m", "model.pm", "--quiet")
+    points = customers()
+    header, *labels = lines("labels.csv")
+    model = powermeans.load("model.pm")
+    assert header == "cluster"
+    ours = powermeans.PowerKMeans(5, random_state=0).fit(points)
+    np.testing.assert_array_equal(np.array(labels, dtype=int), ours.labels_)
+    np.testing.assert_array_equal(model.cluster_centers_, ours.cluster_centers_)
+    assert list(model.feature_names_in_) == list(COLUMNS)
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+def test_a_scaled_model_predicts_unscaled_rows(scale, run) -> None:
+    run("fit", "customers.csv", "-k", 5, "--scale", scale, "-o", "a.npy", "-m", "model.pm")
+    run("predict", "model.pm", "customers.csv", "-o", "b.npy")
+    np.testing.assert_array_equal(np.load("a.npy"), np.load("b.npy"))
+    assert len(set(np.load("a.npy"))) == 5
+
+
+def test_centers_are_told_in_the_units_of_the_data(run) -> None:
+    found = run("fit", "customers.csv", "-k", 1, "--scale", "standard", "--json", "-q").json
+    means = dict(zip(COLUMNS, customers().mean(axis=0), strict=True))
+    assert found["clusters"][0]["center"] == pytest.approx(means)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "txt", "npy", "parquet", "feather"])
+def test_labels_are_written_as_the_name_says(suffix, run) -> None:
+    assert run("fit", "customers.csv", "-k", 3, "-o", f"labels.{suffix}", "-q").code == 0
+    if suffix == "npy":
+        labels = np.load("labels.npy").tolist()
+    elif suffix == "parquet":
+        labels = pyarrow.parquet.read_table("labels.parquet")["cluster"].to_pylist()
+    elif suffix == "feather":
+        labels = pyarrow.feather.read_table("labels.feather")["cluster"].to_pylist()
+    else:
+        labels = [int(line) for line in lines(f"labels.{suffix}")[1:]]
+    assert sorted(set(labels)) == [0, 1, 2]
+    assert len(labels) == 600
+
+
+def test_rows_that_were_left_out_have_no_label(run) -> None:
+    Path("holes.csv").write_text("x,y\n1,1\n,2\n9,9\n1,2\n")
+    ended = run("fit", "holes.csv", "-k", 2, "--missing", "drop", "-o", "labels.csv", "-q")
+    assert "1 rows with missing values were left out" in ended.out
+    _, *labels = lines("labels.csv")
+    assert labels[1] == ""
+    assert labels[0] == labels[3] != labels[2]
+
+
+def test_missing_values_may_stay(run) -> None:
+    Path("holes.csv").write_text("x,y\n1,1\n,2\n9,9\n1,2\n,9\n")
+    found = run("fit", "holes.csv", "-k", 2, "--missing", "observed", "--json", "-q").json
+    assert sorted(cluster["size"] for cluster in found["clusters"]) == [2, 3]
+
+
+def test_weights_count_as_copies(run) -> None:
+    Path("weighted.csv").write_text("x,n\n0,3\n1,1\n10,2\n")
+    Path("copied.csv").write_text("x\n0\n0\n0\n1\n10\n10\n")
+    weighted = run("fit", "weighted.csv", "-k", 2, "--weights", "n", "--json", "-q").json
+    copied = run("fit", "copied.csv", "-k", 2, "--json", "-q").json
+    assert weighted["inertia"] == pytest.approx(copied["inertia"]) == pytest.approx(0.75)
+
+
+def test_standard_input_and_output_make_a_pipe(run) -> None:
+    ended = run("fit", "-", "-k", 2, "-o", "-", "-q", stdin=b"0 0\n0 1\n9 9\n9 8\n")
+    assert ended.code == 0
+    header, *labels = ended.out.splitlines()
+    assert header == "cluster"
+    assert labels[0] == labels[1] != labels[2] == labels[3]
+    assert "2 clusters of 4 rows and 2 columns of standard input" in ended.err
+
+
+def test_predict_prints_labels_and_tells_of_them_beside(run) -> None:
+    run("fit", "customers.csv", "-k", 3, "-m", "model.pm", "-q")
+    ended = run("predict", "model.pm", "customers.csv")
+    assert len(ended.out.splitlines()) == 601
+    assert "600 rows of customers.csv by model.pm" in ended.err
+    found = run("predict", "model.pm", "customers.csv", "--json").json
+    assert found["labels"] == [int(label) for label in ended.out.splitlines()[1:]]
+    assert found["sizes"] == np.bincount(found["labels"]).tolist()
+
+
+def test_predict_finds_the_columns_by_name(run) -> None:
+    Path("swapped.csv").write_text("kind,y,x\na,5,1\nb,6,2\n")
+    Path("points.csv").write_text("x,y\n1,5\n2,6\n9,9\n")
+    run("fit", "points.csv", "-k", 2, "-m", "model.pm", "-q")
+    swapped = run("predict", "model.pm", "swapped.csv").out
+    straight = run("predict", "model.pm", "points.csv").out
+    assert swapped.splitlines() == straight.splitlines()[:3]
+
+
+def test_an_array_without_names_is_taken_by_position(run) -> None:
+    np.save("points.npy", customers())
+    run("fit", "customers.csv", "-k", 3, "-m", "model.pm", "-o", "labels.npy", "-q")
+    found = run("predict", "model.pm", "points.npy", "--json").json
+    assert found["labels"] == np.load("labels.npy").tolist()
+
+
+def test_json_of_fit_says_all_that_the_table_says(run) -> None:
+    found = run("fit", "customers.csv", "-k", 5, "--scale", "standard", "--json", "-q").json
+    assert found["n_rows"] == 600
+    assert found["columns"] == list(COLUMNS)
+    assert sum(cluster["size"] for cluster in found["clusters"]) == 600
+    assert sum(cluster["share"] for cluster in found["clusters"]) == pytest.approx(1)
+    assert found["inertia"] == pytest.approx(309.4696, abs=1e-3)
+    assert found["was_interrupted"] is False
+    assert set(found["clusters"][0]["center"]) == set(COLUMNS)
+
+
+def test_the_same_seed_gives_the_same_and_options_reach_the_fit(run) -> None:
+    def settings(*options: object) -> Any:
+        return run("fit", "customers.csv", "-k", 4, "--json", "-q", *options).json
+
+    first, second = settings("--seed", 3), settings("--seed", 3)
+    assert first["clusters"] == second["clusters"]
+    other = settings("--divergence", "manhattan", "--effort", "fast", "--power", -2, "--growth", 2)
+    assert other["settings"]["power"] == -2
+    assert other["inertia"] != first["inertia"]
+    assert settings("--refine", 0)["n_sweeps"] < first["n_sweeps"]
+
+
+def test_a_hint_is_given_where_one_column_decides_everything(run) -> None:
+    plain = run("fit", "customers.csv", "-k", 2, "-q").out
+    scaled = run("fit", "customers.csv", "-k", 2, "-q", "--scale", "standard").out
+    assert 'note: "basket" spreads' in plain
+    assert "note:" not in scaled
+
+
+def test_a_report_and_a_picture_of_the_choice_are_written(run) -> None:
+    assert run("fit", "customers.csv", "-k", 5, "--report", "a.html", "-m", "m.pm", "-q").code == 0
+    assert run("report", "m.pm", "customers.csv", "-o", "b.html").code == 0
+    assert run("choose-k", "customers.csv", "--to", 4, "--plot", "k.png", "-q").code == 0
+    for page in ("a.html", "b.html"):
+        assert "basket" in Path(page).read_text(encoding="utf-8")
+    with Image.open("k.png") as picture:
+        assert picture.size == (1050, 675)
+
+
+# Palettes.
+
+
+def test_palette_finds_the_colours_of_a_picture(run) -> None:
+    colours = np.array([[250, 0, 0], [0, 240, 0], [0, 0, 230], [10, 10, 10]], dtype=np.uint8)
+    rng = np.random.default_rng(0)
+    which = rng.choice(4, size=(40, 60), p=[0.4, 0.3, 0.2, 0.1])
+    noisy = colours[which] + rng.integers(0, 3, size=(40, 60, 3), dtype=np.uint8)
+    Image.fromarray(noisy).save("picture.png")
+    found = run("palette", "picture.png", "-k", 4, "--json").json
+    assert [entry["colour"] for entry in found["colours"]] == [
+        "#fb0101", "#01f101", "#0101e7", "#0b0b0b",
+    ]  # fmt: skip
+    assert lines("picture-4.txt") == [entry["colour"] for entry in found["colours"]]
+    with Image.open("picture-4.png") as written:
+        assert written.mode == "P"
+        np.testing.assert_array_equal(np.asarray(written.convert("RGB")), colours[which] + 1)
+
+
+def test_palette_keeps_what_is_transparent_and_finds_no_more_colours_than_there_are(run) -> None:
+    pixels = np.zeros((2, 2, 4), dtype=np.uint8)
+    pixels[0, 0] = [255, 0, 0, 128]
+    Image.fromarray(pixels).save("picture.png")
+    ended = run("palette", "picture.png", "-o", "out.png", "--palette", "out.txt")
+    assert "2 colours of picture.png" in ended.out
+    assert "#ff0000  25.0%" in ended.out
+    with Image.open("out.png") as written:
+        np.testing.assert_array_equal(np.asarray(written), pixels)
+
+
+# Every error that a user can make, and the exact line that is printed.
+
+OF_DATA, OF_USE, OF_OUTPUT = 3, 2, 4
+SEE_HELP = " (powermeans --help shows what there is)"
+FILES = {
+    "text.csv": "x,kind,y\n1,red,2\n3,blue,4\n",
+    "empty.csv": "",
+    "header.csv": "x,y\n",
+    "ragged.csv": "x,y\n1,2\n3,4,5\n",
+    "holes.csv": "x,y\n1,\n2,3\n",
+    "infinite.csv": "x,y\n1,2\n-inf,3\n",
+    "huge.csv": "id,x\n12345678901234567,1\n2,2\n",
+    "mixed.csv": "x,y\n1,2\n2,3\n3,four\n",
+    "negative.csv": "x,y\n1,2\n-3,4\n",
+    "weights.csv": "x,w\n1,1\n2,-1\n",
+    "other.csv": "visits_per_month,baskett\n1,2\n",
+    "narrow.csv": "1,2\n3,4\n",
+    "same.csv": "x\n1\n1\n1\n",
+}
+ERRORS: list[tuple[str, int, str]] = [
+    ("fit zebra.npy -k 2", OF_DATA, "zebra.npy does not exist"),
+    (
+        "fit customer.csv -k 2",
+        OF_DATA,
+        'customer.csv does not exist: did you mean "customers.csv"?',
+    ),
+    ("fit . -k 2", OF_DATA, ". is a directory: name a file in it"),
+    ("fit empty.csv -k 2", OF_DATA, "empty.csv is empty"),
+    ("fit header.csv -k 2", OF_DATA, "header.csv has a header and no rows"),
+    (
+        "fit ragged.csv -k 2",
+        OF_DATA,
+        "ragged.csv: row 2 has 3 cells where 2 are expected: correct it, or name the right "
+        "--delimiter",
+    ),
+    (
+        "fit text.csv -k 2",
+        OF_DATA,
+        "text.csv: column \"kind\" is no number but text ('red'): leave it out with --columns x,y",
+    ),
+    (
+        "fit mixed.csv -k 2",
+        OF_DATA,
+        "mixed.csv: column \"y\" has 'four' in row 3, which is no number: correct it, or leave the "
+        "column out with --columns",
+    ),
+    (
+        "fit text.csv -k 2 --delimiter ;",
+        OF_DATA,
+        "text.csv: column \"x,kind,y\" is no number but text ('1,red,2')",
+    ),
+    (
+        "fit holes.csv -k 2",
+        OF_DATA,
+        'holes.csv: column "y" has no value in row 1 (1 of 2 rows lack some): --missing drop '
+        "leaves such rows out, --missing observed goes by the values that are there",
+    ),
+    (
+        "fit infinite.csv -k 2",
+        OF_DATA,
+        'infinite.csv: column "x" has -inf in row 2: correct it, or leave the row or the column '
+        "out",
+    ),
+    (
+        "fit huge.csv -k 2",
+        OF_DATA,
+        'huge.csv: column "id" has in row 1 a whole number of more than 15 digits, which looks '
+        "like a name: leave the column out with --columns, or write 1.0e17 for a number",
+    ),
+    (
+        "fit customers.csv -k 2 --columns baskets",
+        OF_DATA,
+        'customers.csv has no column "baskets": did you mean "basket"?',
+    ),
+    (
+        "fit narrow.csv -k 2 --columns 3",
+        OF_DATA,
+        'narrow.csv has no column "3": there are "c1", "c2"',
+    ),
+    (
+        "fit weights.csv -k 2 --weights w",
+        OF_DATA,
+        'weights.csv: column "w" has -1 in row 2, which is no weight: weights are finite and not '
+        "negative",
+    ),
+    (
+        "fit customers.csv -k 601",
+        OF_DATA,
+        "n_samples=600 should be >= n_clusters=601: pass more rows, or n_clusters of at most 600",
+    ),
+    (
+        "fit negative.csv -k 1 --divergence poisson",
+        OF_DATA,
+        "X has -3.0 in row 1, column 0: Poisson is for numbers of at least zero, such as counts",
+    ),
+    ("fit customers.csv", OF_USE, f"Missing option '-k' / '--clusters'{SEE_HELP}"),
+    ("fit -k 2", OF_USE, f"Missing argument 'DATA'{SEE_HELP}"),
+    ("fitt customers.csv", OF_USE, f"No such command 'fitt'. Did you mean 'fit'?{SEE_HELP}"),
+    (
+        "fit customers.csv -k 2 --divergence coisne",
+        OF_USE,
+        f"Invalid value: --divergence 'coisne' is not known: did you mean \"cosine\"?{SEE_HELP}",
+    ),
+    (
+        "fit customers.csv -k 2 --power soft",
+        OF_USE,
+        f"Invalid value: --power is a number or \"auto\", not 'soft'{SEE_HELP}",
+    ),
+    (
+        "fit customers.csv -k 2 --delimiter ::",
+        OF_USE,
+        f"Invalid value: --delimiter '::' is not one character{SEE_HELP}",
+    ),
+    (
+        "choose-k customers.csv --from 9 --to 3",
+        OF_USE,
+        f"Invalid value: --to 3 is less than --from 9{SEE_HELP}",
+    ),
+    (
+        "choose-k customers.csv --missing observed",
+        OF_USE,
+        f"Invalid value: --missing observed does not go with choose-k: use drop{SEE_HELP}",
+    ),
+    (
+        "fit customers.csv -k 2 -o labels.xlsx",
+        OF_USE,
+        "labels.xlsx: labels are written as .csv, .tsv, .txt, .npy, .parquet, .feather",
+    ),
+    (
+        "fit customers.csv -k 2 -o nowhere/labels.csv",
+        OF_OUTPUT,
+        "nowhere/labels.csv cannot be written: there is no folder nowhere",
+    ),
+    ("fit customers.csv -k 2 -m .", OF_OUTPUT, ". is a directory: name a file in it"),
+    (
+        "fit customers.csv -q -k 2 -m /dev/full",
+        OF_OUTPUT,
+        "/dev/full cannot be written: No space left on device",
+    ),
+    (
+        "predict nothing.pm customers.csv",
+        OF_DATA,
+        "nothing.pm cannot be read: No such file or directory",
+    ),
+    (
+        "predict modle.pm customers.csv",
+        OF_DATA,
+        'modle.pm cannot be read: No such file or directory: did you mean "model.pm"?',
+    ),
+    (
+        "predict customers.csv customers.csv",
+        OF_DATA,
+        "customers.csv holds no model: File is not a zip file",
+    ),
+    (
+        "predict model.pm other.csv",
+        OF_DATA,
+        'other.csv has no column "basket", to which model.pm was fitted: did you mean "baskett"?',
+    ),
+    (
+        "predict model.pm narrow.csv",
+        OF_DATA,
+        "narrow.csv has 2 columns, and model.pm was fitted to 5: choose them with --columns",
+    ),
+    (
+        "predict newer.pm customers.csv",
+        OF_DATA,
+        "newer.pm holds no model: powermeans 9.9 wrote it in version 99 of the format, and "
+        f"powermeans {powermeans.__version__} reads up to 1: pip install --upgrade powermeans",
+    ),
+    ("palette nothing.png", OF_DATA, "nothing.png does not exist"),
+    (
+        "palette customers.csv",
+        OF_DATA,
+        "customers.csv is no image: cannot identify image file 'customers.csv'",
+    ),
+]
+
+
+@pytest.fixture
+def files(run: Run) -> None:
+    for name, content in FILES.items():
+        Path(name).write_text(content)
+    run("fit", "customers.csv", "-k", 2, "-m", "model.pm", "-q")
+    content = Path("model.pm").read_bytes()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile("newer.pm", "w") as new:
+        for name in old.namelist():
+            member = old.read(name)
+            if name == "model.json":
+                header = json.loads(member) | {"version": 99, "written_by": "9.9"}
+                member = json.dumps(header).encode()
+            new.writestr(name, member)
+
+
+@pytest.mark.parametrize(("command", "code", "message"), ERRORS, ids=[e[0] for e in ERRORS])
+def test_an_error_is_one_line_that_says_what_to_do(command, code, message, run, files) -> None:
+    if "/dev/full" in command and not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    before = sorted(os.listdir())
+    ended = run(*command.split())
+    assert ended.err == f"powermeans: {message}\n"
+    assert ended.code == code
+    assert sorted(os.listdir()) == before
+
+
+def test_warnings_are_notes_of_one_line(run, files) -> None:
+    ended = run("fit", "same.csv", "-k", 2, "-q")
+    assert re.fullmatch(r"powermeans: [^\n]*distinct[^\n]*\n", ended.err)
+
+
+def test_debug_shows_where_an_error_came_from(run) -> None:
+    ended = run("fit", "nothing.csv", "-k", 2, "--debug")
+    assert ended.err.startswith("Traceback")
+    assert ended.err.splitlines()[-1] == "powermeans: nothing.csv does not exist"
+    assert ended.code == OF_DATA
+
+
+def test_what_nobody_foresaw_is_one_line_as_well(run, monkeypatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("powermeans.command_line.information.inform", fail)
+    ended = run("info")
+    assert ended.err == (
+        "powermeans: unexpected ZeroDivisionError: oh (--debug shows where; please report it)\n"
+    )
+    assert ended.code == 1
+
+
+def test_without_typer_the_error_names_the_extra(run, monkeypatch) -> None:
+    monkeypatch.delitem(sys.modules, "powermeans.command_line.commands", raising=False)
+    monkeypatch.setitem(sys.modules, "typer", None)
+    ended = run("info")
+    assert ended.err.startswith("powermeans: the command line needs typer: pip install")
+    assert ended.code == OF_USE
+
+
+def test_a_full_disk_leaves_the_old_file(run, tmp_path, monkeypatch) -> None:
+    Path("model.pm").write_bytes(b"old")
+
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("numpy.lib.format.write_array", full)
+    ended = run("fit", "customers.csv", "-k", 2, "-m", "model.pm", "-q")
+    assert ended.err == "powermeans: model.pm cannot be written: No space left on device\n"
+    assert ended.code == OF_OUTPUT
+    assert Path("model.pm").read_bytes() == b"old"
+    assert sorted(os.listdir()) == ["customers.csv", "model.pm"]
+
+
+# In a process of its own.
+
+
+def test_a_disk_that_fills_up_while_writing_leaves_nothing_half_written(run) -> None:
+    resource = pytest.importorskip("resource", reason="only POSIX limits the size of files")
+    Path("labels.csv").write_text("old")
+    ended = subprocess.run(
+        [*SHELL, "fit", "customers.csv", "-k", "5", "-o", "labels.csv", "-q"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert ended.stderr == "powermeans: labels.csv cannot be written: File too large\n"
+    assert ended.returncode == OF_OUTPUT
+    assert Path("labels.csv").read_text() == "old"
+    assert sorted(os.listdir()) == ["customers.csv", "labels.csv"]
+
+
+def test_piped_output_is_plain_and_progress_goes_beside_it(run) -> None:
+    ended = subprocess.run(
+        [*SHELL, "fit", "customers.csv", "-k", "5"], capture_output=True, text=True, check=True
+    )
+    assert "\x1b" not in ended.stdout + ended.stderr
+    assert "sweep" not in ended.stdout.splitlines()[0]
+    assert all(line.startswith("sweep ") for line in ended.stderr.splitlines())
+    assert len(ended.stderr.splitlines()) <= 3
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(run) -> None:
+    Path("many.csv").write_text("x\n" + "1\n2\n" * 500_000)
+    run("fit", "many.csv", "-k", 2, "-m", "model.pm", "-q")
+    process = subprocess.Popen(
+        [*SHELL, "predict", "model.pm", "many.csv"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"cluster\n"
+    process.stdout.close()
+    assert b"Traceback" not in process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 141
+
+
+def interrupted(arguments: list[str], while_saying: str) -> Ended:
+    """A command that gets a Ctrl-C once it shows that it sweeps."""
+    code = (
+        "import powermeans.fit_progress as p; p._LOG_SECONDS = 0.0\n"
+        "from powermeans.command_line import main; import sys; main(sys.argv[1:])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if while_saying in line:
+            break
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return Ended(process.returncode, out, err)
+
+
+@pytest.fixture
+def much(run: Run) -> str:
+    rng = np.random.default_rng(0)
+    np.save("much.npy", rng.normal(size=(60_000, 8)))
+    return "much.npy"
+
+
+def test_ctrl_c_writes_the_best_so_far_and_says_so(run, much) -> None:
+    started = time.monotonic()
+    ended = interrupted(
+        ["fit", much, "-k", "60", "--effort", "thorough", "-o", "labels.npy", "-m", "model.pm"],
+        "sweep 20,",
+    )
+    assert ended.code == 130
+    assert ended.err.splitlines()[-1] == (
+        "powermeans: interrupted: this is the best result so far, written to labels.npy, model.pm"
+    )
+    assert "60 clusters of 60000 rows" in ended.out
+    model = powermeans.load("model.pm")
+    points = np.load(much)
+    np.testing.assert_array_equal(model.predict(points), np.load("labels.npy"))
+    assert adjusted_rand_index(model.labels_, np.load("labels.npy")) == 1
+    assert time.monotonic() - started < 60
+
+
+def test_ctrl_c_ends_choose_k_with_what_was_found(run, much) -> None:
+    ended = interrupted(["choose-k", much, "--to", "60", "--json"], "sweep 40,")
+    assert ended.code == 130
+    assert ended.err.splitlines()[-1].startswith("powermeans: interrupted: ")
+    if ended.out:
+        assert ended.json["was_interrupted"] is True
+
+
+def test_help_starts_without_what_only_commands_need() -> None:
+    code = (
+        "import sys; from powermeans.command_line import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: print(sorted({m.partition('.')[0] for m in sys.modules}))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = ended.stdout.splitlines()[-1]
+    assert "'typer'" in loaded
+    for library in ("numpy", "scipy", "sklearn", "pyarrow", "PIL", "matplotlib"):
+        assert f"'{library}'" not in loaded
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    def completed(words: str, place: int) -> list[str]:
+        asking = {"COMP_WORDS": words, "COMP_CWORD": str(place)}
+        environment = {**os.environ, **asking, "_POWERMEANS_COMPLETE": "complete_bash"}
+        ended = subprocess.run(SHELL, env=environment, capture_output=True, text=True, check=True)
+        return ended.stdout.split()
+
+    assert completed("powermeans pa", 1) == ["palette"]
+    assert completed("powermeans fit --eff", 2) == ["--effort"]

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from sklearn.metrics import (
+    adjusted_rand_score,
+    calinski_harabasz_score,
+    davies_bouldin_score,
+    silhouette_score,
+)
+
+from powermeans import criteria
+
+
+@pytest.fixture(params=[2, 3, 7])
+def clustered(request: pytest.FixtureRequest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points, labels of which none is missing, and the means of the clusters."""
+    n_clusters = request.param
+    rng = np.random.default_rng(n_clusters)
+    points = rng.normal(size=(60, 3))
+    labels = rng.permutation(np.arange(60) % n_clusters).astype(np.int32)
+    labels[np.flatnonzero(labels == 1)[1:]] = 0  # a cluster of one
+    centers = np.array([points[labels == j].mean(axis=0) for j in range(n_clusters)])
+    return points, labels, centers
+
+
+def test_silhouette_is_that_of_scikit_learn(clustered) -> None:
+    points, labels, _ = clustered
+    ours = criteria.silhouette(cdist(points, points), labels, np.ones(60))
+    assert ours == pytest.approx(silhouette_score(points, labels))
+
+
+def test_silhouette_of_counted_points_is_that_of_copies(clustered) -> None:
+    points, labels, _ = clustered
+    counts = np.random.default_rng(0).integers(1, 4, size=60)
+    copies, labels_of_copies = np.repeat(points, counts, axis=0), np.repeat(labels, counts)
+    ours = criteria.silhouette(cdist(points, points), labels, counts.astype(float))
+    assert ours == pytest.approx(silhouette_score(copies, labels_of_copies))
+
+
+def test_calinski_harabasz_is_that_of_scikit_learn(clustered) -> None:
+    points, labels, centers = clustered
+    inertia = ((points - centers[labels]) ** 2).sum()
+    of_one = ((points - points.mean(axis=0)) ** 2).sum()
+    ours = criteria.calinski_harabasz(inertia, of_one, 60, len(centers))
+    assert ours == pytest.approx(calinski_harabasz_score(points, labels))
+
+
+def test_davies_bouldin_is_that_of_scikit_learn(clustered) -> None:
+    points, labels, centers = clustered
+    distances = np.linalg.norm(points - centers[labels], axis=1)
+    widths = [distances[labels == j].mean() for j in range(len(centers))]
+    ours = criteria.davies_bouldin(widths, centers)
+    assert ours == pytest.approx(davies_bouldin_score(points, labels))
+
+
+def test_davies_bouldin_takes_coincident_centers_for_infinitely_alike() -> None:
+    assert criteria.davies_bouldin([1.0, 1.0], [[0.0], [0.0]]) == math.inf
+    assert criteria.davies_bouldin([0.0, 0.0], [[0.0], [0.0]]) == 0.0
+
+
+def test_rand_index_is_that_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    u, v = rng.integers(4, size=50), rng.integers(3, size=50)
+    v[:30] = u[:30] % 3
+    counts = rng.integers(1, 5, size=50)
+    theirs = adjusted_rand_score(np.repeat(u, counts), np.repeat(v, counts))
+    assert criteria.weighted_rand_index(u, v, counts.astype(float)) == pytest.approx(theirs)
+    assert criteria.weighted_rand_index(u, u, counts.astype(float)) == 1.0
+
+
+def test_simplified_silhouette_gives_a_point_alone_in_its_cluster_nothing() -> None:
+    labels = np.array([0, 0, 1], dtype=np.int32)
+    own, other = np.array([1.0, 1.0, 0.0]), np.array([2.0, 4.0, 9.0])
+    assert criteria.simplified_silhouette(own, other, labels, np.ones(3)) == pytest.approx(
+        (0.5 + 0.75 + 0) / 3
+    )
+
+
+def test_bic_is_the_likelihood_of_every_point_less_what_parameters_cost() -> None:
+    rng = np.random.default_rng(1)
+    points, labels = rng.normal(size=(30, 2)), np.arange(30) % 3
+    centers = np.array([points[labels == j].mean(axis=0) for j in range(3)])
+    sq_dist = ((points - centers[labels]) ** 2).sum(axis=1)
+    variance = sq_dist.sum() / (2 * (30 - 3))
+    log_density = -np.log(2 * np.pi * variance) - sq_dist / (2 * variance) + np.log(10 / 30)
+    n_parameters = 2 + 6 + 1
+    expected = log_density.sum() - n_parameters / 2 * np.log(30)
+    assert criteria.bic(sq_dist.sum(), [10, 10, 10], 2) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("inertias", "expected"),
+    [
+        ([9.0, 1.0, 0.9, 0.8, 0.7], 1),
+        ([9.0, 5.0, 1.0, 0.9, 0.8], 2),
+        ([5.0, 4.0, 3.0, 2.0, 1.0], None),
+        ([1.0, 1.0, 1.0], None),
+        ([2.0, 1.0], None),
+        # Of two bends the first that falls by a step, 1/8; the second bend is the higher one.
+        ([100, 55, 54, 53, 52, 1, 0.9, 0.8, 0.7], 1),
+    ],
+)
+def test_knee_is_the_first_bend(inertias: list[float], expected: int | None) -> None:
+    assert criteria.knee(range(1, len(inertias) + 1), inertias) == expected
+
+
+def test_a_line_without_a_bend_has_no_differences() -> None:
+    assert criteria.knee_differences([2, 3, 4], [3.0, 2.0, 1.0]).tolist() == [0, 0, 0]
+
+
+def test_gap_rule_says_nothing_where_the_gap_rises_to_the_end() -> None:
+    assert criteria.first_within_one_error(np.array([0.1, 0.5, 0.9]), np.full(3, 0.1)) is None
+
+
+def test_jump_is_largest_at_the_number_of_normal_clusters() -> None:
+    """D_k^(-d/2) of k <= G clusters of unit variance is about k / G times nothing, then k / G."""
+    # Four clusters in 2 features: distortions 50, 20, 8, then 1, and 4 / k beyond.
+    inertias = [math.inf, 50.0, 20.0, 8.0, 1.0, 0.8, 4 / 6]
+    assert int(np.argmax(criteria.jumps(inertias, 2))) + 1 == 4
+
+
+def test_jumps_of_many_features_do_not_overflow() -> None:
+    values = criteria.jumps([1e200, 1e100, 1.0], 5000)
+    assert values.tolist() == [0.0, 1.0]
+
+
+def test_jump_to_no_inertia_is_the_largest() -> None:
+    assert criteria.jumps([4.0, 1.0, 0.0, 0.0], 2).tolist() == [0.0, 1.0, 0.0]
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=3, max_size=12))
+def test_persistence_is_the_range_of_penalties_at_which_a_size_is_best(falls) -> None:
+    inertias = np.cumsum(falls[::-1])[::-1]
+    sizes = np.arange(1, len(inertias) + 1)
+    lasting = criteria.persistence(sizes, inertias)
+    for penalty in np.geomspace(1e-3, 1e6, 40):
+        objective = inertias + penalty * sizes
+        best = int(np.argmin(objective))
+        others = np.delete(objective, best)
+        is_clear = others.min() > objective[best] * (1 + 1e-9) + 1e-9
+        if is_clear and 0 < best < len(sizes) - 1:
+            assert lasting[best] > 0
+
+
+def test_persistence_is_counted_in_penalties() -> None:
+    sizes, inertias = np.arange(1, 6), np.array([100.0, 50.0, 10.0, 9.0, 8.5])
+    penalties = np.geomspace(1e-3, 1e3, 200_001)
+    best = np.argmin(inertias + penalties[:, None] * sizes, axis=1)
+    step = math.log(penalties[1] / penalties[0])
+    counted = [step * np.count_nonzero(best == j) for j in range(1, 4)]
+    assert criteria.persistence(sizes, inertias)[1:-1] == pytest.approx(counted, abs=2 * step)
+
+
+@pytest.mark.parametrize("formula", ["calinski_harabasz", "bic"])
+def test_as_many_centers_as_points_are_undefined(formula: str) -> None:
+    if formula == "bic":
+        assert math.isnan(criteria.bic(1.0, [1, 1], 2))
+        assert criteria.bic(0.0, [2, 1], 2) == math.inf
+    else:
+        assert math.isnan(criteria.calinski_harabasz(1.0, 2.0, 2, 2))
+        assert criteria.calinski_harabasz(0.0, 2.0, 3, 2) == math.inf
+
+
+def test_one_cluster_has_no_silhouette_and_no_neighbour() -> None:
+    assert math.isnan(criteria.silhouette(np.ones((2, 2)), np.zeros(2, np.int32), np.ones(2)))
+    assert math.isnan(criteria.davies_bouldin([1.0], [[0.0]]))
+    assert math.isnan(criteria.calinski_harabasz(2.0, 2.0, 9, 1))

@@ -1,0 +1,140 @@
+"""Progress on terminals, in notebooks, and where neither is there."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import pickle
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import powermeans
+from powermeans import PowerKMeans, fit_progress
+from powermeans.history import SweepState
+
+POINTS = np.random.default_rng(0).normal(size=(200, 2))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def fit(callback: Any) -> PowerKMeans:
+    return PowerKMeans(3, refine=0, random_state=0, callback=callback).fit(POINTS)
+
+
+def test_a_terminal_has_one_line_that_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    model = fit(powermeans.progress("plain"))
+    text = terminal.getvalue()
+    assert text.count("\n") == 1
+    assert text.endswith("\n")
+    last = text.rpartition("\r")[2]
+    assert f"sweep {model.n_iter_}, power -inf (Lloyd), 3 centers" in last
+
+
+def test_elsewhere_only_the_end_of_a_short_fit_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    model = fit(powermeans.progress("plain"))
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert f"sweep {model.n_iter_}" in err
+    assert f"least {model.history_.inertia.min():.6g}" in err
+
+
+@pytest.mark.parametrize("kind", ["rich", "tqdm"])
+def test_rich_and_tqdm_show_the_last_sweep(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(kind)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "200")
+    model = fit(powermeans.progress(kind))  # type: ignore[arg-type]
+    assert f"sweep {model.n_iter_}, power" in terminal.getvalue()
+    assert terminal.getvalue().rstrip("\x1b[?25h").endswith("\n")
+
+
+def test_the_result_is_the_same_with_and_without_it() -> None:
+    np.testing.assert_array_equal(
+        fit(powermeans.progress("plain")).cluster_centers_, fit(None).cluster_centers_
+    )
+
+
+def test_a_second_fit_begins_a_second_line(capsys: pytest.CaptureFixture[str]) -> None:
+    tell = powermeans.progress("plain")
+    fit(tell)
+    fit(tell)
+    assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_as_a_context_it_ends_its_line_on_leaving(capsys: pytest.CaptureFixture[str]) -> None:
+    with powermeans.progress("plain") as tell:
+        tell(SweepState(1, 4, -2.5, 1.0, 0.5, 0.0, 0.0, np.zeros((2, 1))))
+    assert "run 2, sweep 4, power -2.5, 2 centers, inertia 0.5" in capsys.readouterr().err
+
+
+def test_an_error_in_a_fit_ends_the_line_too(capsys: pytest.CaptureFixture[str]) -> None:
+    class Stumbling(fit_progress.FitProgress):
+        def __call__(self, state: SweepState) -> None:
+            super().__call__(state)
+            if state.sweep == 3:
+                raise RuntimeError("stumbled")
+
+    with pytest.raises(RuntimeError, match="stumbled"):
+        fit(Stumbling("plain"))
+    assert capsys.readouterr().err.endswith(" s\n")
+
+
+def test_an_estimator_with_progress_can_be_cloned_and_pickled() -> None:
+    model = fit(powermeans.progress("plain"))
+    assert clone(model).callback.kind == "plain"
+    assert pickle.loads(pickle.dumps(model)).callback.kind == "plain"
+
+
+def test_what_is_not_installed_or_not_known_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match='pass "auto", "rich", "tqdm" or "plain"'):
+        powermeans.progress("html")  # type: ignore[arg-type]
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "rich" else find_spec(name)
+    )
+    with pytest.raises(ImportError, match="pip install rich"):
+        powermeans.progress("rich")
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "in_notebook", "has_widgets", "installed", "kind"),
+    [
+        (True, False, False, {"rich", "tqdm"}, "rich"),
+        (True, False, False, {"tqdm"}, "tqdm"),
+        (True, False, False, set(), "plain"),
+        (False, False, False, {"rich", "tqdm"}, "plain"),
+        (False, True, True, {"rich", "tqdm"}, "tqdm"),
+        (False, True, False, {"rich", "tqdm"}, "rich"),
+        (False, True, False, {"tqdm"}, "tqdm"),
+        (False, True, True, set(), "plain"),
+    ],
+)
+def test_the_best_there_is_is_chosen(
+    is_terminal: bool,
+    in_notebook: bool,
+    has_widgets: bool,
+    installed: set[str],
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal() if is_terminal else io.StringIO())
+    monkeypatch.setattr(fit_progress, "_in_notebook", lambda: in_notebook)
+    monkeypatch.setattr(fit_progress, "_has_widgets", lambda: has_widgets)
+    monkeypatch.setattr(fit_progress, "_is_installed", lambda name: name in installed)
+    assert powermeans.progress().kind == kind
+
+
+def test_estimators_show_themselves_in_notebooks() -> None:
+    page = PowerKMeans(n_clusters=5, power=-3.0).fit(POINTS)._repr_html_()
+    assert "PowerKMeans" in page
+    assert "n_clusters" in page

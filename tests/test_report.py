@@ -1,0 +1,384 @@
+"""The report: its structure by the standard library, its controls in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans as SklearnKMeans
+
+import powermeans
+from powermeans import PathRecorder, PowerKMeans
+
+VOID = {"meta", "input", "link", "br", "img"}
+NASTY = ["<b>x</b>", "</script><script>alert(1)</script>", "{{data}}", '"quoted" & \u2028', "'"]
+RNG = np.random.default_rng(0)
+TABLE = pd.DataFrame(
+    np.repeat(np.eye(5)[:3] * 9, [20, 30, 40], axis=0) + RNG.normal(size=(90, 5)), columns=NASTY
+)
+
+
+class Page(HTMLParser):
+    """Elements, text by section, and whether what is opened is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words: dict[str, str] = {}
+        self.data = ""
+        self._section = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag == "section":
+            self._section = dict(attrs)["id"] or ""
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] == ["script"] and self.elements[-1][1].get("id") == "data":
+            self.data += data
+        elif "section" in self.open:
+            self.words[self._section] = self.words.get(self._section, "") + data
+
+    def attributes(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+class Choice:
+    table: ClassVar[dict[str, Any]] = {
+        "k": np.array([2, 3, 4]),
+        "inertia": np.array([9.0, 2.0, 1.5]),
+        "gap": np.array([0.1, 0.5, np.nan]),
+        "gap_error": np.zeros(3),
+    }
+    recommended = 3
+    agreement = 0.75
+    by_criterion: ClassVar[dict[str, int | None]] = {"gap": 3}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = PathRecorder()
+    model = PowerKMeans(3, random_state=0, refine=0, callback=path).fit(TABLE)
+    return powermeans.report(
+        model,
+        TABLE,
+        tmp_path_factory.mktemp("report") / "report.html",
+        title="Shops & <customers>",
+        annealing=path,
+        choice=Choice(),
+        source="shops.csv",
+    )
+
+
+@pytest.fixture(scope="module")
+def page(written: Path) -> Page:
+    return Page(written.read_text(encoding="utf-8"))
+
+
+def report_of(model: Any, X: Any, folder: Path, **options: Any) -> Page:
+    written = powermeans.report(model, X, folder / "report.html", **options)
+    return Page(written.read_text(encoding="utf-8"))
+
+
+def floats(encoded: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(encoded), dtype="<f4")
+
+
+def test_everything_opened_is_closed_and_every_id_is_there_once(page: Page) -> None:
+    assert page.open == []
+    ids = Counter(found["id"] for _, found in page.elements if "id" in found)
+    assert max(ids.values()) == 1
+    for link in page.attributes("a"):
+        assert (link["href"] or "").removeprefix("#") in ids
+    for label in page.attributes("label"):
+        assert label["for"] in ids
+
+
+def test_nothing_is_loaded_from_anywhere(page: Page, written: Path) -> None:
+    for _, attributes in page.elements:
+        assert not {"src", "srcset", "data", "action", "poster"} & set(attributes)
+        assert (attributes.get("href") or "#").startswith("#")
+    text = written.read_text(encoding="utf-8")
+    assert "http://" not in text
+    assert "https://" not in text
+    (policy,) = (one for one in page.attributes("meta") if "http-equiv" in one)
+    assert (policy["content"] or "").startswith("default-src 'none'")
+
+
+def test_there_is_a_section_for_all_that_was_given(page: Page) -> None:
+    expected = {"run", "cautions", "clusters", "points", "means", "annealing", "sweeps", "choice"}
+    assert set(page.words) == expected | {"code"}
+    assert "90" in page.words["run"]
+    assert "Recommended is k = 3, with 75% of the criteria" in page.words["choice"]
+    assert "gap_error" not in page.words["choice"]
+    assert 'pd.read_csv("shops.csv")' in page.words["code"]
+
+
+def test_names_of_columns_are_shown_as_they_are_and_run_nowhere(page: Page) -> None:
+    assert len(page.attributes("script")) == 2
+    assert len(page.attributes("b")) == 0
+    for name in NASTY[:3]:
+        assert name in page.words["means"]
+    names = [column["name"] for column in json.loads(page.data)["scatter"]["columns"]]
+    assert names == ["principal axis 1", "principal axis 2", *NASTY]
+
+
+def test_the_points_of_the_page_are_those_of_the_data(page: Page) -> None:
+    scatter = json.loads(page.data)["scatter"]
+    for column, values in zip(scatter["columns"][2:], TABLE.to_numpy().T, strict=True):
+        np.testing.assert_allclose(floats(column["values"]), values, rtol=1e-6)
+    labels = np.frombuffer(base64.b64decode(scatter["labels"]), dtype="<u4")
+    assert sorted(np.bincount(labels).tolist()) == [20, 30, 40]
+    assert json.loads(page.data)["sizes"] == np.bincount(labels).tolist()
+
+
+def test_the_steps_of_the_annealing_end_at_the_centers(page: Page) -> None:
+    data = json.loads(page.data)
+    ends = np.array(data["annealing"]["steps"][-1]["centers"])
+    np.testing.assert_allclose(ends, np.array(data["scatter"]["centers"])[:, :2], rtol=1e-4)
+
+
+def test_more_points_than_are_shown_are_sampled_and_it_says_so(tmp_path: Path) -> None:
+    points = RNG.normal(size=(20_050, 8))
+    model = PowerKMeans(3, random_state=0, refine=0).fit(points)
+    page = report_of(model, points, tmp_path)
+    assert "A sample of 20\u202f000 of the 20\u202f050 points" in page.words["points"]
+    assert len(floats(json.loads(page.data)["scatter"]["columns"][0]["values"])) == 20_000
+    assert (tmp_path / "report.html").stat().st_size < 3_000_000
+
+
+def test_what_looks_wrong_is_said(tmp_path: Path) -> None:
+    points = TABLE.to_numpy() * [1000.0, 1.0, 1.0, 1.0, 1.0]
+    model = PowerKMeans(3, random_state=0).fit(points)
+    assert "StandardScaler" in report_of(model, points, tmp_path).words["cautions"]
+
+
+def holed() -> np.ndarray:
+    points = TABLE.to_numpy().copy()
+    points[3, 2] = np.nan
+    return points
+
+
+@pytest.mark.parametrize(
+    ("model", "points"),
+    [
+        (PowerKMeans(3), sparse.csr_matrix(TABLE.to_numpy())),
+        (PowerKMeans(3, missing="observed"), holed()),
+        (PowerKMeans(1), TABLE),
+        (PowerKMeans(2), TABLE.iloc[:, :1]),
+        (PowerKMeans(2, divergence="cosine"), TABLE),
+        (SklearnKMeans(3, n_init=1), TABLE.to_numpy()),
+        (powermeans.KernelPowerKMeans(3), TABLE.to_numpy()),
+        (powermeans.SpectralClustering(3), TABLE.to_numpy()),
+        (powermeans.SphericalMixture(3), TABLE),
+        (powermeans.MiniBatchPowerKMeans(3), TABLE.astype(np.float32)),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_every_kind_of_model_and_of_points_has_a_report(
+    model: Any, points: Any, tmp_path: Path
+) -> None:
+    page = report_of(model.fit(points), points, tmp_path)
+    assert page.open == []
+    assert type(model).__name__ in page.words["run"]
+    json.loads(page.data, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+def test_hundreds_of_clusters_and_columns_stay_below_three_megabytes(tmp_path: Path) -> None:
+    points = RNG.normal(size=(3000, 400))
+    path = PathRecorder()
+    model = PowerKMeans(300, refine=0, random_state=0, max_iter=20, callback=path)
+    report_of(model.fit(points), points, tmp_path, annealing=path)
+    assert (tmp_path / "report.html").stat().st_size < 3_000_000
+
+
+def test_a_recorder_that_saw_no_fit_is_refused_and_no_file_is_left(tmp_path: Path) -> None:
+    model = PowerKMeans(3, random_state=0).fit(TABLE)
+    with pytest.raises(ValueError, match="annealing has recorded nothing"):
+        powermeans.report(model, TABLE, tmp_path / "r.html", annealing=PathRecorder())
+    assert list(tmp_path.iterdir()) == []
+
+
+# In a browser.
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next((path for name in names if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("there is no chromium here: apt-get install chromium")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(params=[1280, 390], ids=["desktop", "phone"])
+def tab(browser: Any, written: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The report, opened; no error may have been said when it is closed."""
+    context = browser.new_context(
+        viewport={"width": request.param, "height": 844}, offline=True, reduced_motion="reduce"
+    )
+    opened, said, asked = context.new_page(), [], []
+    opened.on("console", lambda message: said.append(message.text))
+    opened.on("pageerror", lambda error: said.append(str(error)))
+    opened.on("request", lambda request: asked.append(request.url))
+    opened.goto(written.as_uri())
+    yield opened
+    assert said == []
+    assert asked == [written.as_uri()]
+    context.close()
+
+
+def colours_drawn(tab: Any, canvas: str) -> int:
+    """How many pixels of a canvas are not empty, after what is to be drawn is drawn."""
+    count = """async (id) => {
+      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      const canvas = document.getElementById(id);
+      const copy = new OffscreenCanvas(canvas.width, canvas.height)
+        .getContext("2d", { willReadFrequently: true });
+      copy.drawImage(canvas, 0, 0);
+      const all = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+      let drawn = 0;
+      for (let i = 3; i < all.length; i += 4) if (all[i]) drawn++;
+      return drawn;
+    }"""
+    return int(tab.evaluate(count, canvas))
+
+
+def test_page_and_clusters_are_no_wider_than_the_screen(tab: Any) -> None:
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    is_within = "(one) => one.scrollWidth <= one.clientWidth"
+    assert tab.eval_on_selector("#clusters .wide", is_within)
+
+
+def test_clusters_are_hidden_and_shown(tab: Any) -> None:
+    all_drawn = colours_drawn(tab, "scatter")
+    first = tab.locator("#legend button").first
+    first.click()
+    assert first.get_attribute("aria-pressed") == "false"
+    fewer = colours_drawn(tab, "scatter")
+    assert 0 < fewer < all_drawn
+    tab.click("#none")
+    assert colours_drawn(tab, "scatter") == 0
+    tab.click("#all")
+    assert colours_drawn(tab, "scatter") == all_drawn
+
+
+def test_zooming_spreads_the_points_and_all_come_back(tab: Any) -> None:
+    before = colours_drawn(tab, "scatter")
+    for _ in range(8):
+        tab.click("#in")
+    assert colours_drawn(tab, "scatter") < before
+    tab.click("#reset")
+    assert colours_drawn(tab, "scatter") == before
+
+
+def test_pointing_at_a_point_tells_its_row_and_values(tab: Any) -> None:
+    tab.locator("#scatter").scroll_into_view_if_needed()
+    box = tab.locator("#scatter").bounding_box()
+    for step in range(400):
+        right, down = divmod(step, 20)
+        tab.mouse.move(box["x"] + box["width"] * right / 20, box["y"] + box["height"] * down / 20)
+        if tab.locator("#tip").is_visible():
+            break
+    text = tab.inner_text("#tip")
+    assert text.startswith("cluster ")
+    row = int(text.partition("row ")[2].partition("\n")[0])
+    assert f"{NASTY[0]}: {TABLE.iloc[row, 0]:.3g}"[:-1] in text
+
+
+def test_the_scatter_is_reached_and_worked_by_keyboard(tab: Any) -> None:
+    tab.focus("#reset")
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.id") == "scatter"
+    before = colours_drawn(tab, "scatter")
+    for _ in range(8):
+        tab.keyboard.press("+")
+    assert colours_drawn(tab, "scatter") < before
+    tab.keyboard.press("0")
+    assert colours_drawn(tab, "scatter") == before
+    tab.keyboard.press("n")
+    first = tab.inner_text("#tip")
+    tab.keyboard.press("n")
+    assert tab.inner_text("#tip") != first
+    tab.keyboard.press("p")
+    assert tab.inner_text("#tip") == first
+    tab.keyboard.press("Escape")
+    assert not tab.locator("#tip").is_visible()
+
+
+def test_the_wheel_zooms_only_a_scatter_that_was_chosen(tab: Any) -> None:
+    tab.locator("#scatter").scroll_into_view_if_needed()
+    before = colours_drawn(tab, "scatter")
+    turn = """async () => document.getElementById("scatter").dispatchEvent(
+      new WheelEvent("wheel", {deltaY: -900, cancelable: true}))"""
+    assert tab.evaluate(turn)
+    assert colours_drawn(tab, "scatter") == before
+    tab.focus("#scatter")
+    assert not tab.evaluate(turn)
+    assert colours_drawn(tab, "scatter") != before
+
+
+def test_other_columns_can_be_put_on_the_axes(tab: Any) -> None:
+    tab.select_option("#right", label=NASTY[0])
+    assert tab.locator("#right option").count() == 2 + len(NASTY)
+    assert colours_drawn(tab, "scatter") > 0
+
+
+def test_the_slider_moves_the_centers_and_play_runs_to_the_end(tab: Any) -> None:
+    last = tab.locator("#sweep").get_attribute("max")
+    first_words = tab.inner_text("#said")
+    tab.focus("#sweep")
+    tab.keyboard.press("End")
+    assert tab.input_value("#sweep") == last
+    assert "power −∞ (Lloyd)" in tab.inner_text("#said") != first_words
+    assert colours_drawn(tab, "ways") > 0
+    tab.click("#play")
+    assert tab.inner_text("#play") == "pause"
+    expect = pytest.importorskip("playwright.sync_api").expect
+    expect(tab.locator("#play")).to_have_text("play", timeout=20_000)
+    assert tab.input_value("#sweep") == last
+
+
+def test_dark_and_light_change_places(tab: Any) -> None:
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = tab.evaluate(paper)
+    tab.click("#theme")
+    assert tab.evaluate(paper) != light
+    tab.click("#theme")
+    assert tab.evaluate(paper) == light
+
+
+def test_the_code_is_copied_or_selected(tab: Any) -> None:
+    tab.click("#copy")
+    expect = pytest.importorskip("playwright.sync_api").expect
+    expect(tab.locator("#copy")).to_have_text(re.compile("copied|selected: press Ctrl.C"))
+
+
+def test_every_control_has_a_name_and_is_in_the_order_of_tabs(tab: Any) -> None:
+    nameless = """[...document.querySelectorAll("button, select, input, canvas")].filter((one) =>
+      !(one.textContent.trim() || one.getAttribute("aria-label") || one.labels?.length)).length"""
+    assert tab.evaluate(nameless) == 0
+    assert tab.evaluate("document.querySelectorAll('[tabindex]:not([tabindex=\"0\"])').length") == 0

@@ -1,0 +1,464 @@
+"""Models in files: they come back as they were, and no file does harm."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans as SklearnKMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from powermeans import (
+    AuthorsSchedule,
+    DPMeans,
+    EntropyWeightedPowerKMeans,
+    Fixed,
+    FuzzyCMeans,
+    Geometric,
+    GradientKMeans,
+    KernelPowerKMeans,
+    KHarmonicMeans,
+    KMeans,
+    MiniBatchPowerKMeans,
+    OnlineKMeans,
+    PowerKMeans,
+    RobustPowerKMeans,
+    SelfOrganizingMap,
+    SpectralClustering,
+    SphericalMixture,
+)
+from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis
+from powermeans.errors import ModelFileError
+from powermeans.saved_models import FORMAT_VERSION, load, save
+
+POINTS = np.abs(
+    np.random.default_rng(0).normal(size=(60, 3))
+    + np.repeat([[2.0, 4.0, 1.0], [9.0, 9.0, 9.0], [20.0, 1.0, 30.0]], 20, axis=0)
+)
+MODELS = [
+    PowerKMeans(3, random_state=0),
+    PowerKMeans(3, divergence="mahalanobis", random_state=0),
+    PowerKMeans(3, divergence="cosine", power=-np.inf, random_state=0),
+    PowerKMeans(3, divergence="manhattan", init=POINTS[:3]),
+    PowerKMeans(3, divergence="poisson", missing="error", random_state=np.random.RandomState(3)),
+    PowerKMeans(3, divergence=Binomial(100), random_state=0),
+    PowerKMeans(3, divergence=Gamma(2.0), random_state=0),
+    PowerKMeans(3, divergence=Mahalanobis(np.diag([1.0, 2.0, 3.0])), schedule=Geometric(-1, 1.3)),
+    PowerKMeans(3, schedule=AuthorsSchedule(-0.5), refine=0, max_iter=1000),
+    PowerKMeans(3, schedule=[-1.0, -2.0, -3.0], refine=0, max_iter=3, polish=False),
+    KMeans(3, init=POINTS[:3].tolist(), n_init=1),
+    KHarmonicMeans(3),
+    FuzzyCMeans(3, fuzzifier=1.5),
+    MiniBatchPowerKMeans(3, random_state=0),
+    OnlineKMeans(3, random_state=0),
+    GradientKMeans(3),
+    SphericalMixture(3),
+    SphericalMixture(3, shares="learned", variance=0.5, random_state=0),
+    RobustPowerKMeans(3, random_state=0),
+    KernelPowerKMeans(3, random_state=0),
+    KernelPowerKMeans(3, kernel="polynomial", kernel_params=None, n_landmarks=7, random_state=0),
+    DPMeans(penalty=30.0),
+    SelfOrganizingMap(shape=(2, 2), random_state=0),
+    EntropyWeightedPowerKMeans(3, random_state=0),
+    make_pipeline(StandardScaler(), PowerKMeans(3, random_state=0)),
+    make_pipeline(MinMaxScaler(), PowerKMeans(3, random_state=0)),
+]
+# What models say of themselves may hold an address.
+MODEL_NAMES = [f"{type(model).__name__} {number}" for number, model in enumerate(MODELS)]
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "model.pm"
+
+
+def there_and_back(model: Any, file: Path) -> Any:
+    save(model, file)
+    return load(file)
+
+
+def assert_predicts_alike(again: Any, model: Any, points: Any) -> None:
+    for method in ("predict", "transform", "score", "memberships", "score_samples"):
+        if hasattr(model, method):
+            expected, found = getattr(model, method)(points), getattr(again, method)(points)
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=MODEL_NAMES)
+def test_a_loaded_model_predicts_to_the_last_bit_as_before(model, file) -> None:
+    again = there_and_back(model.fit(POINTS), file)
+    assert repr(again) == repr(model) or "RandomState" in repr(model)
+    assert_predicts_alike(again, model, POINTS)
+
+
+def test_a_loaded_model_learns_the_same_again(file) -> None:
+    model = PowerKMeans(3, power=-2.0, growth=1.3, random_state=0).fit(POINTS)
+    again = there_and_back(model, file).fit(POINTS)
+    np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
+
+
+@pytest.mark.parametrize("model", MODELS[:24], ids=MODEL_NAMES[:24])
+def test_every_fitted_attribute_comes_back(model, file) -> None:
+    again = there_and_back(model.fit(POINTS), file)
+    public = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    assert public == {name for name in vars(again) if name.endswith("_")}
+    for name in public - {"embedded_"}:
+        expected, found = (getattr(m, name) for m in (model, again))
+        if isinstance(found, np.recarray):  # NumPy compares records with NaN entry by entry only
+            expected, found = expected.tolist(), found.tolist()
+        np.testing.assert_equal(found, expected)
+        assert type(getattr(again, name)) is type(getattr(model, name))
+
+
+def test_every_estimator_of_the_package_is_tried_here() -> None:
+    import powermeans
+
+    tried = {type(model) for model in MODELS} | {SpectralClustering}
+    public = [getattr(powermeans, name) for name in powermeans.__all__]
+    estimators = {kind for kind in public if hasattr(kind, "fit_predict")}
+    assert estimators <= tried
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_dtype_of_the_centers_is_kept(dtype, file) -> None:
+    again = there_and_back(KMeans(3, random_state=0).fit(POINTS.astype(dtype)), file)
+    assert again.cluster_centers_.dtype == dtype
+
+
+def test_names_of_features_are_kept(file) -> None:
+    table = pd.DataFrame(POINTS, columns=["länge", "breite", "höhe"])
+    again = there_and_back(KMeans(3, random_state=0).fit(table), file)
+    assert list(again.feature_names_in_) == ["länge", "breite", "höhe"]
+    with pytest.raises(ValueError, match="feature names"):
+        again.predict(table.rename(columns={"höhe": "tiefe"}))
+
+
+def test_sparse_landmarks_come_back_sparse(file) -> None:
+    points = sparse.csr_array(POINTS * (POINTS > 5))
+    model = KernelPowerKMeans(3, n_landmarks=9, random_state=0).fit(points)
+    again = there_and_back(model, file)
+    assert sparse.issparse(again.landmarks_)
+    assert_predicts_alike(again, model, points)
+
+
+def test_spectral_clustering_keeps_its_labels_and_graph(file) -> None:
+    model = SpectralClustering(3, affinity="nearest_neighbors", random_state=0).fit(POINTS)
+    again = there_and_back(model, file)
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+    np.testing.assert_array_equal(
+        again.affinity_matrix_.toarray(), model.affinity_matrix_.toarray()
+    )
+
+
+@pytest.mark.parametrize("kind", [OnlineKMeans, MiniBatchPowerKMeans])
+def test_a_stream_goes_on_after_loading_as_without(kind, file) -> None:
+    model = kind(3, random_state=0).fit(POINTS)
+    again = there_and_back(model, file)
+    more = POINTS[::2] + 0.5
+    expected, found = model.partial_fit(more), again.partial_fit(more)
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+
+
+def test_centers_from_elsewhere_are_saved_without_labels(file) -> None:
+    again = there_and_back(KMeans.from_centers([[0.0], [3.0]]), file)
+    assert again.predict([[1.0], [2.0]]).tolist() == [0, 1]
+    assert not hasattr(again, "labels_")
+
+
+def test_the_same_model_makes_the_same_file(file, tmp_path) -> None:
+    model, other = KMeans(3, random_state=0).fit(POINTS), tmp_path / "other.pm"
+    save(model, file)
+    save(model, other)
+    assert file.read_bytes() == other.read_bytes()
+
+
+def test_numpy_opens_the_file_too(file) -> None:
+    model = KMeans(3, random_state=0).fit(POINTS)
+    save(model, file)
+    with np.load(file, allow_pickle=False) as members:
+        header = json.loads(members["model.json"])
+        centers = header["model"]["estimator"][2]["cluster_centers_"]["array"]
+        np.testing.assert_array_equal(members[centers], model.cluster_centers_)
+
+
+def test_a_callback_is_left_out(file) -> None:
+    model = PowerKMeans(3, random_state=0, callback=lambda state: None).fit(POINTS)
+    assert there_and_back(model, file).callback is None
+
+
+# What cannot be saved says so, and leaves the old file alone.
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (
+            PowerKMeans(3, init=lambda X, k, random_state: X[:k]),
+            "init is <lambda>, which cannot be saved",
+        ),
+        (
+            PowerKMeans(3, divergence=Generated(lambda x: (x * x).sum(axis=1), lambda x: 2 * x)),
+            "divergence is Generated, which cannot be saved",
+        ),
+        (SklearnKMeans(3), "model is a KMeans, which is no estimator of powermeans"),
+        (
+            make_pipeline(StandardScaler(), SklearnKMeans(3)),
+            "kmeans is KMeans, which cannot be saved|steps is KMeans, which cannot be saved",
+        ),
+    ],
+)
+def test_what_holds_code_is_refused(model, message, file) -> None:
+    file.write_bytes(b"the old file")
+    with pytest.raises(TypeError, match=message):
+        save(model.fit(POINTS), file)
+    assert file.read_bytes() == b"the old file"
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_model_that_is_not_fitted_is_refused(file) -> None:
+    with pytest.raises(NotFittedError):
+        save(KMeans(3), file)
+
+
+def test_a_stream_that_has_not_begun_is_refused(file) -> None:
+    waiting = OnlineKMeans(3, init_size=50).partial_fit(POINTS[:20])
+    with pytest.raises(TypeError, match="pass more to partial_fit first"):
+        save(waiting, file)
+
+
+# Files that are no models. What is wrong is put into a file that is right otherwise.
+
+
+def rewritten(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Let `change` work on the members of a model's file, its header as a dict."""
+    with zipfile.ZipFile(file) as archive:
+        members: dict[str, Any] = {name: archive.read(name) for name in archive.namelist()}
+    members["model.json"] = json.loads(members["model.json"])
+    change(members)
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            text = json.dumps(content) if isinstance(content, dict) else content
+            archive.writestr(name, text)
+
+
+def npy(array: Any, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, **options)
+    return buffer.getvalue()
+
+
+class Trap:
+    """Executes what it was told as it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return exec, ("raise SystemExit('a file was executed')",)
+
+
+def estimator(members: dict[str, Any]) -> list[Any]:
+    return members["model.json"]["model"]["estimator"]
+
+
+def with_center(value: float) -> Callable[[dict[str, Any]], object]:
+    centers = np.ones((3, 3))
+    centers[1, 1] = value
+    return lambda members: members.update({"a0.npy": npy(centers)})
+
+
+CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "a newer version": (
+        lambda m: m["model.json"].update(version=FORMAT_VERSION + 1, written_by="9.9"),
+        r"powermeans 9\.9 wrote it in version 2 of the format, and powermeans \S+ reads up to 1: "
+        "pip install --upgrade powermeans",
+    ),
+    "no version": (lambda m: m["model.json"].pop("version"), "its version is None"),
+    "another format": (lambda m: m["model.json"].update(format="x"), "that of another format"),
+    "no header": (lambda m: m.pop("model.json"), "model.json is missing"),
+    "no JSON": (lambda m: m.update({"model.json": b"{"}), "Expecting property name"),
+    "deep JSON": (lambda m: m.update({"model.json": b"[" * 10**5}), "recursion"),
+    "a header that is a list": (lambda m: m.update({"model.json": b"[]"}), "another format"),
+    "NaN in the header": (lambda m: m.update({"model.json": b'{"format": NaN}'}), "NaN in"),
+    "an unknown class": (
+        lambda m: estimator(m).__setitem__(0, "os.system"),
+        "'os.system' is none of DPMeans",
+    ),
+    "a class of scikit-learn": (lambda m: estimator(m).__setitem__(0, "SVC"), "'SVC' is none of"),
+    "only a scaler": (
+        lambda m: m["model.json"].update(
+            model={"estimator": ["StandardScaler", {}, {"n_features_in_": 2, "scale_": None}]}
+        ),
+        "does not begin with an estimator",
+    ),
+    "an unknown parameter": (lambda m: estimator(m)[1].update(shell=1), "KMeans has no shell"),
+    "a bad parameter": (lambda m: estimator(m)[1].update(max_iter=-1), "'max_iter' parameter"),
+    "a callback": (lambda m: estimator(m)[1].update(callback="print"), "KMeans has no callback"),
+    "an unknown attribute": (lambda m: estimator(m)[2].update(fit=1), "KMeans has no fit"),
+    "a dunder": (lambda m: estimator(m)[2].update(__class__=1), "KMeans has no __class__"),
+    "an unknown kind": (lambda m: estimator(m)[1].update(tol={"eval": "1"}), "of the kind 'eval'"),
+    "an unknown value": (
+        lambda m: estimator(m)[1].update(init={"value": ["Generated", {}]}),
+        "'Generated' is none of",
+    ),
+    "centers left out": (
+        lambda m: [estimator(m)[2].pop("cluster_centers_"), m.pop("a0.npy")],
+        "KMeans has no cluster_centers_",
+    ),
+    "an array left out": (lambda m: m.pop("a0.npy"), "a0.npy is missing"),
+    "an array too many": (lambda m: m.update({"a9.npy": npy([1])}), "a9.npy belongs to nothing"),
+    "an array used twice": (
+        lambda m: estimator(m)[2].update(labels_={"array": "a0"}),
+        "a0.npy is missing, or is used twice",
+    ),
+    "a strange member": (lambda m: m.update({"../x": b""}), "member '../x' is none of a model"),
+    "NaN centers": (with_center(np.nan), r"cluster_centers_ of KMeans is not finite\[k,d\]"),
+    "infinite centers": (with_center(np.inf), r"cluster_centers_ of KMeans is not finite\[k,d\]"),
+    "centers of text": (lambda m: m.update({"a0.npy": npy([["a"]])}), "an array of dtype"),
+    "flat centers": (lambda m: m.update({"a0.npy": npy(np.ones(9))}), "cluster_centers_ of KMeans"),
+    "no centers": (lambda m: m.update({"a0.npy": npy(np.ones((0, 3)))}), "cluster_centers_"),
+    "other features": (lambda m: estimator(m)[2].update(n_features_in_=4), r"finite\[k,d\]"),
+    "features that are text": (
+        lambda m: estimator(m)[2].update(n_features_in_="3"),
+        r"length\[d\]",
+    ),
+    "labels with commas": (
+        lambda m: m.update({"a1.npy": npy(np.zeros(60))}),
+        r"labels_ of KMeans is not count\[n\]",
+    ),
+    "a pickle": (
+        lambda m: m.update({"a0.npy": npy(np.array([Trap()]), allow_pickle=True)}),
+        "an array of dtype object",
+    ),
+    "a pickle without a header": (
+        lambda m: m.update({"a0.npy": pickle.dumps(Trap())}),
+        "the magic string is not correct",
+    ),
+    "a lie about the size": (
+        lambda m: m.update({"a0.npy": m["a0.npy"].replace(b"(3, 3)", b"(9, 9)")}),
+        r"a0.npy does not have the size of an array of shape \(9, 9\)",
+    ),
+    "a terabyte": (
+        lambda m: m.update({"a0.npy": npy(np.ones((10, 10))).replace(b"10, 10", b"1e9, 9")}),
+        "a0.npy has no header of an array",
+    ),
+    "code in an array's header": (
+        lambda m: m.update({"a0.npy": m["a0.npy"].replace(b"(3, 3)", b"exit()")}),
+        "a0.npy has no header of an array",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), CHANGES.values(), ids=CHANGES)
+def test_a_file_that_is_wrong_is_refused_and_says_why(change, message, file) -> None:
+    save(KMeans(3, random_state=0).fit(POINTS), file)
+    rewritten(file, change)
+    with pytest.raises(
+        ModelFileError, match=f"^{re.escape(str(file))} holds no model: .*({message})"
+    ):
+        load(file)
+
+
+def test_rewriting_alone_does_no_harm(file) -> None:
+    save(KMeans(3, random_state=0).fit(POINTS), file)
+    rewritten(file, lambda members: None)
+    assert load(file).n_clusters == 3
+
+
+def test_a_divergence_that_its_centers_do_not_fit_is_refused(file) -> None:
+    save(PowerKMeans(3, random_state=0).fit(POINTS - 5), file)
+    rewritten(file, lambda m: estimator(m)[1].update(divergence="poisson"))
+    with pytest.raises(ModelFileError, match="Poisson is for"):
+        load(file)
+
+
+def test_a_covariance_that_is_none_is_refused(file) -> None:
+    save(PowerKMeans(3, divergence="mahalanobis", random_state=0).fit(POINTS), file)
+
+    def ruin(members: dict[str, Any]) -> None:
+        name = estimator(members)[2]["covariance_"]["array"]
+        members[f"{name}.npy"] = npy(-np.eye(3))
+
+    rewritten(file, ruin)
+    with pytest.raises(ModelFileError, match="not positive definite"):
+        load(file)
+
+
+def test_a_pipeline_of_anything_but_scalers_is_refused(file) -> None:
+    save(make_pipeline(StandardScaler(), KMeans(3, random_state=0)).fit(POINTS), file)
+    rewritten(file, lambda m: estimator(m)[1]["steps"].reverse())
+    with pytest.raises(ModelFileError, match="steps are not scalers and an estimator"):
+        load(file)
+
+
+def test_a_bomb_is_refused_before_it_is_read(file) -> None:
+    save(KMeans(3, random_state=0).fit(POINTS), file)
+    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a70.npy", bytes(10**8))
+    assert file.stat().st_size < 10**6
+    with pytest.raises(ModelFileError, match=r"a70\.npy is compressed"):
+        load(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"hello", pickle.dumps(Trap())])
+def test_a_file_of_something_else_is_refused(content, file) -> None:
+    file.write_bytes(content)
+    with pytest.raises(ModelFileError, match="holds no model: File is not a zip file"):
+        load(file)
+
+
+def test_a_file_that_is_missing_is_missing(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nothing.pm")
+
+
+# Fuzzing, in a process of its own, so that a crash would be seen and nothing executed missed.
+
+FUZZ = Path(__file__).with_name("fuzz_saved_models.py")
+
+
+def test_thousands_of_damaged_files_are_refused_or_harmless() -> None:
+    """Each input either loads and predicts, or raises `ModelFileError`; none runs anything."""
+    ended = subprocess.run(
+        [sys.executable, str(FUZZ), "--inputs", "3000"], capture_output=True, text=True, timeout=300
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    found = json.loads(ended.stdout)
+    assert found["inputs"] >= 3000
+    assert found["refused"] + found["harmless"] == found["inputs"]
+    assert found["refused"] > 0.5 * found["inputs"]
+    assert found["executed"] == []
+
+
+# To scikit-learn, and from there to ONNX.
+
+
+def test_a_model_reaches_onnx_by_way_of_scikit_learn() -> None:
+    reason = 'ONNX is not installed: pip install "skl2onnx" "onnxruntime"'
+    skl2onnx = pytest.importorskip("skl2onnx", reason=reason)
+    onnxruntime = pytest.importorskip("onnxruntime", reason=reason)
+    points = POINTS.astype(np.float32)
+    model = PowerKMeans(3, random_state=0).fit(points)
+    graph = skl2onnx.to_onnx(model.to_sklearn(), points[:1])
+    session = onnxruntime.InferenceSession(graph.SerializeToString())
+    labels, _ = session.run(None, {session.get_inputs()[0].name: points})
+    np.testing.assert_array_equal(labels, model.predict(points))
+    assert len(set(labels)) == 3
+
+
+def test_fixed_powers_of_minus_infinity_come_back(file) -> None:
+    model = PowerKMeans(3, schedule=Fixed(-np.inf), refine=0, random_state=0).fit(POINTS)
+    assert there_and_back(model, file).schedule == Fixed(-np.inf)

@@ -1,0 +1,388 @@
+"""Tables from files: what is read, and what is said of what cannot be."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyarrow import feather, ipc, parquet
+
+from powermeans.tables import TableError, nearest, read_table
+
+Writer = Callable[[str, str | bytes], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Writer:
+    monkeypatch.chdir(tmp_path)
+
+    def write(name: str, content: str | bytes) -> str:
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return name
+
+    return write
+
+
+ONE_TO_FOUR = [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("x,y\n1,2\n3,4\n", ("x", "y")),
+        ("x,y\n1,2\n3,4", ("x", "y")),
+        ("x,y\r\n1,2\r\n3,4\r\n", ("x", "y")),
+        ("x,y\r1,2\r3,4\r", ("x", "y")),
+        ("\n\nx,y\n1,2\n3,4\n", ("x", "y")),
+        ("x\ty\n1\t2\n3\t4\n", ("x", "y")),
+        ("x;y\n1;2\n3;4\n", ("x", "y")),
+        ("x|y\n1|2\n3|4\n", ("x", "y")),
+        ("x y\n1 2\n3 4\n", ("x", "y")),
+        ("1,2\n3,4\n", ("c1", "c2")),
+        ("\ufeffx,y\n1,2\n3,4\n", ("x", "y")),
+        ("\ufeff1,2\n3,4\n", ("c1", "c2")),
+        ("größe,y\n1,2\n3,4\n", ("größe", "y")),
+        ("größe,y\n1,2\n3,4\n".encode("latin-1"), ("größe", "y")),
+        ('"a, b","c\nd"\n"1",2\n3,4\n', ("a, b", "c\nd")),
+        ("x,x\n1,2\n3,4\n", ("x", "x.2")),
+        (",y\n1,2\n3,4\n", ("c1", "y")),
+        ("x;y\n1,0;2\n3;4,0\n", ("x", "y")),
+        ("x,y\n1e0,+2.0\n3.,4E0\n", ("x", "y")),
+        ("1990,y\n1,2\n3,4\n", ("1990", "y")),
+    ],
+)
+def test_text_is_read_whatever_its_form(content, names, write) -> None:
+    table = read_table(write("a.csv", content))
+    assert table.points.tolist() == ONE_TO_FOUR
+    assert table.names == names
+    assert table.points.dtype == np.float64
+
+
+def test_columns_are_chosen_by_name_or_number_in_the_order_asked(write) -> None:
+    file = write("a.csv", "x,kind,y\n1,red,2\n3,blue,4\n")
+    assert read_table(file, columns=["y", "1"]).points.tolist() == [[2.0, 1.0], [4.0, 3.0]]
+    assert read_table(file, columns=["y", "y"]).points.tolist() == [[2.0, 2.0], [4.0, 4.0]]
+
+
+def test_a_function_may_choose_the_columns(write) -> None:
+    file = write("a.csv", "x,kind,y\n1,red,2\n3,blue,4\n")
+    table = read_table(file, columns=lambda names: [name for name in names if len(name) == 1])
+    assert table.names == ("x", "y")
+
+
+def test_weights_are_a_column_apart(write) -> None:
+    table = read_table(write("a.csv", "x,w,y\n1,5,2\n3,0,4\n"), weights="w")
+    assert table.points.tolist() == ONE_TO_FOUR
+    assert table.names == ("x", "y")
+    assert table.weights is not None
+    assert table.weights.tolist() == [5.0, 0.0]
+
+
+def test_rows_with_missing_values_are_dropped_or_kept_as_asked(write) -> None:
+    file = write("a.csv", "x,y,w\n1,2,1\nNA,9,2\n3,4,3\n8,,4\n")
+    dropped = read_table(file, missing="drop", weights="w")
+    assert dropped.points.tolist() == ONE_TO_FOUR
+    assert dropped.is_kept is not None
+    assert dropped.is_kept.tolist() == [True, False, True, False]
+    assert dropped.weights is not None
+    assert dropped.weights.tolist() == [1.0, 3.0]
+    kept = read_table(file, missing="observed", columns=["x", "y"])
+    np.testing.assert_array_equal(kept.points, [[1, 2], [np.nan, 9], [3, 4], [8, np.nan]])
+
+
+def test_a_number_late_in_a_file_may_have_a_point_where_the_first_have_none(write) -> None:
+    rows = "1,2\n" * 200_000
+    table = read_table(write("a.csv", f"x,y\n{rows}0.5,2\n"))
+    assert table.points.shape == (200_001, 2)
+    assert table.points[-1, 0] == 0.5
+
+
+def test_other_options_override_what_is_found_out(write) -> None:
+    assert read_table(write("a.csv", "1990,1991\n1,2\n3,4\n"), header=True).names == (
+        "1990",
+        "1991",
+    )
+    assert read_table(write("b.csv", "1#2\n3#4\n"), delimiter="#").points.tolist() == ONE_TO_FOUR
+
+
+def test_standard_input_is_read(write, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"x,y\n1,2\n3,4\n")))
+    assert read_table("-").points.tolist() == ONE_TO_FOUR
+
+
+TYPED = pa.table(
+    {
+        "x": pa.array([1, 3], pa.int32()),
+        "kind": pa.array(["red", "blue"]).dictionary_encode(),
+        "y": pa.array([2.0, 4.0], pa.float32()),
+        "flag": pa.array([True, False]),
+    }
+)
+
+
+def write_stream(table: pa.Table, path: str) -> None:
+    with pa.OSFile(path, "wb") as file, ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+@pytest.mark.parametrize(
+    "writer", [parquet.write_table, feather.write_feather, write_stream], ids=lambda f: f.__name__
+)
+def test_files_with_types_are_read_by_their_types(writer, write) -> None:
+    writer(TYPED, "a.table")
+    table = read_table("a.table", columns=["x", "y", "flag"])
+    assert table.points.tolist() == [[1.0, 2.0, 1.0], [3.0, 4.0, 0.0]]
+    with pytest.raises(TableError, match='column "kind" is no number but of the type dictionary'):
+        read_table("a.table")
+
+
+def test_a_null_is_a_missing_value(write) -> None:
+    parquet.write_table(pa.table({"x": [1, None]}), "a.parquet")
+    np.testing.assert_array_equal(
+        read_table("a.parquet", missing="observed").points, [[1], [np.nan]]
+    )
+
+
+def test_several_batches_come_one_after_another(write) -> None:
+    numbers = np.arange(300_000)
+    parquet.write_table(pa.table({"x": numbers, "y": -numbers}), "a.parquet", row_group_size=70_000)
+    points = read_table("a.parquet").points
+    np.testing.assert_array_equal(points, np.stack([numbers, -numbers], axis=1))
+
+
+def test_arrays_are_read_and_keep_single_precision(write) -> None:
+    np.save("a.npy", np.array(ONE_TO_FOUR, dtype=np.float32))
+    np.savez("one.npz", X=np.array(ONE_TO_FOUR, dtype=int))
+    np.savez("two.npz", X=np.array(ONE_TO_FOUR), y=np.zeros(2))
+    fields = np.array([(1, 2.0), (3, 4.0)], dtype=[("x", "i4"), ("y", "f8")])
+    np.save("fields.npy", fields)
+    assert read_table("a.npy").points.dtype == np.float32
+    for table in (
+        read_table("a.npy"),
+        read_table("one.npz"),
+        read_table("two.npz", array="X"),
+        read_table("fields.npy", columns=["x", "y"]),
+    ):
+        assert table.points.tolist() == ONE_TO_FOUR
+
+
+# What cannot be read, and the exact line that says so.
+
+ERRORS: dict[str, tuple[str | bytes, dict[str, object], str]] = {
+    "empty": ("", {}, "f.csv is empty"),
+    "blank": ("\n\n", {}, "f.csv is empty"),
+    "header only": ("x,y\n", {}, "f.csv has a header and no rows"),
+    "ragged": (
+        "x,y\n1,2\n3\n4,5\n",
+        {},
+        "f.csv: row 2 has 1 cells where 2 are expected: correct it, or name the right --delimiter",
+    ),
+    "text": (
+        "x,kind,y\n1,red,2\n3,blue,4\n",
+        {},
+        "f.csv: column \"kind\" is no number but text ('red'): leave it out with --columns x,y",
+    ),
+    "late text": (
+        "x,y\n" + "1,2\n" * 300 + "1,abc\n",
+        {},
+        "f.csv: column \"y\" has 'abc' in row 301, which is no number: correct it, or leave the "
+        "column out with --columns",
+    ),
+    "wrong delimiter": (
+        "x;y\n1;2\n",
+        {"delimiter": ","},
+        "f.csv: column \"x;y\" is no number but text ('1;2')",
+    ),
+    "huge whole number": (
+        "id,x\n7,1\n12345678901234567,2\n",
+        {},
+        'f.csv: column "id" has in row 2 a whole number of more than 15 digits, which looks like a '
+        "name: leave the column out with --columns, or write 1.0e17 for a number",
+    ),
+    "infinity": (
+        "x,y\n1,2\n3,inf\n",
+        {},
+        'f.csv: column "y" has inf in row 2: correct it, or leave the row or the column out',
+    ),
+    "missing": (
+        "x,y\n1,\n2,3\n,4\n",
+        {},
+        'f.csv: column "y" has no value in row 1 (2 of 3 rows lack some): --missing drop leaves '
+        "such rows out, --missing observed goes by the values that are there",
+    ),
+    "all dropped": (
+        "x,y\n1,\n,3\n",
+        {"missing": "drop"},
+        'f.csv: column "y" has no value in row 1 (2 of 2 rows lack some): --missing drop leaves '
+        "such rows out, --missing observed goes by the values that are there",
+    ),
+    "unknown column": (
+        "height,weight\n1,2\n",
+        {"columns": ["heihgt"]},
+        'f.csv has no column "heihgt": did you mean "height"?',
+    ),
+    "unknown column, none like it": (
+        "height,weight\n1,2\n",
+        {"columns": ["qq"]},
+        'f.csv has no column "qq": there are "height", "weight"',
+    ),
+    "negative weight": (
+        "x,w\n1,1\n2,-1\n",
+        {"weights": "w"},
+        'f.csv: column "w" has -1 in row 2, which is no weight: weights are finite and not '
+        "negative",
+    ),
+    "only weights": ("w\n1\n", {"weights": "w"}, "f.csv has no columns but that of the weights"),
+    "UTF-16": ("x,y\n1,2\n".encode("utf-16"), {}, "f.csv is in UTF-16: save it as UTF-8"),
+    "something else": (
+        bytes(range(256)),
+        {},
+        "f.csv is of no kind that can be read: pass CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "options", "message"), ERRORS.values(), ids=ERRORS)
+def test_what_cannot_be_read_is_said_in_one_line(content, options, message, write) -> None:
+    with pytest.raises(TableError) as failure:
+        read_table(write("f.csv", content), **options)
+    assert str(failure.value) == message
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.array([["a"]]), 'f.npy: column "c1" is no number but of dtype <U1'),
+        (np.ones((2, 2, 2)), "f.npy has the shape (2, 2, 2): pass rows and columns"),
+        (np.ones((0, 2)), "f.npy has the shape (0, 2) and is empty"),
+        (np.array([[1j]]), 'f.npy: column "c1" is no number but of dtype complex128'),
+    ],
+)
+def test_an_array_of_something_else_is_refused(array, message, write) -> None:
+    np.save("f.npy", array)
+    with pytest.raises(TableError) as failure:
+        read_table("f.npy")
+    assert str(failure.value) == message
+
+
+def test_objects_are_never_unpickled(write) -> None:
+    np.save("f.npy", np.array([[None]]), allow_pickle=True)
+    np.savez("f.npz", X=np.array([[None]]))
+    for file in ("f.npy", "f.npz"):
+        with pytest.raises(TableError, match="no a"):
+            read_table(file)
+
+
+def test_one_of_several_arrays_has_to_be_named(write) -> None:
+    np.savez("f.npz", points=np.ones((2, 2)), labels=np.ones(2))
+    with pytest.raises(TableError, match='choose with --array one of "points", "labels"'):
+        read_table("f.npz")
+    with pytest.raises(TableError, match='no array "point": did you mean "points"'):
+        read_table("f.npz", array="point")
+
+
+@pytest.mark.parametrize("writer", [parquet.write_table, feather.write_feather])
+def test_a_file_that_is_cut_off_is_refused(writer, write) -> None:
+    writer(TYPED, "whole")
+    content = Path("whole").read_bytes()
+    for length in (8, len(content) // 2, len(content) - 1):
+        with pytest.raises(TableError, match=r"^cut is a damaged .* file: "):
+            read_table(write("cut", content[:length]))
+
+
+def test_a_folder_and_a_missing_file_are_said_to_be_so(write) -> None:
+    write("people.csv", "x\n1\n")
+    Path("folder").mkdir()
+    with pytest.raises(TableError, match=r"^folder is a directory: name a file in it$"):
+        read_table("folder")
+    with pytest.raises(TableError, match=r'^poeple\.csv does not exist: did you mean "people.csv"'):
+        read_table("poeple.csv")
+
+
+def test_without_pyarrow_the_error_names_the_extra(write, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
+    with pytest.raises(TableError, match=r'pip install "powermeans\[cli\]"'):
+        read_table(write("f.csv", "x\n1\n"))
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=200) | st.text("0123456789.,;\t\n\r\"'ax-ü", max_size=200))
+def test_whatever_is_in_a_file_it_is_read_or_refused(content, write) -> None:
+    with contextlib.suppress(TableError):
+        table = read_table(write("f.csv", content), missing="observed")
+        assert table.points.shape[1] == len(table.names) > 0
+
+
+@given(
+    values=st.lists(
+        st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2),
+        min_size=1,
+        max_size=20,
+    )
+)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_numbers_come_back_to_the_last_bit(values, write) -> None:
+    text = "".join(f"{a!r},{b!r}\n" for a, b in values)
+    read = read_table(write("f.csv", f"x,y\n{text}"), missing="observed").points
+    np.testing.assert_array_equal(read, values)
+
+
+MEASURE = """
+import sys
+from powermeans.tables import read_table
+
+def peak():
+    with open("/proc/self/status") as status:
+        return 1024 * next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+read_table(sys.argv[1])  # a small one, since libraries take memory as well
+before = peak()
+points = read_table(sys.argv[2]).points
+print((peak() - before) / points.nbytes)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is counted otherwise")
+def test_reading_takes_at_most_three_times_the_memory_of_the_array(write) -> None:
+    row = ",".join(f"{value:.15f}" for value in np.random.default_rng(0).uniform(size=10)) + "\n"
+    file = write("f.csv", ",".join("abcdefghij") + "\n" + row * 600_000)
+    ended = subprocess.run(
+        [sys.executable, "-c", MEASURE, write("s.csv", "x\n1\n"), file],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert 1 < float(ended.stdout) < 3
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "expected"),
+    [
+        ("Heigt", ["height", "weight"], ': did you mean "height"?'),
+        ("HEIGHT", ["height", "weight"], ': did you mean "height"?'),
+        ("x", ["height"], ""),
+        ("x", [], ""),
+    ],
+)
+def test_the_nearest_name_is_suggested_if_one_is_near(name, names, expected) -> None:
+    assert nearest(name, names) == expected
+
+
+def test_a_file_that_may_not_be_read_is_said_to_be_so(write) -> None:
+    file = write("f.csv", "x\n1\n")
+    os.chmod(file, 0)
+    if os.access(file, os.R_OK):
+        pytest.skip("whoever runs this test may read everything")
+    with pytest.raises(TableError, match=r"f\.csv cannot be read: Permission denied"):
+        read_table(file)
