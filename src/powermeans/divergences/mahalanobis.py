@@ -51,6 +51,7 @@ class Mahalanobis(Bregman):
             ) from None
         whitening = solve_triangular(root, np.eye(len(root)), lower=True)
         object.__setattr__(self, "_whitening", whitening)
+        object.__setattr__(self, "_precision", whitening.T @ whitening)
 
     def __repr__(self) -> str:
         n_features = len(self.__dict__["_whitening"])
@@ -71,7 +72,7 @@ class Mahalanobis(Bregman):
 
     def gradient(self, points: FloatArray) -> FloatArray:
         """2 C^-1 x."""
-        return np.asarray(2 * self.whitened(points) @ self.__dict__["_whitening"])
+        return np.asarray(2 * points @ self.__dict__["_precision"])
 
     def between(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """The squared distances after whitening."""
@@ -86,9 +87,18 @@ class Mahalanobis(Bregman):
                 "features of X"
             )
 
+    def planes(
+        self, centers: FloatArray, tangent: FloatArray, origin: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Slopes and lifts from one product with C^-1."""
+        slopes = self.gradient(centers - tangent)
+        lifts = np.sum((centers - tangent) * slopes, axis=1) / 2
+        return slopes, np.asarray(lifts + slopes @ (tangent - origin))
+
     def curvature(self, center: FloatArray) -> FloatArray:
         """Twice the diagonal of C^-1."""
-        return np.diag(self.gradient(np.eye(len(center)))).copy()
+        precision: FloatArray = self.__dict__["_precision"]
+        return 2 * np.diag(precision)
 
     def whitened(self, points: FloatArray) -> FloatArray:
         """Points among which distances are Euclidean, L^-1 x with C = L L^T."""
