@@ -140,7 +140,8 @@ void require_all_worked(const Team& team) {
 // Every task on sizes at which every thread has stripes of its own; the same from one thread and from four.
 template <class Source>
 void threads_share_every_task(const Source& source, int64_t n_centers) {
-    const std::vector<double> centers = random_values<double>(std::size_t(n_centers * source.n_features), 7);
+    const int64_t width = source.n_features + (source.heights.values ? 1 : 0);
+    const std::vector<double> centers = random_values<double>(std::size_t(n_centers * width), 7);
     Team one(1), four(4);
     for (Task task : {Task::hard_sums, Task::soft_sums, Task::spread, Task::assign, Task::distances,
                       Task::approach, Task::potentials}) {
@@ -198,8 +199,11 @@ void threads_share_dense(int64_t n_points, int64_t n_features, int64_t n_centers
     const std::vector<V> values = random_values<V>(std::size_t(n_points * n_features), 1);
     Team team(1);
     const Moments moments = moments_of(values.data(), n_points, n_features, team);
-    const Frame frame = dense_frame<V>(moments);
-    threads_share_every_task(DenseSource<V>{values.data(), n_points, n_features, frame}, n_centers);
+    DenseSource<V> source{values.data(), n_points, n_features, dense_frame<V>(moments)};
+    threads_share_every_task(source, n_centers);
+    const std::vector<double> heights(std::size_t(n_points), 9.0);
+    source.heights = {heights.data(), 9.0};
+    threads_share_every_task(source, n_centers);
 }
 
 void threads_share_sparse() {
@@ -212,9 +216,12 @@ void threads_share_sparse() {
         std::sort(columns.end() - 3, columns.end());
         row_starts.push_back(int64_t(columns.size()));
     }
-    threads_share_every_task(CsrSource<float>{values.data(), columns.data(), row_starts.data(), n_points,
-                                              n_features, Frame{{}, 6.0}},
-                             30);
+    CsrSource<float> source{values.data(), columns.data(), row_starts.data(),
+                            n_points,      n_features,     Frame{{}, 6.0}};
+    threads_share_every_task(source, 30);
+    const std::vector<double> heights(std::size_t(n_points), 9.0);
+    source.heights = {heights.data(), 9.0};
+    threads_share_every_task(source, 30);
 }
 
 void threads_share_moments_and_draws() {
