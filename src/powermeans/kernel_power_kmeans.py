@@ -137,7 +137,7 @@ class KernelPowerKMeans(
         These points; not there where the kernel is precomputed.
     is_exact_ : bool
         Whether every point with a weight is a landmark, or equal to one.
-    embedding_ : ndarray of shape (n_landmarks, n_components_)
+    embedding_ : ndarray of shape (n_landmarks, n_components)
         What the kernel of points with the landmarks is multiplied by to give their coordinates.
     n_components_ : int
         How many coordinates there are: positive eigenvalues, above rounding, of the kernel of the
@@ -346,7 +346,7 @@ class KernelPowerKMeans(
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_)
+        ndarray of shape (n_samples, n_components)
             Their inner products are the kernel, exactly for landmarks.
         """
         return self._coordinates(self._fitted(X).points)[0]
