@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import StandardScaler
 
 from powermeans import AuthorsSchedule, Fixed, KMeans, PathRecorder, PowerKMeans, SphericalMixture
 from powermeans.divergences import Binomial
@@ -60,3 +61,12 @@ def test_what_cannot_be_written_out_is_left_to_the_reader() -> None:
 )
 def test_the_reader_follows_the_ending(source: str, reader: str) -> None:
     assert f"X = {reader}" in python_code(PowerKMeans(2), source)
+
+
+def test_code_scales_as_the_points_were_scaled(tmp_path):
+    points = np.random.default_rng(0).normal(size=(60, 2)) * [1.0, 100.0]
+    np.save(tmp_path / "points.npy", points)
+    model = PowerKMeans(3, random_state=0).fit(StandardScaler().fit_transform(points))
+    namespace: dict = {}
+    exec(python_code(model, str(tmp_path / "points.npy"), [StandardScaler()]), namespace)
+    assert namespace["model"].inertia_ == model.inertia_

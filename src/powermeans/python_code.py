@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ _SHORT = 120
 _INFINITY = re.compile(r"(?<![\w.])inf\b")
 
 
-def python_code(model: Any, source: str | None = None) -> str:
+def python_code(model: Any, source: str | None = None, scalers: Sequence[Any] = ()) -> str:
     """Code that reads the points and fits the same.
 
     Parameters
@@ -23,6 +24,8 @@ def python_code(model: Any, source: str | None = None) -> str:
         and become a name to fill in.
     source : str, optional
         The file of the points; without it X is left to the reader.
+    scalers : sequence of transformer
+        What the points go through before, of `sklearn.preprocessing`.
 
     Returns
     -------
@@ -52,10 +55,12 @@ def python_code(model: Any, source: str | None = None) -> str:
     lines = [
         *libraries,
         f"from {package} import {type(model).__name__}",
+        *[f"from sklearn.preprocessing import {type(scaler).__name__}" for scaler in scalers],
         *imports,
         "",
         *[f"{name} = ...  # as it was given" for name in missing],
         reading,
+        *[f"X = {type(scaler).__name__}().fit_transform(X)" for scaler in scalers],
         f"model = {call}.fit(X)",
         f"print({'model.inertia_, ' * hasattr(model, 'inertia_')}model.labels_)",
     ]

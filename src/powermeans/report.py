@@ -8,7 +8,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import version
@@ -70,6 +70,7 @@ def report(
     annealing: PathRecorder | None = None,
     choice: Any = None,
     source: str | None = None,
+    scalers: Sequence[Any] = (),
     max_points: int = 20_000,
 ) -> Path:
     """Write a report on a fit: one HTML file that opens anywhere, without a network.
@@ -95,6 +96,8 @@ def report(
         Shown as a chart for each criterion.
     source : str, optional
         The file that the points came from, for the code at the end.
+    scalers : sequence of transformer
+        What the points went through before they came here, of `sklearn.preprocessing`.
     max_points : int, default=20_000
         Of more points a sample is shown in the plane, and the page says so. Everything else is
         computed from all of them.
@@ -133,7 +136,7 @@ def report(
         *_annealing(annealing, steps),
         *_sweeps(model),
         *_choice(choice),
-        _code(model, source),
+        _code(model, source, scalers),
     ]
     page = _page(title, sections, _data(subject, steps))
     with whole_file(path) as file:
@@ -466,8 +469,8 @@ def _criterion(name: str, table: dict[str, Any], says: int | None) -> str:
     return f"<figure><figcaption>{html.escape(spoken)}{verdict}</figcaption>{chart}</figure>"
 
 
-def _code(model: Any, source: str | None) -> _Section:
-    code = html.escape(python_code(model, source))
+def _code(model: Any, source: str | None, scalers: Sequence[Any]) -> _Section:
+    code = html.escape(python_code(model, source, scalers))
     body = (
         f'<button type="button" id="copy">copy</button><pre><code id="program">{code}</code></pre>'
     )

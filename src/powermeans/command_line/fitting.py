@@ -152,6 +152,7 @@ def _write(fitted: Fitted, table: Table, source: Source, wanted: Wanted) -> None
                 title=f"Clusters of {source.name}",
                 annealing=fitted.recorder,
                 source=None if source.data == "-" else source.data,
+                scalers=[] if fitted.scaler is None else [fitted.scaler],
             )
 
 

@@ -22,6 +22,13 @@ def write_report(path: str, source: Source, output: str, screen: Screen) -> None
     for scaler in scalers:
         points = scaler.transform(points)
     with failures.writing(output), failures.refusing(failures.DATA, ValueError):
-        report(model, points, output, title=f"Clusters of {source.name}", source=source.data)
+        report(
+            model,
+            points,
+            output,
+            title=f"Clusters of {source.name}",
+            source=source.data,
+            scalers=scalers,
+        )
     screen.say(f"written: {output}")
     screen.tell_machines({"model": path, "data": source.data, "written": {"report": output}})
