@@ -70,9 +70,6 @@ def checks_that_cannot_pass(estimator) -> dict[str, str]:
     if getattr(estimator, "divergence", None) == "cosine":
         reason = "their points have rows of zeros, which have no direction"
         return dict.fromkeys(CHECKS_WITH_ROWS_OF_ZEROS, reason)
-    if getattr(estimator, "divergence", None) == "mahalanobis":
-        reason = "15 points of 30 features have no covariance: what is found hangs on rounding"
-        return dict.fromkeys(CHECKS_OF_WEIGHTS_AS_COPIES, reason)
     return {}
 
 
@@ -82,7 +79,6 @@ CHECKS_WITH_ROWS_OF_ZEROS = [
     "check_estimator_sparse_array",
     "check_estimator_sparse_matrix",
 ]
-CHECKS_OF_WEIGHTS_AS_COPIES = ["check_sample_weight_equivalence_on_sparse_data"]
 
 
 # Some checks have fewer distinct points than clusters, and we say so.
@@ -91,6 +87,9 @@ CHECKS_OF_WEIGHTS_AS_COPIES = ["check_sample_weight_equivalence_on_sparse_data"]
 )
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=checks_that_cannot_pass)
 def test_scikit_learn_check_passes(estimator, check) -> None:
+    learns_covariance = getattr(estimator, "divergence", None) == "mahalanobis"
+    if learns_covariance and check.func.__name__.startswith("check_sample_weight_equivalence"):
+        pytest.skip("15 points of 30 features have no covariance: what is found hangs on rounding")
     check(estimator)
 
 

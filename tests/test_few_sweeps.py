@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from powermeans.rows import open_rows
+from powermeans.rows import open_batch, open_rows
 from powermeans.rules import Hard, Power
 
 
@@ -16,7 +16,7 @@ def test_labels_and_sums_are_the_same(shape, dtype):
     rng = np.random.default_rng(0)
     points = rng.normal(size=(n_points, n_features)).astype(dtype)
     centers = points[:n_centers].astype(np.float64)
-    often, once = (open_rows(points, swept_often=swept_often) for swept_often in (True, False))
+    often, once = open_rows(points), open_batch(points)
     tolerance = 1e-5 if dtype == np.float32 else 1e-12
     for rule in (Hard(), Power(-20.0), Hard()):
         expected, swept = often.sweep(centers, rule), once.sweep(centers, rule)
@@ -31,8 +31,20 @@ def test_there_is_no_order_by_place():
     """It would leave out most distances from the first sweep on."""
     points = np.random.default_rng(0).normal(size=(30_000, 2))
     skipped = [
-        open_rows(points, swept_often=swept_often).sweep(points[:100], Hard()).n_skipped
-        for swept_often in (True, False)
+        rows.sweep(points[:100], Hard()).n_skipped
+        for rows in (open_rows(points), open_batch(points))
     ]
     assert skipped[0] > 0.5 * 30_000 * 100
     assert skipped[1] < 0.5 * skipped[0]
+
+
+def test_batches_may_share_the_threads_of_other_rows():
+    points = np.random.default_rng(0).normal(size=(40_000, 16))
+    rows = open_rows(points, n_threads=3)
+    batch = open_batch(points[:20_000], n_threads=1, beside=rows)
+    assert batch.team is rows.team
+    alone = open_batch(points[:20_000], n_threads=1)
+    assert alone.team.n_threads == 1
+    shared, own = (part.sweep(points[:50], Hard()) for part in (batch, alone))
+    assert len(batch.team.stripes_by_worker) > 1
+    np.testing.assert_array_equal(shared.points, own.points)

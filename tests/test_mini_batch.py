@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.cluster import MiniBatchKMeans
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from threadpoolctl import threadpool_limits
 
 import powermeans.mini_batch as mini_batch
@@ -246,22 +246,79 @@ def test_after_a_fit_a_stream_goes_on():
 def test_an_interrupt_keeps_the_centers_of_the_last_batch(n_batches, monkeypatch):
     points = blobs()
     model = MiniBatchPowerKMeans(12, random_state=0)
-    learn, calls = MiniBatchPowerKMeans._learn, []
+    swept, calls = MiniBatchPowerKMeans._swept, []
 
     def interrupted(self, *arguments):
         if len(calls) == n_batches:
             raise KeyboardInterrupt
-        calls.append(learn(self, *arguments))
+        calls.append(swept(self, *arguments))
         return calls[-1]
 
     with monkeypatch.context() as patched:
-        patched.setattr(MiniBatchPowerKMeans, "_learn", interrupted)
+        patched.setattr(MiniBatchPowerKMeans, "_swept", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(points)
-    np.testing.assert_array_equal(model.cluster_centers_, calls[-1].centers)
+    np.testing.assert_array_equal(model.cluster_centers_, calls[-1][0].centers)
     np.testing.assert_array_equal(model.labels_, model.predict(points))
     assert len(model.history_) == model.n_steps_ == n_batches
     model.partial_fit(points)
+
+
+@pytest.mark.parametrize("n_batches", [1, 3, 20])
+def test_an_interrupt_after_a_batch_leaves_one_state(n_batches, monkeypatch):
+    """One falls into the line that is printed, when the history has the batch."""
+    points = blobs(10_000)
+    model = MiniBatchPowerKMeans(12, max_iter=5, verbose=1, init_size=2000, random_state=0)
+
+    def interrupted(line):
+        if line.startswith(f"Iteration {n_batches - 1},"):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("builtins.print", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(points)
+    assert len(model.history_) == model.n_steps_ == n_batches
+    # The first pass has nine batches, the first of 2000 points, and later ones have fewer.
+    assert model.n_iter_ == {1: 1, 3: 1, 20: 3}[n_batches]
+    np.testing.assert_array_equal(model.cluster_centers_, model._stream.centers)
+    np.testing.assert_array_equal(model.labels_, model.predict(points))
+    assert not hasattr(model, "_in_fit")
+    model.set_params(verbose=0).partial_fit(points[:100])
+    assert model.n_steps_ == n_batches + 1
+
+
+def test_an_interrupt_before_the_first_batch_leaves_nothing(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MiniBatchPowerKMeans, "_swept", interrupted)
+    model = MiniBatchPowerKMeans(12, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(blobs())
+    with pytest.raises(NotFittedError):
+        model.predict(blobs())
+    assert not hasattr(model, "_in_fit")
+
+
+def test_fewer_weighted_points_than_clusters_do_as_in_power_k_means():
+    points, weights = blobs(50), np.zeros(50)
+    weights[[3, 8]] = 1.0
+    model = MiniBatchPowerKMeans(3, init_size=5, random_state=0)
+    model.fit(points, sample_weight=weights)
+    assert model.score(points[[3, 8]]) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("power", ["auto", -1.0, -math.inf])
+@pytest.mark.parametrize("n_places", [1, 2])
+def test_places_of_the_first_sample_that_were_too_few_are_made_up_for(power, n_places):
+    stream = MiniBatchPowerKMeans(4, init_size=5, power=power, random_state=0)
+    places = np.array([[1.0, 1.0], [2.0, 5.0], [9.0, 9.0], [-5.0, 3.0]])
+    for _ in range(3):
+        stream.partial_fit(np.repeat(places[:n_places], 4, axis=0))
+    for _ in range(30):
+        stream.partial_fit(np.repeat(places[::-1], 20, axis=0))
+    assert stream.score(places) > -1e-2
 
 
 @pytest.mark.parametrize("n_threads", [2, 3])
@@ -311,4 +368,7 @@ def test_bad_parameters_are_refused(params, message):
 
 def test_it_tells_of_its_batches(capsys):
     MiniBatchPowerKMeans(12, verbose=1, random_state=0).fit(blobs())
-    assert capsys.readouterr().out.count("Iteration") > 10
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Iteration")]
+    assert len(lines) > 10
+    for number, line in enumerate(lines):
+        assert line.startswith(f"Iteration {number}, inertia")

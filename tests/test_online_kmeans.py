@@ -154,6 +154,22 @@ def test_a_constant_rate_follows_points_that_move():
     assert np.abs(np.sort(faithful.cluster_centers_[:, 0]) - [35, 45]).max() > 10
 
 
+def test_places_that_the_first_points_have_too_few_of_are_made_up_for():
+    stream = OnlineKMeans(3, init_size=5, random_state=0)
+    for _ in range(3):
+        stream.partial_fit(np.ones((4, 2)))
+    for _ in range(20):
+        stream.partial_fit(np.repeat([[5.0, 5.0], [9.0, 9.0], [1.0, 1.0]], 20, axis=0))
+    np.testing.assert_allclose(np.sort(stream.cluster_centers_[:, 0]), [1, 5, 9], atol=1e-9)
+    assert stream.counts_.sum() == 12 + 20 * 60
+
+
+def test_a_seed_that_has_won_no_point_yet_stays():
+    stream = OnlineKMeans.from_centers([[0.0], [9.0]]).partial_fit([[1.0], [2.0]])
+    stream.partial_fit([[1.0], [3.0]])
+    np.testing.assert_array_equal(stream.cluster_centers_, [[1.75], [9.0]])
+
+
 def test_sparse_streams_are_dense_ones():
     points = np.random.default_rng(0).poisson(0.4, size=(300, 12)).astype(float)
     of_dense = plain(init=points[:4]).partial_fit(points[:100]).partial_fit(points[100:])
@@ -210,6 +226,10 @@ def test_a_stream_survives_pickling():
         ({"learning_rate": float("nan")}, "learning_rate"),
         ({"learning_rate": "slow"}, "'slow' is unknown"),
         ({"learning_rate": lambda t: 2.0}, "2.0 at step 1"),
+        ({"learning_rate": True}, "learning_rate=True is unknown"),
+        ({"learning_rate": ["a"] * 1000}, "learning_rate is 'a' at step 1:"),
+        ({"learning_rate": [0.1, None] * 1000}, "learning_rate is None at step 2:"),
+        ({"learning_rate": lambda t: np.ones(2)}, r"is array\(\[1., 1.\]\) at step 1:"),
         ({"learning_rate": [0.5] * 100}, "ends before step 101"),
         ({"learning_rate": iter([0.5] * 1000)}, "only once"),
         ({"n_epochs": 0}, "n_epochs"),

@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 
 from powermeans.power_mean import power_mean
 from powermeans.rules import Hard, Power
-from powermeans.running import FADING, RunningSums
+from powermeans.running import FADING, RunningSums, leaders_of
 from powermeans.sums import Sums
 
 
@@ -166,6 +168,40 @@ def test_a_center_below_the_least_share_is_lost_and_begins_anew(share, is_lost):
     moved, sums = found(np.array([[0.0], [7.0]]), centers, weights, least_share=share)
     assert moved[1, 0] == (7.0 if is_lost else 1000.0)
     np.testing.assert_array_equal(sums.weights, [9.0, 0.0 if is_lost else 1.0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_of_centers_that_coincide_all_but_the_heaviest_are_lost(kind, scale):
+    """What they remember goes to the heaviest, so that the sums of all stay the same."""
+    centers = scale * np.array([[3.0], [1.0], [3.0], [3.0 * (1 + 1e-15)]])
+    weights = np.array([1.0, 9.0, 2.0, 0.5])
+    chunk = scale * np.array([[1.0], [8.0], [3.0], [5.0]])
+    moved, sums = found(chunk, centers, weights, kind)
+    np.testing.assert_allclose(moved / scale, [[8.0], [1.0], [3.0], [5.0]])
+    np.testing.assert_array_equal(sums.weights, [0.0, 9.0, 3.5, 0.0])
+    np.testing.assert_allclose(sums.points / scale, [[0.0], [9.0], [10.5], [0.0]])
+
+
+def test_centers_that_coincide_stay_where_no_point_is_elsewhere():
+    centers, weights = np.array([[3.0], [3.0]]), np.array([1.0, 2.0])
+    moved, sums = found(np.full((5, 1), 3.0), centers, weights)
+    np.testing.assert_array_equal(moved, centers)
+    np.testing.assert_array_equal(sums.weights, weights)
+
+
+@given(
+    places=st.lists(st.integers(0, 3), min_size=1, max_size=12),
+    n_features=st.integers(1, 4),
+    seed=st.integers(0, 99),
+)
+def test_leaders_are_the_heaviest_at_their_place(places, n_features, seed):
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(0, 3, len(places)).astype(float)
+    leaders = leaders_of(rng.normal(size=(4, n_features))[places], weights)
+    for center, place in enumerate(places):
+        here = [j for j, other in enumerate(places) if other == place]
+        assert leaders[center] == max(here, key=lambda j: (weights[j], -j))
 
 
 def test_without_any_weight_nothing_is_remembered():

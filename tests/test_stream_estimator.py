@@ -194,6 +194,102 @@ class TestStreams:
             model.partial_fit(points[200:])
         np.testing.assert_array_equal(stream.cluster_centers_, spared.cluster_centers_)
 
+    @pytest.mark.parametrize("n_before", [50, 200])
+    def test_an_interrupt_while_labels_are_looked_up_leaves_all_as_it_was(
+        self, kind, n_before, monkeypatch
+    ):
+        points = blobs()
+        stream = kind(3, init_size=100, random_state=0).partial_fit(points[:n_before])
+        before = dict(vars(stream))
+        rows = type(stream._opened(_admitted(points)).rows)
+        assign = rows.assign
+
+        def interrupted(self, centers):
+            if self.n_points == 200 - n_before % 200:
+                raise KeyboardInterrupt
+            return assign(self, centers)
+
+        chunk = points[200:] if n_before == 200 else points[50:200]
+        with monkeypatch.context() as patched:
+            patched.setattr(rows, "assign", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                stream.partial_fit(chunk)
+        assert vars(stream).keys() == before.keys()
+        assert all(vars(stream)[name] is value for name, value in before.items())
+
+    @pytest.mark.parametrize("order", [(64, 32, 64, 32), (32, 32, 64, 32)], ids=str)
+    @pytest.mark.parametrize("init_size", [3, 150])
+    @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+    def test_centers_have_the_widest_dtype_so_far(self, kind, order, init_size, make):
+        chunks = np.split(blobs().astype(np.float32), [1, 100, 200])
+        stream, widest = kind(3, init_size=init_size, random_state=0), 32
+        for chunk, bits in zip(chunks, order, strict=True):
+            stream.partial_fit(make(chunk.astype(f"f{bits // 8}")))
+            widest = max(widest, bits)
+            if hasattr(stream, "cluster_centers_"):
+                assert stream.cluster_centers_.dtype == f"f{widest // 8}"
+
+    def test_large_points_in_float32_stay_there(self, kind):
+        stream = kind(3, init_size=100, random_state=0)
+        for chunk in np.split((1e18 * blobs()).astype(np.float32), 4):
+            stream.partial_fit(chunk)
+            assert stream.cluster_centers_.dtype == np.float32
+            np.testing.assert_array_equal(stream.labels_, stream.predict(chunk))
+
+    @pytest.mark.parametrize("n_before", [50, 200])
+    @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+    def test_points_in_float32_do_not_spoil_centers_beyond_it(self, kind, n_before, make):
+        points = blobs()
+        small = make(points[n_before:].astype(np.float32))
+        stream = kind(3, init_size=100, random_state=0).partial_fit(points[:n_before] * 1e60)
+        spared = pickle.loads(pickle.dumps(stream)).partial_fit(small.astype(np.float64))
+        stream.partial_fit(small)
+        assert np.isfinite(stream.cluster_centers_).all()
+        np.testing.assert_allclose(stream.cluster_centers_, spared.cluster_centers_, rtol=1e-12)
+        assert stream.inertia_ == pytest.approx(spared.inertia_, rel=1e-12)
+        np.testing.assert_array_equal(stream.predict(small), stream.labels_)
+        np.testing.assert_array_equal(stream.labels_, spared.labels_)
+
+    @pytest.mark.parametrize("n_before", [50, 200])
+    def test_a_stream_may_not_change_its_number_of_clusters(self, kind, n_before):
+        points = blobs()
+        stream = kind(3, init_size=100, random_state=0).partial_fit(points[:n_before])
+        with pytest.raises(ValueError, match="n_clusters=5, but the stream goes on from 3 centers"):
+            stream.set_params(n_clusters=5).partial_fit(points)
+        assert len(stream.cluster_centers_) == 3
+        assert len(stream.fit(points).partial_fit(points).cluster_centers_) == 5
+
+    def test_points_without_weight_are_not_awaited(self, kind):
+        points, stream = blobs(), kind(3, init_size=100, random_state=0)
+        stream.partial_fit(points[:4], sample_weight=[1.0, 0.0, 1.0, 0.0])
+        assert not hasattr(stream, "cluster_centers_")
+        weights = np.zeros(300)
+        weights[::4] = 2.0
+        stream.partial_fit(points[100:], sample_weight=weights)
+        stream.partial_fit(points[:50])
+        weighted = np.r_[points[[0, 2]], points[100::4], points[:50]]
+        alone = kind(3, init_size=100, random_state=0).partial_fit(
+            weighted, sample_weight=np.repeat([1.0, 2.0, 1.0], [2, 75, 50])
+        )
+        np.testing.assert_array_equal(stream.cluster_centers_, alone.cluster_centers_)
+
+    def test_it_tells_of_its_chunks(self, kind, capsys):
+        points, stream = blobs(), kind(3, init_size=100, random_state=0, verbose=1)
+        stream.partial_fit(points[:2])
+        assert capsys.readouterr().out == "Chunk of 2 points, held back.\n"
+        stream.partial_fit(points[2:])
+        assert "Chunk of 398 points, inertia" in capsys.readouterr().out
+        stream.partial_fit(points[:7])
+        assert capsys.readouterr().out == f"Chunk of 7 points, inertia {stream.inertia_}.\n"
+
+    def test_what_tells_of_a_fit_stays_in_a_stream(self, kind):
+        model = kind(3, random_state=0).fit(blobs())
+        n_iter, history = model.n_iter_, model.history_
+        model.partial_fit(blobs(seed=1))
+        assert model.n_iter_ == n_iter
+        assert model.history_ is history
+        assert not hasattr(kind(3, random_state=0).partial_fit(blobs()), "n_iter_")
+
 
 def _admitted(points):
     from powermeans.input_checks import Admitted

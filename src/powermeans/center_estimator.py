@@ -38,6 +38,7 @@ from powermeans.input_checks import (
     wanted_form,
 )
 from powermeans.rows import open_rows
+from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Rows
 from powermeans.seeding import n_greedy_candidates
 from powermeans.seeds import choose_seeds, uniform_seeds
@@ -549,7 +550,10 @@ class CenterEstimator(
     def _rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Rows:
         """New points, for a fitted estimator."""
         check_is_fitted(self)
-        return self._open(self._admit(X, sample_weight))
+        rows = self._open(self._admit(X, sample_weight))
+        if isinstance(rows, NativeRows):
+            rows.expect_few_sweeps()
+        return rows
 
     def _squared_distances(self, X: MatrixLike) -> tuple[Points, int]:
         """Squared distances of points and centers divided by a power of two, and its exponent."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
+from numbers import Real
 
 import numpy as np
 
@@ -40,12 +41,12 @@ def rates_of(
     array([0.5       , 0.33333333, 0.25      ])
     """
     steps = range(first, first + n_steps)
-    if isinstance(learning_rate, str):
+    if isinstance(learning_rate, (str, bool)):
         raise ValueError(f'learning_rate={learning_rate!r} is unknown: pass "auto" or numbers')
     if callable(learning_rate):
-        rates = np.fromiter(map(learning_rate, steps), dtype=np.float64, count=n_steps)
+        rates = _numbers(map(learning_rate, steps), first)
     elif isinstance(learning_rate, Iterable):
-        rates = np.fromiter(_some(learning_rate, first, n_steps), dtype=np.float64)
+        rates = _numbers(_some(learning_rate, first, n_steps), first)
     else:
         rates = np.full(n_steps, float(learning_rate))
     if len(rates) < n_steps:
@@ -66,6 +67,20 @@ def _some(learning_rate: Iterable[float], first: int, n_steps: int) -> Iterator[
             "pass a list of rates, or a function of the step"
         )
     return itertools.islice(rates, first - 1, first - 1 + n_steps)
+
+
+def _numbers(rates: Iterator[object], first: int) -> FloatArray:
+    return np.fromiter(itertools.starmap(_number, enumerate(rates, first)), dtype=np.float64)
+
+
+def _number(step: int, rate: object) -> float:
+    if isinstance(rate, np.ndarray) and rate.ndim == 0:
+        rate = rate.item()
+    if isinstance(rate, float):
+        return rate
+    if isinstance(rate, bool) or not isinstance(rate, Real):
+        raise ValueError(f"learning_rate is {rate!r} at step {step}: pass rates that are numbers")
+    return float(rate)
 
 
 def _refuse(is_bad: np.ndarray, rates: FloatArray, steps: range, highest: float) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from powermeans.anneal import Callback, Stage, StageEnd, run_stage
 from powermeans.center_estimator import Run, TrainingData
-from powermeans.history import History
+from powermeans.history import History, SweepState
 from powermeans.input_checks import Admitted
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.rows.protocol import Rows
@@ -69,7 +69,14 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     of today.
 
     Use it where `PowerKMeans` takes too long or the points do not fit: it finds centers nearly as
-    good after one pass. It does not find rare clusters that the first sample has missed.
+    good after one pass. It does not find rare clusters that the first sample has missed: that must
+    cover the space, and so should each chunk. `fit` draws them from all of the points;
+    `partial_fit` takes them as they come. A stream that is sorted, or drifts through space, ends at
+    an inertia far above that of a fit, and other parameters or initial centers do not make up for
+    it: a center without a point so far is sent to where the points are now. Mix such points before
+    they come, and if they do not fit into memory, chunks from all over the file. Centers that
+    coincide, as where the first sample has fewer distinct points than clusters, are moved to other
+    points once such come.
 
     Parameters
     ----------
@@ -100,7 +107,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     reassignment_ratio : float, default=0
         A center is lost when its weight is no more than this share of the heaviest one's, and then
         goes to a point of the batch: that in the middle of its error, along the batch. At zero
-        those alone are lost to which no point has come. Higher values, such as 0.01, are for
+        those alone are lost to which no point has come, and of those that coincide all but one.
+        Higher values, such as 0.01, are for
         streams in which clusters come and go, together with `memory`; a rare cluster may lose its
         center.
     random_state : int, RandomState instance or None, default=None
@@ -109,14 +117,14 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     n_threads : int or None, default=None
         How many threads to use at most; None leaves it to limits and environment.
     verbose : int, default=0
-        Whether to print a line for each batch.
+        Whether to print a line for each batch or chunk.
     copy_x : bool, default=True
         Accepted because scikit-learn has it; X is never changed either way.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centers, in the dtype of the points.
+        The centers, in the widest dtype of the points so far.
     labels_ : ndarray of shape (n_samples,)
         Label of the nearest center of each point; after `partial_fit` of those in the last chunk.
     inertia_ : float
@@ -126,7 +134,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     n_steps_ : int
         How many batches have come, the first sample among them.
     n_iter_ : int
-        Number of passes of the fit.
+        Number of passes of the fit, the last of which an interrupt may have cut short. As
+        `history_`, only after `fit`, and as it was then also when `partial_fit` follows.
     history_ : recarray
         A record for each batch of the fit: its power, objective and inertia.
     n_features_in_ : int
@@ -144,7 +153,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     In a chunk a weight of three is the same as three copies. The batches of `fit` are of rows, so
     that with more rows than the first sample has, the two find different centers.
 
-    A Ctrl-C during `fit` leaves the centers of the last batch on the estimator.
+    A Ctrl-C during `fit` leaves what the batches so far have taught on the estimator, from which
+    `partial_fit` goes on.
 
     References
     ----------
@@ -184,7 +194,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     power_: float
     n_steps_: int
-    _in_fit: _Remembered
+    _in_fit: dict[int, tuple[_Remembered, int]]
 
     def __init__(
         self,
@@ -235,38 +245,64 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     ) -> list[StageEnd]:
         # Of their own, so that what follows does not depend on how many rows there are.
         orders = np.random.RandomState(rng.randint(2**31))
-        parts = self._parts(data, orders)
-        first = next(parts)
-        learned = self._in_fit = self._begin_at(first, first, rng, history)
-        n_seen, n_all = first.rows.n_points, data.rows.n_points * self.max_iter
-        for batch in parts:
+        indices, self._in_fit = self._that_come(data), {}
+        parts = self._parts(data, indices, orders)
+        _, first = next(parts)
+        learned, state = self._begin_at(first, first, rng)
+        self._take_down(learned, 1, state, history, watch)
+        n_seen, n_all = first.rows.n_points, len(indices) * self.max_iter
+        for n_passes, batch in parts:
             if n_seen >= _LONGEST_SOFT_SHARE * n_all:
                 learned = replace(learned, power=-math.inf)
-            learned = self._in_fit = self._learn(learned, batch, history, watch)
+            learned, state = self._swept(learned, batch)
+            self._take_down(learned, n_passes, state, history, watch)
             n_seen += batch.rows.n_points
-        self._in_fit = replace(learned, power=-math.inf)
+        self._in_fit[learned.n_steps] = replace(learned, power=-math.inf), self.max_iter
         return [StageEnd(learned.centers, -math.inf, "the points came to their end")]
 
-    def _parts(self, data: TrainingData, orders: np.random.RandomState) -> Iterator[TrainingData]:
-        """The first sample, and batches of all other points that have weight, for each pass."""
-        has_weight = None if data.weights is None else np.flatnonzero(data.weights)
+    def _that_come(self, data: TrainingData) -> IndexArray:
+        """The points that have weight, and as many others as it takes for one in each cluster."""
+        if data.weights is None:
+            return np.arange(data.rows.n_points)
+        n_others = max(0, self.n_clusters - np.count_nonzero(data.weights))
+        others = np.flatnonzero(data.weights == 0)[:n_others]
+        return np.concatenate([np.flatnonzero(data.weights), others])
+
+    def _parts(
+        self, data: TrainingData, indices: IndexArray, orders: np.random.RandomState
+    ) -> Iterator[tuple[int, TrainingData]]:
+        """The first sample, and batches of all other points, with the number of the pass."""
         most = max(self.batch_size, _MOST_ELEMENTS // _elements_per_point(data))
-        n_first, n_seen = self._n_awaited(data.rows.n_points // _POINTS_PER_POINT_OF_FIRST), 0
-        for _ in range(self.max_iter):
-            order = orders.permutation(data.rows.n_points if has_weight is None else has_weight)
+        n_first, n_seen = self._n_awaited(len(indices) // _POINTS_PER_POINT_OF_FIRST), 0
+        for n_passes in range(1, self.max_iter + 1):
+            order = orders.permutation(indices)
             end = 0
             while end < len(order):
                 wanted = min(max(self.batch_size, int(_SHARE_OF_SEEN * n_seen)), most)
                 start, end = end, end + (wanted if n_seen else n_first)
                 part = order[start:end]
-                yield self._part(data, part)
+                yield n_passes, self._part(data, part)
                 n_seen += len(part)
+
+    def _take_down(
+        self,
+        learned: _Remembered,
+        n_passes: int,
+        state: SweepState,
+        history: History,
+        watch: Callback,
+    ) -> None:
+        """A batch has come when the history says so, wherever an interrupt falls."""
+        self._in_fit[learned.n_steps] = learned, n_passes
+        history.append(replace(state, sweep=learned.n_steps))
+        self._in_fit.pop(learned.n_steps - 1, None)
+        watch(replace(state, sweep=learned.n_steps))
 
     def _part(self, data: TrainingData, indices: IndexArray) -> TrainingData:
         if len(indices) == data.rows.n_points:
             return data
         weights = None if data.weights is None else data.weights[indices]
-        return self._opened(Admitted(data.points[indices], weights, math.nan))
+        return self._opened(Admitted(data.points[indices], weights, math.nan), beside=data.rows)
 
     def _open(self, data: Admitted | TrainingData) -> Rows:
         return self._opened(data).rows
@@ -277,9 +313,11 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     def _keep(self, run: Run) -> None:
         super()._keep(run)
-        learned = self._stream = self.__dict__.pop("_in_fit")
-        self._describe(learned)
-        self.n_iter_ = self.max_iter
+        learned, self.n_iter_ = self._in_fit[len(run.history.records)]
+        self.__dict__.update(self._described(learned), _stream=learned)
+
+    def _after_fit(self) -> None:
+        self.__dict__.pop("_in_fit", None)
 
     # A stream.
 
@@ -295,16 +333,13 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _begin(self, data: TrainingData, rng: np.random.RandomState) -> _Remembered:
         n_points, n_awaited = data.rows.n_points, self._n_awaited()
         if n_points <= n_awaited:
-            return self._begin_at(data, data, rng)
-        return self._begin_at(self._part(data, rng.permutation(n_points)[:n_awaited]), data, rng)
+            return self._begin_at(data, data, rng)[0]
+        sample = self._part(data, rng.permutation(n_points)[:n_awaited])
+        return self._begin_at(sample, data, rng)[0]
 
     def _begin_at(
-        self,
-        sample: TrainingData,
-        data: TrainingData,
-        rng: np.random.RandomState,
-        history: History | None = None,
-    ) -> _Remembered:
+        self, sample: TrainingData, data: TrainingData, rng: np.random.RandomState
+    ) -> tuple[_Remembered, SweepState]:
         """Power k-means in a sample, and the sums of all of the points at its centers."""
         model = PowerKMeans(
             self.n_clusters,
@@ -319,18 +354,14 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(sample.points, sample_weight=sample.weights)
         at_sample = self._from(model.cluster_centers_.astype(np.float64))
-        begun = self._learn(at_sample, data, history)
-        return replace(begun, power=float(model.history_.power[0]))
+        begun, state = self._swept(at_sample, data)
+        return replace(begun, power=float(model.history_.power[0])), state
 
-    def _learn(
-        self,
-        learned: _Remembered,
-        data: TrainingData,
-        history: History | None = None,
-        watch: Callback | None = None,
-    ) -> _Remembered:
+    def _learn(self, learned: _Remembered, data: TrainingData) -> _Remembered:
+        return self._swept(learned, data)[0]
+
+    def _swept(self, learned: _Remembered, data: TrainingData) -> tuple[_Remembered, SweepState]:
         """One sweep, and centers from the sums of all."""
-        history = History() if history is None else history
         running = RunningSums(
             data.rows,
             learned.sums,
@@ -339,9 +370,12 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             least_share=self.reassignment_ratio,
         )
         stage = Stage([learned.power], Never(), 1, running)
-        end = run_stage(data.rows, learned.centers, stage, history, watch or self._watcher())
-        power = self._harder(learned.power, running.sums)
-        return _Remembered(end.centers, running.sums, running.weight, power, learned.n_steps + 1)
+        history = History()
+        end = run_stage(data.rows, learned.centers, stage, history)
+        assert history.last is not None, "a stage has a sweep"
+        power, n_steps = self._harder(learned.power, running.sums), learned.n_steps + 1
+        remembered = _Remembered(end.centers, running.sums, running.weight, power, n_steps)
+        return remembered, history.last
 
     def _harder(self, power: float, batch: Sums) -> float:
         """The power after this one, or minus infinity where weights are as good as hard."""
@@ -349,8 +383,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             return -math.inf
         return power * self.growth
 
-    def _describe(self, learned: _Remembered) -> None:
-        self.power_, self.n_steps_ = learned.power, learned.n_steps
+    def _described(self, learned: _Remembered) -> dict[str, Any]:
+        return {"power_": learned.power, "n_steps_": learned.n_steps}
 
 
 def _elements_per_point(data: TrainingData) -> int:

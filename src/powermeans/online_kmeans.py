@@ -19,6 +19,7 @@ from powermeans.learning_rates import LearningRate, rates_of
 from powermeans.online import Online
 from powermeans.repairs import RelocateEmpty, Repair
 from powermeans.rows.protocol import Rows
+from powermeans.running import found_anew, handed_over, leaders_of
 from powermeans.schedules import Fixed
 from powermeans.stopping import CentersSettled, Never
 from powermeans.stream_estimator import StreamEstimator
@@ -90,14 +91,14 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         How many threads to use at most, but in online passes, which use one; None leaves it to
         limits and environment.
     verbose : int, default=0
-        Whether to print a line for each epoch and sweep.
+        Whether to print a line for each epoch and sweep, and for each chunk.
     copy_x : bool, default=True
         Accepted because scikit-learn has it; X is never changed either way.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centers, in the dtype of the points.
+        The centers, in the widest dtype of the points so far.
     labels_ : ndarray of shape (n_samples,)
         Label of the nearest center of each point; after `partial_fit` of those in the last chunk.
     inertia_ : float
@@ -107,7 +108,8 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     n_steps_ : int
         How many points have moved a center.
     n_iter_ : int
-        Number of epochs and sweeps of the fit.
+        Number of epochs and sweeps of the fit. As `history_`, only after `fit`, and as it was then
+        also when `partial_fit` follows.
     history_ : recarray
         A record for each of these. The inertia of an epoch is that of each point when it came.
     n_features_in_ : int
@@ -122,6 +124,9 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     Notes
     -----
+    Once points have come, centers of a stream that coincide, as where the first points have fewer
+    places than clusters, are moved to points of the next chunk, but for the one of highest count.
+
     A weight of three moves the center as three copies would: with 1 / n_j as one step of
     3 / (n_j + 3), with a rate e as one of 1 - (1 - e)^3. Only where a schedule changes with t does
     it matter that a weighted point is one step.
@@ -226,8 +231,8 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     def _keep(self, run: Run) -> None:
         super()._keep(run)
         assert run.history.centers is not None, "every run has a sweep"
-        self._stream = _Counted(run.history.centers, *self._tally)
-        self._describe(self._stream)
+        learned = _Counted(run.history.centers, *self._tally)
+        self.__dict__.update(self._described(learned), _stream=learned)
 
     def _report_end(self, run: Run) -> None:
         end = run.ends[-1]
@@ -249,13 +254,29 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     def _learn(self, learned: _Counted, data: TrainingData) -> _Counted:
         epoch = _Epochs(data, self.learning_rate, None, len(learned.centers))
-        epoch.counts, epoch.n_steps = learned.counts, learned.n_steps
+        centers, epoch.counts = self._apart(learned, data)
+        epoch.n_steps = learned.n_steps
         stage = Stage(epoch, Never(), 1, epoch)
-        end = run_stage(data.rows, learned.centers, stage, History(), self._watcher())
+        end = run_stage(data.rows, centers, stage, History())
         return _Counted(end.centers, epoch.counts, epoch.n_steps)
 
-    def _describe(self, learned: _Counted) -> None:
-        self.counts_, self.n_steps_ = learned.counts.copy(), learned.n_steps
+    def _apart(self, learned: _Counted, data: TrainingData) -> tuple[FloatArray, FloatArray]:
+        """Centers and counts, where of those that coincide all but one go to points of the chunk.
+
+        Another that has won no point yet stays at its seed, since it may still win one.
+        """
+        centers, counts = learned.centers, learned.counts
+        if not counts.any():
+            return centers, counts
+        leaders = leaders_of(centers, counts)
+        lost = np.flatnonzero(leaders != np.arange(len(centers)))
+        if not len(lost):
+            return centers, counts
+        centers, found = found_anew(data.rows, centers, lost)
+        return centers, handed_over(counts, found, leaders)
+
+    def _described(self, learned: _Counted) -> dict[str, Any]:
+        return {"counts_": learned.counts.copy(), "n_steps_": learned.n_steps}
 
 
 class _Epochs:

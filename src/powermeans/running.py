@@ -16,6 +16,8 @@ from powermeans.types import FloatArray, IndexArray
 FADING = 2.0
 # Draws the point at which half of the error is passed.
 _MIDDLE = np.array([0.5])
+# Worth a closer look at whether two centers coincide, in units of their size.
+_NEAR = 1e-9
 
 
 class RunningSums:
@@ -64,11 +66,24 @@ class RunningSums:
         self._n_found = 0
 
     def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """Lost centers go to where the error of the batch is."""
-        weights = self.sums.weights
-        lost = np.flatnonzero(weights <= self._least_share * weights.max())
-        if self.weight > 0 and len(lost):
-            centers = self._found(lost, centers)
+        """Lost centers go to where the error of the batch is, and begin anew.
+
+        So do centers that coincide, but for the heaviest of them: soft weights would keep them
+        together, and in a hard sweep one of them would get all of the points.
+        """
+        points, weights = self.sums.points, self.sums.weights
+        heaviest, leaders = int(np.argmax(weights)), leaders_of(centers, weights)
+        is_lost = weights <= self._least_share * weights[heaviest]
+        is_lost |= leaders != np.arange(len(centers))
+        is_lost[heaviest] = False
+        if self.weight > 0 and is_lost.any():
+            centers, found = found_anew(self._rows, centers, np.flatnonzero(is_lost))
+            self._n_found = len(found)
+            self.sums = replace(
+                self.sums,
+                points=handed_over(points, found, leaders),
+                weights=handed_over(weights, found, leaders),
+            )
         return centers, 0
 
     def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
@@ -83,21 +98,59 @@ class RunningSums:
         self.weight += added
         return self.sums, self._n_found
 
-    def _found(self, lost: IndexArray, centers: FloatArray) -> FloatArray:
-        """Each goes to the point in the middle of the error, along the batch, and begins anew."""
-        found, points, weights = centers.copy(), self.sums.points.copy(), self.sums.weights.copy()
-        living = np.delete(centers, lost, axis=0)
-        nearness = self._rows.nearness(living)
-        for center in lost:
-            index = nearness.draw(_MIDDLE)
-            point = self._rows.take(index)[0]
-            if nearness.sq_dist(index)[0] == 0 or _is_at_one_of(living, point):
-                break
-            found[center], points[center], weights[center] = point, 0.0, 0.0
-            nearness.add(point)
-            self._n_found += 1
-        self.sums = replace(self.sums, points=points, weights=weights)
-        return found
+
+def found_anew(rows: Rows, centers: FloatArray, lost: IndexArray) -> tuple[FloatArray, IndexArray]:
+    """Send lost centers to points of a batch, each to the middle of the error along it.
+
+    Parameters
+    ----------
+    rows : Rows
+        The batch.
+    centers : (n_centers, n_features)
+    lost : (n_lost,)
+        Not all of them.
+
+    Returns
+    -------
+    (n_centers, n_features)
+    (n_found,)
+        Which have moved; the others stay, as every point is at a center.
+    """
+    found, living = centers.copy(), np.delete(centers, lost, axis=0)
+    nearness = rows.nearness(living)
+    for n_found, center in enumerate(lost):
+        index = nearness.draw(_MIDDLE)
+        point = rows.take(index)[0]
+        if nearness.sq_dist(index)[0] == 0 or _is_at_one_of(living, point):
+            return found, lost[:n_found]
+        found[center] = point
+        nearness.add(point)
+    return found, lost
+
+
+def handed_over(values: FloatArray, found: IndexArray, leaders: IndexArray) -> FloatArray:
+    """What centers remember after some begin anew, and leave theirs to those they were with."""
+    left = values.copy()
+    left[found] = 0.0
+    for center in found:
+        if leaders[center] not in found:
+            left[leaders[center]] += values[center]
+    return left
+
+
+def leaders_of(centers: FloatArray, weights: FloatArray) -> IndexArray:
+    """For each center the heaviest of those that coincide with it, the first of several."""
+    leaders = np.arange(len(centers))
+    # In any direction they are next to one another.
+    order = (centers @ np.random.default_rng(0).standard_normal(centers.shape[1])).argsort()
+    gaps = np.linalg.norm(np.diff(centers[order], axis=0), axis=1)
+    sizes = np.linalg.norm(centers[order[1:]], axis=1)
+    for place in np.flatnonzero(gaps <= _NEAR * sizes):
+        before, center = order[place], order[place + 1]
+        if is_at_center(centers[center], centers[before]):
+            both = np.flatnonzero((leaders == leaders[before]) | (leaders == leaders[center]))
+            leaders[both] = both[np.argmax(weights[both])]
+    return leaders
 
 
 def _is_at_one_of(centers: FloatArray, point: FloatArray) -> bool:

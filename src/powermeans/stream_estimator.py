@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -15,9 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from powermeans.center_estimator import CenterEstimator, MatrixLike, TrainingData
-from powermeans.input_checks import Admitted
-from powermeans.rows import open_rows
-from powermeans.types import FloatArray
+from powermeans.input_checks import Admitted, check_centers, exponent_to_square
+from powermeans.rows import open_batch
+from powermeans.rows.protocol import Rows
+from powermeans.types import FloatArray, Points
 
 # While points are awaited, the centers follow when there are so many times as many as last time.
 _WORTH_ANOTHER_LOOK = 1.25
@@ -42,7 +43,9 @@ class _Waiting(Generic[Learned]):
     Attributes
     ----------
     chunks : tuple of Admitted
+        Without the points that have no weight.
     n_points : int
+        How many these are.
     learned : Learned or None
         For the time being, what the first `n_seen` points teach.
     n_seen : int
@@ -84,8 +87,8 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         """What further points teach."""
 
     @abc.abstractmethod
-    def _describe(self, learned: Learned) -> None:
-        """Put what a stream has taught on the estimator, but for the centers."""
+    def _described(self, learned: Learned) -> dict[str, Any]:
+        """The attributes that say what a stream has taught, but for the centers."""
 
     def partial_fit(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -95,8 +98,9 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         Memory does not grow with the stream. The first points are held back until there are
         `init_size` of them, from which the centers begin; before that the centers are those of the
         points so far, brought up to date now and then, and there are none while there are fewer
-        than `n_clusters` points. After `fit`, the chunk continues what that has learned. If this is
-        interrupted, or raises, the chunk has taught nothing.
+        than `n_clusters` points. Points without weight do not count. After `fit`, the chunk
+        continues what that has learned. If this is interrupted, or raises, the chunk has taught
+        nothing.
 
         Parameters
         ----------
@@ -110,22 +114,44 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         Returns
         -------
         self
-            `labels_` and `inertia_` are those of this chunk.
+            `labels_` and `inertia_` are those of this chunk. What tells of a fit stays as the last
+            `fit` left it: `n_iter_`, `n_relocated_` and `history_`.
         """
         self._validate_params()
+        self._refuse_another_number()
         stream = self._stream_so_far()
         admitted = self._admit(X, sample_weight, reset=stream is None)
-        here = self._opened(admitted)
-        learned: Learned | None
+        here, dtype = self._opened(admitted), self._widest(stream, admitted)
         if stream is None or isinstance(stream, _Waiting):
             stream = self._joined_by(stream or _Waiting(), admitted)
-            learned = stream.learned if isinstance(stream, _Waiting) else stream
         else:
-            stream = learned = self._learn(stream, here)
-        self._stream = stream
-        if learned is not None:
-            self._publish(learned, here)
+            stream = self._learn(stream, here)
+        learned = stream.learned if isinstance(stream, _Waiting) else stream
+        public = {} if learned is None else self._public(learned, here, dtype)
+        if self.verbose:
+            how = f"inertia {public['inertia_']}" if public else "held back"
+            print(f"Chunk of {here.rows.n_points} points, {how}.")
+        # In one step, which no interrupt divides.
+        self.__dict__.update(public, _stream=stream)
         return self
+
+    def _refuse_another_number(self) -> None:
+        if not hasattr(self, "cluster_centers_"):
+            return
+        n_centers = len(self.cluster_centers_)
+        if n_centers != self.n_clusters:
+            raise ValueError(
+                f"n_clusters={self.n_clusters}, but the stream goes on from {n_centers} centers: "
+                f"set n_clusters={n_centers}, or begin anew with fit or sklearn.base.clone"
+            )
+
+    def _widest(self, stream: Learned | _Waiting[Learned] | None, chunk: Admitted) -> np.dtype[Any]:
+        """The dtype that holds the points of all chunks so far."""
+        before = stream.chunks if isinstance(stream, _Waiting) else ()
+        dtypes = [chunk.points.dtype for chunk in (*before, chunk)]
+        if hasattr(self, "cluster_centers_"):
+            dtypes.append(np.asarray(self.cluster_centers_).dtype)
+        return np.result_type(*dtypes)
 
     def _stream_so_far(self) -> Learned | _Waiting[Learned] | None:
         if hasattr(self, "_stream"):
@@ -138,6 +164,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         self, waiting: _Waiting[Learned], chunk: Admitted
     ) -> Learned | _Waiting[Learned]:
         """Begin if there are enough points now; else begin for the time being, or wait."""
+        chunk = _with_weight(chunk)
         chunks = (*waiting.chunks, chunk)
         n_points = waiting.n_points + chunk.points.shape[0]
         if n_points >= self._n_awaited():
@@ -151,19 +178,39 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     def _beginning(self, chunks: Sequence[Admitted]) -> Learned:
         return self._begin(self._opened(_joined(chunks)), check_random_state(self.random_state))
 
-    def _publish(self, learned: Learned, data: TrainingData) -> None:
-        centers = learned.centers.astype(data.points.dtype)
-        self.labels_, self.inertia_ = data.rows.assign(centers.astype(np.float64))
-        self.cluster_centers_ = centers
-        self._describe(learned)
+    def _public(self, learned: Learned, data: TrainingData, dtype: np.dtype[Any]) -> dict[str, Any]:
+        """All that users see of what was learned, and of the chunk."""
+        centers = learned.centers.astype(dtype)
+        wide = _wide_enough(Admitted(data.points, data.weights, 0.0), centers)
+        rows = data.rows if wide.points is data.points else self._opened(wide).rows
+        labels, inertia = rows.assign(centers.astype(np.float64))
+        return {
+            "cluster_centers_": centers,
+            "labels_": labels,
+            "inertia_": inertia,
+            **self._described(learned),
+        }
+
+    def _admit(
+        self,
+        X: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        reset: bool = False,
+        **requirements: Any,
+    ) -> Admitted:
+        admitted = super()._admit(X, sample_weight, reset=reset, **requirements)
+        if reset or not hasattr(self, "cluster_centers_"):
+            return admitted
+        return _wide_enough(admitted, self.cluster_centers_)
 
     def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
         self.__dict__.pop("_stream", None)
         return super()._training_data(X, sample_weight)
 
-    def _opened(self, points: Admitted | TrainingData) -> TrainingData:
-        """Points to be looked at once or twice."""
-        rows = open_rows(points.points, points.weights, n_threads=self.n_threads, swept_often=False)
+    def _opened(self, points: Admitted | TrainingData, beside: Rows | None = None) -> TrainingData:
+        """Points to be looked at once or twice, by the threads of others if there are any."""
+        rows = open_batch(points.points, points.weights, n_threads=self.n_threads, beside=beside)
         return TrainingData(points.points, points.weights, rows)
 
     def _size_of_first(self, default: int) -> int:
@@ -179,6 +226,25 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     def _wanted_threads(self) -> int | None:
         return self.n_threads
+
+
+def _wide_enough(chunk: Admitted, centers: Points) -> Admitted:
+    """In float64 where the centers, from other chunks, cannot be compared in float32."""
+    dtype = chunk.points.dtype
+    if dtype == np.float64 or np.asarray(centers).dtype == dtype:
+        return chunk
+    largest = float(np.abs(check_centers(centers, chunk.points.shape[1])).max())
+    if exponent_to_square(largest, dtype) == 0:
+        return chunk
+    return replace(chunk, points=chunk.points.astype(np.float64))
+
+
+def _with_weight(chunk: Admitted) -> Admitted:
+    """Without the points that count for nothing."""
+    if chunk.weights is None or chunk.weights.all():
+        return chunk
+    indices = np.flatnonzero(chunk.weights)
+    return Admitted(chunk.points[indices], chunk.weights[indices], chunk.largest)
 
 
 def _copy(chunk: Admitted) -> Admitted:

@@ -14,9 +14,9 @@ from powermeans.rows.observed import ObservedRows
 from powermeans.rows.protocol import Nearness, Rows
 from powermeans.types import FloatArray, Points, SparsePoints
 
-__all__ = ["Nearness", "Rows", "open_rows"]
+__all__ = ["Nearness", "Rows", "open_batch", "open_rows"]
 
-_ROWS_OF = {
+_ROWS_OF: dict[str, type[NativeRows]] = {
     "squared_euclidean": NativeRows,
     "cosine": CosineRows,
     "manhattan": ManhattanRows,
@@ -30,7 +30,6 @@ def open_rows(
     n_threads: int | None = None,
     divergence: Divergence = "squared_euclidean",
     has_missing: bool = False,
-    swept_often: bool = True,
 ) -> Rows:
     """The rows for points of this kind: today those in memory, dense or CSR.
 
@@ -44,8 +43,6 @@ def open_rows(
         What a distance is, as `powermeans.divergences.resolve` says it.
     has_missing : bool
         Whether NaN stands for entries that are missing, with squared Euclidean distances alone.
-    swept_often : bool
-        Whether what many sweeps repay is worth its making, where it is Euclidean distances.
 
     Returns
     -------
@@ -55,7 +52,32 @@ def open_rows(
         return ObservedRows(points, sample_weight, n_threads=n_threads)
     if isinstance(divergence, Bregman):
         return BregmanRows(points, sample_weight, divergence=divergence, n_threads=n_threads)
-    rows = _ROWS_OF[divergence](points, sample_weight, n_threads=n_threads)
-    if not swept_often:
-        rows.expect_few_sweeps()
+    return _ROWS_OF[divergence](points, sample_weight, n_threads=n_threads)
+
+
+def open_batch(
+    points: Points | SparsePoints,
+    sample_weight: FloatArray | None = None,
+    *,
+    n_threads: int | None = None,
+    beside: Rows | None = None,
+) -> Rows:
+    """Rows with squared Euclidean distances that are to be swept but once or twice.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR.
+    sample_weight : (n_points,), optional
+    n_threads : int, optional
+    beside : Rows, optional
+        Others, whose threads these are to use instead of their own.
+
+    Returns
+    -------
+    Rows
+    """
+    team = beside.team if isinstance(beside, NativeRows) else None
+    rows = NativeRows(points, sample_weight, n_threads=n_threads, team=team)
+    rows.expect_few_sweeps()
     return rows

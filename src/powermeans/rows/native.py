@@ -38,6 +38,8 @@ class NativeRows:
         Float64 weights, none negative.
     n_threads : int, optional
         See `powermeans.threads.effective_n_threads`.
+    team : Team, optional
+        Of other rows, to be shared with them.
     """
 
     def __init__(
@@ -46,10 +48,11 @@ class NativeRows:
         sample_weight: FloatArray | None = None,
         *,
         n_threads: int | None = None,
+        team: _native.Team | None = None,
     ) -> None:
         self._points = points
         self._weights, self._weight_unit = _in_unit(sample_weight)
-        self.team = _native.Team(effective_n_threads(n_threads, thread_limit()))
+        self.team = team or _native.Team(effective_n_threads(n_threads, thread_limit()))
         compiled = _sparse if sparse.issparse(points) else _dense
         # Mean and variance of the columns count every point once, whatever its weight.
         self._native, self._column_mean, self._column_variance = compiled(

@@ -1,0 +1,67 @@
+"""
+Missing entries
+===============
+
+Rows with holes: with ``missing="observed"`` distances are those of the entries that are there, and
+nothing is filled in. Means of columns, filled in, draw points towards the middle; and hardly any
+rows remain if those with holes are left out.
+
+Here entries are missing by chance. Where they are missing because of what they would have been,
+such as high incomes that are not told, all three are misled. And a row with few entries is near to
+everything; leave those out.
+"""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import make_blobs
+
+from powermeans import PowerKMeans
+from powermeans.metrics import adjusted_rand_index
+
+Array = NDArray[np.float64]
+
+points, truth = make_blobs(
+    500, n_features=10, centers=6, cluster_std=2.0, center_box=(-5, 5), random_state=1
+)
+model = PowerKMeans(6, effort="fast", missing="observed", random_state=0)
+
+
+def observed(holed: Array) -> Array:
+    """Rows as they are, but for those of which less than three entries are there."""
+    return holed[np.sum(~np.isnan(holed), axis=1) >= 3]
+
+
+def filled(holed: Array) -> Array:
+    """The mean of its column in each hole."""
+    return np.where(np.isnan(holed), np.nanmean(holed, axis=0), holed)
+
+
+def complete(holed: Array) -> Array:
+    """Rows without a hole alone."""
+    return holed[~np.isnan(holed).any(axis=1)]
+
+
+# %%
+# How well centers from what is left put the whole points into the right cluster. While few entries
+# are missing any way will do, but for leaving rows out: that line ends where fewer than six remain.
+
+shares = np.linspace(0, 0.6, 9)
+chance = np.random.default_rng(0).uniform(size=points.shape)
+figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
+for treat, color, marker, label in (
+    (observed, "#0072B2", "o", 'missing="observed"'),
+    (filled, "#E69F00", "s", "means of columns filled in"),
+    (complete, "#999999", "^", "complete rows alone"),
+):
+    sets = [treat(np.where(chance < share, np.nan, points)) for share in shares]
+    usable = [(share, rows) for share, rows in zip(shares, sets, strict=True) if len(rows) >= 6]
+    indices = [adjusted_rand_index(truth, model.fit(rows).predict(points)) for _, rows in usable]
+    ax.plot([share for share, _ in usable], indices, marker=marker, color=color, label=label)
+ax.set(xlabel="share of the entries that is missing", ylabel="adjusted Rand index", ylim=(0, 1.02))
+ax.xaxis.set_major_formatter("{x:.0%}")
+ax.spines[["top", "right"]].set_visible(False)
+ax.legend(frameon=False, loc="lower left")
+plt.show()

@@ -1,0 +1,65 @@
+"""
+Texts by their words
+====================
+
+A text as a row of word counts. Squared distances see above all how long texts are, and the words
+that are frequent in all of them. The divergence of Poisson counts measures a difference by what
+chance would make of it.
+
+The texts are drawn from four topics, and some are twenty times as long as others. What matters of a
+text is the share of each word, so that rows are divided by their sums, and each text weighs as much
+as it has words: then the divergence is that of the counts, given the length.
+
+Where only a few words of each text are known, as in titles, most pairs of texts share none. Then
+vectors from a language model are better points, with ``divergence="cosine"``.
+"""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from powermeans import PowerKMeans
+from powermeans.metrics import adjusted_rand_index
+
+N_TOPICS, N_WORDS, N_TEXTS = 4, 400, 600
+
+rng = np.random.default_rng(0)
+usual = 1 / np.arange(1, N_WORDS + 1)
+topics = usual * rng.lognormal(0, 0.75, size=(N_TOPICS, N_WORDS))
+topics /= topics.sum(axis=1, keepdims=True)
+truth = rng.integers(N_TOPICS, size=N_TEXTS)
+lengths = np.exp(rng.uniform(np.log(30), np.log(600), size=N_TEXTS)).astype(int)
+counts = np.stack([rng.multinomial(n, topics[t]) for n, t in zip(lengths, truth, strict=True)])
+
+# %%
+# The same counts, clustered in three ways.
+
+lengths = counts.sum(axis=1)
+shares = counts / lengths[:, np.newaxis]
+squared, poisson = (
+    PowerKMeans(N_TOPICS, divergence=divergence, random_state=0)
+    for divergence in ("squared_euclidean", "poisson")
+)
+found = {
+    "Counts,\nsquared distances": squared.fit_predict(counts),
+    "Shares,\nsquared distances": squared.fit_predict(shares, sample_weight=lengths),
+    "Shares,\nPoisson": poisson.fit_predict(shares, sample_weight=lengths),
+}
+
+# %%
+# How many texts of each topic are in each cluster. A good clustering has one dark field in each row
+# and in each column, in whatever order. The index is that of Rand, adjusted for chance: 1 where
+# clusters and topics are the same, near 0 where they have nothing to do with each other.
+
+figure, panels = plt.subplots(1, 3, figsize=(10, 4.2), layout="constrained", sharey=True)
+for ax, (name, labels) in zip(panels, found.items(), strict=True):
+    table = np.zeros((N_TOPICS, N_TOPICS), dtype=int)
+    np.add.at(table, (truth, labels), 1)
+    ax.imshow(table, cmap="Blues", vmin=0, vmax=N_TEXTS / N_TOPICS)
+    for (topic, cluster), n in np.ndenumerate(table):
+        ax.text(cluster, topic, n, ha="center", va="center", color="white" if n > 90 else "black")
+    ax.set_title(f"{name}\nindex {adjusted_rand_index(truth, labels):.2f}", fontsize=11)
+    ax.set(xlabel="cluster", xticks=range(N_TOPICS), yticks=range(N_TOPICS))
+panels[0].set_ylabel("topic")
+plt.show()
