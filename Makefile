@@ -15,18 +15,25 @@ NATIVE := $(wildcard native/*.cpp native/*.hpp)
 NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
 CPP := $(NATIVE) $(NATIVE_TESTS) $(wildcard benchmarks/*.cpp)
 
-.PHONY: help demo picture test lint types format sanitize bench peers bench-quality bench-speed docs clean
+.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types format sanitize bench peers bench-quality bench-speed reproduce reproduce-quick docs links clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      cluster a small example at the command line, and draw a picture"
 	@echo "make test      run the tests           make lint   style of Python and C++"
 	@echo "make types     check the types         make docs   build the documentation"
+	@echo "make links     build the documentation, and check its links, of which those to elsewhere are listed"
 	@echo "make sanitize  native tests under the address, undefined-behaviour and thread sanitizers"
 	@echo "make bench     measure the sweeps      make picture  draw the README's picture again"
-	@echo "make format    rewrite in house style  make clean  remove all that was built, .venv too"
+	@echo "make format    rewrite in house style  make clean  remove all that was built, .venv too,"
+	@echo "                                         but not build/reproduce, where hours are kept"
 	@echo "make bench-speed    measure the speed beside other packages"
 	@echo "make bench-quality  measure the quality beside other packages (make peers installs them)"
+	@echo "make test-gpu       install PyTorch, and test the rows of tensors on a GPU or without one"
+	@echo "make bench-gpu      measure sweeps, seeding and fits on a GPU beside flash-kmeans"
+	@echo "make kill-test      kill fits, clients and workers at random moments, and compare the bits"
+	@echo "make reproduce-quick  a small part of every published table and figure, in minutes"
+	@echo "make reproduce        all of them in full, in hours, and docs/reproduction.md"
 
 demo: $(STAMPS)/installed $(STAMPS)/cli $(STAMPS)/plot
 	@mkdir -p demo
@@ -38,6 +45,19 @@ picture: $(STAMPS)/installed $(STAMPS)/plot
 
 test: $(STAMPS)/installed $(STAMPS)/test
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+# PyTorch takes gigabytes, so that only these two install it; a build that is there already is kept.
+test-gpu: $(STAMPS)/installed $(STAMPS)/test $(STAMPS)/gpu
+	$(BIN)/python -m pytest tests/test_torch_rows.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/test_rows_identities.py -k tensor $(PYTEST_ARGS)
+
+bench-gpu: $(STAMPS)/installed $(STAMPS)/gpu
+	$(PIP) install --quiet flash-kmeans==0.3.1
+	$(BIN)/python -m benchmarks.gpu $(BENCH_ARGS)
+
+# Every fit that is killed is made again with its checkpoint, which takes minutes.
+kill-test: $(STAMPS)/installed $(STAMPS)/test
+	$(BIN)/python tests/kill_fits.py --times 20 --seed 1
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check
@@ -67,12 +87,22 @@ bench-speed: peers build/ceilings
 bench-quality: peers
 	$(PEERS)/bin/python -m benchmarks.quality $(BENCH_ARGS)
 
+reproduce: $(STAMPS)/installed $(STAMPS)/plot
+	$(BIN)/python -m reproduce --all; ended=$$?; $(BIN)/python -m reproduce.page && exit $$ended
+
+reproduce-quick: $(STAMPS)/installed $(STAMPS)/plot
+	$(BIN)/python -m reproduce --all --quick
+
 docs: $(STAMPS)/installed $(STAMPS)/docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
+links: docs
+	$(BIN)/python docs/check_links.py --external docs/_build/html
+
 clean:
-	rm -rf build dist demo docs/_build docs/auto_examples docs/api $(VENV) $(PEERS)
+	find build -mindepth 1 -maxdepth 1 ! -name reproduce -exec rm -rf {} + 2>/dev/null || true
+	rm -rf dist demo docs/_build docs/auto_examples docs/api $(VENV) $(PEERS)
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -90,7 +120,7 @@ $(STAMPS)/venv:
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
-EXTRAS := $(addprefix $(STAMPS)/,build cli plot test lint docs)
+EXTRAS := $(addprefix $(STAMPS)/,build cli gpu plot test lint docs)
 $(EXTRAS): $(STAMPS)/%: pyproject.toml | $(STAMPS)/venv
 	@echo "installing what is needed for: $*"
 	@$(BIN)/python -c '$(REQUIREMENTS)' $* > $(STAMPS)/$*.txt

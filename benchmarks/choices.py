@@ -13,7 +13,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from pathlib import Path
 from statistics import mean
 
 import numpy as np
@@ -27,6 +26,7 @@ from benchmarks.pages import Page, Rows, as_markdown, as_text
 from benchmarks.problems import DATA_VARIABLE
 from powermeans import PowerKMeans
 from powermeans.critical_power import critical_power
+from powermeans.datasets import load_birch
 from powermeans.history import History
 from powermeans.metrics import centroid_index
 from powermeans.rows import open_rows
@@ -224,9 +224,9 @@ def known_centers() -> Iterator[tuple[str, Points, Points]]:
     yield "3 x 3 grid", grid[rng.integers(9, size=900)] + 0.5 * rng.normal(size=(900, 2)), grid
     if not os.environ.get(DATA_VARIABLE):
         return
-    for name in ("birch1", "birch2"):
-        with np.load(Path(os.environ[DATA_VARIABLE]) / f"{name}.npz") as arrays:
-            yield name, arrays["X"].astype(np.float64), arrays["true_centroids"].astype(np.float64)
+    for number in (1, 2):
+        birch = load_birch(number)
+        yield f"birch{number}", birch.points, birch.centers
 
 
 def recovery() -> Figures:

@@ -17,9 +17,11 @@ def as_text(rows: Rows) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def as_markdown(rows: Rows) -> str:
+def as_markdown(rows: Rows, *, are_numbers: bool = True) -> str:
+    """A table; numbers stand at the right, but for the first column."""
     head, *body = rows
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *body]
+    rule = "---:" if are_numbers else "---"
+    lines = [head, ["---"] + [rule] * (len(head) - 1), *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

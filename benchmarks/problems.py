@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.families import Points, draw
+from powermeans.datasets import load_data_set
+from powermeans.datasets.real import DATA_VARIABLE
 
-DATA_VARIABLE = "POWERMEANS_DATA"
 BEST_KNOWN_VARIABLE = "POWERMEANS_BEST_KNOWN"
 SKLEARN_PREFIX = "sklearn:"
 
@@ -116,9 +117,7 @@ def real_points(name: str, rows: str) -> Points:
 
         loader = getattr(datasets, f"load_{name.removeprefix(SKLEARN_PREFIX)}")
         return chosen_rows(np.asarray(loader().data, dtype=np.float64), rows)
-    file = Path(os.environ[DATA_VARIABLE]) / f"{name}.npz"
-    with np.load(file, allow_pickle=False) as arrays:
-        return chosen_rows(arrays["X"].astype(np.float64), rows)
+    return chosen_rows(load_data_set(name).points, rows)
 
 
 def chosen_rows(points: Points, rows: str) -> Points:

@@ -45,12 +45,14 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "powermeans"
 html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 html_sidebars = {
     page: []
     for page in (
         "changelog",
         "getting_started",
         "how_it_works",
+        "moving",
         "plots",
         "search",
         "speed",

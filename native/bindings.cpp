@@ -255,8 +255,10 @@ class Points {
 
 template <class V>
 struct DensePoints : Points<DenseSource<V>> {
-    DensePoints(In<V, 2> values, std::optional<In<double, 1>> sample_weight, nb::object team)
-        : DensePoints(values, std::move(sample_weight), team, described(values, nb::cast<Team&>(team))) {}
+    DensePoints(In<V, 2> values, std::optional<In<double, 1>> sample_weight, nb::object team,
+                const Moments* known)
+        : DensePoints(values, std::move(sample_weight), team,
+                      known ? checked_moments(values, *known) : described(values, nb::cast<Team&>(team))) {}
 
     Moments moments;
 
@@ -267,6 +269,12 @@ struct DensePoints : Points<DenseSource<V>> {
               {values.data(), int64_t(values.shape(0)), int64_t(values.shape(1)), dense_frame<V>(described)},
               std::move(sample_weight), nb::cast<Team&>(team), {nb::cast(values), team}),
           moments(std::move(described)) {}
+
+    static Moments checked_moments(const In<V, 2>& values, const Moments& known) {
+        require(values.shape(0) > 0 && values.shape(1) == known.mean.size(),
+                "known are the moments of points with other features");
+        return known;
+    }
 
     static Moments described(const In<V, 2>& values, Team& team) {
         require(values.shape(0) > 0 && values.shape(1) > 0,
@@ -320,8 +328,10 @@ void bind_sweeps(Binding& binding) {
 template <class V>
 void bind_points(nb::module_& module, const char* dense_name, const char* csr_name) {
     nb::class_<DensePoints<V>> dense(module, dense_name);
-    dense.def(nb::init<In<V, 2>, std::optional<In<double, 1>>, nb::object>(), "values"_a.noconvert(),
-              "sample_weight"_a.noconvert().none(), "team"_a);
+    dense.def(nb::init<In<V, 2>, std::optional<In<double, 1>>, nb::object, const Moments*>(),
+              "values"_a.noconvert(), "sample_weight"_a.noconvert().none(), "team"_a,
+              "known"_a.none() = nb::none());
+    dense.def("moments", [](const DensePoints<V>& points) { return Moments(points.moments); });
     dense.def("mean", [](const DensePoints<V>& points) {
         return to_numpy<1>(std::vector<double>(points.moments.mean), {points.moments.mean.size()});
     });
@@ -357,6 +367,7 @@ NB_MODULE(_native, module) {
         .def(nb::init<int>(), "n_threads"_a)
         .def_prop_ro("n_threads", &Team::n_threads)
         .def_prop_ro("stripes_by_worker", &Team::stripes_by_worker);
+    nb::class_<Moments>(module, "Moments");
     bind_points<float>(module, "DenseFloat", "CsrFloat");
     bind_points<double>(module, "DenseDouble", "CsrDouble");
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from numpy.typing import NDArray
 
-DATA_VARIABLE = "POWERMEANS_DATA"
+from powermeans.datasets import DataSet, load_data_set
+from powermeans.datasets.real import DATA_VARIABLE
 
 # Examples differ from run to run on a developer's machine, and are always the same in CI. A busy
 # machine must not fail a test, so there is no deadline.
@@ -45,14 +44,6 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def real_data(data_folder: Path) -> Callable[[str], Mapping[str, NDArray]]:
-    """A function from a name to the arrays of that data set; fails where the file is missing."""
-
-    def load(name: str) -> Mapping[str, NDArray]:
-        file = data_folder / f"{name}.npz"
-        if not file.is_file():
-            pytest.fail(f"{file} is missing, although {DATA_VARIABLE} is set")
-        with np.load(file, allow_pickle=False) as arrays:
-            return dict(arrays)
-
-    return load
+def real_data(data_folder: Path) -> Callable[..., DataSet]:
+    """A function from a name to that data set; fails where the file is missing or another."""
+    return load_data_set

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
 from powermeans.errors import ModelFileError
@@ -34,19 +36,36 @@ ENTRIES: list[Any] = [
 ]  # fmt: skip
 
 
-def seeds(folder: Path) -> list[bytes]:
-    """Files that are right."""
-    points = np.abs(np.random.default_rng(0).normal(size=(12, 2))) + 1
-    models = [
+def models() -> list[Any]:
+    """At least one of each kind that can be saved."""
+    return [
         powermeans.PowerKMeans(2, divergence="mahalanobis", random_state=0),
         powermeans.KMeans(2, random_state=np.random.RandomState(0)),
         powermeans.KernelPowerKMeans(2, n_landmarks=5, random_state=0),
         powermeans.MiniBatchPowerKMeans(2, random_state=0),
         powermeans.SphericalMixture(2, shares="learned", random_state=0),
+        powermeans.RobustPowerKMeans(2, random_state=0),
+        powermeans.KernelPowerKMeans(2, kernel="precomputed", random_state=0),
+        powermeans.GradientKMeans(2, random_state=0),
+        powermeans.KHarmonicMeans(2, random_state=0),
+        powermeans.FuzzyCMeans(2, random_state=0),
+        powermeans.OnlineKMeans(2, random_state=0),
+        powermeans.DPMeans(penalty=3.0),
+        powermeans.SelfOrganizingMap(shape=(2, 2), random_state=0),
+        powermeans.EntropyWeightedPowerKMeans(2, random_state=0),
+        powermeans.SpectralClustering(2, random_state=0),
+        make_pipeline(StandardScaler(), powermeans.PowerKMeans(2, random_state=0)),
+        make_pipeline(MinMaxScaler(), powermeans.KMeans(2, random_state=0)),
     ]
+
+
+def seeds(folder: Path) -> list[bytes]:
+    """Files that are right."""
+    points = np.abs(np.random.default_rng(0).normal(size=(12, 2))) + 1
     files = []
-    for model in models:
-        save(model.fit(points), folder / "seed")
+    for model in models():
+        is_gram = getattr(model, "kernel", None) == "precomputed"
+        save(model.fit(points @ points.T if is_gram else points), folder / "seed")
         files.append((folder / "seed").read_bytes())
     return files
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import make_blobs
+from sklearn.preprocessing import StandardScaler
 
 from powermeans import KMeans, PowerKMeans
 from powermeans.cautions import Caution, cautions, count_copies
@@ -71,6 +72,32 @@ def test_tiny_and_empty_clusters_are_named() -> None:
     found = {one.kind: one.text for one in said(points, labels, 5)}
     assert found["tiny"].startswith("Cluster 4 has very few points")
     assert found["empty"].startswith("Cluster 3 has no points")
+
+
+def test_a_cluster_of_one_is_tiny_only_beside_large_ones() -> None:
+    points = RNG.normal(size=(30, 2))
+    assert "tiny" not in [one.kind for one in said(points[:9], np.repeat([0, 1, 2], [1, 4, 4]), 3)]
+    found = {one.kind: one.text for one in said(points, np.repeat([0, 1], [1, 29]), 2)}
+    assert found["tiny"].startswith("Cluster 0 has very few points (less than a tenth of the mean")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_scaled"), [(0.1, False), (0.1, True), (1e60, False), (-1.7, False)]
+)
+def test_a_column_of_one_value_has_no_scale(value: float, is_scaled: bool) -> None:
+    n = 800_000  # their sum is so far off that they seem to deviate from their mean
+    points = np.column_stack([RNG.normal(size=(n, 1)), np.full(n, value)])
+    if is_scaled:
+        points = StandardScaler().fit_transform(points)
+    found = said(points, np.repeat([0, 1], n // 2), 2)
+    assert "scales" not in [one.kind for one in found]
+    assert "“c1”" in next(one.text for one in found if one.kind == "constant")
+
+
+def test_a_ratio_of_sixty_digits_is_said_in_few() -> None:
+    points = GOOD * [1e60, 1.0]
+    text = next(one.text for one in said(points, np.repeat([0, 1, 2], 50), 3)).split("times")[0]
+    assert text.endswith("varies 1e+60 ")
 
 
 def test_copies_and_constant_columns_are_counted_and_named() -> None:

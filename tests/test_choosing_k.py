@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.datasets import make_blobs
 from sklearn.metrics import davies_bouldin_score, silhouette_score
 
 import powermeans.choosing_k
@@ -281,12 +282,26 @@ def test_a_vote_is_for_what_most_say_and_a_tie_for_whoever_ranks_first() -> None
     assert vote({ranking[3]: 2, ranking[1]: 7, ranking[2]: 5}) == 7
 
 
-def test_the_criterion_that_decides_was_measured_to_be_right_most_often() -> None:
+def test_criteria_rank_by_how_often_they_were_measured_to_be_right() -> None:
     cells = machine.read("choosing_k", "choosing_k")["figures"]["cells"]
     rates = {name: rate(cells, name) for name in CRITERIA}
     assert len(cells) >= 100
-    assert powermeans.choosing_k.RANKING[0] == max(rates, key=rates.__getitem__)
-    assert sorted(powermeans.choosing_k.RANKING) == sorted(CRITERIA)
+    assert list(powermeans.choosing_k.RANKING) == sorted(rates, key=rates.__getitem__, reverse=True)
+
+
+@pytest.mark.parametrize(("seed", "recommended", "n_agreeing"), [(7, 6, 8), (4, 5, 2)])
+def test_the_examples_of_the_page_are_as_it_says(
+    seed: int, recommended: int, n_agreeing: int
+) -> None:
+    points, _ = make_blobs(n_samples=600, centers=6, cluster_std=0.6, random_state=seed)
+    choice = choose_k(points, range(2, 16), random_state=0)
+    assert (choice.recommended, choice.agreement) == (recommended, n_agreeing / 9)
+
+
+def test_one_point_is_one_cluster() -> None:
+    assert choose_k([[3.0, 4.0]], [1], random_state=0).recommended == 1
+    with pytest.raises(ValueError, match="stability says nothing about k_range"):
+        choose_k([[3.0, 4.0]], [1], criteria="stability", random_state=0)
 
 
 # The result.
@@ -455,3 +470,39 @@ def test_constant_columns_and_one_column_are_fine() -> None:
     both = choose_k(points, range(2, 6), criteria="all", random_state=0)
     assert both.recommended == 3
     assert choose_k(points[:, :1], range(2, 6), criteria="all", random_state=0).recommended == 3
+
+
+# Missing values.
+
+
+def test_without_holes_observed_is_as_whole() -> None:
+    points = make_blobs(200, centers=4, cluster_std=0.6, random_state=2)[0]
+    names = ["knee", "simplified_silhouette", "davies_bouldin", "dp_means", "stability"]
+    whole = choose_k(points, range(2, 8), criteria=names, random_state=0)
+    observed = choose_k(points, range(2, 8), criteria=names, missing="observed", random_state=0)
+    assert observed.by_criterion == whole.by_criterion
+    np.testing.assert_allclose(observed.table["inertia"], whole.table["inertia"])
+
+
+def test_k_is_found_where_entries_are_missing() -> None:
+    points = make_blobs(400, n_features=6, centers=5, cluster_std=0.6, random_state=3)[0]
+    holed = np.where(np.random.default_rng(0).uniform(size=points.shape) < 0.15, np.nan, points)
+    choice = choose_k(holed, range(2, 9), missing="observed", random_state=0)
+    assert choice.recommended == 5
+    assert set(choice.by_criterion).isdisjoint({"silhouette", "bic", "jump", "gap"})
+    alone = PowerKMeans(5, missing="observed", random_state=0).fit(holed)
+    assert choice.table["inertia"][3] == pytest.approx(alone.inertia_)
+    np.testing.assert_array_equal(np.bincount(choice.model().predict(holed)) > 0, np.ones(5))
+    assert (np.diff(choice.table["inertia"]) <= 0).all()
+
+
+def test_missing_entries_are_an_error_unless_they_are_allowed() -> None:
+    with pytest.raises(ValueError, match="contains NaN"):
+        choose_k([[0.0, math.nan], [1.0, 2.0], [3.0, 4.0]], [2])
+
+
+@pytest.mark.parametrize("name", ["silhouette", "bic", "jump", "gap"])
+def test_criteria_that_need_whole_points_are_refused_where_entries_are_missing(name: str) -> None:
+    points = [[0.0, math.nan], [1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(ValueError, match=f"names '{name}', which needs whole points"):
+        choose_k(points, [2], criteria=name, missing="observed")

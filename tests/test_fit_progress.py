@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import math
 import pickle
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,8 @@ def test_a_terminal_has_one_line_that_is_written_over(monkeypatch: pytest.Monkey
     assert text.count("\n") == 1
     assert text.endswith("\n")
     last = text.rpartition("\r")[2]
-    assert f"sweep {model.n_iter_}, power -inf (Lloyd), 3 centers" in last
+    assert f"sweep {model.n_iter_}, power -inf, inertia {model.inertia_:.5g}," in last
+    assert last.endswith(", 3 centers\x1b[K\n")
 
 
 def test_elsewhere_only_the_end_of_a_short_fit_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,7 +47,7 @@ def test_elsewhere_only_the_end_of_a_short_fit_is_told(capsys: pytest.CaptureFix
     assert out == ""
     assert err.count("\n") == 1
     assert f"sweep {model.n_iter_}" in err
-    assert f"least {model.history_.inertia.min():.6g}" in err
+    assert f"least {model.history_.inertia.min():.5g}, 3 centers" in err
 
 
 @pytest.mark.parametrize("kind", ["rich", "tqdm"])
@@ -55,7 +58,8 @@ def test_rich_and_tqdm_show_the_last_sweep(kind: str, monkeypatch: pytest.Monkey
     monkeypatch.setenv("COLUMNS", "200")
     model = fit(powermeans.progress(kind))  # type: ignore[arg-type]
     assert f"sweep {model.n_iter_}, power" in terminal.getvalue()
-    assert terminal.getvalue().rstrip("\x1b[?25h").endswith("\n")
+    assert kind != "rich" or "✓" in terminal.getvalue()
+    assert terminal.getvalue().removesuffix("\x1b[?25h").endswith("\n")
 
 
 def test_the_result_is_the_same_with_and_without_it() -> None:
@@ -74,7 +78,71 @@ def test_a_second_fit_begins_a_second_line(capsys: pytest.CaptureFixture[str]) -
 def test_as_a_context_it_ends_its_line_on_leaving(capsys: pytest.CaptureFixture[str]) -> None:
     with powermeans.progress("plain") as tell:
         tell(SweepState(1, 4, -2.5, 1.0, 0.5, 0.0, 0.0, np.zeros((2, 1))))
-    assert "run 2, sweep 4, power -2.5, 2 centers, inertia 0.5" in capsys.readouterr().err
+    assert "run 2, sweep 4, power -2.5, inertia 0.5," in capsys.readouterr().err
+
+
+def state_after(seconds: float, share_done: float) -> SweepState:
+    return SweepState(0, 1, -2.5, 1.0, 0.5, 0.0, seconds, np.zeros((2, 1)), share_done=share_done)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "share_done", "said"),
+    [
+        (2.0, 0.25, "about 6.0 s left after 2.0 s"),
+        (30.0, 0.75, "about 10 s left after 30 s"),
+        (60.0, 0.02, "about 49 min left after 60 s"),
+        (3600.0, 0.25, "about 3.0 h left after 60 min"),
+        (5.0, 1.0, "about 0 ms left after 5.0 s"),
+        (5.0, 0.01, "5.0 s so far"),
+        (5.0, math.nan, "5.0 s so far"),
+    ],
+)
+def test_time_left_follows_from_the_share_that_is_done_if_it_is_known(
+    seconds: float,
+    share_done: float,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("powermeans.fit_progress.time.monotonic", lambda: 1e6)
+    monkeypatch.setattr(fit_progress, "_LOG_SECONDS", 0.0)
+    with powermeans.progress("plain") as tell:
+        tell(state_after(seconds, share_done))
+    during, end = capsys.readouterr().err.splitlines()
+    assert f"inertia 0.5, {said}, least 0.5, 2 centers" in during
+    assert "s left" not in end
+    assert "in all, least 0.5, 2 centers" in end
+
+
+def test_the_least_inertia_is_of_no_more_centers_than_are_wanted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with powermeans.progress("plain") as tell:
+        for sweep, (inertia, n_centers) in enumerate([(5.0, 2), (3.0, 4), (6.0, 2), (2.0, 3)], 1):
+            state = replace(state_after(1.0, 0.5), centers=np.zeros((n_centers, 1)))
+            tell(replace(state, sweep=sweep, inertia=inertia))
+    assert "inertia 2, " in (err := capsys.readouterr().err)
+    assert "least 5, 3 centers" in err
+
+
+def test_the_least_inertia_of_a_search_is_that_of_its_result(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tell = powermeans.progress("plain")
+    model = PowerKMeans(3, random_state=0, callback=tell).fit(POINTS)
+    assert f", least {model.inertia_:.5g}, " in capsys.readouterr().err
+
+
+def test_the_line_with_the_time_left_fits_a_terminal_of_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("powermeans.fit_progress.time.monotonic", lambda: 1e6)
+    state = replace(state_after(99.0, 0.3), sweep=12345, power=-math.inf, inertia=1.23456789e7)
+    monkeypatch.setattr(fit_progress, "_LOG_SECONDS", 0.0)
+    with powermeans.progress("plain") as tell:
+        tell(state)
+    line, _ = capsys.readouterr().err.splitlines()
+    assert line.index(" left") + len(" left") < 70
 
 
 def test_an_error_in_a_fit_ends_the_line_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,7 +154,7 @@ def test_an_error_in_a_fit_ends_the_line_too(capsys: pytest.CaptureFixture[str])
 
     with pytest.raises(RuntimeError, match="stumbled"):
         fit(Stumbling("plain"))
-    assert capsys.readouterr().err.endswith(" s\n")
+    assert capsys.readouterr().err.endswith(", 3 centers\n")
 
 
 def test_an_estimator_with_progress_can_be_cloned_and_pickled() -> None:

@@ -50,3 +50,10 @@ def test_names_are_escaped() -> None:
     chart = line_chart([1], [1.0], x_name="<script>", y_name='"&')
     assert "<script>" not in chart
     assert ElementTree.fromstring(chart).get("aria-label") == '"& by <script>'
+
+
+@given(low=st.integers(0, 1000), range_=st.integers(3, 10**6))
+def test_an_axis_has_three_to_eight_round_numbers(low: int, range_: int) -> None:
+    chart = line_chart([low, low + range_], [1.0, 1.0], x_name="x", y_name="y")
+    below = re.findall(r'text-anchor="middle">([^<]*)</text>', chart)
+    assert 3 <= len(set(below) - {"x"}) <= 8

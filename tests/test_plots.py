@@ -210,6 +210,12 @@ def test_an_unknown_method_and_a_missing_library_are_named(monkeypatch: pytest.M
         plots.clusters(MODEL, CLOUDS, method="umap")
 
 
+def test_a_model_without_memberships_and_distances_has_no_uncertainty() -> None:
+    spectral = powermeans.SpectralClustering(3, random_state=0).fit(CLOUDS)
+    with pytest.raises(ValueError, match="SpectralClustering has neither memberships nor dist"):
+        plots.uncertainty(spectral, CLOUDS)
+
+
 def test_a_point_in_the_middle_is_the_least_sure() -> None:
     points = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 0.5], [10.0, 0.0], [10.0, 1.0]])
     model = PowerKMeans.from_centers([[0.0, 0.5], [10.0, 0.5]])

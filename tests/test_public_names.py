@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
+import pkgutil
+import re
 import subprocess
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import powermeans
+from powermeans import divergences, plots
 
+API = (Path(__file__).parent.parent / "docs" / "api.md").read_text(encoding="utf-8")
 STUB = Path(powermeans.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 
 
@@ -26,14 +32,128 @@ def listed_in_stub() -> list[str]:
     return names
 
 
+def in_the_reference() -> list[str]:
+    """The full names of what the reference lists, by the directives of its page."""
+    found, module = [], ""
+    for line in API.splitlines():
+        if line.startswith(".. currentmodule:: "):
+            module = line.split()[-1]
+        elif re.fullmatch(r"   \w+", line):
+            found.append(f"{module}.{line.strip()}")
+    return found
+
+
+def object_named(name: str) -> Any:
+    """What a full name stands for; a module comes before what it hides."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def public_objects() -> dict[str, Any]:
+    """What is public by its full name, but for modules, whose own names are."""
+    found = {f"powermeans.{name}": getattr(powermeans, name) for name in powermeans.__all__}
+    for module in (plots, divergences):
+        found |= {f"{module.__name__}.{name}": getattr(module, name) for name in module.__all__}
+    # Estimators take names of divergences too; this is how they are read.
+    for internal in ("Divergence", "resolve"):
+        del found[f"powermeans.divergences.{internal}"]
+    return {name: face for name, face in found.items() if not isinstance(face, types.ModuleType)}
+
+
+def section(docstring: str, title: str) -> str:
+    """What stands below a title, up to the next; nothing where there is no such title."""
+    _, _, rest = f"\n{docstring}\n".partition(f"\n{title}\n{'-' * len(title)}\n")
+    return re.split(r"\n\S[^\n]*\n---+\n", rest)[0]
+
+
+def entries(docstring: str, title: str) -> list[str]:
+    """The entries of a section, each with the lines that are set in below it."""
+    return re.findall(r"^\S.*\n?(?:^(?: +.*)?\n?)*", section(docstring, title), re.MULTILINE)
+
+
+def lacks(docstring: str) -> list[str]:
+    """What a page of the reference must have and this docstring has not."""
+    first, *others = docstring.split("\n")
+    wanted = {
+        "one line that says what it is": first.endswith(".") and not any(others[:1]),
+        "an example": ">>> " in section(docstring, "Examples"),
+        "a reference": bool(entries(docstring, "See Also")),
+        "shapes": all(
+            re.search(r"shape|\(n_|s in `|s from `", entry)
+            for title in ("Parameters", "Attributes")
+            for entry in entries(docstring, title)
+            if re.search(r"ndarray|array-like", entry.partition("\n")[0])
+        ),
+    }
+    return [what for what, is_there in wanted.items() if not is_there]
+
+
+def referred_to(name: str) -> list[str]:
+    """The names in the See Also of a public name."""
+    found = entries(inspect.getdoc(object_named(name)) or "", "See Also")
+    return [entry.partition(" : ")[0].strip() for entry in found]
+
+
+def is_found_from(name: str, reference: str) -> bool:
+    """Whether a reference leads to a page of ours, or to something of another package."""
+    pages = in_the_reference()
+    for target in (f"{name.rpartition('.')[0]}.{reference}", reference):
+        if target in pages or target.rpartition(".")[0] in pages:
+            return True
+    return not reference.startswith("powermeans") and resolves(reference)
+
+
+def resolves(reference: str) -> bool:
+    """Whether there is something of this full name."""
+    try:
+        pkgutil.resolve_name(reference)
+    except (ImportError, AttributeError, ValueError):
+        return False
+    return True
+
+
 def test_what_is_public_is_what_the_stub_says() -> None:
     assert powermeans.__all__ == sorted(listed_in_stub())
     assert set(powermeans.__all__) <= set(dir(powermeans))
 
 
-@pytest.mark.parametrize("name", powermeans.__all__)
-def test_a_public_name_is_there_and_documented(name: str) -> None:
-    assert inspect.getdoc(getattr(powermeans, name))
+def test_all_that_is_public_is_in_the_reference() -> None:
+    listed = [object_named(name) for name in in_the_reference()]
+    missing = [
+        name
+        for name, face in public_objects().items()
+        if not any(face is described for described in listed)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", in_the_reference())
+def test_a_page_of_the_reference_has_what_one_looks_for(name: str) -> None:
+    assert lacks(inspect.getdoc(object_named(name)) or "") == []
+
+
+@pytest.mark.parametrize("name", in_the_reference())
+def test_a_reference_leads_somewhere(name: str) -> None:
+    assert [to for to in referred_to(name) if not is_found_from(name, to)] == []
+
+
+def test_what_a_docstring_lacks_is_seen() -> None:
+    whole = inspect.getdoc(powermeans.PowerKMeans) or ""
+    assert lacks(whole) == []
+    assert lacks(whole.replace("See Also\n---", "Seen Also\n---")) == ["a reference"]
+    assert lacks(whole.replace(">>> ", "")) == ["an example"]
+    assert lacks(whole.replace(" of shape (n_clusters, n_features)", "")) == ["shapes"]
+    assert lacks(whole.replace("\n", " ", 1)) == ["one line that says what it is"]
+    assert len(lacks("")) == 3
+
+
+def test_a_reference_to_nothing_is_seen() -> None:
+    assert is_found_from("powermeans.metrics.centroid_index", "quality_ratio")
+    assert is_found_from("powermeans.metrics.centroid_index", "powermeans.KMeans.fit")
+    assert is_found_from("powermeans.metrics.centroid_index", "sklearn.cluster.KMeans")
+    assert not is_found_from("powermeans.metrics.centroid_index", "KMeans")
+    assert not is_found_from("powermeans.metrics.centroid_index", "powermeans.NoMeans")
+    assert not is_found_from("powermeans.metrics.centroid_index", "sklearn.cluster.NoMeans")
 
 
 def test_a_function_is_not_hidden_by_the_module_of_its_name() -> None:

@@ -23,7 +23,7 @@ OPTIMA = [
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("name", "n_clusters", "optimum"), OPTIMA)
 def test_power_k_means_finds_the_optimum(real_data, name, n_clusters, optimum, seed) -> None:
-    points = real_data(name)["X"].astype(np.float64)
+    points = real_data(name).points
     model = PowerKMeans(n_clusters, random_state=seed).fit(points)
     # Which of two clusters a few points on their border go to is left to more effort.
     assert model.inertia_ == pytest.approx(optimum, rel=1e-4)
@@ -31,14 +31,14 @@ def test_power_k_means_finds_the_optimum(real_data, name, n_clusters, optimum, s
 
 @pytest.mark.parametrize(("name", "n_clusters", "optimum"), OPTIMA)
 def test_a_thorough_search_finds_it_to_the_last_point(real_data, name, n_clusters, optimum) -> None:
-    points = real_data(name)["X"].astype(np.float64)
+    points = real_data(name).points
     model = PowerKMeans(n_clusters, effort="thorough", random_state=0).fit(points)
     assert model.inertia_ == pytest.approx(optimum, rel=1e-9)
 
 
 def test_the_clusters_of_s2_are_found(real_data) -> None:
     data = real_data("s2")
-    points, truth = data["X"].astype(np.float64), data["y"]
+    points, truth = data.points, data.labels
     centers = np.stack([points[truth == label].mean(axis=0) for label in np.unique(truth)])
     model = PowerKMeans(15, random_state=0).fit(points)
     assert centroid_index(model.cluster_centers_, centers) == 0
@@ -47,7 +47,7 @@ def test_the_clusters_of_s2_are_found(real_data) -> None:
 
 @pytest.mark.parametrize(("name", "expected"), [("mice_protein", -0.3), ("pendigits", -0.9)])
 def test_the_critical_power_of_real_data(real_data, name, expected) -> None:
-    points = real_data(name)["X"].astype(np.float64)
+    points = real_data(name).points
     points = points[np.isfinite(points).all(axis=1)]
     assert critical_power(points) == pytest.approx(by_eigenvalues(points), abs=1e-3)
     assert critical_power(points) == pytest.approx(expected, abs=0.05)
@@ -62,7 +62,7 @@ def by_eigenvalues(points: np.ndarray) -> float:
 
 @pytest.mark.parametrize("estimator", [KMeans, PowerKMeans])
 def test_images_get_the_same_labels_dense_and_sparse(real_data, estimator) -> None:
-    images = real_data("mnist_train")["X"][:5000].astype(np.float32)
+    images = real_data("mnist_train", dtype=np.float32).points[:5000]
     limits = {} if estimator is KMeans else {"refine": 0, "growth": 2.0}
     model = estimator(10, init=images[:10], **limits)
     labels = model.fit_predict(images)

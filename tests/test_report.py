@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans as SklearnKMeans
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
 from powermeans import PathRecorder, PowerKMeans
@@ -99,8 +100,8 @@ def report_of(model: Any, X: Any, folder: Path, **options: Any) -> Page:
     return Page(written.read_text(encoding="utf-8"))
 
 
-def floats(encoded: str) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(encoded), dtype="<f4")
+def floats(encoded: dict[str, str]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(encoded["bytes"]), dtype=encoded["dtype"])
 
 
 def test_everything_opened_is_closed_and_every_id_is_there_once(page: Page) -> None:
@@ -130,7 +131,7 @@ def test_there_is_a_section_for_all_that_was_given(page: Page) -> None:
     assert "90" in page.words["run"]
     assert "Recommended is k = 3, with 75% of the criteria" in page.words["choice"]
     assert "gap_error" not in page.words["choice"]
-    assert 'pd.read_csv("shops.csv")' in page.words["code"]
+    assert 'read_table("shops.csv", columns=["<b>x</b>", ' in page.words["code"]
 
 
 def test_names_of_columns_are_shown_as_they_are_and_run_nowhere(page: Page) -> None:
@@ -145,7 +146,7 @@ def test_names_of_columns_are_shown_as_they_are_and_run_nowhere(page: Page) -> N
 def test_the_points_of_the_page_are_those_of_the_data(page: Page) -> None:
     scatter = json.loads(page.data)["scatter"]
     for column, values in zip(scatter["columns"][2:], TABLE.to_numpy().T, strict=True):
-        np.testing.assert_allclose(floats(column["values"]), values, rtol=1e-6)
+        np.testing.assert_array_equal(floats(column["values"]), values)
     labels = np.frombuffer(base64.b64decode(scatter["labels"]), dtype="<u4")
     assert sorted(np.bincount(labels).tolist()) == [20, 30, 40]
     assert json.loads(page.data)["sizes"] == np.bincount(labels).tolist()
@@ -209,6 +210,94 @@ def test_hundreds_of_clusters_and_columns_stay_below_three_megabytes(tmp_path: P
     model = PowerKMeans(300, refine=0, random_state=0, max_iter=20, callback=path)
     report_of(model.fit(points), points, tmp_path, annealing=path)
     assert (tmp_path / "report.html").stat().st_size < 3_000_000
+
+
+def told(page: Page) -> dict[str, dict[str, Any]]:
+    """The columns of the page that a point tells, by name."""
+    columns = json.loads(page.data)["scatter"]["columns"]
+    return {column["name"]: column for column in columns if column.get("tell")}
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.7e9, 1e60])
+def test_values_far_from_zero_stay_what_they_are(offset: float, tmp_path: Path) -> None:
+    times = offset + np.repeat([0.0, 60.0], 50) * max(1.0, offset / 1.7e9) + RNG.random(100)
+    points = np.column_stack([times, np.repeat([1.0, 2.0], 50)])
+    recorder = PathRecorder()
+    model = PowerKMeans(2, random_state=0, refine=0, callback=recorder).fit(points)
+    page = report_of(model, points, tmp_path, annealing=recorder)
+    data = json.loads(page.data)
+    for column, values in zip(data["scatter"]["columns"][:2], points.T, strict=True):
+        np.testing.assert_array_equal(floats(column["values"]), values)
+    np.testing.assert_allclose(data["scatter"]["centers"], np.tile(model.cluster_centers_, 2))
+    ends = np.array(data["annealing"]["steps"][-1]["centers"])
+    assert abs(ends[0] - ends[1])[0] == pytest.approx(
+        np.ptp(model.cluster_centers_[:, 0]), rel=1e-3
+    )
+    drawn = floats(data["annealing"]["points"]).reshape(-1, 2)
+    np.testing.assert_array_equal(drawn, points)
+
+
+def test_means_have_all_their_whole_digits(tmp_path: Path) -> None:
+    points = np.repeat([[1_700_000_000.25, 95_131.0], [1_700_000_060.25, 123_456.0]], 20, axis=0)
+    page = report_of(PowerKMeans(2, random_state=0).fit(points), points, tmp_path)
+    for value in ("1700000000.25", "95131", "1700000060.25", "123456"):
+        assert value in page.words["means"]
+
+
+def test_a_page_of_scaled_points_has_means_and_values_in_the_units_of_the_data(
+    tmp_path: Path,
+) -> None:
+    table = pd.DataFrame(RNG.normal(size=(60, 3)) + np.repeat([0, 7, 14], 20)[:, None])
+    table = (table * [1.0, 1000.0, 10.0] + [5.0, 80_000.0, 0.0]).rename(columns="of {}".format)
+    scalers = [StandardScaler().fit(table), MinMaxScaler((0, 10))]
+    scaled = scalers[1].fit_transform(scalers[0].transform(table))
+    points = pd.DataFrame(scaled, columns=table.columns)
+    model = PowerKMeans(3, random_state=0).fit(points)
+    page = report_of(model, points, tmp_path, scalers=scalers)
+    assert "StandardScaler, then MinMaxScaler" in page.words["run"]
+    assert ", of the scaled points." in page.words["clusters"]
+    assert "in the units of the data" in page.words["means"]
+    for label in range(3):
+        mean = table[model.labels_ == label]["of 1"].mean()
+        assert f"{mean:.0f}" in page.words["means"]
+    for name, column in told(page).items():
+        np.testing.assert_allclose(floats(column["values"]), table[name], rtol=1e-12, atol=1e-12)
+    centers = np.array(json.loads(page.data)["scatter"]["centers"])[:, 2:]
+    expected = table.groupby(model.labels_).mean()
+    np.testing.assert_allclose(centers, expected, rtol=1e-9)
+
+
+def test_a_weight_of_three_says_what_three_copies_say(tmp_path: Path) -> None:
+    points, counts = TABLE.to_numpy(), RNG.integers(1, 5, size=90)
+    copies = np.repeat(points, counts, axis=0)
+    model = PowerKMeans(3, random_state=0).fit(points, sample_weight=counts)
+    weighted = report_of(model, points, tmp_path, sample_weight=counts)
+    cells = re.compile(r'data-of="(?:share|spread)">[^<]*|explained</dt><dd>[^<]*')
+    of_weights = cells.findall((tmp_path / "report.html").read_text("utf-8"))
+    copied = report_of(model, copies, tmp_path)
+    assert len(of_weights) == 7
+    assert of_weights == cells.findall((tmp_path / "report.html").read_text("utf-8"))
+    assert weighted.words["means"] == copied.words["means"]
+    assert "Shares are of the weight" in weighted.words["clusters"]
+    assert "Shares are of the weight" not in copied.words["clusters"]
+    assert "sample_weight=weights" in weighted.words["code"]
+
+
+def test_a_cluster_that_weighs_nothing_is_told_and_breaks_nothing(tmp_path: Path) -> None:
+    model = PowerKMeans(3, random_state=0).fit(TABLE.to_numpy())
+    weights = np.where(model.labels_ == 1, 0.0, 1.0)
+    page = report_of(model, TABLE.to_numpy(), tmp_path, sample_weight=weights)
+    assert "Its points weigh nothing." in page.words["clusters"]
+    assert "nan" not in page.words["means"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "fault"), [([1.0], "sample_weight"), (np.full(90, -1.0), "sample_weight")]
+)
+def test_weights_that_are_none_are_refused(weights: Any, fault: str, tmp_path: Path) -> None:
+    model = PowerKMeans(3, random_state=0).fit(TABLE)
+    with pytest.raises(ValueError, match=fault):
+        powermeans.report(model, TABLE, tmp_path / "r.html", sample_weight=weights)
 
 
 def test_a_recorder_that_saw_no_fit_is_refused_and_no_file_is_left(tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
+import gzip
 import io
+import lzma
 import os
 import subprocess
 import sys
@@ -17,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import feather, ipc, parquet
+from scipy import sparse
 
 from powermeans.tables import TableError, nearest, read_table
 
@@ -60,6 +64,10 @@ ONE_TO_FOUR = [[1.0, 2.0], [3.0, 4.0]]
         ("x;y\n1,0;2\n3;4,0\n", ("x", "y")),
         ("x,y\n1e0,+2.0\n3.,4E0\n", ("x", "y")),
         ("1990,y\n1,2\n3,4\n", ("1990", "y")),
+        ("  1.0   2.0\n  3.0   4.0\n", ("c1", "c2")),
+        (" x  y\r\n 1  2 \r\n3 4\r\n", ("x", "y")),
+        ('x,y\n"1,0",2\n3,"4,0"\n', ("x", "y")),
+        ("x y\n1,0 2\n3 4,00\n", ("x", "y")),
     ],
 )
 def test_text_is_read_whatever_its_form(content, names, write) -> None:
@@ -116,6 +124,75 @@ def test_other_options_override_what_is_found_out(write) -> None:
     assert read_table(write("b.csv", "1#2\n3#4\n"), delimiter="#").points.tolist() == ONE_TO_FOUR
 
 
+def test_the_decimal_mark_is_that_of_the_columns_that_are_read(write) -> None:
+    rows = "".join(f"{i}.5;{i}.25;{'S' if i % 3 else '10,20'}\n" for i in range(9))
+    file = write("a.csv", f"x;y;size\n{rows}")
+    table = read_table(file, columns=["x", "y"])
+    assert table.points.tolist() == [[i + 0.5, i + 0.25] for i in range(9)]
+
+
+@pytest.mark.parametrize(("decimal", "expected"), [(",", [1.234, 20.5]), (None, [1.234, 20.5])])
+def test_a_comma_that_may_be_between_thousands_is_settled_by_others(
+    decimal, expected, write
+) -> None:
+    file = write("a.tsv", "x\n1,234\n20,5\n")
+    assert read_table(file, decimal=decimal, delimiter="\t").points.ravel().tolist() == expected
+
+
+def test_a_comma_in_doubt_is_refused_until_the_mark_is_given(write) -> None:
+    file = write("a.tsv", "x\ty\n1,234\t2\n2,500\t3\n")
+    with pytest.raises(TableError, match=r"\"x\" has '1,234', in which .*: pass --decimal , if"):
+        read_table(file)
+    assert read_table(file, columns=["y"]).points.tolist() == [[2.0], [3.0]]
+    assert read_table(file, decimal=",").points.tolist() == [[1.234, 2.0], [2.5, 3.0]]
+    with pytest.raises(TableError, match=r"has '1,234' in row 1, which is no number"):
+        read_table(file, decimal=".")
+    # Between semicolons a comma is no mark of thousands.
+    assert read_table(write("b.csv", "x;y\n1,234;2\n")).points.tolist() == [[1.234, 2.0]]
+
+
+@given(
+    values=st.lists(st.lists(st.integers(-9999, 9999), min_size=3, max_size=3), min_size=1),
+    width=st.integers(6, 9),
+)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_columns_of_a_fixed_width_are_read(values, width, write) -> None:
+    np.savetxt("f.txt", np.array(values) / 8, fmt=f"%{width}.3f")
+    np.testing.assert_array_equal(read_table("f.txt").points, np.array(values) / 8)
+
+
+def test_many_lines_of_a_fixed_width_are_read_block_by_block(write) -> None:
+    values = np.arange(600_000).reshape(-1, 2)
+    file = write("f.txt", "".join(f"{a:9d} {b:9d}\n" for a, b in values))
+    np.testing.assert_array_equal(read_table(file).points, values)
+
+
+@pytest.mark.parametrize("module", [gzip, bz2, lzma])
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_packed_files_are_unpacked(module, is_cut, write, monkeypatch) -> None:
+    content = module.compress(b"x,y\n1,2\n3,4\n")
+    if is_cut:
+        with pytest.raises(TableError, match=r"^f.csv cannot be unpacked: "):
+            read_table(write("f.csv", content[:-4]))
+        return
+    assert read_table(write("f.csv", content)).points.tolist() == ONE_TO_FOUR
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+    assert read_table("-").points.tolist() == ONE_TO_FOUR
+
+
+def test_weights_that_are_missing_drop_their_rows_or_are_refused(write) -> None:
+    file = write("a.csv", "x,y,w\n1,2,1\n7,9,\n3,4,3\n8,,4\n")
+    dropped = read_table(file, missing="drop", weights="w")
+    assert dropped.points.tolist() == ONE_TO_FOUR
+    assert dropped.is_kept is not None
+    assert dropped.is_kept.tolist() == [True, False, True, False]
+    assert dropped.weights is not None
+    assert dropped.weights.tolist() == [1.0, 3.0]
+    for missing in ("error", "observed"):
+        with pytest.raises(TableError, match=r'column "w" has no value in row 2, .*1 of 4'):
+            read_table(file, missing=missing, weights="w")
+
+
 def test_standard_input_is_read(write, monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"x,y\n1,2\n3,4\n")))
     assert read_table("-").points.tolist() == ONE_TO_FOUR
@@ -134,6 +211,67 @@ TYPED = pa.table(
 def write_stream(table: pa.Table, path: str) -> None:
     with pa.OSFile(path, "wb") as file, ipc.new_stream(file, table.schema) as writer:
         writer.write_table(table)
+
+
+@pytest.mark.parametrize(
+    "writer", [parquet.write_table, feather.write_feather, write_stream], ids=lambda f: f.__name__
+)
+def test_columns_of_one_name_are_each_read_as_themselves(writer, write) -> None:
+    columns = [pa.array([1, 5]), pa.array([2, 6]), pa.array([3, 7]), pa.array([4, 8])]
+    table = pa.Table.from_arrays(columns, names=["a", "b", "a", "a"])
+    if writer is feather.write_feather:  # which refuses such names, while others write them
+        with pa.OSFile("a.table", "wb") as file, ipc.new_file(file, table.schema) as arrow:
+            arrow.write_table(table)
+    else:
+        writer(table, "a.table")
+    read = read_table("a.table")
+    assert read.names == ("a", "b", "a.3", "a.4")
+    assert read.points.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]
+    assert read_table("a.table", columns=["a.4", "b", "a"]).points.tolist() == [
+        [4, 2, 1],
+        [8, 6, 5],
+    ]
+
+
+@pytest.mark.parametrize("writer", [parquet.write_table, feather.write_feather])
+@pytest.mark.parametrize(
+    ("index", "name"), [([7, 9], None), (["p", "q"], None), ([7, 9], "customer")]
+)
+def test_an_index_of_pandas_is_no_column_unless_it_is_asked_for(writer, index, name, write) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [1, 3], "y": [2, 4]}, index=pandas.Index(index, name=name))
+    writer(pa.Table.from_pandas(frame), "a.table")
+    table = read_table("a.table")
+    assert (table.names, table.points.tolist()) == (("x", "y"), ONE_TO_FOUR)
+    if index == [7, 9]:
+        key = name or "__index_level_0__"
+        assert read_table("a.table", columns=[key]).points.tolist() == [[7.0], [9.0]]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_nameless_column_that_counts_the_rows_is_told(first, write) -> None:
+    file = write("a.csv", f",x,y\n{first},5,2\n{first + 1},3,4\n")
+    with pytest.warns(UserWarning, match=r"^a.csv: the first .* leave it out with --columns x,y$"):
+        assert read_table(file).names == ("c1", "x", "y")
+    assert read_table(file, columns=["c1", "y"]).points[0].tolist() == [first, 2]
+    assert read_table(write("b.csv", "0,5\n1,3\n")).names == ("c1", "c2")
+
+
+def test_an_index_alone_is_no_table(write) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(index=pandas.Index([7, 9], name="customer"))
+    parquet.write_table(pa.Table.from_pandas(frame), "a.parquet")
+    with pytest.raises(TableError, match=r'no columns but those of an index, "customer": name'):
+        read_table("a.parquet")
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_arrow_without_rows_is_said_to_be_so(is_stream, write) -> None:
+    schema, new = TYPED.schema, ipc.new_stream if is_stream else ipc.new_file
+    with pa.OSFile("f.arrow", "wb") as file, new(file, schema):
+        pass
+    with pytest.raises(TableError, match=r"^f\.arrow has columns and no rows$"):
+        read_table("f.arrow")
 
 
 @pytest.mark.parametrize(
@@ -177,6 +315,24 @@ def test_arrays_are_read_and_keep_single_precision(write) -> None:
         assert table.points.tolist() == ONE_TO_FOUR
 
 
+def test_of_named_fields_the_one_of_text_is_blamed_and_may_be_left_out(write) -> None:
+    fields = np.array(
+        [(1, "a", 2.0), (3, "b", 4.0)], dtype=[("x", "i4"), ("name", "U5"), ("y", "f8")]
+    )
+    np.save("f.npy", fields)
+    np.savez("f.npz", X=fields)
+    for file in ("f.npy", "f.npz"):
+        with pytest.raises(TableError, match=r'column "name" is no number .* --columns x,y$'):
+            read_table(file)
+        assert read_table(file, columns=["x", "y"]).points.tolist() == ONE_TO_FOUR
+
+
+def test_a_sparse_matrix_of_scipy_is_refused_with_a_way_out(write) -> None:
+    sparse.save_npz("f.npz", sparse.csr_matrix(np.eye(3)))
+    with pytest.raises(TableError, match=r"^f\.npz holds a sparse matrix of SciPy, .*load_npz"):
+        read_table("f.npz")
+
+
 # What cannot be read, and the exact line that says so.
 
 ERRORS: dict[str, tuple[str | bytes, dict[str, object], str]] = {
@@ -199,6 +355,13 @@ ERRORS: dict[str, tuple[str | bytes, dict[str, object], str]] = {
         "f.csv: column \"y\" has 'abc' in row 301, which is no number: correct it, or leave the "
         "column out with --columns",
     ),
+    "late Latin-1": (
+        b"x,y\n" + b"1,2\n" * 100_000 + "1,ä\n".encode("latin-1") + b"1,2\n",
+        {},
+        "f.csv: column \"y\" has 'ä' in row 100001, which is no number: correct it, or leave the "
+        "column out with --columns",
+    ),
+    "no columns": ("x,y\n1,2\n", {"columns": []}, "columns=[] names none of f.csv: name some"),
     "wrong delimiter": (
         "x;y\n1;2\n",
         {"delimiter": ","},

@@ -16,6 +16,9 @@ class Team:
     @property
     def stripes_by_worker(self) -> list[int]: ...
 
+class Moments:
+    """What is to be known of dense points before they are swept over."""
+
 # Weighted points, weights, objective, inertia, number of distances.
 _Swept = tuple[FloatArray, FloatArray, float, float, float]
 
@@ -65,7 +68,14 @@ class CompiledPoints:
     ) -> float: ...
 
 class _Dense(CompiledPoints):
-    def __init__(self, values: Any, sample_weight: FloatArray | None, team: Team) -> None: ...
+    def __init__(
+        self,
+        values: Any,
+        sample_weight: FloatArray | None,
+        team: Team,
+        known: Moments | None = None,
+    ) -> None: ...
+    def moments(self) -> Moments: ...
     def mean(self) -> FloatArray: ...
     def variance(self) -> FloatArray: ...
 

@@ -159,6 +159,7 @@ def _sweep(
         n_relocated=n_relocated,
         n_separated=n_separated,
         skipped=sums.n_skipped / (rows.n_points * len(centers)),
+        share_done=history.share_done,
     )
 
 

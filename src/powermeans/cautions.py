@@ -18,6 +18,7 @@ _TINY = 0.1
 _APART = 2.0
 _LEAST_DUPLICATES = 0.01
 _MOST_RATIO_OF_SCALES = 100.0
+_MOST_DIGITS = 1e9
 _MOST_NAMED = 5
 
 
@@ -68,21 +69,49 @@ def cautions(
 
 
 def _of_scales(columns: Columns) -> list[Caution]:
-    """Columns in small units say nothing to Euclidean distances."""
-    varies = columns.deviations > 1e-12 * np.abs(columns.means)
-    if np.count_nonzero(varies) < 2:
+    found = unlike_scales(columns)
+    if found is None:
         return []
-    deviations = np.where(varies, columns.deviations, np.nan)
-    widest, narrowest = int(np.nanargmax(deviations)), int(np.nanargmin(deviations))
-    ratio = deviations[widest] / deviations[narrowest]
-    if ratio <= _MOST_RATIO_OF_SCALES:
-        return []
+    widest, narrowest, times = found
     text = (
-        f"The columns have very different scales: “{columns.names[widest]}” varies {ratio:,.0f} "
-        f"times as much as “{columns.names[narrowest]}”, which hardly counts in the distances. "
+        f"The columns have very different scales: “{widest}” varies {times} "
+        f"times as much as “{narrowest}”, which hardly counts in the distances. "
         "Scale the columns first, for example with sklearn.preprocessing.StandardScaler."
     )
     return [Caution("scales", text)]
+
+
+def unlike_scales(columns: Columns) -> tuple[str, str, str] | None:
+    """The widest column, the narrowest, and how many times as much the one varies.
+
+    Parameters
+    ----------
+    columns : Columns
+        As from `summarize`.
+
+    Returns
+    -------
+    tuple of str, or None
+        None where they differ by less than a hundred times. What does not vary is no column here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.cluster_summary import Columns
+    >>> means, deviations = np.array([5.0, 0.0, 0.1]), np.array([3000.0, 2.0, 1e-17])
+    >>> unlike_scales(Columns(["grams", "litres", "always 0.1"], means, deviations))
+    ('grams', 'litres', '1,500')
+    """
+    deviations = np.where(columns.are_constant(), np.nan, columns.deviations)
+    if np.isnan(deviations).all():
+        return None
+    widest, narrowest = int(np.nanargmax(deviations)), int(np.nanargmin(deviations))
+    with np.errstate(over="ignore"):
+        ratio = float(deviations[widest] / deviations[narrowest])
+    if ratio <= _MOST_RATIO_OF_SCALES:
+        return None
+    times = f"{ratio:,.0f}" if ratio < _MOST_DIGITS else f"{ratio:.0e}"
+    return columns.names[widest], columns.names[narrowest], times
 
 
 def _of_empty(summaries: list[ClusterSummary]) -> list[Caution]:
@@ -95,7 +124,7 @@ def _of_empty(summaries: list[ClusterSummary]) -> list[Caution]:
 
 def _of_tiny(summaries: list[ClusterSummary]) -> list[Caution]:
     least = _TINY * sum(one.size for one in summaries) / len(summaries)
-    tiny = [one.label for one in summaries if 0 < one.size < max(least, 2)]
+    tiny = [one.label for one in summaries if 0 < one.size < least]
     if not tiny:
         return []
     text = (
@@ -152,8 +181,9 @@ def _of_duplicates(points: FloatArray | SparsePoints) -> list[Caution]:
 
 
 def _of_constants(columns: Columns) -> list[Caution]:
-    is_constant = columns.deviations <= 1e-12 * np.abs(columns.means)
-    constant = [name for name, is_so in zip(columns.names, is_constant, strict=True) if is_so]
+    constant = [
+        name for name, is_so in zip(columns.names, columns.are_constant(), strict=True) if is_so
+    ]
     if not constant:
         return []
     named = ", ".join(f"“{name}”" for name in constant[:_MOST_NAMED])

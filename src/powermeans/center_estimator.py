@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import abc
+import copy
 import functools
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +25,7 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, make_constraint
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from powermeans.anneal import Callback, Stage, StageEnd, anneal
@@ -37,25 +41,40 @@ from powermeans.input_checks import (
     exponent_to_square,
     wanted_form,
 )
+from powermeans.label_file import write_labels
+from powermeans.parallel_seeds import Candidates, ParallelSeeds, distinct_places
 from powermeans.rows import open_rows
+from powermeans.rows.held import is_dask
+from powermeans.rows.journal import Journal, Journaled
 from powermeans.rows.native import NativeRows
+from powermeans.rows.parts import PartedRows
+from powermeans.rows.places import InTurn, Kept, Opening, Places
 from powermeans.rows.protocol import Rows
 from powermeans.seeding import n_greedy_candidates
 from powermeans.seeds import choose_seeds, uniform_seeds
+from powermeans.sources import PartedData, Scaling, is_parted, open_data
+from powermeans.sources.opening import Checkpoint
+from powermeans.sources.partition import Admission, Partition
+from powermeans.tensors import admit_tensor, is_tensor, like, on_host, open_on_device
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
-MatrixLike = ArrayLike | SparsePoints
+MatrixLike = ArrayLike | SparsePoints | PartedData
 
 _BLOCK_ELEMENTS = 2**17
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingData:
-    """What a fit works on, as it left the border."""
+    """What a fit works on, as it left the border. Rows in parts have no array of all points.
+
+    Those of Dask have the collection that their labels are to be computed of.
+    """
 
     points: Points | SparsePoints
     weights: FloatArray | None
     rows: Rows
+    parted: PartedData | None = None
+    collection: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +82,7 @@ class Run:
     """The outcome of one run, complete or interrupted."""
 
     centers: Points
-    labels: Labels
+    labels: Any
     inertia: float
     history: History
     spent: Spent
@@ -94,9 +113,13 @@ class CenterEstimator(
     cluster_centers_: Points
     labels_: Labels
     inertia_: float
+    scaling_: Scaling | None
     n_iter_: int
     n_relocated_: int
     history_: np.recarray[Any, Any]
+
+    # Where labels are to be written is no metadata to be routed.
+    __metadata_request__predict: ClassVar[dict[str, str]] = {"output": UNUSED}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -184,6 +207,10 @@ class CenterEstimator(
         """Whether whole points are compared by squared Euclidean distances."""
         return not self._has_missing() and self._divergence() == "squared_euclidean"
 
+    def _why_not_in_parts(self) -> str | None:
+        """Why points cannot be read part by part; None where they can."""
+        return f"{type(self).__name__} looks at all points at once"
+
     def _after_fit(self) -> None:
         """Forget what only a fit in progress has, also when it failed."""
         return
@@ -195,7 +222,10 @@ class CenterEstimator(
     def _keep(self, run: Run) -> None:
         """Put a run on the estimator."""
         self.cluster_centers_ = run.centers
-        self.labels_ = run.labels
+        if run.labels is None:
+            self.__dict__.pop("labels_", None)
+        else:
+            self.labels_ = run.labels
         self.inertia_ = run.inertia
         self.n_iter_ = len(run.history.records)
         self.n_relocated_ = run.history.n_relocated
@@ -208,6 +238,14 @@ class CenterEstimator(
             if not any(constraint.is_satisfied_by(value) for constraint in constraints):
                 super()._validate_params()
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "labels_" and "scaling_" in self.__dict__:
+            raise AttributeError(
+                "there is no labels_ since the rows were read part by part and their labels may "
+                'not fit into memory: call predict(X, output="labels.npy")'
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __sklearn_is_fitted__(self) -> bool:
         # A fit that failed has left other attributes.
         return hasattr(self, "cluster_centers_")
@@ -219,10 +257,15 @@ class CenterEstimator(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), path or PartedData
             The points. They are never changed, and are copied only where their dtype is not
             float32 or float64 or their order is not C (CSR, if sparse). float16 becomes float32,
-            every other dtype float64.
+            every other dtype float64. Where an estimator needs no more than sums, a file, a
+            folder or a list of them is read part by part and need not fit into memory: see
+            `powermeans.open_data`, which also says how. Then there is no `labels_`. A Dask array or
+            DataFrame is worked on where Dask has it, and `labels_` is a Dask array. A tensor of
+            PyTorch is worked on where it is, and centers and labels are tensors there; what
+            `placement_` tells is how.
         y : None
             Ignored, here for scikit-learn's convention.
         sample_weight : array-like of shape (n_samples,), optional
@@ -238,12 +281,13 @@ class CenterEstimator(
         try:
             data = self._training_data(X, sample_weight)
             self._keep_best_run(data, self._stages(data), rng, watch)
+            n_found = self._n_found(data)
         finally:
+            self.__dict__.pop("_candidates", None)
+            if (journal := self.__dict__.pop("_journal", None)) is not None:
+                journal.close()
             self._after_fit()
         n_needed = self._n_needed()
-        is_found = np.zeros(len(self.cluster_centers_), dtype=bool)
-        is_found[self.labels_] = True  # unlike bincount without a copy of the labels
-        n_found = int(np.count_nonzero(is_found))
         if n_found < n_needed:
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
@@ -251,13 +295,94 @@ class CenterEstimator(
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        self._give_as(X, data.rows)
         return self
 
+    def _give_as(self, X: MatrixLike, rows: Rows) -> None:
+        """Centers and labels as tensors where the points are, if they are a tensor."""
+        self.__dict__.pop("placement_", None)
+        if (placement := getattr(rows, "placement", None)) is not None:
+            self.placement_ = placement
+        if is_tensor(X):
+            self.cluster_centers_ = like(X, self.cluster_centers_)
+            self.labels_ = like(X, self.labels_)
+
+    def _n_found(self, data: TrainingData) -> int:
+        """How many clusters have points."""
+        if isinstance(data.rows, PartedRows):
+            at = np.asarray(self.cluster_centers_, dtype=np.float64)
+            return int(np.count_nonzero(data.rows.assignment(at).is_used))
+        is_found = np.zeros(len(self.cluster_centers_), dtype=bool)
+        is_found[self.labels_] = True  # unlike bincount without a copy of the labels
+        return int(np.count_nonzero(is_found))
+
     def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
+        if is_parted(X):
+            return self._parted_training_data(_opened(X), sample_weight)
+        self.__dict__.pop("scaling_", None)
+        if is_dask(X):
+            points = self._dask_points(X, sample_weight, reset=True)
+            absent: Any = None
+            rows = self._open_on_dask(points, self._n_needed())
+            self.n_features_in_ = rows.n_features
+            return TrainingData(absent, None, rows, collection=points.array)
         data = self._admit(
             X, sample_weight, reset=True, n_clusters=self._n_needed(), must_differ=True
         )
         return TrainingData(data.points, data.weights, self._open(data))
+
+    def _parted_training_data(
+        self, parted: PartedData, sample_weight: ArrayLike | None
+    ) -> TrainingData:
+        self._check_parted(parted, sample_weight)
+        partition = parted.partition(self._admission())
+        rows = self._open_parts(parted, partition, parted.checkpoint)
+        names = parted.feature_names
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        self.n_features_in_ = parted.n_features
+        self.scaling_ = parted.scaling
+        _ = rows.n_points  # the first pass, in which every row is checked
+        partition.check(self._n_needed())
+        absent: Any = None
+        return TrainingData(absent, None, rows, parted)
+
+    def _check_parted(self, parted: PartedData, sample_weight: ArrayLike | None) -> None:
+        if (reason := self._why_not_in_parts()) is not None:
+            raise ValueError(
+                f"X is {parted.source.name}, to be read part by part, but {reason}: read it into "
+                "one array first, for example with powermeans.tables.read_table"
+            )
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight is for arrays: weights of files are one of their columns, so pass "
+                'open_data(..., weights="column")'
+            )
+
+    def _admission(self) -> Admission:
+        return Admission(self._divergence(), self._has_missing())
+
+    def _open_parts(
+        self, parted: PartedData, partition: Partition, checkpoint: Checkpoint | None = None
+    ) -> PartedRows:
+        opening = Opening(self._divergence(), self._has_missing())
+        places = Kept if parted.is_in_memory else InTurn
+        chunks: Any = partition.read() if parted.is_in_memory else partition
+        opened: Places = places(chunks, opening, n_threads=self._wanted_threads())
+        if checkpoint is not None:
+            self._check_repeatable()
+            fingerprint = repr([parted.fingerprint(), opening])
+            self._journal = Journal(checkpoint.path, checkpoint.seconds, fingerprint)
+            opened = Journaled(opened, self._journal)
+        return PartedRows(opened)
+
+    def _check_repeatable(self) -> None:
+        if not isinstance(self.random_state, Integral):
+            raise ValueError(
+                f"random_state={self.random_state!r} differs from run to run, and a fit that goes "
+                "on from a checkpoint is the same fit once more: pass an int"
+            )
 
     def _keep_best_run(
         self,
@@ -293,7 +418,15 @@ class CenterEstimator(
     def _finish(self, data: TrainingData, history: History, ends: Sequence[StageEnd] = ()) -> Run:
         """Labels and inertia of the centers as they are stored."""
         assert history.centers is not None, "every run has a sweep"
-        centers = np.array(history.centers, dtype=data.points.dtype)
+        is_elsewhere = isinstance(data.rows, PartedRows) or is_tensor(data.points)
+        dtype = data.rows.dtype if is_elsewhere else data.points.dtype
+        centers = np.array(history.centers, dtype=dtype)
+        if isinstance(data.rows, PartedRows):
+            inertia = data.rows.assignment(centers.astype(np.float64)).inertia
+            labels = (
+                None if data.collection is None else self._lazy_labels(data.collection, centers)
+            )
+            return Run(centers, labels, inertia, history, history.spent(), ends)
         labels, inertia = data.rows.assign(centers.astype(np.float64))
         return Run(centers, labels, inertia, history, history.spent(), ends)
 
@@ -314,7 +447,9 @@ class CenterEstimator(
 
     def _initial_centers(self, data: TrainingData, rng: np.random.RandomState) -> FloatArray:
         rows, n_clusters = data.rows, self.n_clusters
-        if callable(self.init):
+        if isinstance(self.init, ParallelSeeds) or isinstance(rows, PartedRows):
+            centers = self._seeds_in_passes(data, rng)
+        elif callable(self.init):
             centers = self._checked_init(
                 self.init(data.points, n_clusters, random_state=rng), rows.n_features
             )
@@ -329,8 +464,28 @@ class CenterEstimator(
             print("Initialization complete")
         return centers
 
+    def _seeds_in_passes(self, data: TrainingData, rng: np.random.RandomState) -> FloatArray:
+        """Seeds of points that are too many to walk along; candidates are found once for a fit."""
+        rows, n_clusters = data.rows, self.n_clusters
+        if not isinstance(self.init, str | ParallelSeeds):
+            if callable(self.init):
+                raise ValueError(
+                    "init is a function of all points, and X is read part by part: pass "
+                    'init="k-means++", "random", an array or powermeans.ParallelSeeds()'
+                )
+            return self._checked_init(self.init, rows.n_features)
+        if self.init == "random":
+            return distinct_places(rows, n_clusters, rng)
+        found = self.__dict__.get("_candidates")
+        if not isinstance(found, Candidates) or found.origin is not rows:
+            way = self.init if isinstance(self.init, ParallelSeeds) else ParallelSeeds()
+            found = way.candidates(rows, n_clusters, rng, divergence=self._divergence())
+            self._candidates = found
+        is_plain = self.init == "plain-k-means++"
+        return found.seeds(n_clusters, rng, 1 if is_plain else n_greedy_candidates(n_clusters))
+
     def _checked_init(self, init: ArrayLike, n_features: int) -> FloatArray:
-        centers = check_init(init, self.n_clusters, n_features)
+        centers = check_init(on_host(init), self.n_clusters, n_features)
         check_domain(centers, self._divergence(), name="init")
         return centers
 
@@ -355,24 +510,50 @@ class CenterEstimator(
         ndarray of shape (n_samples,)
             int32 labels.
         """
+        _refuse_parted(X, "fit_predict", "call fit(X), then predict(X, output=path)")
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    def predict(self, X: MatrixLike) -> Labels:
+    @overload
+    def predict(self, X: MatrixLike) -> Labels: ...
+
+    @overload
+    def predict(self, X: MatrixLike, *, output: str | os.PathLike[str]) -> Path: ...
+
+    def predict(
+        self, X: MatrixLike, *, output: str | os.PathLike[str] | None = None
+    ) -> Labels | Path:
         """Label of the nearest center for each point, the first of several.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), path or PartedData
+            The points. A path is read part by part; see `fit`. Labels of a Dask array or DataFrame
+            are a Dask array that is not computed yet.
+        output : path, optional
+            Where to write the labels, as an NPY file of int32, which is there once all of it is
+            written. Needed where X is read part by part, since the labels may not fit into memory.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            int32 labels.
+        ndarray of shape (n_samples,) or path
+            int32 labels; with `output`, the path.
         """
-        rows = self._rows(X)
-        labels, _ = rows.assign(self._centers(rows.n_features))
-        return labels
+        if is_dask(X):
+            _refuse_output(output)
+            lazy: Labels = self._lazy_labels(self._dask_points(X).array, self.cluster_centers_)
+            return lazy
+        if not is_parted(X):
+            rows = self._rows(X)
+            labels, _ = rows.assign(self._centers(rows.n_features))
+            return like(X, labels) if output is None else write_labels(output, [labels])
+        if output is None:
+            raise ValueError(
+                "the labels of rows that are read part by part may not fit into memory: pass "
+                'predict(X, output="labels.npy"), and numpy.load what is written'
+            )
+        parted = self._parted_rows(X)
+        centers = self._centers(self.n_features_in_)
+        return write_labels(output, (labels for labels, _ in parted.assigned(centers)))
 
     def transform(self, X: MatrixLike) -> Points:
         """Distance from each point to each center.
@@ -388,6 +569,12 @@ class CenterEstimator(
             Euclidean distances, not squared, dense also for sparse points; other divergences as
             they are.
         """
+        if is_tensor(X):
+            there: Points = self._distances_of_tensor(X)
+            return there
+        if is_dask(X):
+            lazy: Points = self._lazy_distances(self._dask_points(X).array)
+            return lazy
         sq_dist, exponent = self._squared_distances(X)
         if not self._is_plain():
             root: Any = np.sqrt(sq_dist) if self._divergence() == "squared_euclidean" else sq_dist
@@ -395,6 +582,13 @@ class CenterEstimator(
             return of_centers
         distances = np.sqrt(sq_dist, out=sq_dist)
         return np.ldexp(distances, exponent, out=distances) if exponent else distances
+
+    def _distances_of_tensor(self, X: Any) -> Any:
+        """What `transform` returns, never leaving the device."""
+        rows: Any = self._rows(X)
+        sq_dist = rows.sq_distances_there(self._centers(rows.n_features))
+        is_squared = self._divergence() == "squared_euclidean"
+        return rows.put_together(block.sqrt_() if is_squared else block for block in sq_dist)
 
     def fit_transform(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -415,6 +609,7 @@ class CenterEstimator(
         ndarray of shape (n_samples, n_clusters)
             As from `transform`.
         """
+        _refuse_parted(X, "fit_transform", "call fit(X), then transform some of the rows")
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def score(
@@ -437,6 +632,8 @@ class CenterEstimator(
             Higher is better; zero is the most there is.
         """
         rows = self._rows(X, sample_weight)
+        if isinstance(rows, PartedRows):
+            return -rows.assignment(self._centers(self.n_features_in_)).inertia
         _, inertia = rows.assign(self._centers(rows.n_features))
         return -inertia
 
@@ -463,6 +660,7 @@ class CenterEstimator(
         >>> KMeans.from_centers([[0.0], [3.0]]).predict([[1.0], [2.0]])
         array([0, 1], dtype=int32)
         """
+        centers = on_host(centers)
         estimator = cls(**cls._params_for(_number_of(centers, params)), **params)
         estimator._validate_params()
         points = estimator._admit(centers, reset=True, name="centers", has_missing=False).points
@@ -494,7 +692,7 @@ class CenterEstimator(
             )
         from sklearn.cluster import KMeans as SklearnKMeans
 
-        centers = np.asarray(self.cluster_centers_)
+        centers = np.asarray(on_host(self.cluster_centers_))
         theirs = SklearnKMeans(n_clusters=len(centers), init=centers, n_init=1, max_iter=1)
         with warnings.catch_warnings():
             # It complains about centers that coincide.
@@ -503,7 +701,7 @@ class CenterEstimator(
         theirs.cluster_centers_ = centers.copy()
         for attribute in ("labels_", "inertia_", "n_iter_", "feature_names_in_"):
             if hasattr(self, attribute):
-                setattr(theirs, attribute, getattr(self, attribute))
+                setattr(theirs, attribute, on_host(getattr(self, attribute)))
         return theirs
 
     @property
@@ -527,6 +725,17 @@ class CenterEstimator(
         reset: bool = False,
         **requirements: Any,
     ) -> Admitted:
+        if is_parted(X):
+            self._check_parted(_opened(X), None)
+            raise ValueError("X is read part by part: call fit, predict or score with it")
+        if is_tensor(X):
+            return self._admit_tensor(X, sample_weight, reset, requirements)
+        if is_dask(X):
+            self._check_on_dask()
+            raise ValueError(
+                "X is a Dask collection, which only fit, predict, transform and score take: call "
+                "this with X.compute(), or map it over the blocks with X.map_blocks"
+            )
         points = validate_data(self, X, reset=reset, **wanted_form(X))
         names = getattr(self, "feature_names_in_", None)
         admitted = admit(
@@ -538,7 +747,49 @@ class CenterEstimator(
         check_domain(admitted.points, self._divergence(), name=requirements.get("name", "X"))
         return admitted
 
+    def _admit_tensor(
+        self, X: Any, sample_weight: ArrayLike | None, reset: bool, requirements: dict[str, Any]
+    ) -> Admitted:
+        if (reason := self._why_not_on_device()) is not None:
+            raise ValueError(
+                f"X is a tensor, but {reason}: pass X.cpu().numpy(), which runs on the CPU"
+            )
+        if reset:
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = int(X.shape[-1]) if X.ndim else 0
+        elif X.ndim != 2 or X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has the shape {tuple(X.shape)}, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return admit_tensor(
+            X,
+            sample_weight,
+            device=self._device(),
+            init=self.init if reset else None,
+            n_clusters=requirements.get("n_clusters", 1),
+            divergence=self._divergence(),
+        )
+
+    def _why_not_on_device(self) -> str | None:
+        """Why points cannot be tensors; None where they can."""
+        if self._has_missing():
+            return 'missing="observed" has no rows for tensors'
+        return self._why_not_in_parts()
+
+    def _device(self) -> str | None:
+        """The device of PyTorch that the user asks for; None leaves it to the points."""
+        return None
+
     def _open(self, data: Admitted | TrainingData) -> Rows:
+        if self._device() is not None or is_tensor(data.points):
+            if (reason := self._why_not_on_device()) is not None:
+                raise ValueError(
+                    f"device={self._device()!r} cannot be had, since {reason}: leave device out"
+                )
+            return open_on_device(
+                data.points, data.weights, device=self._device(), divergence=self._divergence()
+            )
         return open_rows(
             data.points,
             data.weights,
@@ -549,17 +800,123 @@ class CenterEstimator(
 
     def _rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Rows:
         """New points, for a fitted estimator."""
+        if is_parted(X):
+            return self._parted_rows(X, sample_weight)
+        if is_dask(X):
+            return self._open_on_dask(self._dask_points(X, sample_weight))
         check_is_fitted(self)
         rows = self._open(self._admit(X, sample_weight))
         if isinstance(rows, NativeRows):
             rows.expect_few_sweeps()
         return rows
 
+    def _parted_rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> PartedRows:
+        """New points that are read part by part, for a fitted estimator."""
+        check_is_fitted(self)
+        parted = _opened(X)
+        self._check_parted(parted, sample_weight)
+        self._check_like_those_of_fit(parted)
+        return self._open_parts(parted, parted.partition(self._admission()))
+
+    def _check_like_those_of_fit(self, parted: PartedData) -> None:
+        names, known = parted.feature_names, getattr(self, "feature_names_in_", None)
+        if parted.n_features != self.n_features_in_ or (
+            names is not None and known is not None and list(names) != list(known)
+        ):
+            raise ValueError(
+                f"X has {parted.n_features} columns, {list(names or [])[:20]}, and the estimator "
+                f"was fitted with {self.n_features_in_}, "
+                f"{[] if known is None else list(known)[:20]}: pass open_data(..., columns=...) "
+                "with the same in the same order"
+            )
+        scaling = getattr(self, "scaling_", None)
+        if scaling is not None and not scaling.equals(parted.scaling):
+            raise ValueError(
+                "the estimator was fitted with scaled columns and X is not scaled in the same "
+                "way: pass open_data(..., scale=model.scaling_)"
+            )
+
+    def _check_on_dask(self) -> None:
+        reason = self._why_not_in_parts()
+        if reason is None and self._device() is not None:
+            reason = f"device={self._device()!r} is for arrays in memory"
+        if reason is not None:
+            raise ValueError(
+                f"X is a Dask collection, whose partitions are worked on one by one, but {reason}: "
+                "pass X.compute(), if it fits into memory"
+            )
+
+    def _dask_points(self, X: Any, sample_weight: Any = None, *, reset: bool = False) -> Any:
+        """Points in a Dask collection, with the columns of those of the fit, or for a fit."""
+        self._check_on_dask()
+        from powermeans.rows.dask import DaskPoints
+
+        points = DaskPoints(X, sample_weight)
+        if reset:
+            self.__dict__.pop("feature_names_in_", None)
+            if points.feature_names is not None:
+                self.feature_names_in_ = np.asarray(points.feature_names, dtype=object)
+            return points
+        check_is_fitted(self)
+        names, known = points.feature_names, getattr(self, "feature_names_in_", None)
+        if points.n_features not in (None, self.n_features_in_) or (
+            names is not None and known is not None and list(names) != list(known)
+        ):
+            raise ValueError(
+                f"X has {points.n_features} columns, {list(names or [])[:20]}, and the estimator "
+                f"was fitted with {self.n_features_in_}, "
+                f"{[] if known is None else list(known)[:20]}: pass the same in the same order"
+            )
+        return points
+
+    def _open_on_dask(self, points: Any, n_clusters: int = 1) -> PartedRows:
+        from powermeans.rows.dask import DaskPlaces
+
+        opening = Opening(self._divergence(), self._has_missing())
+        places = DaskPlaces(points, opening, n_threads=self._wanted_threads())
+        places.check(n_clusters)
+        return PartedRows(places)
+
+    def _lazy_labels(self, array: Any, centers: Points) -> Any:
+        from powermeans.rows.dask import mapped
+
+        return mapped(array, self._bare(centers).predict, dtype=np.int32)
+
+    def _lazy_distances(self, array: Any) -> Any:
+        from powermeans.rows.dask import mapped
+
+        is_narrow = self._is_plain() and array.dtype in (np.float16, np.float32)
+        plain = np.float32 if is_narrow else np.float64
+        dtype = plain if self._is_plain() else self.cluster_centers_.dtype
+        bare = self._bare(self.cluster_centers_)
+        return mapped(array, bare.transform, dtype=dtype, n_columns=len(self.cluster_centers_))
+
+    def _bare(self, centers: Points) -> Self:
+        """An estimator with these centers and nothing that is not needed to look at points."""
+        bare = copy.copy(self)
+        for name in ("labels_", "history_", "feature_names_in_", "_candidates"):
+            bare.__dict__.pop(name, None)
+        if hasattr(bare, "callback"):
+            bare.callback = None
+        bare.cluster_centers_ = centers
+        bare.set_output(transform="default")
+        return bare
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        if is_dask(state.get("labels_")):
+            # They belong to the collection, which may be larger than memory.
+            state = {name: value for name, value in state.items() if name != "labels_"}
+        return state
+
     def _squared_distances(self, X: MatrixLike) -> tuple[Points, int]:
         """Squared distances of points and centers divided by a power of two, and its exponent."""
+        _refuse_parted(X, "this", "call it with some of the rows, as an array")
         check_is_fitted(self)
         data = self._admit(X)
         centers = self._centers(data.points.shape[1])
+        if self._device() is not None or is_tensor(X):
+            return self._open(data).sq_distances(centers), 0
         if not self._is_plain():
             # In float64, since they may leave the range of float32.
             wide = replace(data, points=data.points.astype(np.float64, copy=False))
@@ -578,10 +935,32 @@ class CenterEstimator(
         for start in range(0, len(sq_dist), n_block):
             block = slice(start, start + n_block)
             shares[block] = memberships(sq_dist[block].astype(np.float64))
-        return shares
+        given: FloatArray = like(X, shares)
+        return given
 
     def _centers(self, n_features: int) -> FloatArray:
-        return check_centers(self.cluster_centers_, n_features)
+        return check_centers(on_host(self.cluster_centers_), n_features)
+
+
+def _opened(X: MatrixLike) -> PartedData:
+    return X if isinstance(X, PartedData) else open_data(X)
+
+
+def _refuse_output(output: object) -> None:
+    if output is not None:
+        raise ValueError(
+            f"output={output!r} is for rows that are read part by part, and X is a Dask "
+            "collection: leave it out, and store the Dask array that predict returns, for example "
+            "with to_zarr"
+        )
+
+
+def _refuse_parted(X: MatrixLike, method: str, way_out: str) -> None:
+    if is_parted(X):
+        raise ValueError(
+            f"{method} returns an array with a row for each point, and X is read part by part "
+            f"since it may not fit into memory: {way_out}"
+        )
 
 
 def _number_of(centers: ArrayLike, params: dict[str, Any]) -> int:

@@ -13,13 +13,16 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from powermeans.anneal import Callback, Stage, anneal
 from powermeans.extent import rounding_inertia, spread
 from powermeans.history import History
+from powermeans.parallel_seeds import Candidates, ParallelSeeds
 from powermeans.repairs import RelocateEmpty
+from powermeans.rows.parts import PartedRows
 from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed
 from powermeans.search import Search, Solution, centers_to_spare
@@ -92,7 +95,7 @@ def centers_by_k(
         What is found so far, first for some of the sizes and then for all, never worse than before.
         The last is the result.
     """
-    path = _Path(rows, effort, rng, callback)
+    path = _Path(rows, effort, rng, callback, sizes[-1])
     found: dict[int, Solution] = {}
     for found in path.upward(sizes):
         yield found
@@ -111,10 +114,13 @@ class _Path:
         effort: EffortForEachK,
         rng: np.random.RandomState,
         callback: Callback | None,
+        largest: int = 1,
     ) -> None:
+        self.largest = largest
         self.rows, self.effort, self.rng, self.callback = rows, effort, rng, callback
         self.perfect = rounding_inertia(rows)
-        self.order, _ = order_by_place(rows, rng)
+        # Rows in parts are too many to be put in an order.
+        self.order = None if isinstance(rows, PartedRows) else order_by_place(rows, rng)[0]
         self.search = Search(
             rows,
             start_power=-math.inf,
@@ -186,13 +192,18 @@ class _Path:
         """From seeds of their own, unless there is nothing left to gain."""
         if before.inertia <= self.perfect:
             return []
+        return [self.search.descend(self.seeds(size)) for _ in range(self.effort.n_seedings)]
+
+    def seeds(self, size: int) -> FloatArray:
         n_candidates = n_greedy_candidates(size)
-        return [
-            self.search.descend(
-                choose_seeds(self.rows, size, self.rng, n_candidates=n_candidates)[0]
-            )
-            for _ in range(self.effort.n_seedings)
-        ]
+        if not isinstance(self.rows, PartedRows):
+            return choose_seeds(self.rows, size, self.rng, n_candidates=n_candidates)[0]
+        return self.candidates.seeds(size, self.rng, n_candidates)
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """Points that stand for all, from a few passes for all sizes together."""
+        return ParallelSeeds().candidates(self.rows, self.largest, self.rng)
 
     def best_of(self, starts: list[Solution]) -> Solution:
         """After breaths, of so many as breathe."""

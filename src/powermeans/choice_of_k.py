@@ -6,7 +6,7 @@ import html
 import math
 import textwrap
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,6 +42,23 @@ class ChoiceOfK:
         The centers of each k; empty if they were not to be kept.
     was_stopped : bool
         Whether the callback ended the search: the table has what was found by then.
+    missing : {"error", "observed"}
+        What NaN was taken for.
+
+    See Also
+    --------
+    choose_k : Makes one.
+    powermeans.plots.knee : Draws the inertia by k, and where it bends.
+
+    Examples
+    --------
+    >>> from powermeans import choose_k
+    >>> X = [[0.0], [1.0], [2.0], [20.0], [21.0], [22.0], [40.0], [41.0], [42.0]]
+    >>> choice = choose_k(X, range(1, 6), criteria=["bic", "silhouette"], random_state=0)
+    >>> choice.recommended, choice.agreement
+    (3, 1.0)
+    >>> choice.table["inertia"].tolist()[2]  # of k = 3
+    6.0
     """
 
     table: dict[str, np.ndarray[Any, Any]]
@@ -52,6 +69,7 @@ class ChoiceOfK:
     silhouette_sample: int
     centers: dict[int, FloatArray] = field(default_factory=dict, repr=False)
     was_stopped: bool = False
+    missing: Literal["error", "observed"] = "error"
 
     def model(self, k: int | None = None) -> PowerKMeans:
         """An estimator that predicts with the centers of one k.
@@ -77,7 +95,7 @@ class ChoiceOfK:
         if wanted not in self.centers:
             kept = f"for k in {list(self.centers)}" if self.centers else "with keep_centers=True"
             raise ValueError(f"k={wanted} has no centers here: they are kept {kept}")
-        return PowerKMeans.from_centers(self.centers[wanted])
+        return PowerKMeans.from_centers(self.centers[wanted], missing=self.missing)
 
     def plot(self, column: str = "inertia", *, ax: Any = None) -> Any:
         """Draw a column of the table by k, with marks at what the criteria say.

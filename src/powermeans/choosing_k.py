@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
+from powermeans import study_in_parts
 from powermeans.anneal import Callback
 from powermeans.center_estimator import MatrixLike
 from powermeans.centers_by_k import EFFORTS_FOR_EACH_K, centers_by_k
@@ -32,19 +33,21 @@ from powermeans.input_checks import (
     wanted_form,
 )
 from powermeans.rows import open_rows
+from powermeans.rows.parts import PartedRows
 from powermeans.rows.protocol import Rows
 from powermeans.search import Solution
 from powermeans.seeds import order_by_place
+from powermeans.sources import PartedData, is_parted, open_data
 from powermeans.types import FloatArray
-from powermeans.verdicts import CRITERIA, MOST_AXES, Settings, Study, Verdict
+from powermeans.verdicts import CRITERIA, FOR_WHOLE_POINTS, MOST_AXES, Settings, Study, Verdict
 
 # Those that were right more often come first: see benchmarks/choosing_k.py.
 RANKING = (
     "stability",
     "dp_means",
     "jump",
-    "gap",
     "simplified_silhouette",
+    "gap",
     "bic",
     "silhouette",
     "davies_bouldin",
@@ -64,6 +67,7 @@ def choose_k(
     criteria: str | Iterable[str] = "default",
     decide_by: str = "auto",
     sample_weight: ArrayLike | None = None,
+    missing: Literal["error", "observed"] = "error",
     effort: Literal["fast", "balanced", "thorough"] = "balanced",
     silhouette_size: int = 2_000,
     n_references: int = 10,
@@ -87,8 +91,10 @@ def choose_k(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The points. Scale the columns first, as for any clustering.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), path or PartedData
+        The points. Scale the columns first, as for any clustering. A path, or what `open_data`
+        opens, is read part by part: each k takes some dozens of passes, "silhouette" and
+        "stability" look at samples, as they do where there are many points, and "gap" is refused.
     k_range : iterable of int, default=range(2, 21)
         The values of k to try, rising, at most as many as there are distinct rows. Let it go some
         way beyond the largest that is thinkable; `jump` and `dp_means` compare neighbours and are
@@ -118,6 +124,9 @@ def choose_k(
         say. "auto" is the one that was right most often where it was measured.
     sample_weight : array-like of shape (n_samples,), optional
         Not negative.
+    missing : {"error", "observed"}, default="error"
+        What NaN is: an error, or an entry that is missing, as in `PowerKMeans`. Then the criteria
+        are those that need no whole points: all but "silhouette", "bic", "jump" and "gap".
     effort : {"fast", "balanced", "thorough"}, default="balanced"
         How much to search for lower inertia: "fast" grows the centers from k to k + 1 and shrinks
         them again; "balanced" also seeds each k anew and improves the better one by breaths;
@@ -162,14 +171,23 @@ def choose_k(
     >>> labels = choice.model().predict(X)
     """
     _check_parameters(locals())
-    sizes, names = checked_sizes(k_range), _checked_criteria(criteria)
+    sizes, has_missing = checked_sizes(k_range), missing == "observed"
+    names = _checked_criteria(criteria, has_missing=has_missing)
     _check_decider(decide_by, names)
-    points = check_array(X, input_name="X", **wanted_form(X))
-    data = admit(points, sample_weight, n_clusters=sizes[-1], must_differ=True)
-    if "gap" in names:
-        _check_axes(points.shape[1])
-    scaled, rng = _Scaled.of(data, n_threads), check_random_state(random_state)
-    _check_distinct(scaled.rows, sizes[-1])
+    is_in_parts = is_parted(X)
+    if is_in_parts:
+        names = _checked_for_parts(criteria, names, decide_by)
+        scaled = _Scaled.of_parts(X, sample_weight, sizes[-1], n_threads, has_missing=has_missing)
+    else:
+        points = check_array(X, input_name="X", **wanted_form(X))
+        data = admit(
+            points, sample_weight, n_clusters=sizes[-1], must_differ=True, has_missing=has_missing
+        )
+        if "gap" in names:
+            _check_axes(points.shape[1])
+        scaled = _Scaled.of(data, n_threads, has_missing=has_missing)
+        _check_distinct(scaled.rows, sizes[-1])
+    rng = check_random_state(random_state)
     settings = Settings(
         EFFORTS_FOR_EACH_K[effort],
         silhouette_size,
@@ -180,12 +198,17 @@ def choose_k(
         None if callback is None else _watcher(callback),
     )
     found, was_stopped = _search(scaled.rows, sizes, settings, rng)
-    study = Study(scaled.points, scaled.counts, scaled.rows, found, settings)
+    study = scaled.study(found, settings, has_missing)
     verdicts, was_stopped = _verdicts(study, names, was_stopped)
     if was_stopped:
         _check_said(verdicts)
     choice = _choice(study, scaled, verdicts, decide_by)
-    return replace(choice, centers=choice.centers if keep_centers else {}, was_stopped=was_stopped)
+    return replace(
+        choice,
+        centers=choice.centers if keep_centers else {},
+        was_stopped=was_stopped,
+        missing=missing,
+    )
 
 
 class _Stopped(Exception):
@@ -217,15 +240,51 @@ class _Scaled:
     unit: float
 
     @classmethod
-    def of(cls, data: Admitted, n_threads: int | None) -> _Scaled:
+    def of(cls, data: Admitted, n_threads: int | None, *, has_missing: bool) -> _Scaled:
         exponent = exponent_to_square(data.largest, data.points.dtype)
         points = divide_by_power_of_two(data.points, exponent)
         weights = np.ones(points.shape[0]) if data.weights is None else data.weights
         total, n_weighing = float(weights.sum()), np.count_nonzero(weights)
         unit = 1.0 if n_weighing <= total <= _MOST_COUNTED else n_weighing / total
         counts = weights * unit
-        rows = open_rows(points, None if data.weights is None else counts, n_threads=n_threads)
+        weighing = None if data.weights is None else counts
+        rows = open_rows(points, weighing, n_threads=n_threads, has_missing=has_missing)
         return cls(points, counts, rows, exponent, unit)
+
+    @classmethod
+    def of_parts(
+        cls,
+        X: Any,
+        sample_weight: Any,
+        n_clusters: int,
+        n_threads: int | None,
+        *,
+        has_missing: bool,
+    ) -> _Scaled:
+        """Rows that are read part by part, in the unit that they have."""
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight is for arrays: weights of files are one of their columns, so pass "
+                'open_data(..., weights="column")'
+            )
+        data = X if isinstance(X, PartedData) else open_data(X)
+        if data.checkpoint is not None:
+            raise ValueError(
+                "choose_k writes no checkpoint, and X has one: pass open_data without checkpoint"
+            )
+        rows, unit = study_in_parts.opened(
+            data,
+            n_clusters,
+            has_missing=has_missing,
+            n_threads=n_threads,
+            most_counted=_MOST_COUNTED,
+        )
+        return cls(None, np.empty(0), rows, 0, unit)
+
+    def study(self, found: dict[int, Solution], settings: Settings, has_missing: bool) -> Study:
+        if isinstance(self.rows, PartedRows):
+            return study_in_parts.PartedStudy.of(self.rows, found, settings, has_missing)
+        return Study(self.points, self.counts, self.rows, found, settings, has_missing)
 
     def inertias(self, study: Study) -> FloatArray:
         """In the units of the user."""
@@ -240,6 +299,7 @@ def _check_parameters(arguments: dict[str, Any]) -> None:
     constraints: dict[str, list[Any]] = {
         **{name: [Interval(Integral, n, None, closed="left")] for name, n in at_least.items()},
         "decide_by": [StrOptions({"auto", "vote", *CRITERIA})],
+        "missing": [StrOptions({"error", "observed"})],
         "effort": [StrOptions(set(EFFORTS_FOR_EACH_K))],
         "keep_centers": ["boolean"],
         "random_state": ["random_state"],
@@ -278,7 +338,7 @@ def checked_sizes(k_range: Iterable[int]) -> list[int]:
     return [int(k) for k in sizes]
 
 
-def _checked_criteria(criteria: str | Iterable[str]) -> list[str]:
+def _checked_criteria(criteria: str | Iterable[str], *, has_missing: bool) -> list[str]:
     sets: dict[object, tuple[str, ...]] = {"default": DEFAULT, "all": tuple(CRITERIA)}
     is_name = isinstance(criteria, str)
     wanted = sets.get(criteria, (str(criteria),)) if is_name else tuple(criteria)
@@ -288,7 +348,30 @@ def _checked_criteria(criteria: str | Iterable[str]) -> list[str]:
             f"criteria={criteria!r} names {unknown[0] if unknown else 'nothing'!r}: pass "
             f'"default", "all", or some of {list(CRITERIA)}'
         )
-    return [name for name in CRITERIA if name in wanted]
+    if not has_missing:
+        return [name for name in CRITERIA if name in wanted]
+    possible = [name for name in CRITERIA if name not in FOR_WHOLE_POINTS]
+    refused = [name for name in wanted if name not in possible]
+    if refused and not (is_name and criteria in sets):
+        raise ValueError(
+            f"criteria={criteria!r} names {refused[0]!r}, which needs whole points, and "
+            f'missing="observed": pass some of {possible}'
+        )
+    return [name for name in possible if name in wanted]
+
+
+def _checked_for_parts(
+    criteria: str | Iterable[str], names: list[str], decide_by: str
+) -> list[str]:
+    """Those that sums and samples tell; others are refused where they were asked for by name."""
+    refused = [name for name in names if name in study_in_parts.NOT_IN_PARTS]
+    if refused and (criteria != "all" or decide_by in refused):
+        raise ValueError(
+            f"criteria={criteria!r} names {refused[0]!r}, which draws in a box about all points, "
+            "along their principal axes, and X is read part by part: leave it out, or pass some of "
+            "the rows as an array"
+        )
+    return [name for name in names if name not in refused]
 
 
 def _check_decider(decide_by: str, names: list[str]) -> None:

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from powermeans.types import FloatArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 _BLOCK_ELEMENTS = 2**18
 # A mean counts as high or low from so many standard deviations of all points on.
 _NOTABLE = 0.5
 _MOST_NAMED = 3
+# A column that deviates by no more than this part of its mean is constant but for rounding.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,13 @@ class Columns:
     means: FloatArray
     deviations: FloatArray
 
+    def are_constant(self) -> NDArray[np.bool_]:
+        """Which columns do not vary, or by no more than rounding."""
+        return self.deviations <= _ROUNDING * np.abs(self.means)
+
     def units(self) -> FloatArray:
         """The deviations, one where there is none to speak of."""
-        is_constant = self.deviations <= 1e-12 * np.abs(self.means)
-        return np.where(is_constant, 1.0, self.deviations)
+        return np.where(self.are_constant(), 1.0, self.deviations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +53,14 @@ class ClusterSummary:
     label : int
     size : int
         How many points it has.
+    weight : float
+        What they weigh; the size where points have no weights.
     share : float
-        Which part of all that is.
+        Which part of the weight of all that is.
     spread : float
         Root of the mean squared distance of its points from their mean.
     mean : (n_features,)
-        Of its points; NaN if it has none.
+        Of its points; NaN if none of them weighs anything.
     heights : (n_features,)
         The mean in standard deviations of all points from the mean of all.
     nearest : int or None
@@ -62,6 +69,7 @@ class ClusterSummary:
 
     label: int
     size: int
+    weight: float
     share: float
     spread: float
     mean: FloatArray
@@ -81,6 +89,8 @@ class ClusterSummary:
         """What sets the cluster apart, as a sentence."""
         if self.size == 0:
             return "No point is nearest to this center."
+        if self.weight == 0:
+            return "Its points weigh nothing."
         found = self.distinguishing(names)
         if not found:
             return "Near the mean of all points in every column."
@@ -90,7 +100,11 @@ class ClusterSummary:
 
 
 def summarize(
-    points: Points | SparsePoints, labels: Labels, n_clusters: int, names: list[str]
+    points: Points | SparsePoints,
+    labels: Labels,
+    n_clusters: int,
+    names: list[str],
+    sample_weight: FloatArray | None = None,
 ) -> tuple[Columns, list[ClusterSummary]]:
     """All points, and each cluster.
 
@@ -103,6 +117,8 @@ def summarize(
         Some may have no points.
     names : list of str
         Of the columns.
+    sample_weight : (n_points,), optional
+        A weight of three is the same as three copies, but for the sizes, which count points.
 
     Returns
     -------
@@ -110,45 +126,87 @@ def summarize(
     list of ClusterSummary
         In the order of the labels.
     """
+    counts = np.ones(len(labels)) if sample_weight is None else sample_weight
     sizes = np.bincount(labels, minlength=n_clusters)
-    means = _sums_by_cluster(points, labels, n_clusters) / np.maximum(sizes, 1)[:, None]
-    overall = sizes @ means / len(labels)
-    of_column, of_cluster = _squared_deviations(points, labels, means, overall)
-    columns = Columns(names, overall, np.sqrt(of_column / len(labels)))
-    means[sizes == 0] = np.nan
+    weights = np.bincount(labels, counts, minlength=n_clusters)
+    divisors, total = np.where(weights > 0, weights, 1.0), float(weights.sum())
+    means = _sums_by_cluster(points, labels, counts, n_clusters) / divisors[:, None]
+    overall = weights @ means / total
+    of_column, of_cluster = _squared_deviations(points, labels, counts, means, overall)
+    columns = Columns(names, overall, np.sqrt(of_column / total))
+    summed: FloatArray = np.asarray(weights, dtype=np.float64)
+    return columns, summaries_of_sums(columns, sizes, summed, means, of_cluster)
+
+
+def summaries_of_sums(
+    columns: Columns,
+    sizes: IndexArray,
+    weights: FloatArray,
+    means: FloatArray,
+    squares: FloatArray,
+) -> list[ClusterSummary]:
+    """Each cluster, from what its points add up to.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of all points.
+    sizes, weights : (n_clusters,)
+        How many points there are, and what they weigh.
+    means : (n_clusters, n_features)
+        Any where nothing weighs.
+    squares : (n_clusters,)
+        Sum of the squared distances from the mean.
+
+    Returns
+    -------
+    list of ClusterSummary
+        In the order of the labels.
+    """
+    divisors, total = np.where(weights > 0, weights, 1.0), float(weights.sum())
+    means = np.where(weights[:, None] > 0, means, np.nan)
     nearest = _nearest(means)
-    summaries = [
+    return [
         ClusterSummary(
             label=label,
             size=int(size),
-            share=float(size / len(labels)),
-            spread=math.sqrt(of_cluster[label] / max(size, 1)),
+            weight=float(weights[label]),
+            share=float(weights[label] / total),
+            spread=math.sqrt(squares[label] / divisors[label]),
             mean=means[label],
-            heights=(means[label] - overall) / columns.units(),
+            heights=(means[label] - columns.means) / columns.units(),
             nearest=nearest[label],
         )
         for label, size in enumerate(sizes)
     ]
-    return columns, summaries
 
 
-def _sums_by_cluster(points: Points | SparsePoints, labels: Labels, n_clusters: int) -> FloatArray:
-    ones = np.ones(len(labels))
+def _sums_by_cluster(
+    points: Points | SparsePoints, labels: Labels, counts: FloatArray, n_clusters: int
+) -> FloatArray:
     shape = (n_clusters, len(labels))
-    of_cluster = sparse.csr_matrix((ones, (labels, np.arange(len(labels)))), shape=shape)
+    of_cluster = sparse.csr_matrix((counts, (labels, np.arange(len(labels)))), shape=shape)
     sums = of_cluster @ points
     return np.asarray(sums.toarray() if sparse.issparse(sums) else sums)
 
 
 def _squared_deviations(
-    points: Points | SparsePoints, labels: Labels, means: FloatArray, overall: FloatArray
+    points: Points | SparsePoints,
+    labels: Labels,
+    counts: FloatArray,
+    means: FloatArray,
+    overall: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Sums of squares about the mean of all by column, and about its own mean by cluster."""
     of_column, of_cluster = np.zeros(points.shape[1]), np.zeros(len(means))
+    varies, first = np.zeros(points.shape[1], dtype=bool), None
     for rows, block in _blocks(points):
-        of_column += np.square(block - overall).sum(axis=0)
-        from_own = np.square(block - means[labels[rows]]).sum(axis=1)
+        first = block[0] if first is None else first
+        varies |= (block != first).any(axis=0)
+        of_column += counts[rows] @ np.square(block - overall)
+        from_own = counts[rows] * np.square(block - means[labels[rows]]).sum(axis=1)
         of_cluster += np.bincount(labels[rows], from_own, minlength=len(means))
+    of_column[~varies] = 0.0  # the mean of equal values is off by rounding
     return of_column, of_cluster
 
 

@@ -41,6 +41,10 @@ def calinski_harabasz(
     float
         NaN where it is undefined.
 
+    See Also
+    --------
+    davies_bouldin : Compares widths of clusters with distances between them.
+
     Examples
     --------
     >>> calinski_harabasz(inertia=4.0, inertia_of_one=100.0, n_points=8, n_centers=2)
@@ -70,6 +74,10 @@ def davies_bouldin(mean_distances: ArrayLike, centers: ArrayLike) -> float:
     -------
     float
         NaN where it is undefined; infinite where centers of clusters that have a width coincide.
+
+    See Also
+    --------
+    calinski_harabasz : Compares variances between and within clusters.
 
     Examples
     --------
@@ -105,6 +113,11 @@ def silhouette(distances: FloatArray, labels: Labels, counts: FloatArray) -> flo
     float
         NaN where it is undefined.
 
+    See Also
+    --------
+    simplified_silhouette : With distances to centers, for large data.
+    powermeans.plots.silhouettes : Draws those of all points.
+
     Examples
     --------
     >>> x = np.array([0.0, 1.0, 10.0])
@@ -123,7 +136,7 @@ def silhouette(distances: FloatArray, labels: Labels, counts: FloatArray) -> flo
     a = sums[points, own] / np.where(others_in_own > 0, others_in_own, 1.0)
     means = sums / in_cluster
     means[points, own] = math.inf
-    widths = _silhouettes(a, means.min(axis=1), others_in_own > 0)
+    widths = silhouette_widths(a, means.min(axis=1), others_in_own > 0)
     return float(np.average(widths, weights=counts))
 
 
@@ -147,6 +160,10 @@ def simplified_silhouette(
     float
         At most one; larger is better.
 
+    See Also
+    --------
+    silhouette : With distances to points, for samples.
+
     Examples
     --------
     >>> labels, ones = np.array([0, 0, 1, 1], dtype=np.int32), np.ones(4)
@@ -154,11 +171,30 @@ def simplified_silhouette(
     0.75
     """
     is_shared = np.bincount(labels, weights=counts)[labels] > 1
-    widths = _silhouettes(own_distances, other_distances, is_shared)
+    widths = silhouette_widths(own_distances, other_distances, is_shared)
     return float(np.average(widths, weights=counts))
 
 
-def _silhouettes(a: FloatArray, b: FloatArray, is_shared: np.ndarray) -> FloatArray:
+def silhouette_widths(a: FloatArray, b: FloatArray, is_shared: np.ndarray) -> FloatArray:
+    """(b - a) / max(a, b) of each point, zero of one that is alone in its cluster.
+
+    Parameters
+    ----------
+    a, b : (n_points,)
+        How far the own cluster and the next one are.
+    is_shared : (n_points,)
+        Whether there are others in the own cluster.
+
+    Returns
+    -------
+    (n_points,)
+        From minus one to one.
+
+    Examples
+    --------
+    >>> silhouette_widths(np.array([1.0, 1.0]), np.array([4.0, 4.0]), np.array([True, False]))
+    array([0.75, 0.  ])
+    """
     larger = np.maximum(a, b)
     safe = np.where(larger > 0, larger, 1.0)
     return np.asarray(np.where(is_shared, (b - a) / safe, 0.0))
@@ -183,6 +219,10 @@ def bic(inertia: float, cluster_counts: ArrayLike, n_features: int) -> float:
     -------
     float
         NaN where there are as many centers as points; infinite where the inertia is zero.
+
+    See Also
+    --------
+    jumps : Also for round clusters of one width.
 
     Examples
     --------
@@ -219,6 +259,10 @@ def knee_differences(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
     (n_sizes,)
         Zero at both ends.
 
+    See Also
+    --------
+    knee : Which of its maxima to take.
+
     Examples
     --------
     >>> knee_differences([1, 2, 3, 4, 5], [9.0, 1.0, 1.0, 1.0, 1.0])
@@ -246,6 +290,11 @@ def knee(sizes: ArrayLike, inertias: ArrayLike, *, sensitivity: float = 1.0) -> 
     -------
     int or None
         An index; never that of an end. None where nothing bends.
+
+    See Also
+    --------
+    knee_differences : The curve whose maximum this is.
+    powermeans.choose_k : Asks this and other criteria.
 
     Examples
     --------
@@ -280,6 +329,10 @@ def gaps(
     -------
     gaps, errors : (n_sizes,)
 
+    See Also
+    --------
+    first_within_one_error : Which k they say.
+
     Examples
     --------
     >>> gap, error = gaps([2.0, 1.0], [[3.0, 2.5], [3.0, 2.7]])
@@ -305,6 +358,10 @@ def first_within_one_error(gap: FloatArray, errors: FloatArray) -> int | None:
     -------
     int or None
         An index. None where the gap rises to the end of the range: there may be more clusters.
+
+    See Also
+    --------
+    gaps : The values and errors that this looks at.
 
     Examples
     --------
@@ -332,6 +389,10 @@ def jumps(inertias: ArrayLike, n_features: int) -> FloatArray:
     -------
     (n_sizes - 1,)
         Those of all but the first.
+
+    See Also
+    --------
+    bic : Also for round clusters of one width.
 
     Examples
     --------
@@ -362,6 +423,10 @@ def persistence(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
     -------
     (n_sizes,)
         log(λ_from / λ_to); zero off the hull, NaN at the ends, which last for ever.
+
+    See Also
+    --------
+    powermeans.DPMeans : Clusters at one penalty.
 
     Examples
     --------
@@ -422,6 +487,10 @@ def weighted_rand_index(labels: Labels, others: Labels, counts: FloatArray) -> f
     -------
     float
 
+    See Also
+    --------
+    powermeans.metrics.adjusted_rand_index : Where each point counts once.
+
     Examples
     --------
     >>> u, v = np.array([0, 0, 1, 1], dtype=np.int32), np.array([1, 1, 0, 2], dtype=np.int32)
@@ -433,7 +502,10 @@ def weighted_rand_index(labels: Labels, others: Labels, counts: FloatArray) -> f
     both = _pairs(table)
     one = _pairs(np.bincount(labels, weights=counts))
     other = _pairs(np.bincount(others, weights=counts))
-    chance = one * other / _pairs(np.array([counts.sum()]))
+    all_pairs = _pairs(np.array([counts.sum()]))
+    if all_pairs == 0:  # of one point: nothing that two clusterings could disagree about
+        return 1.0
+    chance = one * other / all_pairs
     most = (one + other) / 2
     return 1.0 if most == chance else float((both - chance) / (most - chance))
 

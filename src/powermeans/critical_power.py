@@ -52,9 +52,14 @@ _STEPS_BETWEEN_CHECKS_FORMED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Moments:
+class Moments:
+    """Weighted mean of points, and of their squared norms. Those of parts add."""
+
     mean: FloatArray
     mean_square: float
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.mean + other.mean, self.mean_square + other.mean_square)
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class _Directions:
 
     points: Points | SparsePoints
     shares: FloatArray
-    moments: _Moments
+    moments: Moments
 
     @property
     def mean(self) -> FloatArray:
@@ -162,11 +167,39 @@ def _eigenvalue(
     points: Points | SparsePoints, shares: FloatArray, rng: np.random.Generator
 ) -> float:
     """Largest eigenvalue of F."""
-    moments = _moments(points, shares)
-    n_sampled = _n_rows_to_sample(points)
-    if points.shape[0] < _LEAST_REDUCTION * n_sampled:
+    moments = moments_about_origin(points, shares)
+    n_sampled = n_rows_to_sample(points.shape[0], points.shape[1], _elements_per_row(points))
+    if n_sampled is None:
         return _largest_eigenpair(_Directions(points, shares, moments), rng)[0]
-    return _eigenvalue_of_sample(points, shares, moments, n_sampled, rng)
+
+    def draw(strata: FloatArray) -> Points | SparsePoints:
+        return points[draw_indices(shares, strata)]
+
+    return _eigenvalue_of_sample(draw, moments, n_sampled, rng)
+
+
+def critical_power_by_sample(
+    draw: Callable[[FloatArray], Points | SparsePoints], moments: Moments, n_sampled: int
+) -> float:
+    """`critical_power` of points that are not at hand, from some of them.
+
+    Parameters
+    ----------
+    draw : callable
+        From rising numbers of [0, 1) to the points drawn by them, in proportion to their weights.
+    moments : Moments
+        Of all points, with weights that add to one.
+    n_sampled : int
+        As `n_rows_to_sample` says.
+
+    Returns
+    -------
+    float
+        s_c, at most 1/2.
+    """
+    with blas_on_one_thread():
+        eigenvalue = _eigenvalue_of_sample(draw, moments, n_sampled, np.random.default_rng(0))
+    return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
 
 
 def _shares(n_points: int, sample_weight: FloatArray | None) -> FloatArray:
@@ -179,24 +212,26 @@ def _shares(n_points: int, sample_weight: FloatArray | None) -> FloatArray:
     return shares
 
 
-def _moments(points: Points | SparsePoints, shares: FloatArray) -> _Moments:
+def moments_about_origin(points: Points | SparsePoints, shares: FloatArray) -> Moments:
+    """The share of these points in the moments of all, whose shares add to one."""
     mean, mean_square = np.zeros(points.shape[1]), 0.0
     for rows, block in _blocks(points):
         mean += block.T @ shares[rows]
         mean_square += float(shares[rows] @ _row_norms_squared(block))
-    return _Moments(mean, mean_square)
+    return Moments(mean, mean_square)
 
 
-def _n_rows_to_sample(points: Points | SparsePoints) -> int:
-    wanted = max(_FEWEST_ROWS_SAMPLED, _ROWS_SAMPLED_PER_FEATURE * int(points.shape[1]))
-    affordable = max(_FEWEST_ROWS_AFFORDED, _MOST_ELEMENTS_SAMPLED // _elements_per_row(points))
-    return min(wanted, affordable)
+def n_rows_to_sample(n_points: int, n_features: int, elements_per_row: int) -> int | None:
+    """How many rows are enough; None where taking all is not much more work."""
+    wanted = max(_FEWEST_ROWS_SAMPLED, _ROWS_SAMPLED_PER_FEATURE * n_features)
+    affordable = max(_FEWEST_ROWS_AFFORDED, _MOST_ELEMENTS_SAMPLED // elements_per_row)
+    n_sampled = min(wanted, affordable)
+    return None if n_points < _LEAST_REDUCTION * n_sampled else n_sampled
 
 
 def _eigenvalue_of_sample(
-    points: Points | SparsePoints,
-    shares: FloatArray,
-    moments: _Moments,
+    draw: Callable[[FloatArray], Points | SparsePoints],
+    moments: Moments,
     n_sampled: int,
     rng: np.random.Generator,
 ) -> float:
@@ -208,10 +243,10 @@ def _eigenvalue_of_sample(
     inverse, so their geometric mean is right.
     """
     strata = (np.arange(n_sampled) + rng.random(n_sampled)) / n_sampled
-    drawn = draw_indices(shares, strata)
+    drawn, places = draw(strata), np.arange(n_sampled)
     halves = [
-        _Directions(points[half], _shares(len(half), None), moments)
-        for half in (drawn[0::2], drawn[1::2])
+        _Directions(drawn[half], _shares(len(half), None), moments)
+        for half in (places[0::2], places[1::2])
     ]
     pairs = [_largest_eigenpair(half, rng) for half in halves]
     within = sum(eigenvalue for eigenvalue, _ in pairs)

@@ -100,6 +100,11 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where the columns of X have names.
 
+    See Also
+    --------
+    PowerKMeans : All features count alike.
+    RobustPowerKMeans : Where rows rather than features are noise.
+
     References
     ----------
     Chakraborty, S., Paul, D., Das, S. and Xu, J. "Entropy Weighted Power k-Means Clustering".

@@ -16,6 +16,8 @@ Kind = Literal["auto", "rich", "tqdm", "plain"]
 
 _TERMINAL_SECONDS = 0.1
 _LOG_SECONDS = 10.0
+# Before this share is done, how long the rest will take is mere guesswork.
+_LEAST_SHARE = 0.02
 
 
 class Display(Protocol):
@@ -44,35 +46,54 @@ class FitProgress:
 
     def _begin(self) -> None:
         self._display: Display | None = None
-        self._text, self._n_sweeps = "", 0
-        self._least, self._started = math.inf, time.monotonic()
+        self._last: SweepState | None = None
+        self._n_sweeps, self._n_centers = 0, math.inf
+        self._least, self._started = math.inf, math.nan
 
     def __call__(self, state: SweepState) -> None:
         """Show one sweep."""
         if state.sweep == 1 and state.run == 0:
             self.fit_ended()
-        if self._display is None:
-            self._begin()
-            self._display = _open(self.kind)
+        display = self._display or self._open_display(state.seconds)
         self._n_sweeps += 1
-        self._least = min(self._least, state.inertia)
-        self._text = self._words(state)
-        self._display.show(self._text, self._n_sweeps)
+        if len(state.centers) < self._n_centers:
+            self._n_centers, self._least = len(state.centers), math.inf
+        if len(state.centers) == self._n_centers:
+            self._least = min(self._least, state.inertia)
+        self._last = state
+        display.show(self.words(state), self._n_sweeps)
+
+    def _open_display(self, seconds: float = 0.0) -> Display:
+        """Begin a line, of a fit that began so many seconds ago."""
+        self._begin()
+        self._started = time.monotonic() - seconds
+        self._display = opened = _open(self.kind)
+        return opened
 
     def fit_ended(self) -> None:
         """End the line; the next fit begins another."""
-        if self._display is not None:
+        if self._display is not None and self._last is not None:
             display, self._display = self._display, None
-            display.close(self._text, self._n_sweeps)
+            display.close(self.words(self._last), self._n_sweeps)
 
-    def _words(self, state: SweepState) -> str:
-        power = "-inf (Lloyd)" if state.power == -math.inf else f"{state.power:.3g}"
+    def words(self, state: SweepState) -> str:
+        """What there is to say of a sweep."""
+        power = "-inf" if state.power == -math.inf else f"{state.power:.3g}"
         run = f"run {state.run + 1}, " if state.run else ""
-        seconds = time.monotonic() - self._started
         return (
-            f"{run}sweep {state.sweep}, power {power}, {len(state.centers)} centers, "
-            f"inertia {state.inertia:.6g}, least {self._least:.6g}, {seconds:.1f} s"
+            f"{run}sweep {state.sweep}, power {power}, inertia {state.inertia:.5g}, "
+            f"{self.time_so_far(state.share_done)}, least {self._least:.5g}, "
+            f"{len(state.centers)} center{'' if len(state.centers) == 1 else 's'}"
         )
+
+    def time_so_far(self, share_done: float = math.nan) -> str:
+        """The time since the fit began, and what is left of it where that is known."""
+        elapsed = time.monotonic() - self._started
+        if self._display is None:
+            return f"{_duration(elapsed)} in all"
+        if not share_done >= _LEAST_SHARE:
+            return f"{_duration(elapsed)} so far"
+        return f"about {_duration(elapsed / share_done - elapsed)} left after {_duration(elapsed)}"
 
     def __enter__(self) -> Self:
         return self
@@ -91,8 +112,11 @@ class FitProgress:
 def progress(kind: Kind = "auto") -> FitProgress:
     """A callback that shows the sweeps of a fit while they happen.
 
-    It tells the sweep, its power, how many centers there are, the inertia, the least so far, and
-    the time. How many sweeps there will be nobody knows, so there is no bar that fills.
+    It tells the sweep, its power (-inf is Lloyd's rule), the inertia, about how much time is left,
+    the time so far, the least inertia with so many centers as are wanted, and how many there are at
+    present. How long a search takes is known only roughly: what is left goes by the parts that it
+    has planned and by how long the others took, and rises where it finds something. Of a single
+    descent nobody knows, so that there the time so far is all that is told.
 
     Parameters
     ----------
@@ -108,6 +132,11 @@ def progress(kind: Kind = "auto") -> FitProgress:
         To pass as `callback` to an estimator, whose fit ends the line; elsewhere use it as
         a context manager, which ends the line on leaving.
 
+    See Also
+    --------
+    PathRecorder : A callback that remembers the sweeps.
+    SweepState : What a callback gets.
+
     Examples
     --------
     >>> import powermeans
@@ -118,6 +147,18 @@ def progress(kind: Kind = "auto") -> FitProgress:
     1.0
     """
     return FitProgress(kind)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 0.095:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 119.5:
+        return f"{seconds:.0f} s"
+    if seconds < 7170:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
 
 
 class PlainDisplay:
@@ -182,12 +223,17 @@ class RichDisplay:
 
     def show(self, text: str, n_sweeps: int) -> None:
         """Rich draws it ten times a second."""
-        self._shown.update(self._task, description=text)
+        self._shown.update(self._task, description=self._fitting(text))
 
     def close(self, text: str, n_sweeps: int) -> None:
         """With a tick in place of the spinner."""
-        self._shown.update(self._task, description=text, total=n_sweeps, completed=n_sweeps)
+        fitting = self._fitting(text)
+        self._shown.update(self._task, description=fitting, total=n_sweeps, completed=n_sweeps)
         self._shown.stop()
+
+    def _fitting(self, text: str) -> str:
+        """As much as there is room for beside the spinner, whose place Rich would take."""
+        return text[: self._shown.console.width - 2]
 
 
 _DISPLAYS: dict[str, type[PlainDisplay] | type[TqdmDisplay] | type[RichDisplay]] = {

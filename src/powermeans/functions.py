@@ -59,6 +59,11 @@ def k_means(
     n_iter : int
         Only with `return_n_iter`.
 
+    See Also
+    --------
+    KMeans : The estimator, which can predict.
+    PowerKMeans : Finds lower sums of squares.
+
     Examples
     --------
     >>> import numpy as np
@@ -121,6 +126,11 @@ def kmeans_plusplus(
     indices : ndarray of shape (n_clusters,)
         Which they are: ``X[indices]`` are the centers.
 
+    See Also
+    --------
+    KMeans : Starts from such points.
+    powermeans.moment_estimates : Means of overlapping Gaussians, without a draw.
+
     Examples
     --------
     >>> import numpy as np
@@ -165,6 +175,10 @@ def critical_power(
     -------
     float
         About 1 - d/2 for data alike in all of its d directions, and at most 1/2.
+
+    See Also
+    --------
+    PowerKMeans : Begins below it, at twice this power less one.
 
     Examples
     --------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from powermeans.planned_work import PlannedWork
 from powermeans.types import FloatArray
 
 
@@ -49,6 +51,26 @@ class SweepState:
         Coincident centers that were moved apart before this sweep.
     skipped : float
         The share of the distances between points and centers that the sweep need not compute.
+    share_done : float
+        About which share of the work of the fit is done, by what a search has planned or by
+        `max_seconds`; NaN where nobody can know. It falls where a search finds something better,
+        and so goes on for longer.
+
+    See Also
+    --------
+    PathRecorder : A callback that remembers them.
+    progress : A callback that shows them.
+
+    Examples
+    --------
+    >>> from powermeans import PowerKMeans
+    >>> states = []
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> model = PowerKMeans(2, refine=0, random_state=0, callback=states.append).fit(X)
+    >>> states[0].run, states[0].sweep, states[0].centers.shape
+    (0, 1, (2, 1))
+    >>> states[-1].power  # the last sweep is one of Lloyd's
+    -inf
     """
 
     run: int
@@ -62,6 +84,7 @@ class SweepState:
     n_relocated: int = 0
     n_separated: int = 0
     skipped: float = 0.0
+    share_done: float = math.nan
 
     def record(self) -> SweepRecord:
         """The figures alone."""
@@ -113,10 +136,19 @@ class History:
     ----------
     run : int
         Which of the `n_init` runs this is, from zero.
+
+    Attributes
+    ----------
+    n_runs : float
+        How many runs the fit makes; NaN where nobody says.
+    planned : PlannedWork
+        Where a search says what it means to do.
     """
 
     def __init__(self, run: int = 0) -> None:
         self.run = run
+        self.n_runs = math.nan
+        self.planned = PlannedWork()
         self.records: list[SweepRecord] = []
         self.last: SweepState | None = None
         self.n_relocated = 0
@@ -148,6 +180,11 @@ class History:
         if self._kept is not None or self.last is None:
             return self._kept
         return self.last.centers
+
+    @property
+    def share_done(self) -> float:
+        """About which share of the work of the fit is done; NaN where that is not known."""
+        return (self.run + self.planned.share_done()) / self.n_runs
 
     def spent(self) -> Spent:
         """What was done so far."""

@@ -170,6 +170,7 @@ def check_points(
     total_weight: float | None = None,
     must_differ: bool = False,
     has_missing: bool = False,
+    first_row: int = 0,
 ) -> float:
     """Raise where an entry is not finite, or squared distances leave the range of float64.
 
@@ -187,6 +188,8 @@ def check_points(
         Whether differences too small to be squared are an error too, and columns of NaN alone.
     has_missing : bool
         Whether NaN stands for an entry that is missing; a row of them alone is an error.
+    first_row : int
+        What the error calls the first of these points.
 
     Returns
     -------
@@ -194,14 +197,20 @@ def check_points(
         The largest magnitude among the entries.
     """
     if has_missing:
-        _refuse_nothing_observed(points, name, of_columns=must_differ)
+        _refuse_nothing_observed(points, name, of_columns=must_differ, first_row=first_row)
     largest = _largest(points, has_missing)
     if not math.isfinite(largest):
         if has_missing and isinstance(points, np.ndarray):
             points = np.where(np.isnan(points), points.dtype.type(0), points)  # no fault
-        raise ValueError(_not_finite(points, name, feature_names))
+        raise ValueError(_not_finite(points, name, feature_names, first_row))
     n_points, n_features = points.shape
-    total = max(float(n_points), total_weight or 0.0)
+    _refuse_huge(largest, max(float(n_points), total_weight or 0.0), n_features, name)
+    if must_differ and not _differ_at_a_glance(points, largest):
+        _refuse_tiny_spread(_spread(points), name)
+    return largest
+
+
+def _refuse_huge(largest: float, total: float, n_features: int, name: str) -> None:
     # The difference of two points is at most twice the largest; hypot would round, logs do not.
     room = _LOG_OF_LARGEST - math.log(total) - math.log(n_features)
     if largest > 0 and 2 * math.log(2 * largest) > room:
@@ -210,9 +219,6 @@ def check_points(
             f"distances would overflow float64. Scale {name}, for example divide it by "
             f"{largest:.0e}"
         )
-    if must_differ and not _differ_at_a_glance(points, largest):
-        _refuse_tiny_spread(_spread(points), name)
-    return largest
 
 
 def _refuse_tiny_spread(spread: float, name: str) -> None:
@@ -258,15 +264,124 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_points: int) -> Float
         )
     _refuse_weights(~np.isfinite(weights), weights, "pass finite weights")
     _refuse_weights(weights < 0, weights, "pass weights of at least zero; zero leaves a row out")
-    if not weights.any():
-        raise ValueError("sample_weight is zero for every row: give some row a positive weight")
     with np.errstate(over="ignore"):
-        if not math.isfinite(weights.sum()):
-            raise ValueError(
-                f"sample_weight adds up to more than float64 holds: "
-                f"divide it by its largest, {weights.max():.3g}"
-            )
+        _refuse_total(float(weights.sum()), float(weights.max()))
     return weights
+
+
+def _refuse_total(total_weight: float, largest_weight: float) -> None:
+    if largest_weight == 0:
+        raise ValueError("sample_weight is zero for every row: give some row a positive weight")
+    if not math.isfinite(total_weight):
+        raise ValueError(
+            f"sample_weight adds up to more than float64 holds: "
+            f"divide it by its largest, {largest_weight:.3g}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PartFacts:
+    """What is known of a part of the points that has been checked. Those of parts add.
+
+    Attributes
+    ----------
+    n_points : int
+    largest : float
+        The largest magnitude among the entries.
+    lowest, highest : (n_features,)
+        The least and the largest entry of each column; of sparse points (1,), of all columns.
+    total_weight, largest_weight : float
+    """
+
+    n_points: int
+    largest: float
+    lowest: FloatArray
+    highest: FloatArray
+    total_weight: float
+    largest_weight: float
+
+    def __add__(self, other: PartFacts) -> PartFacts:
+        return PartFacts(
+            self.n_points + other.n_points,
+            max(self.largest, other.largest),
+            np.fmin(self.lowest, other.lowest),
+            np.fmax(self.highest, other.highest),
+            self.total_weight + other.total_weight,
+            max(self.largest_weight, other.largest_weight),
+        )
+
+
+def check_part(
+    points: Points | SparsePoints,
+    weights: FloatArray | None = None,
+    *,
+    name: str,
+    first_row: int = 0,
+    feature_names: Iterable[object] | None = None,
+    has_missing: bool = False,
+    divergence: Divergence = "squared_euclidean",
+) -> PartFacts:
+    """Let a part of the points across the border, or say what is wrong with it, and where.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        In the wanted form; there may be none.
+    weights : (n_points,), optional
+        Float64.
+    name : str
+        What errors call the part.
+    first_row : int
+        What they call its first row.
+    feature_names, has_missing
+        As in `check_points`.
+    divergence : Bregman or str
+        As in `check_domain`.
+
+    Returns
+    -------
+    PartFacts
+        For `check_parts`, once those of all parts are added.
+    """
+    n_points, n_features = points.shape
+    if not n_points:
+        nothing = np.full(1 if sparse.issparse(points) else n_features, math.nan)
+        return PartFacts(0, 0.0, nothing, nothing, 0.0, 0.0)
+    naming: dict[str, Any] = {"name": name, "first_row": first_row}
+    largest = check_points(points, feature_names=feature_names, has_missing=has_missing, **naming)
+    check_domain(points, divergence, **naming)
+    total_weight, largest_weight = float(n_points), 1.0
+    if weights is not None:
+        naming["name"] = f"the weight of the rows in {name}"
+        _refuse_weights(~np.isfinite(weights), weights, "pass finite weights", **naming)
+        way_out = "pass weights of at least zero; zero leaves a row out"
+        _refuse_weights(weights < 0, weights, way_out, **naming)
+        with np.errstate(over="ignore"):
+            total_weight, largest_weight = float(weights.sum()), float(weights.max())
+    return PartFacts(n_points, largest, *_bounds(points), total_weight, largest_weight)
+
+
+def check_parts(facts: PartFacts, *, n_features: int, n_clusters: int = 1, name: str) -> None:
+    """Raise where all parts together are no points that can be clustered.
+
+    Parameters
+    ----------
+    facts : PartFacts
+        Those of all parts, added.
+    n_features : int
+    n_clusters : int
+        How many points there must be at least.
+    name : str
+        What errors call the points.
+    """
+    check_n_clusters(n_clusters, facts.n_points)
+    _refuse_total(facts.total_weight, facts.largest_weight)
+    total = max(float(facts.n_points), facts.total_weight)
+    _refuse_huge(facts.largest, total, n_features, name)
+    if np.isnan(facts.lowest).any():
+        column = int(np.argmax(np.isnan(facts.lowest)))
+        raise ValueError(f"{name} has nothing but NaN in column {column}: leave it out")
+    _refuse_tiny_spread(_widest(facts.lowest, facts.highest), name)
 
 
 def check_n_clusters(n_clusters: int, n_points: int) -> None:
@@ -348,7 +463,9 @@ def check_schedule(schedule: Iterable[float], n_powers: int = 1000) -> None:
         )
 
 
-def _refuse_nothing_observed(points: Points | SparsePoints, name: str, *, of_columns: bool) -> None:
+def _refuse_nothing_observed(
+    points: Points | SparsePoints, name: str, *, of_columns: bool, first_row: int = 0
+) -> None:
     if sparse.issparse(points):
         raise ValueError(
             f"{name} is sparse: entries that are not stored are zeros, and missing ones are NaN in "
@@ -358,12 +475,13 @@ def _refuse_nothing_observed(points: Points | SparsePoints, name: str, *, of_col
     for axis, kind in ((0, "column"), (1, "row"))[0 if of_columns else 1 :]:
         is_empty = is_missing.all(axis=axis)
         if is_empty.any():
-            raise ValueError(
-                f"{name} has nothing but NaN in {kind} {int(np.argmax(is_empty))}: leave it out"
-            )
+            place = int(np.argmax(is_empty)) + (first_row if kind == "row" else 0)
+            raise ValueError(f"{name} has nothing but NaN in {kind} {place}: leave it out")
 
 
-def check_domain(points: Points | SparsePoints, divergence: Divergence, *, name: str) -> None:
+def check_domain(
+    points: Points | SparsePoints, divergence: Divergence, *, name: str, first_row: int = 0
+) -> None:
     """Raise where an entry or a row is none that the divergence is defined for.
 
     Parameters
@@ -373,12 +491,15 @@ def check_domain(points: Points | SparsePoints, divergence: Divergence, *, name:
     divergence : Bregman or str
     name : str
         What the error calls the points.
+    first_row : int
+        What it calls the first of them.
     """
     if divergence == "cosine":
         is_zero = largest_of_rows(points) == 0
         if is_zero.any():
             raise ValueError(
-                f"{name} has nothing but zeros in row {int(np.argmax(is_zero))}, which have no "
+                f"{name} has nothing but zeros in row {first_row + int(np.argmax(is_zero))}, "
+                "which have no "
                 'direction for divergence="cosine": leave the row out'
             )
     elif isinstance(divergence, Bregman):
@@ -387,7 +508,7 @@ def check_domain(points: Points | SparsePoints, divergence: Divergence, *, name:
             return
         row, column = fault
         raise ValueError(
-            f"{name} has {points[row, column]} in row {row}, column {column}: "
+            f"{name} has {points[row, column]} in row {first_row + row}, column {column}: "
             f"{type(divergence).__name__} is for {divergence.wanted}"
         )
 
@@ -419,6 +540,17 @@ def _differ_at_a_glance(points: Points | SparsePoints, largest: float) -> bool:
 
 def _spread(points: Points | SparsePoints) -> float:
     """By how much the feature that varies most does so."""
+    lowest, highest = _bounds(points)
+    return _widest(lowest, highest)
+
+
+def _widest(lowest: FloatArray, highest: FloatArray) -> float:
+    # Halved before subtracting: the difference of the largest numbers overflows.
+    return 2 * float((highest / 2 - lowest / 2).max(initial=0.0))
+
+
+def _bounds(points: Points | SparsePoints) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest entry of each column; of sparse points those of all columns."""
     if sparse.issparse(points):
         entries: Points = points.data.reshape(-1, 1)
         has_zeros = points.nnz < points.shape[0] * points.shape[1]
@@ -428,9 +560,9 @@ def _spread(points: Points | SparsePoints) -> float:
     lowest = np.full(entries.shape[1], np.inf) if zero is None else zero
     highest = -lowest
     for block in _blocks(entries):
-        lowest = np.minimum(lowest, block.min(axis=0))
-        highest = np.maximum(highest, block.max(axis=0))
-    return 2 * float((highest / 2 - lowest / 2).max(initial=0.0))
+        lowest = np.fmin(lowest, np.fmin.reduce(block, axis=0))
+        highest = np.fmax(highest, np.fmax.reduce(block, axis=0))
+    return lowest, highest
 
 
 def _blocks(entries: Points) -> Iterator[Points]:
@@ -441,14 +573,18 @@ def _blocks(entries: Points) -> Iterator[Points]:
 
 
 def _not_finite(
-    points: Points | SparsePoints, name: str, feature_names: Iterable[object] | None
+    points: Points | SparsePoints,
+    name: str,
+    feature_names: Iterable[object] | None,
+    first_row: int,
 ) -> str:
     row, column, value = _first_not_finite(points)
     kind = "NaN" if math.isnan(value) else "infinity"
     label = "" if feature_names is None else f" ({list(feature_names)[column]!r})"
     return (
         f"Input {name} contains {kind}: the first entry that is not finite is in "
-        f"row {row}, column {column}{label}. Leave such rows out, or fill the entries in"
+        f"row {first_row + row}, column {column}{label}. Leave such rows out, or fill the entries "
+        "in"
     )
 
 
@@ -478,9 +614,16 @@ def _real_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
         raise ValueError(f"{name} holds {error}: pass real numbers") from error
 
 
-def _refuse_weights(is_bad: NDArray[np.bool_], weights: FloatArray, way_out: str) -> None:
+def _refuse_weights(
+    is_bad: NDArray[np.bool_],
+    weights: FloatArray,
+    way_out: str,
+    *,
+    name: str = "sample_weight",
+    first_row: int = 0,
+) -> None:
     if is_bad.any():
         first = int(np.argmax(is_bad))
         value = weights[first]
         what = "NaN" if math.isnan(value) else str(value)
-        raise ValueError(f"sample_weight contains {what} at index {first}: {way_out}")
+        raise ValueError(f"{name} contains {what} at index {first_row + first}: {way_out}")

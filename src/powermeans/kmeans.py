@@ -52,6 +52,10 @@ class KMeans(CenterEstimator):
     missing : {"error", "observed"}, default="error"
         What NaN is: an error, or an entry that is missing. Then distances and means are those of
         the entries that were observed, as in `PowerKMeans`.
+    device : str, optional
+        Where to work, as PyTorch calls it: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
+        (``pip install "powermeans[gpu]"``). By default a tensor is worked on where it is, and all
+        else by the compiled core.
 
     Attributes
     ----------
@@ -96,6 +100,7 @@ class KMeans(CenterEstimator):
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "missing": [StrOptions({"error", "observed"})],
         "algorithm": [StrOptions({"lloyd", "elkan", "auto"})],
+        "device": [str, None],
     }
 
     def __init__(
@@ -111,6 +116,7 @@ class KMeans(CenterEstimator):
         copy_x: bool = True,
         algorithm: Literal["lloyd", "elkan", "auto"] = "lloyd",
         missing: Literal["error", "observed"] = "error",
+        device: str | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -122,9 +128,16 @@ class KMeans(CenterEstimator):
         self.copy_x = copy_x
         self.algorithm = algorithm
         self.missing = missing
+        self.device = device
+
+    def _device(self) -> str | None:
+        return self.device
 
     def _has_missing(self) -> bool:
         return self.missing == "observed"
+
+    def _why_not_in_parts(self) -> str | None:
+        return None
 
     def _stages(self, data: TrainingData) -> list[Stage]:
         if self.algorithm == "elkan" and self.n_clusters == 1:

@@ -109,12 +109,13 @@ def _shares(values: np.ndarray, of_all: np.ndarray) -> np.ndarray:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Three to six round numbers in the range."""
+    """Three to eight round numbers in the range."""
     if not high > low:
         return [low]
-    raw = (high - low) / 4
-    unit = 10.0 ** math.floor(math.log10(raw))
-    step = next(factor * unit for factor in (1, 2, 5, 10) if factor * unit >= raw)
+    # In steps of no more than a third of the range, three are sure to lie in it.
+    widest = (high - low) / 3
+    unit = 10.0 ** math.floor(math.log10(widest))
+    step = next(factor * unit for factor in (5, 2, 1) if factor * unit <= widest)
     return [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 

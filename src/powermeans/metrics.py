@@ -26,6 +26,19 @@ def variation_of_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> 
     Returns
     -------
     float
+
+    See Also
+    --------
+    normalized_mutual_information : Between 0 and 1.
+    adjusted_rand_index : Adjusted for chance.
+
+    Examples
+    --------
+    >>> from powermeans.metrics import variation_of_information
+    >>> variation_of_information([0, 0, 1, 1], [1, 1, 0, 0])  # the same, by other names
+    0.0
+    >>> round(variation_of_information([0, 0, 1, 1], [0, 0, 0, 0]), 4)  # log 2
+    0.6931
     """
     u, in_u = _dense_labels(labels_true)
     v, in_v = _dense_labels(labels_pred)
@@ -53,6 +66,19 @@ def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike
     -------
     float
         Between 0 and 1, which is for equal clusterings.
+
+    See Also
+    --------
+    variation_of_information : A metric, in nats.
+    adjusted_rand_index : Adjusted for chance, which this is not.
+
+    Examples
+    --------
+    >>> from powermeans.metrics import normalized_mutual_information
+    >>> round(normalized_mutual_information([0, 0, 1, 1], [0, 1, 0, 1]), 6)  # independent
+    0.0
+    >>> round(normalized_mutual_information([0, 0, 1, 1], [0, 0, 1, 2]), 4)  # 1 / sqrt(1.5)
+    0.8165
     """
     # Imported when used: it takes longer than the rest of the package together.
     from sklearn.metrics import normalized_mutual_info_score
@@ -72,6 +98,17 @@ def adjusted_rand_index(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     Returns
     -------
     float
+
+    See Also
+    --------
+    variation_of_information : A metric, in nats.
+    powermeans.criteria.weighted_rand_index : Of points that count as copies.
+
+    Examples
+    --------
+    >>> from powermeans.metrics import adjusted_rand_index
+    >>> round(adjusted_rand_index([0, 0, 1, 1], [1, 1, 0, 2]), 4)
+    0.5714
     """
     # Imported when used: it takes longer than the rest of the package together.
     from sklearn.metrics import adjusted_rand_score
@@ -94,6 +131,19 @@ def centroid_index(centers_a: ArrayLike, centers_b: ArrayLike) -> int:
     -------
     int
         0 if the two sets have the same structure.
+
+    See Also
+    --------
+    variation_of_information : Compares labels rather than centers.
+    quality_ratio : Compares errors.
+
+    Examples
+    --------
+    One center between two clusters, and two in a third:
+
+    >>> from powermeans.metrics import centroid_index
+    >>> centroid_index([[0.0], [5.0], [50.0]], [[2.5], [49.0], [51.0]])
+    1
     """
     sq_dist = squared_euclidean.pairwise(_as_centers(centers_a), _as_centers(centers_b))
     return max(
@@ -132,6 +182,20 @@ def quality_ratio(
     float
         1 where the two are equally good, more where the centers are worse; infinite if only the
         reference has no error.
+
+    See Also
+    --------
+    centroid_index : How many centers are misplaced.
+    powermeans.power_mean.objective : The error itself, at the power -inf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.metrics import quality_ratio
+    >>> points = np.array([[0.0], [2.0], [10.0], [12.0]])
+    >>> best, worse = np.array([[1.0], [11.0]]), np.array([[2.0], [10.0]])
+    >>> round(quality_ratio(points, worse, best), 4)  # sqrt(8 / 4)
+    1.4142
     """
     if form not in ("squared", "unsquared"):
         raise ValueError(f'form={form!r} is unknown: pass "squared" or "unsquared"')

@@ -83,7 +83,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     n_clusters : int, default=8
         How many centers to find.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Where `PowerKMeans` starts in the first sample.
+        Where `PowerKMeans` starts in the first sample; an array has the shape (n_clusters,
+        n_features).
     batch_size : int, default=1024
         How many points a batch of `fit` has. Later ones have a tenth of what has come before, if
         that is more, while that is no more than 2^18 numbers. In `partial_fit` each chunk is one.

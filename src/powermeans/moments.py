@@ -61,6 +61,18 @@ class MomentEstimates(NamedTuple):
         Positive, adding to one.
     variance : float
         Of each feature within a component, the same in all.
+
+    See Also
+    --------
+    moment_estimates : Finds it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import MomentEstimates, PowerKMeans
+    >>> found = MomentEstimates(np.array([[0.0, 0.0], [4.0, 0.0]]), np.array([0.6, 0.4]), 1.0)
+    >>> PowerKMeans.from_centers(found.means).predict([[3.5, 1.0]])
+    array([1], dtype=int32)
     """
 
     means: Points
@@ -104,6 +116,11 @@ def moment_estimates(
     ValueError
         Where there are more components than features, or the moments are not those of so many
         components: too few distinct points, or means in too few dimensions.
+
+    See Also
+    --------
+    SphericalMixture : The same model by maximum likelihood.
+    PowerKMeans : Can start from the means, as `init`.
 
     References
     ----------

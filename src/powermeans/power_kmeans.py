@@ -113,6 +113,10 @@ class PowerKMeans(CenterEstimator):
         How many threads to use; None leaves it to threadpoolctl's limits, the environment
         variables POWERMEANS_NUM_THREADS and OMP_NUM_THREADS, and the processors there are. The
         result does not depend on it.
+    device : str, optional
+        Where to work, as PyTorch calls it: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
+        (``pip install "powermeans[gpu]"``). By default a tensor is worked on where it is, and all
+        else by the compiled core.
     callback : callable, optional
         Called after each sweep with a `powermeans.SweepState`. Returning True ends the fit. In a
         search it sees the descents one after another, some with more centers than were asked
@@ -227,6 +231,7 @@ class PowerKMeans(CenterEstimator):
         "divergence": [StrOptions(set(divergences.NAMES) | {"mahalanobis"}), divergences.Bregman],
         "missing": [StrOptions({"error", "observed"})],
         "n_threads": [Integral, None],
+        "device": [str, None],
         "callback": [callable, None],
     }
 
@@ -255,6 +260,7 @@ class PowerKMeans(CenterEstimator):
         missing: Literal["error", "observed"] = "error",
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
+        device: str | None = None,
         callback: Callback | None = None,
         verbose: int = 0,
         copy_x: bool = True,
@@ -275,6 +281,7 @@ class PowerKMeans(CenterEstimator):
         self.missing = missing
         self.random_state = random_state
         self.n_threads = n_threads
+        self.device = device
         self.callback = callback
         self.verbose = verbose
         self.copy_x = copy_x
@@ -361,6 +368,16 @@ class PowerKMeans(CenterEstimator):
     def _has_missing(self) -> bool:
         return self.missing == "observed"
 
+    def _why_not_in_parts(self) -> str | None:
+        if self._learns_covariance():
+            return (
+                'divergence="mahalanobis" learns its covariance from all points at once (pass '
+                "powermeans.divergences.Mahalanobis(covariance), which needs none of that)"
+            )
+        if self.divergence == "manhattan":
+            return 'divergence="manhattan" has medians for centers, which sums do not give'
+        return None
+
     def _takes_sparse(self) -> bool:
         return super()._takes_sparse() and self.divergence != "manhattan"
 
@@ -419,6 +436,7 @@ class PowerKMeans(CenterEstimator):
     ) -> list[StageEnd]:
         if self._learns_covariance():
             return self._run_with_covariance(data, stages, seeds, history, rng, watch)
+        history.n_runs = 1 if self._starts_from_given_centers() else self.n_init
         return self._run_in_space(data, stages, seeds, history, rng, watch)
 
     def _run_with_covariance(
@@ -504,14 +522,20 @@ class PowerKMeans(CenterEstimator):
     def _effort(self) -> Effort:
         """Centers that are given are two starts, annealed and not, so that it cannot get worse."""
         effort = EFFORTS[self.effort]
-        is_given = not isinstance(self.init, str) and not callable(self.init)
+        is_given = self._starts_from_given_centers()
         return replace(effort, n_starts=2 if is_given else effort.starts_for(self.n_clusters))
+
+    def _starts_from_given_centers(self) -> bool:
+        return not isinstance(self.init, str) and not callable(self.init)
 
     def _wanted_runs(self) -> int:
         return self.n_init
 
     def _wanted_threads(self) -> int | None:
         return self.n_threads
+
+    def _device(self) -> str | None:
+        return self.device
 
     def _keep_best_run(
         self,
@@ -527,13 +551,17 @@ class PowerKMeans(CenterEstimator):
                 fit_ended()
 
     def _watcher(self) -> Callback:
-        deadline = math.inf if self.max_seconds is None else time.monotonic() + self.max_seconds
+        started = time.monotonic()
+        limit = math.inf if self.max_seconds is None else self.max_seconds
         tell = super()._watcher()
 
         def watch(state: SweepState) -> object:
             tell(state)
+            if limit < math.inf:
+                share = float(np.fmax(state.share_done, (time.monotonic() - started) / limit))
+                state = replace(state, share_done=share)
             answer = None if self.callback is None else self.callback(state)
-            return time.monotonic() >= deadline or answer
+            return time.monotonic() - started >= limit or answer
 
         return watch
 

@@ -39,6 +39,17 @@ def log_power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     -------
     (...)
         log M_s; -inf where the mean is zero.
+
+    See Also
+    --------
+    power_mean : The mean itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.power_mean import log_power_mean
+    >>> float(log_power_mean(np.array([np.exp(-2.0), np.exp(4.0)]), 0.0))  # geometric
+    1.0
     """
     reference, log_ratio = _reference_and_log_ratio(sq_dist, power)
     with np.errstate(divide="ignore"):
@@ -60,6 +71,21 @@ def power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     -------
     (...)
         M_s, equation (6) at the limits.
+
+    See Also
+    --------
+    log_power_mean : Its logarithm.
+    power_mean_gradient : Its slopes.
+    objective : Its sum over points.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np
+    >>> from powermeans.power_mean import power_mean
+    >>> sq_dist = np.array([1.0, 3.0])
+    >>> [round(float(power_mean(sq_dist, s)), 6) for s in (1.0, -1.0, -math.inf)]
+    [2.0, 1.5, 1.0]
     """
     reference, log_ratio = _reference_and_log_ratio(sq_dist, power)
     # The ratio itself can overflow where its product with the reference does not; its root cannot.
@@ -84,6 +110,17 @@ def power_mean_gradient(sq_dist: FloatArray, power: float) -> FloatArray:
     Returns
     -------
     (..., n_centers)
+
+    See Also
+    --------
+    power_mean_weights : The same in a unit that depends neither on k nor on the power.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.power_mean import power_mean_gradient
+    >>> power_mean_gradient(np.array([1.0, 3.0]), -1.0)
+    array([1.125, 0.125])
     """
     _check_negative(power)
     if power == -math.inf:
@@ -113,6 +150,19 @@ def power_mean_weights(sq_dist: FloatArray, power: float) -> FloatArray:
     Returns
     -------
     (..., n_centers)
+
+    See Also
+    --------
+    power_mean_gradient : The slopes themselves.
+    memberships : The weights of a point as shares of their sum.
+    weighing : Their sum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.power_mean import power_mean_weights
+    >>> power_mean_weights(np.array([1.0, 3.0]), -1.0)  # the gradient over 2
+    array([0.5625, 0.0625])
     """
     _check_negative(power)
     if power == -math.inf:
@@ -137,6 +187,18 @@ def memberships(sq_dist: FloatArray, power: float) -> FloatArray:
     Returns
     -------
     (..., n_centers)
+
+    See Also
+    --------
+    weighing : How much the point counts in all.
+    powermeans.PowerKMeans.memberships : Those of points in fitted centers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.power_mean import memberships
+    >>> memberships(np.array([1.0, 3.0]), -1.0)  # as 1 to 1/9
+    array([0.9, 0.1])
     """
     _check_negative(power)
     if power == -math.inf:
@@ -162,6 +224,18 @@ def weighing(sq_dist: FloatArray, power: float) -> FloatArray:
     Returns
     -------
     (...)
+
+    See Also
+    --------
+    memberships : How the point is shared out.
+    power_mean_weights : The two together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.power_mean import weighing
+    >>> round(float(weighing(np.array([1.0, 3.0]), -1.0)), 6)  # 0.5625 + 0.0625
+    0.625
     """
     alpha: FloatArray = power_mean_weights(sq_dist, power).sum(axis=-1)
     return alpha
@@ -187,6 +261,20 @@ def objective(
     Returns
     -------
     float
+
+    See Also
+    --------
+    power_mean : What is added up.
+    powermeans.plots.objective_surface : Draws it.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np
+    >>> from powermeans.power_mean import objective
+    >>> points, centers = np.array([[0.0], [1.0], [9.0]]), np.array([[0.0], [9.0]])
+    >>> objective(points, centers, -math.inf)  # the sum of squares
+    1.0
     """
     total = 0.0
     for rows, sq_dist in squared_euclidean.in_chunks(points, centers):

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
 
+from powermeans.types import FloatArray
+
 _SHORT = 120
-_INFINITY = re.compile(r"(?<![\w.])inf\b")
+_WEIGHTING = ", sample_weight=weights"
+_TEXT = re.compile(r'"(\\.|[^"\\])*"')
+_NOT_FINITE = re.compile(r"(?<![\w.])(inf|nan)\b")
 
 
-def python_code(model: Any, source: str | None = None, scalers: Sequence[Any] = ()) -> str:
+def python_code(
+    model: Any,
+    source: str | None = None,
+    scalers: Sequence[Any] = (),
+    *,
+    reading: Mapping[str, Any] | None = None,
+    model_file: str | None = None,
+    weights: FloatArray | None = None,
+) -> str:
     """Code that reads the points and fits the same.
+
+    What it cannot do again, it says in a comment.
 
     Parameters
     ----------
@@ -23,9 +38,16 @@ def python_code(model: Any, source: str | None = None, scalers: Sequence[Any] = 
         Its parameters that are not the default are written out. Arrays and functions cannot be
         and become a name to fill in.
     source : str, optional
-        The file of the points; without it X is left to the reader.
+        The file of the points, "-" for standard input; without it X is left to the reader.
     scalers : sequence of transformer
-        What the points go through before, of `sklearn.preprocessing`.
+        What the points went through before, of `sklearn.preprocessing`.
+    reading : dict, optional
+        What `powermeans.tables.read_table` is given beside the file. Where it is not known, the
+        columns are those whose names the model knows.
+    model_file : str, optional
+        A saved model, to which the scalers belong: it is loaded rather than fitted again.
+    weights : (n_points,), optional
+        Those of the points. The code has them from `reading`, or the reader fills them in.
 
     Returns
     -------
@@ -35,41 +57,119 @@ def python_code(model: Any, source: str | None = None, scalers: Sequence[Any] = 
     --------
     >>> import math
     >>> from powermeans import Fixed, PowerKMeans
-    >>> print(python_code(PowerKMeans(3, schedule=Fixed(-math.inf)), "points.npy"))
+    >>> model = PowerKMeans(3, schedule=Fixed(-math.inf), random_state=0).fit([[0.0], [1.0], [2.0]])
+    >>> print(python_code(model, "points.npy"))
     import math
-    import numpy as np
     from powermeans import PowerKMeans
     from powermeans.schedules import Fixed
+    from powermeans.tables import read_table
     <BLANKLINE>
-    X = np.load("points.npy")
-    model = PowerKMeans(n_clusters=3, schedule=Fixed(power=-math.inf)).fit(X)
-    print(model.labels_)
+    X = read_table("points.npy").points
+    model = PowerKMeans(n_clusters=3, random_state=0, schedule=Fixed(power=-math.inf)).fit(X)
+    print(model.inertia_, model.labels_)
     """
-    arguments, imports, missing = _arguments(model)
-    reading, libraries = _reading(source)
+    if reading is None:
+        reading = {"columns": [str(name) for name in getattr(model, "feature_names_in_", [])]}
+    reading = {name: value for name, value in reading.items() if value not in (None, [], "error")}
+    points = _points(source, reading, has_weights=weights is not None)
+    if model_file is None:
+        body = [*points, *_fit(model, scalers, weights)]
+    else:
+        body = [*points, *_loading(model, model_file, has_scalers=bool(scalers))]
+    return "\n".join([*_imports(model, scalers, "\n".join(body)), "", *body])
+
+
+def _imports(model: Any, scalers: Sequence[Any], body: str) -> list[str]:
+    """Those that the code has use for."""
+    kind = type(model)
+    package = kind.__module__.partition(".")[0]
+    values = [value for value in model.get_params(deep=False).values() if _is_ours(value)]
+    wanted = {
+        "import math": "math.",
+        "import warnings": "warnings.",
+        "import powermeans": "powermeans.load(",
+        f"from {'sklearn.cluster' if package == 'sklearn' else package} import {kind.__name__}": (
+            f"= {kind.__name__}("
+        ),
+        **{
+            f"from {_public_module(scaler)} import {type(scaler).__name__}": (
+                f"{type(scaler).__name__}("
+            )
+            for scaler in scalers
+        },
+        **{
+            f"from {type(value).__module__} import {type(value).__name__}": (
+                f"{type(value).__name__}("
+            )
+            for value in values
+        },
+        "from powermeans.tables import read_table": "read_table(",
+    }
+    without_text = _TEXT.sub("", body)
+    return [line for line, use in wanted.items() if use in without_text]
+
+
+def _public_module(scaler: Any) -> str:
+    """Without the parts that begin with an underscore, as in `sklearn.preprocessing._data`."""
+    return type(scaler).__module__.partition("._")[0]
+
+
+def _fit(model: Any, scalers: Sequence[Any], weights: FloatArray | None) -> list[str]:
+    arguments, missing = _arguments(model)
+    weighting = "" if weights is None else _WEIGHTING
     call = f"{type(model).__name__}({', '.join(arguments)})"
-    if "math." in call:
-        libraries = ["import math", *libraries]
-    package = type(model).__module__.partition(".")[0]
-    package = "sklearn.cluster" if package == "sklearn" else package
-    lines = [
-        *libraries,
-        f"from {package} import {type(model).__name__}",
-        *[f"from sklearn.preprocessing import {type(scaler).__name__}" for scaler in scalers],
-        *imports,
-        "",
+    return [
         *[f"{name} = ...  # as it was given" for name in missing],
-        reading,
-        *[f"X = {type(scaler).__name__}().fit_transform(X)" for scaler in scalers],
-        f"model = {call}.fit(X)",
+        *[_scaling(scaler, weights) for scaler in scalers],
+        *_what_may_differ(model),
+        f"model = {call}.fit(X{weighting})",
         f"print({'model.inertia_, ' * hasattr(model, 'inertia_')}model.labels_)",
     ]
-    return "\n".join(lines)
 
 
-def _arguments(model: Any) -> tuple[list[str], list[str], list[str]]:
-    """Arguments, what is imported for them, and the names that the reader must fill in."""
-    arguments, imports, missing = [], [], []
+def _scaling(scaler: Any, weights: FloatArray | None) -> str:
+    weighting = _WEIGHTING if weights is not None and _counted_weights(scaler, weights) else ""
+    call = f"{type(scaler).__name__}({', '.join(_arguments(scaler)[0])})"
+    return f"X = {call}.fit_transform(X{weighting})"
+
+
+def _counted_weights(scaler: Any, weights: FloatArray) -> bool:
+    """Whether what a scaler has seen is the weights rather than the rows."""
+    if "sample_weight" not in inspect.signature(scaler.fit).parameters:
+        return False
+    seen = float(np.max(getattr(scaler, "n_samples_seen_", math.nan)))
+    return not abs(seen - weights.sum()) > abs(seen - len(weights))
+
+
+def _what_may_differ(model: Any) -> list[str]:
+    """Comments on what makes each fit another."""
+    parameters = model.get_params(deep=False)
+    comments = []
+    if parameters.get("random_state", 0) is None:
+        comments.append("# Without a random_state each fit draws anew: this one may end elsewhere.")
+    seconds = parameters.get("max_seconds")
+    if seconds is not None and math.isfinite(seconds):
+        comments.append("# The clock ends this search: on another machine it may end elsewhere.")
+    return comments
+
+
+def _loading(model: Any, model_file: str, *, has_scalers: bool) -> list[str]:
+    last = "model[-1]" if has_scalers else "model"
+    inertia = f"{last}.inertia_, " * hasattr(model, "inertia_")
+    quiet = [
+        "# The columns have no names here; their order is that of the model.",
+        'warnings.filterwarnings("ignore", message="X does not have valid feature names")',
+    ]
+    return [
+        *(quiet if hasattr(model, "feature_names_in_") else []),
+        f"model = powermeans.load({_quoted(model_file)})",
+        f"print({inertia}model.predict(X))",
+    ]
+
+
+def _arguments(model: Any) -> tuple[list[str], list[str]]:
+    """Arguments that are not the default, and the names that the reader must fill in."""
+    arguments, missing = [], []
     defaults = {
         name: parameter.default
         for name, parameter in inspect.signature(type(model)).parameters.items()
@@ -77,15 +177,12 @@ def _arguments(model: Any) -> tuple[list[str], list[str], list[str]]:
     for name, value in model.get_params(deep=False).items():
         if name == "callback" or _is_default(value, defaults.get(name)):
             continue
-        if _is_plain(value):
+        if _is_plain(value) or _is_ours(value):
             arguments.append(f"{name}={_written(value)}")
-        elif _is_ours(value):
-            arguments.append(f"{name}={_written(value)}")
-            imports.append(f"from {type(value).__module__} import {type(value).__name__}")
         else:
             arguments.append(f"{name}={name}")
             missing.append(name)
-    return arguments, imports, missing
+    return arguments, missing
 
 
 def _is_default(value: Any, default: Any) -> bool:
@@ -95,6 +192,8 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return len(repr(value)) <= _SHORT and all(map(_is_plain, value))
     return value is None or isinstance(value, bool | int | float | str | np.number | np.bool_)
 
 
@@ -110,21 +209,35 @@ def _is_ours(value: Any) -> bool:
 
 
 def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_written, value))}{',' * (len(value) == 1)})"
     plain = value.item() if isinstance(value, np.generic) else value
-    return repr(plain) if isinstance(plain, str) else _INFINITY.sub("math.inf", repr(plain))
+    if isinstance(plain, str):
+        return _quoted(plain)
+    return _NOT_FINITE.sub(r"math.\1", repr(plain))
 
 
-def _reading(source: str | None) -> tuple[str, list[str]]:
-    """The line that reads the points, and what it imports."""
+def _quoted(text: str) -> str:
+    return '"' + repr(text)[1:-1].replace('"', '\\"') + '"'
+
+
+def _points(source: str | None, reading: Mapping[str, Any], *, has_weights: bool) -> list[str]:
+    """The lines that read the points and their weights."""
+    filled_in = ["weights = ...  # one for each row, as it was given"] if has_weights else []
     if source is None:
-        return "X = ...  # the points, one a row", []
-    text = '"' + repr(source)[1:-1].replace('"', '\\"') + '"'
-    readers = {
-        ".npy": ("np.load({})", "import numpy as np"),
-        ".parquet": ("pd.read_parquet({})", "import pandas as pd"),
-        ".feather": ("pd.read_feather({})", "import pandas as pd"),
-        ".tsv": ('pd.read_csv({}, sep="\\t")', "import pandas as pd"),
-    }
-    ending = source[source.rfind(".") :].lower() if "." in source else ""
-    reader, library = readers.get(ending, ("pd.read_csv({})", "import pandas as pd"))
-    return f"X = {reader.format(text)}", [library]
+        return ["X = ...  # the points, one a row", *filled_in]
+    lines = []
+    if source == "-":
+        source = "standard-input"
+        lines.append(f"# The points came from standard input: write them to the file {source}.")
+    options = "".join(f", {name}={_option(value)}" for name, value in reading.items())
+    call = f"read_table({_quoted(source)}{options})"
+    if has_weights and "weights" in reading:
+        return [*lines, f"table = {call}", "X, weights = table.points, table.weights"]
+    return [*lines, f"X = {call}.points", *filled_in]
+
+
+def _option(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_quoted, value))}]"
+    return _written(value)

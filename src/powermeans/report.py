@@ -8,7 +8,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import version
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from powermeans.cautions import cautions
 from powermeans.cluster_summary import ClusterSummary, Columns, summarize
+from powermeans.input_checks import check_sample_weight
 from powermeans.line_chart import line_chart
 from powermeans.plots import fitted
 from powermeans.plots.fitted import PointsLike
@@ -36,6 +38,10 @@ _MOST_STEPS = 200
 _MOST_PLACES_OF_ANNEALING = 20_000
 _MOST_CELLS = 2000
 _MOST_HEAT_COLUMNS = 20
+_DIGITS = 4
+_DIGITS_TO_DRAW = 5
+_ALL_DIGITS = 15
+_MOST_WHOLE, _LEAST = 1e15, 1e-4
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -50,6 +56,25 @@ class _Subject:
     clusters: list[ClusterSummary]
     shown: IndexArray
     plane: Plane
+    weights: FloatArray | None
+    scalers: Sequence[Any]
+
+    def in_own_units(self, values: Any) -> Any:
+        """Rows as they were before they were scaled."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            for scaler in reversed(self.scalers):
+                values = scaler.inverse_transform(values)
+        return values
+
+    def own_deviations(self) -> FloatArray:
+        """The standard deviation of each column in its own units."""
+        if not self.scalers:
+            return self.columns.deviations
+        mean = self.columns.means[None]
+        ends = self.in_own_units(np.vstack([mean, mean + self.columns.deviations]))
+        deviations: FloatArray = np.abs(ends[1] - ends[0])
+        return deviations
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +96,9 @@ def report(
     choice: Any = None,
     source: str | None = None,
     scalers: Sequence[Any] = (),
+    reading: Mapping[str, Any] | None = None,
+    model_file: str | None = None,
+    sample_weight: ArrayLike | None = None,
     max_points: int = 20_000,
 ) -> Path:
     """Write a report on a fit: one HTML file that opens anywhere, without a network.
@@ -97,7 +125,16 @@ def report(
     source : str, optional
         The file that the points came from, for the code at the end.
     scalers : sequence of transformer
-        What the points went through before they came here, of `sklearn.preprocessing`.
+        What the points went through before they came here, fitted and linear, as `StandardScaler`
+        and `MinMaxScaler` of `sklearn.preprocessing`. Means and values are shown as they were
+        before, in the units of the data.
+    reading : dict, optional
+        How the file was read: what `powermeans.tables.read_table` is given beside it.
+    model_file : str, optional
+        The saved model, where this is one and was not fitted to these points: the code at the end
+        loads it.
+    sample_weight : array-like of shape (n_samples,), optional
+        Those of the fit. Shares, spreads, means and the variance explained are weighted then.
     max_points : int, default=20_000
         Of more points a sample is shown in the plane, and the page says so. Everything else is
         computed from all of them.
@@ -109,7 +146,7 @@ def report(
 
     See Also
     --------
-    powermeans.plots : The same as pictures.
+    powermeans.plots.clusters : The clusters as a picture; the others are beside it.
 
     Examples
     --------
@@ -125,7 +162,15 @@ def report(
     ...     written.stat().st_size < 100_000
     True
     """
-    subject = _subject(model, X, max_points)
+    subject = _subject(model, X, max_points, sample_weight, scalers)
+    code = python_code(
+        model,
+        source,
+        scalers,
+        reading=reading,
+        model_file=model_file,
+        weights=subject.weights,
+    )
     steps = [] if annealing is None else _steps(annealing, subject.plane)
     sections = [
         _what_was_run(subject),
@@ -136,7 +181,7 @@ def report(
         *_annealing(annealing, steps),
         *_sweeps(model),
         *_choice(choice),
-        _code(model, source, scalers),
+        _code(code),
     ]
     page = _page(title, sections, _data(subject, steps))
     with whole_file(path) as file:
@@ -144,14 +189,23 @@ def report(
     return Path(path)
 
 
-def _subject(model: Any, X: PointsLike, max_points: int) -> _Subject:
+def _subject(
+    model: Any,
+    X: PointsLike,
+    max_points: int,
+    sample_weight: ArrayLike | None,
+    scalers: Sequence[Any],
+) -> _Subject:
     labels = fitted.labels_of(model, X)
     points = fitted.points_of(model, X, labels)
     names = fitted.names_of(model, X)
-    columns, clusters = summarize(points, labels, fitted.n_clusters_of(model, labels), names)
+    weights = check_sample_weight(sample_weight, len(labels))
+    n_clusters = fitted.n_clusters_of(model, labels)
+    columns, clusters = summarize(points, labels, n_clusters, names, weights)
     shown = fitted.sample_of(len(labels), max_points)
-    plane = Plane.of(points[shown], names)
-    return _Subject(model, points, labels, columns, clusters, shown, plane)
+    in_plane = [f"{name}, scaled" for name in names] if scalers else names
+    plane = Plane.of(points[shown], in_plane)
+    return _Subject(model, points, labels, columns, clusters, shown, plane, weights, scalers)
 
 
 # The page.
@@ -192,18 +246,11 @@ def _data(subject: _Subject, steps: list[dict[str, Any]]) -> dict[str, Any]:
     columns: list[dict[str, Any]] = [
         {
             "name": name.partition(" (")[0] if is_pca else name or "chance",
-            "values": _encoded(subject.plane.points[:, axis], "<f4"),
+            "values": _encoded(subject.plane.points[:, axis]),
         }
         for axis, name in enumerate(subject.plane.names)
     ]
-    columns += [
-        {
-            "name": subject.columns.names[feature],
-            "values": _encoded(_column(subject.points, shown, feature), "<f4"),
-            "tell": True,
-        }
-        for feature in told
-    ]
+    columns += _told(subject, told)
     data: dict[str, Any] = {
         "colors": OKABE_ITO,
         "clusters": len(subject.clusters),
@@ -217,21 +264,31 @@ def _data(subject: _Subject, steps: list[dict[str, Any]]) -> dict[str, Any]:
     }
     if steps:
         some = subject.plane.points[fitted.sample_of(len(shown), _MOST_POINTS_OF_ANNEALING)]
-        data["annealing"] = {"steps": steps, "points": _encoded(some.ravel(), "<f4")}
+        data["annealing"] = {"steps": steps, "points": _encoded(some.ravel())}
     return data
+
+
+def _told(subject: _Subject, told: list[int]) -> list[dict[str, Any]]:
+    """Columns as a point that is pointed at tells them."""
+    some: Any = subject.in_own_units(subject.points[subject.shown])[:, told]
+    dense: FloatArray = some if isinstance(some, np.ndarray) else some.toarray()
+    deviations = subject.own_deviations()[told]
+    return [
+        {
+            "name": subject.columns.names[feature],
+            "values": _encoded(values),
+            "decimals": _place_of(deviation) if deviation > 0 else 0,
+            "tell": True,
+        }
+        for feature, values, deviation in zip(told, dense.T, deviations, strict=True)
+    ]
 
 
 def _columns_to_tell(subject: _Subject) -> list[int]:
     """Those in which the clusters differ most."""
-    heights = np.stack([one.heights for one in subject.clusters if one.size > 0])
+    heights = np.stack([one.heights for one in subject.clusters if one.weight > 0])
     order = np.argsort(-heights.std(axis=0), kind="stable")[:_MOST_COLUMNS_TO_TELL]
     return [int(feature) for feature in np.sort(order)]
-
-
-def _column(points: FloatArray | SparsePoints, shown: IndexArray, feature: int) -> FloatArray:
-    some = points[shown][:, [feature]]
-    dense: FloatArray = some if isinstance(some, np.ndarray) else some.toarray()
-    return dense[:, 0]
 
 
 def _places_of_centers(subject: _Subject, told: list[int]) -> list[list[float]]:
@@ -241,17 +298,34 @@ def _places_of_centers(subject: _Subject, told: list[int]) -> list[list[float]]:
     else:
         centers = np.stack([one.mean for one in subject.clusters])
     centers = np.where(np.isnan(centers), 0.0, centers)
-    places = np.column_stack([subject.plane.project(centers), centers[:, told]])
-    return [[_rounded(value) for value in place] for place in places]
+    own = subject.in_own_units(centers)
+    places: list[list[float]] = np.column_stack(
+        [subject.plane.project(centers), own[:, told]]
+    ).tolist()
+    return places
 
 
-def _encoded(values: ArrayLike, dtype: str) -> str:
-    with np.errstate(over="ignore"):
+def _encoded(values: ArrayLike, dtype: str | None = None) -> str | dict[str, str]:
+    """Bytes as text; numbers in half the bytes where that takes nothing away from them."""
+    if dtype is not None:
         return base64.b64encode(np.asarray(values).astype(dtype).tobytes()).decode("ascii")
+    with np.errstate(over="ignore"):
+        is_short = bool((np.asarray(values).astype(np.float32) == values).all())
+    dtype = "<f4" if is_short else "<f8"
+    return {"dtype": dtype, "bytes": str(_encoded(values, dtype))}
 
 
-def _rounded(value: float) -> float:
-    return float(f"{value:.5g}")
+def _place_of(value: float, digits: int = _DIGITS) -> int:
+    """How many decimals a number has that is written with so many digits; at least none."""
+    return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
+
+
+def _number(value: float, deviation: float = 0.0) -> str:
+    """With some digits of it and of its deviation; whole digits are never left out."""
+    if not math.isfinite(value) or abs(value) >= _MOST_WHOLE or 0 < abs(value) < _LEAST:
+        return f"{value:.{_DIGITS}g}"
+    wanted = max(_place_of(value), _place_of(deviation))
+    return f"{value:.{min(wanted, _place_of(value, _ALL_DIGITS))}f}"
 
 
 # The sections.
@@ -270,8 +344,15 @@ def _facts(subject: _Subject) -> Iterator[tuple[str, str]]:
     yield "clusters", _count(len(subject.clusters))
     if hasattr(model, "inertia_"):
         yield "inertia", f"{model.inertia_:.6g}"
-    total = n_points * float(np.square(subject.columns.deviations).sum())
-    within = sum(one.size * one.spread**2 for one in subject.clusters)
+    if subject.weights is not None:
+        yield "weight of all points", _number(float(subject.weights.sum()))
+    if subject.scalers:
+        names = ", then ".join(type(scaler).__name__ for scaler in subject.scalers)
+        yield "scaled by", html.escape(names)
+    total = sum(one.weight for one in subject.clusters) * float(
+        np.square(subject.columns.deviations).sum()
+    )
+    within = sum(one.weight * one.spread**2 for one in subject.clusters)
     if total > 0:
         yield "variance explained", f"{1 - within / total:.1%}"
     if hasattr(model, "n_iter_"):
@@ -300,7 +381,10 @@ def _clusters(subject: _Subject) -> _Section:
     rows = "".join(_cluster_row(one, largest, subject.columns.names) for one in subject.clusters)
     body = (
         "<p>“sd” counts standard deviations of all points from their mean. The spread is the root "
-        "of the mean squared distance of the points of a cluster from their mean.</p>"
+        "of the mean squared distance of the points of a cluster from their mean"
+        + (", of the scaled points" if subject.scalers else "")
+        + (". Shares are of the weight" if subject.weights is not None else "")
+        + ".</p>"
         '<div class="wide"><table class="clusters"><thead><tr><th>cluster</th><th>points</th>'
         '<th>share</th><th>spread</th><th>nearest</th><th class="words">what sets it apart</th>'
         f"</tr></thead><tbody>{rows}</tbody></table></div>"
@@ -314,7 +398,7 @@ def _cluster_row(one: ClusterSummary, largest: int, names: list[str]) -> str:
     nearest = "" if one.nearest is None else str(one.nearest)
     return (
         f'<tr><th scope="row">{one.label}</th><td data-of="points">{bar}{_count(one.size)}</td>'
-        f'<td data-of="share">{one.share:.1%}</td><td data-of="spread">{one.spread:.4g}</td>'
+        f'<td data-of="share">{one.share:.1%}</td><td data-of="spread">{_number(one.spread)}</td>'
         f'<td data-of="nearest">{nearest}</td>'
         f'<td class="words">{html.escape(one.words(names))}</td></tr>'
     )
@@ -358,7 +442,7 @@ keyboard: arrows, + and −, 0 for all, n and p for the next and previous point.
 
 
 def _heat(subject: _Subject) -> list[_Section]:
-    found = [one for one in subject.clusters if one.size > 0]
+    found = [one for one in subject.clusters if one.weight > 0]
     heights = np.stack([one.heights for one in found])
     n_columns = min(_MOST_HEAT_COLUMNS, _MOST_CELLS // len(found), heights.shape[1])
     if n_columns == 0:
@@ -366,14 +450,20 @@ def _heat(subject: _Subject) -> list[_Section]:
     order = np.sort(np.argsort(-heights.std(axis=0), kind="stable")[:n_columns])
     head = "".join(_heat_head(subject.columns.names[feature]) for feature in order)
     reach = max(float(np.abs(heights).max()), 1e-12)
+    means, deviations = (
+        subject.in_own_units(np.stack([one.mean for one in found])),
+        subject.own_deviations(),
+    )
     rows = "".join(
         f'<tr><th scope="row">{one.label}</th>'
-        + "".join(_heat_cell(one.mean[f], one.heights[f], reach) for f in order)
+        + "".join(_heat_cell(_number(mean[f], deviations[f]), one.heights[f], reach) for f in order)
         + "</tr>"
-        for one in found
+        for one, mean in zip(found, means, strict=True)
     )
     body = (
-        "<p>The mean of each cluster; blue is below the mean of all points, red above."
+        "<p>The mean of each cluster"
+        + (", in the units of the data" if subject.scalers else "")
+        + "; blue is below the mean of all points, red above."
         + (f" The {n_columns} columns that differ most." if n_columns < heights.shape[1] else "")
         + '</p><div class="wide" tabindex="0" role="region" aria-label="means">'
         '<table class="heat">'
@@ -387,10 +477,10 @@ def _heat_head(name: str) -> str:
     return f'<th class="column" scope="col" title="{escaped}">{escaped}</th>'
 
 
-def _heat_cell(mean: float, height: float, reach: float) -> str:
+def _heat_cell(said: str, height: float, reach: float) -> str:
     """Its colour fades into that of the page, so that it serves dark and light."""
     rgb = "178,24,43" if height > 0 else "33,102,172"
-    return f'<td style="background:rgba({rgb},{0.55 * abs(height) / reach:.2f})">{mean:.4g}</td>'
+    return f'<td style="background:rgba({rgb},{0.55 * abs(height) / reach:.2f})">{said}</td>'
 
 
 def _steps(annealing: PathRecorder, plane: Plane) -> list[dict[str, Any]]:
@@ -403,13 +493,24 @@ def _steps(annealing: PathRecorder, plane: Plane) -> list[dict[str, Any]]:
         )
     most = min(_MOST_STEPS, max(2, _MOST_PLACES_OF_ANNEALING // len(states[0].centers)))
     chosen = np.unique(np.linspace(0, len(states) - 1, most).astype(int))
+    decimals = _decimals_to_draw(plane.points)
     return [
         {
             "words": _words_of_step(states[place]),
-            "centers": [[_rounded(v) for v in c] for c in plane.project(states[place].centers)],
+            "centers": [
+                [round(right, decimals), round(up, decimals)]
+                for right, up in plane.project(states[place].centers).tolist()
+            ],
         }
         for place in chosen
     ]
+
+
+def _decimals_to_draw(places: FloatArray) -> int:
+    """As many as a screen can show of the extent of the points."""
+    extents = np.ptp(places, axis=0)
+    least = float(extents[extents > 0].min(initial=math.inf))
+    return 9 if least == math.inf else _DIGITS_TO_DRAW - math.floor(math.log10(least))
 
 
 def _words_of_step(state: Any) -> str:
@@ -446,8 +547,12 @@ def _sweeps(model: Any) -> list[_Section]:
         is_log=is_positive,
     )
     scale = ", on a logarithmic scale" if is_positive else ""
-    text = f"<p>The inertia at the centers before each of the {len(history)} sweeps{scale}.</p>"
-    return [_Section("sweeps", "Sweep by sweep", f"{text}<figure>{chart}</figure>")]
+    text = f"<p>The inertia at the centers before each of the {len(history)} sweeps{scale}."
+    if (np.diff(history.inertia) > 0).any():
+        text += (
+            " It may rise on the way, while powers are soft or a search moves centers elsewhere."
+        )
+    return [_Section("sweeps", "Sweep by sweep", f"{text}</p><figure>{chart}</figure>")]
 
 
 def _choice(choice: Any) -> list[_Section]:
@@ -469,10 +574,10 @@ def _criterion(name: str, table: dict[str, Any], says: int | None) -> str:
     return f"<figure><figcaption>{html.escape(spoken)}{verdict}</figcaption>{chart}</figure>"
 
 
-def _code(model: Any, source: str | None, scalers: Sequence[Any]) -> _Section:
-    code = html.escape(python_code(model, source, scalers))
+def _code(code: str) -> _Section:
     body = (
-        f'<button type="button" id="copy">copy</button><pre><code id="program">{code}</code></pre>'
+        '<button type="button" id="copy">copy</button><pre><code id="program">'
+        f"{html.escape(code)}</code></pre>"
     )
     return _Section("code", "The same in Python", body)
 

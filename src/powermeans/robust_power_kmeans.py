@@ -158,6 +158,7 @@ class RobustPowerKMeans(PowerKMeans):
             verbose=verbose,
             copy_x=copy_x,
         )
+        del self.device  # no parameter of this one, which ranks points in host memory
         self.trim = trim
 
     def score(
@@ -180,6 +181,12 @@ class RobustPowerKMeans(PowerKMeans):
             Higher is better; zero is the most there is.
         """
         return super().score(X, y, sample_weight)
+
+    def _device(self) -> str | None:
+        return None
+
+    def _why_not_in_parts(self) -> str | None:
+        return "which points are left out is decided by all of them"
 
     def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
         data = super()._training_data(X, sample_weight)

@@ -7,6 +7,7 @@ and none pickled, and beside them ``model.json``, which says what they are.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import warnings
@@ -31,6 +32,9 @@ FORMAT_VERSION = 1
 
 _MAGIC = "powermeans model"
 _MEMBER = re.compile(r"a\d{1,5}\.npy")
+# As Python objects JSON takes up to twelve times its bytes, and lists and objects in it more.
+_LONGEST_HEADER = 2**23
+_MOST_BRACKETS = 100_000
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
@@ -80,6 +84,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         "model": encoder.encode(model, "model"),
     }
     text = json.dumps(header, indent=1, allow_nan=False).encode()
+    _check_size(text)
     with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(zipfile.ZipInfo(HEADER), text)
         for name, array in encoder.arrays.items():
@@ -90,8 +95,9 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """The model that `save` wrote to this file; it predicts as it did before.
 
-    It is safe to load a file from a stranger: nothing in it is executed, no more memory is used
-    than a few times its size, and it is checked throughout.
+    It is safe to load a file from a stranger: nothing in it is executed, it is checked throughout,
+    and memory stays below some ten times its size and 150 MB. An honest file takes about twice its
+    size.
 
     Parameters
     ----------
@@ -130,9 +136,15 @@ def load(path: str | os.PathLike[str]) -> Any:
         try:
             model = _read(file)
         except Exception as error:
-            reason = str(error).strip() or type(error).__name__
-            raise ModelFileError(f"{os.fspath(path)} holds no model: {reason}") from error
+            reason = _printable(str(error).strip() or type(error).__name__)
+            # Without the error before, which may hold what would work on a terminal.
+            raise ModelFileError(f"{os.fspath(path)} holds no model: {reason}") from None
     return model
+
+
+def _printable(text: str) -> str:
+    """Text that does nothing to a terminal."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 # Reading: first the archive, then what it says.
@@ -172,11 +184,15 @@ def _check_members(archive: zipfile.ZipFile, size: int) -> None:
 def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
     if HEADER not in archive.namelist():
         raise ValueError(f"{HEADER} is missing")
-    header = json.loads(archive.read(HEADER), parse_constant=_refuse_constant)
+    if archive.getinfo(HEADER).file_size > _LONGEST_HEADER:
+        raise ValueError(f"{HEADER} is longer than {_LONGEST_HEADER} bytes")
+    text = archive.read(HEADER)
+    _check_size(text)
+    header = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     if not isinstance(header, dict) or header.get("format") != _MAGIC:
         raise ValueError(f"{HEADER} is that of another format")
     found = header.get("version")
-    if not isinstance(found, int) or found < 1:
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise ValueError(f"its version is {found!r:.40}")
     if found > FORMAT_VERSION:
         raise ValueError(
@@ -187,6 +203,24 @@ def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
     if "model" not in header:
         raise ValueError(f"{HEADER} names no model")
     return header
+
+
+def _check_size(header: bytes) -> None:
+    """Of models that are saved and of those that are loaded, lest one can be saved only."""
+    n_brackets = header.count(b"[") + header.count(b"{")
+    if len(header) > _LONGEST_HEADER or n_brackets > _MOST_BRACKETS:
+        raise ValueError(
+            f"the model has more names and lists than fit into {HEADER}, {len(header):,} bytes and "
+            f"{n_brackets:,} brackets of at most {_LONGEST_HEADER:,} and {_MOST_BRACKETS:,}: pass "
+            "numbers as arrays rather than lists, and give columns shorter names"
+        )
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{HEADER} has {text:.40} for a number")
+    return number
 
 
 def _refuse_constant(name: str) -> None:
@@ -207,7 +241,15 @@ def _try_out(model: Any) -> None:
         if isinstance(model, CenterEstimator):
             centers: Any = model.cluster_centers_
             check_domain(centers, model._divergence(), name="cluster_centers_")
+            _check_labels(model, len(centers))
             model.predict(centers[:1])
         elif isinstance(model, KernelPowerKMeans):
+            _check_labels(model, len(model.dual_coef_))
             is_gram = model.kernel == "precomputed"
             model.predict(np.zeros((1, model.n_features_in_)) if is_gram else model.landmarks_[:1])
+
+
+def _check_labels(model: Any, n_clusters: int) -> None:
+    largest = int(np.max(getattr(model, "labels_", 0)))
+    if largest >= n_clusters:
+        raise ValueError(f"it has a label {largest}, and clusters up to {n_clusters - 1}")

@@ -34,11 +34,14 @@ from powermeans.mini_batch import MiniBatchPowerKMeans
 from powermeans.online_kmeans import OnlineKMeans
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.robust_power_kmeans import RobustPowerKMeans
+from powermeans.rows.held import is_dask
 from powermeans.self_organizing_map import SelfOrganizingMap
 from powermeans.soft_means import FuzzyCMeans, KHarmonicMeans
+from powermeans.sources import Scaling
 from powermeans.spectral import SpectralClustering
 from powermeans.spherical_mixture import SphericalMixture
 from powermeans.sums import Sums
+from powermeans.tensors import on_host
 
 HEADER = "model.json"
 
@@ -62,6 +65,7 @@ _OF_CENTERS = {
     "n_iter_": "count",
     "n_relocated_": "count",
     "history_": "records",
+    "scaling_": "Scaling?",
 }
 _OF_POWER_KMEANS = {
     **_OF_CENTERS,
@@ -167,6 +171,7 @@ _VALUES: dict[type[Any], dict[str, str]] = {
         "seconds": "number",
         "skipped": "number",
     },
+    Scaling: {"offsets": "finite[d]", "units": "finite[d]"},
     Sums: {
         "points": "finite[k,d]",
         "weights": "weight[k]",
@@ -185,8 +190,15 @@ _VALUES: dict[type[Any], dict[str, str]] = {
 }
 _VALUE_OF = {kind.__name__: kind for kind in _VALUES}
 
-# A callback watches one fit; the rest is of no use after one.
-_NOT_SAVED = {"callback", "_covariances", "_weights_of_run", "_tally", "_metadata_request"}
+# A callback watches one fit; the rest is of no use after one, or elsewhere.
+_NOT_SAVED = {
+    "callback",
+    "placement_",
+    "_covariances",
+    "_weights_of_run",
+    "_tally",
+    "_metadata_request",
+}
 
 
 # What JSON has no word for is an object of one entry, named by its kind.
@@ -214,6 +226,7 @@ class Encoder:
         return self._tagged(value, name)
 
     def _tagged(self, value: Any, name: str) -> dict[str, Any]:
+        value = on_host(value)  # a tensor is read again as an array
         if type(value) in ESTIMATORS:
             return {"estimator": self._estimator(value)}
         if type(value) in _VALUES:
@@ -240,7 +253,9 @@ class Encoder:
         attributes = {
             key: value
             for key, value in vars(model).items()
-            if key not in model.get_params(deep=False) and key not in _NOT_SAVED
+            if key not in model.get_params(deep=False)
+            and key not in _NOT_SAVED
+            and not is_dask(value)  # labels that are not computed
         }
         if strange := sorted(set(attributes) - set(ESTIMATORS[kind])):
             raise TypeError(f"{kind.__name__} has the attribute {strange[0]}, which is not its own")

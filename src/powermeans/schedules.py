@@ -20,6 +20,19 @@ class Geometric:
         The first power s_0, negative and finite.
     growth : float
         The factor eta, greater than one. The powers end at -inf, which is Lloyd's rule.
+
+    See Also
+    --------
+    Fixed : One power for ever.
+    AuthorsSchedule : That of the authors' later code.
+    powermeans.PowerKMeans : Takes one as `schedule`.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> from powermeans import Geometric
+    >>> list(islice(Geometric(start=-1.0, growth=2.0), 4))
+    [-1.0, -2.0, -4.0, -8.0]
     """
 
     start: float
@@ -44,6 +57,21 @@ class Fixed:
     ----------
     power : float
         Negative; -inf is Lloyd's rule.
+
+    See Also
+    --------
+    Geometric : Powers that grow by a factor.
+    powermeans.KHarmonicMeans : Power k-means held at -1, and its relatives.
+    powermeans.FuzzyCMeans : Power k-means held at a power that a fuzzifier says.
+
+    Examples
+    --------
+    Fuzzy c-means with the fuzzifier 2:
+
+    >>> from powermeans import Fixed, PowerKMeans
+    >>> fuzzy = PowerKMeans(2, schedule=Fixed(-1.0), polish=False, random_state=0)
+    >>> fuzzy.fit([[0.0], [1.0], [9.0], [10.0]]).power_
+    -1.0
     """
 
     power: float
@@ -78,6 +106,18 @@ class AuthorsSchedule:
         How many sweeps use the same power.
     lowest : float
         The power stays once it is at or below this.
+
+    See Also
+    --------
+    Geometric : That of the paper.
+    powermeans.PowerKMeans : Takes one as `schedule`.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> from powermeans import AuthorsSchedule
+    >>> [round(power, 2) for power in islice(AuthorsSchedule(start=-0.9), 6)]
+    [-0.9, -0.9, -1.1, -1.1, -1.17, -1.17]
     """
 
     start: float

@@ -203,12 +203,17 @@ class Search:
         try:
             population: list[Solution] = []
             for number in range(effort.n_starts):
-                start = self.descend(seeds(), first_stages if number == 0 else ())
+                centers = seeds()
+                self._plan_start(len(centers), population, effort)
+                start = self.descend(centers, first_stages if number == 0 else ())
                 population.append(self.breathe(start, annealed=False))
                 if population[-1].inertia <= self._perfect:
                     break  # only rounding could tell others from it
             population = sorted(_different(population), key=_inertia)
-            for i in range(min(effort.n_annealed, len(population))):
+            n_annealed = min(effort.n_annealed, len(population))
+            n_crossings = effort.n_crossings if len(population) > 1 else 0
+            for i in range(n_annealed):
+                self.history.planned.begin_annealed(n_annealed - i - 1, n_crossings)
                 population[i] = self.breathe(population[i], annealed=True)
             population = _different(population)
             # Starts that agree have nothing to breed.
@@ -252,9 +257,9 @@ class Search:
             Never worse than the one given.
         """
         self._begin(solution)
-        n_centers = len(solution.centers)
-        n_moved = min(max(self.depth, n_centers // _CENTERS_FOR_EACH_MOVED), n_centers // 2)
+        n_moved = self._most_moved(len(solution.centers))
         while n_moved > 0 and solution.inertia > self._perfect:
+            self.history.planned.breathe(n_moved)
             breathed = self._breath(solution, n_moved, annealed)
             if breathed is not solution:
                 self._accept(breathed)
@@ -277,6 +282,7 @@ class Search:
         self._begin(population[0])
         n_in_vain = 0
         while n_in_vain < n_fruitless and population[0].inertia > self._perfect:
+            self.history.planned.begin_crossing(n_fruitless - n_in_vain - 1)
             child = self._child(population)
             n_in_vain = 0 if child.betters(population[0], by=self.least_gain) else n_in_vain + 1
             if child.betters(population[0]):
@@ -286,6 +292,18 @@ class Search:
                 population.sort(key=_inertia)
 
     # Details, in the order in which they are used.
+
+    def _plan_start(self, n_centers: int, population: Sequence[Solution], effort: Effort) -> None:
+        """The next start, and what comes after it: little, where starts so far agree."""
+        n_left = effort.n_starts - len(population) - 1
+        agree = len(population) > 1 and len(_different(population)) == 1
+        n_annealed = min(effort.n_annealed, 1 if agree else effort.n_starts)
+        n_crossings = 0 if agree else effort.n_crossings
+        n_moved = self._most_moved(n_centers)
+        self.history.planned.begin_start(n_moved, n_left, n_annealed, n_crossings)
+
+    def _most_moved(self, n_centers: int) -> int:
+        return min(max(self.depth, n_centers // _CENTERS_FOR_EACH_MOVED), n_centers // 2)
 
     def _lloyd(self, max_iter: int) -> Stage:
         max_iter = min(max_iter, self.max_iter)

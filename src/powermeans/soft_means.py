@@ -74,6 +74,9 @@ class SoftMeans(CenterEstimator):
     def _wanted_threads(self) -> int | None:
         return self.n_threads
 
+    def _why_not_in_parts(self) -> str | None:
+        return None
+
     def _keep(self, run: Run) -> None:
         super()._keep(run)
         self.objective_ = run.history.records[-1].objective

@@ -306,6 +306,11 @@ eigen_tol, random_state, n_threads
     ndarray of shape (n_samples,)
         int32 labels.
 
+    See Also
+    --------
+    SpectralClustering : The estimator.
+    KernelPowerKMeans : Centers in the space of a kernel; it can predict.
+
     Examples
     --------
     >>> import numpy as np

@@ -130,7 +130,7 @@ class SphericalMixture(CenterEstimator):
         The Gaussian that each point belongs to most. It is the nearest unless shares differ.
     log_likelihood_ : float
         Mean log-likelihood of the points, what `score` says of them.
-    log_likelihoods_ : ndarray
+    log_likelihoods_ : ndarray of shape (n_sweeps,)
         The same before each sweep of the run that is kept, but those that anneal.
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
@@ -233,7 +233,7 @@ class SphericalMixture(CenterEstimator):
 
     # The density.
 
-    def predict(self, X: MatrixLike) -> Labels:
+    def predict(self, X: MatrixLike) -> Labels:  # type: ignore[override]
         """The Gaussian that each point belongs to most, the first of several.
 
         Parameters

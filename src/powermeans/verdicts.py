@@ -89,9 +89,17 @@ class Sample:
     rows: Rows
 
     @classmethod
-    def of(cls, points: Points | SparsePoints, counts: FloatArray, n_threads: int | None) -> Sample:
+    def of(
+        cls,
+        points: Points | SparsePoints,
+        counts: FloatArray,
+        n_threads: int | None,
+        *,
+        has_missing: bool = False,
+    ) -> Sample:
         """Given points."""
-        return cls(points, counts, open_rows(points, counts, n_threads=n_threads))
+        rows = open_rows(points, counts, n_threads=n_threads, has_missing=has_missing)
+        return cls(points, counts, rows)
 
     def distances(self) -> FloatArray:
         """Between all pairs, Euclidean, not squared; sparse points become dense in blocks."""
@@ -119,6 +127,8 @@ class Study:
     found : dict from int to Solution
         For each k, rising.
     settings : Settings
+    has_missing : bool
+        Whether NaN stands for an entry that is missing.
     """
 
     points: Points | SparsePoints
@@ -126,11 +136,17 @@ class Study:
     rows: Rows
     found: dict[int, Solution]
     settings: Settings
+    has_missing: bool = False
 
     @property
     def sizes(self) -> list[int]:
         """The values of k."""
         return list(self.found)
+
+    @cached_property
+    def n_counted(self) -> float:
+        """How many points there are, with copies."""
+        return float(self.counts.sum())
 
     @cached_property
     def inertias(self) -> FloatArray:
@@ -148,10 +164,10 @@ class Study:
     @cached_property
     def sample(self) -> Sample:
         """Points for what takes all pairs: all, or as many draws as are wanted."""
-        size, n_threads = self.settings.silhouette_size, self.settings.n_threads
+        size = self.settings.silhouette_size
         weighing = np.flatnonzero(self.counts > 0)
         if len(weighing) <= size:
-            return Sample.of(self.rows.sample(weighing), self.counts[weighing], n_threads)
+            return self.sample_of(weighing, self.counts[weighing])
         return self.drawn(size, self.settings.rng("silhouette"))
 
     def drawn(self, n_drawn: int, rng: np.random.RandomState) -> Sample:
@@ -159,11 +175,15 @@ class Study:
         nothing = np.empty((0, self.rows.n_features))
         drawn = self.rows.nearness(nothing, self._order).draw(rng.uniform(size=n_drawn))
         indices, counts = np.unique(drawn, return_counts=True)
-        counted = counts.astype(np.float64)
-        return Sample.of(self.rows.sample(indices), counted, self.settings.n_threads)
+        return self.sample_of(indices, counts.astype(np.float64))
+
+    def sample_of(self, indices: IndexArray, counts: FloatArray) -> Sample:
+        """These points, with these counts."""
+        points, n_threads = self.rows.sample(indices), self.settings.n_threads
+        return Sample.of(points, counts, n_threads, has_missing=self.has_missing)
 
     @cached_property
-    def _order(self) -> IndexArray:
+    def _order(self) -> IndexArray | None:
         """The points by where they lie."""
         return order_by_place(self.rows, np.random.RandomState(0))[0]
 
@@ -190,7 +210,11 @@ class Study:
         step = max(1, _BLOCK_ELEMENTS // max(len(centers), self.rows.n_features))
         for start in range(0, n_points, step):
             block = slice(start, start + step)
-            rows = open_rows(self.points[block], n_threads=self.settings.n_threads)
+            rows = open_rows(
+                self.points[block],
+                n_threads=self.settings.n_threads,
+                has_missing=self.has_missing,
+            )
             sq_dist = rows.sq_distances(centers)
             labels[block] = sq_dist.argmin(axis=1)
             two[block] = np.partition(sq_dist, min(1, len(centers) - 1), axis=1)[:, :2]
@@ -234,7 +258,7 @@ def by_simplified_silhouette(study: Study) -> Verdict:
 
 def by_calinski_harabasz(study: Study) -> Verdict:
     """The largest; see `criteria.calinski_harabasz`."""
-    one, n_points = study.rows.inertia_about_mean(), float(study.counts.sum())
+    one, n_points = study.rows.inertia_about_mean(), study.n_counted
     values = [
         formulas.calinski_harabasz(float(inertia), one, n_points, k)
         for k, inertia in zip(study.sizes, study.inertias, strict=True)
@@ -282,14 +306,14 @@ def by_gap(study: Study) -> Verdict:
     """The one-standard-error rule; see `criteria.gaps`."""
     rng, settings = study.settings.rng("gap"), study.settings
     low, high = bounding_box(study.points, study.counts)
-    n_drawn = min(_MOST_REFERENCE_POINTS, round(float(study.counts.sum())))
+    n_drawn = min(_MOST_REFERENCE_POINTS, round(study.n_counted))
     references = []
     for _ in range(settings.n_references):
         points = rng.uniform(low, high, size=(n_drawn, len(low)))
         rows = open_rows(points, n_threads=settings.n_threads)
         found = _centers(rows, study, settings.effort, rng)
         references.append(_log_means(inertias_of(found, rows), study.sizes, n_drawn))
-    logs = _log_means(study.inertias, study.sizes, float(study.counts.sum()))
+    logs = _log_means(study.inertias, study.sizes, study.n_counted)
     values, errors = formulas.gaps(logs, references)
     return Verdict(values, formulas.first_within_one_error(values, errors), errors)
 
@@ -334,7 +358,7 @@ def agreements(study: Study) -> FloatArray:
     adjusted Rand index, which unlike their measure does not grow with k by itself.
     """
     rng = study.settings.rng("stability")
-    n_drawn = min(_MOST_RESAMPLED, round(float(study.counts.sum())))
+    n_drawn = min(_MOST_RESAMPLED, round(study.n_counted))
     labels = []
     for _ in range(study.settings.n_resamples):
         rows = study.drawn(n_drawn, rng).rows
@@ -385,3 +409,7 @@ CRITERIA: dict[str, Callable[[Study], Verdict]] = {
     "gap": by_gap,
 }
 """By name."""
+
+# "silhouette" compares points with each other, "gap" draws whole ones, and "bic" and "jump" count
+# the dimensions of each.
+FOR_WHOLE_POINTS = ("silhouette", "bic", "jump", "gap")

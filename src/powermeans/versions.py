@@ -38,6 +38,10 @@ def versions() -> dict[str, str]:
 def show_versions() -> None:
     """Print versions, instruction set and threads, for a bug report.
 
+    See Also
+    --------
+    sklearn.show_versions : What scikit-learn asks for.
+
     Examples
     --------
     >>> import powermeans

@@ -30,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             raise
         _tell(f'the command line needs {error.name}: pip install "powermeans[cli]"')
         sys.exit(failures.USAGE)
+    except KeyboardInterrupt as error:
+        sys.exit(_told(error))
     sys.exit(_run(app, wanted, is_debugging))
 
 
@@ -64,8 +66,12 @@ def _told(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
         _tell("interrupted before there was a result: nothing was written")
         return failures.INTERRUPTED
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error)
+        return failures.USAGE
     if hasattr(error, "format_message"):  # what is wrong with the arguments, as Typer says it
-        _tell(f"{str(error.format_message()).rstrip('.')} (powermeans --help shows what there is)")
+        said = str(error.format_message()).rstrip(".").replace("Value error, ", "")
+        _tell(f"{said} (powermeans --help shows what there is)")
         return failures.USAGE
     if isinstance(error, MemoryError):
         _tell("there is not enough memory: pass fewer rows or columns")

@@ -7,16 +7,30 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from powermeans.command_line import failures
 from powermeans.command_line.fitting import Scale, scaled
-from powermeans.command_line.outputs import check_outputs, listed
-from powermeans.command_line.screen import Screen, number, seconds
-from powermeans.command_line.sources import Source, split_names
-from powermeans.fit_progress import progress
+from powermeans.command_line.outputs import check_outputs, interruptible, listed
+from powermeans.command_line.parts import (
+    Limits,
+    ProgressInParts,
+    note_parts,
+    opened,
+    why_in_parts,
+)
+from powermeans.command_line.screen import Screen, counted, number, seconds
+from powermeans.command_line.sources import (
+    Source,
+    check_enough_rows,
+    rows_left_out,
+    split_names,
+)
 from powermeans.history import SweepState
+from powermeans.sources import PartedData
+from powermeans.tables import nearest
+from powermeans.types import FloatArray
 from powermeans.whole_files import whole_file
 
 
@@ -30,33 +44,37 @@ def choose(
     plot: str | None,
     is_quiet: bool,
     screen: Screen,
+    limits: Limits,
 ) -> None:
     """The criteria for each k, and what they recommend."""
     from powermeans.choosing_k import choose_k
 
-    check_outputs(plot)
-    table, seconds_reading = source.read()
-    points, _ = scaled(table, scale)
-    asked = criteria if criteria in ("all", "default") else split_names(criteria)
+    check_outputs(reads=source.paths, picture=plot)
+    asked = criteria if criteria in ("all", "default") else _known_criteria(criteria)
+    read = _read(source, sizes, scale, limits)
+    tell = None if is_quiet else _Progress()
+    if tell is not None and isinstance(read.points, PartedData):
+        tell.watch(read.points)
     started = time.perf_counter()
-    tell = None if is_quiet else progress()
     try:
-        with _interruptible() as was_interrupted, failures.refusing(failures.DATA, ValueError):
+        with _interruptible() as was_interrupted, failures.refusing_fit():
             choice = choose_k(
-                points,
+                read.points,
                 sizes,
                 criteria=asked,
-                sample_weight=table.weights,
+                sample_weight=read.weights,
                 callback=_watching(tell, was_interrupted),
                 **settings,
             )
     finally:
         if tell is not None:
             tell.fit_ended()
-    if plot is not None:
-        _draw(choice, plot)
     elapsed = time.perf_counter() - started
-    _tell(choice, source, elapsed, seconds_reading, screen)
+    with interruptible() as done:
+        if plot is not None:
+            _draw(choice, plot)
+            done.append(plot)
+        _tell(choice, source, read, elapsed, screen)
     if written := listed(plot):
         screen.say(f"written: {written}")
     if was_interrupted():
@@ -65,11 +83,51 @@ def choose(
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What to look at: points in memory, or those to be read part by part."""
+
+    points: Any
+    weights: FloatArray | None = None
+    seconds: float | None = None
+    left_out: str = ""
+
+
+def _read(source: Source, sizes: range, scale: Scale, limits: Limits) -> _Read:
+    if (why := why_in_parts(source, limits)) is not None:
+        data = opened(source, limits, scale=scale)
+        note_parts(source, limits, why)
+        return _Read(data)
+    table, seconds_reading = source.read()
+    check_enough_rows(table, source, sizes[-1], "--to")
+    points, _ = scaled(table, scale)
+    return _Read(points, table.weights, seconds_reading, rows_left_out(table))
+
+
+def _known_criteria(names: str) -> list[str]:
+    from powermeans.verdicts import CRITERIA
+
+    asked = split_names(names)
+    for name in asked:
+        if name not in CRITERIA:
+            hint = nearest(name, CRITERIA) or f": there are {', '.join(CRITERIA)}"
+            raise failures.Failure(f"--criteria {name!r} is not known{hint}", failures.USAGE)
+    return asked
+
+
 def _tell(
-    choice: Any, source: Source, elapsed: float, seconds_reading: float, screen: Screen
+    choice: Any,
+    source: Source,
+    read: _Read,
+    elapsed: float,
+    screen: Screen,
 ) -> None:
     sizes = [int(k) for k in choice.table["k"]]
-    screen.say(f"{len(sizes)} values of k for {source.name} in {seconds(elapsed)}")
+    screen.say(f"{counted(len(sizes), 'value')} of k for {source.name} in {seconds(elapsed)}")
+    if read.left_out:
+        screen.say(read.left_out)
+    if isinstance(read.points, PartedData) and choice.silhouette_sample:
+        screen.say(f"read part by part; silhouette: of {choice.silhouette_sample} rows drawn")
     screen.say()
     screen.show(["k", "inertia", "fall", "said by"], _rows(choice, sizes), left=[3])
     screen.say()
@@ -85,7 +143,7 @@ def _tell(
             "agreement": choice.agreement,
             "by_criterion": choice.by_criterion,
             "table": {name: list(values) for name, values in choice.table.items()},
-            "seconds": {"reading": seconds_reading, "choosing": elapsed},
+            "seconds": {"reading": read.seconds, "choosing": elapsed},
             "was_interrupted": choice.was_stopped,
         }
     )
@@ -107,11 +165,16 @@ def _draw(choice: Any, path: str) -> None:
         raise failures.needing("matplotlib", "--plot", "plot") from None
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     choice.plot(ax=figure.subplots())
-    kind = path.rpartition(".")[2].lower()
-    if kind not in figure.canvas.get_supported_filetypes():
-        raise failures.Failure(f"{path}: pictures are png, svg or pdf", failures.USAGE)
     with failures.writing(path), whole_file(path) as file:
-        figure.savefig(file, format=kind, dpi=150)
+        figure.savefig(file, format=path.rpartition(".")[2].lower(), dpi=150)
+
+
+class _Progress(ProgressInParts):
+    """Without inertias, which for different k are not comparable, and without time left."""
+
+    def words(self, state: SweepState) -> str:
+        """What the sweeps are at."""
+        return f"sweep {state.sweep}, {len(state.centers)} centers, {self.time_so_far()}"
 
 
 @contextmanager

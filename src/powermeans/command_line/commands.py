@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -49,6 +51,20 @@ Data = Annotated[
         metavar="DATA", help="CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ; - is standard input."
     ),
 ]
+Places = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        help="CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ; - is standard input. Several files, "
+        "and folders of them, are read part by part.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit", metavar="SIZE", help="Read part by part, in about so much: 500MB, 2GiB."
+    ),
+]
 Clusters = Annotated[int, typer.Option("-k", "--clusters", min=1, help="How many clusters.")]
 Columns = Annotated[
     str | None, typer.Option(help="Columns to use, by name or number from 1, between commas.")
@@ -60,10 +76,13 @@ Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether the first row has names.")
 ]
 Array = Annotated[str | None, typer.Option(metavar="NAME", help="Which array of an NPZ file.")]
+Decimal = Annotated[
+    str | None, typer.Option(metavar="MARK", help="Decimal mark of text, a point or a comma.")
+]
 Scaling = Annotated[Scale, typer.Option(help="How to scale the columns first.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 Search = Annotated[Effort, typer.Option(help="How much to search for lower inertia.")]
-Threads = Annotated[int | None, typer.Option(help="How many threads to use.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="How many threads to use.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Labels = Annotated[
@@ -82,20 +101,26 @@ def _options(
 
 
 def _source(
-    data: str,
+    data: str | list[str],
     columns: str | None,
     weights: str | None,
     missing: Missing,
     delimiter: str | None,
     header: bool | None,
     array: str | None,
+    decimal: str | None,
 ) -> Any:
     from powermeans.command_line.sources import Source
 
     mark = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     if mark is not None and len(mark) != 1:
         raise typer.BadParameter(f"--delimiter {delimiter!r} is not one character")
-    return Source(data, columns, weights, missing.value, mark, header, array)
+    if decimal not in (None, ".", ","):
+        raise typer.BadParameter(f"--decimal is . or , and not {decimal!r}")
+    first, *others = [data] if isinstance(data, str) else data
+    return Source(
+        first, columns, weights, missing.value, mark, header, array, decimal, tuple(others)
+    )
 
 
 def _screen(*, as_json: bool, output: str | None = None) -> Any:
@@ -106,7 +131,7 @@ def _screen(*, as_json: bool, output: str | None = None) -> Any:
 
 @app.command()
 def fit(
-    data: Data,
+    data: Places,
     clusters: Clusters,
     columns: Columns = None,
     weights: Weights = None,
@@ -115,6 +140,9 @@ def fit(
     divergence: Annotated[
         str, typer.Option(help="What a distance is, as cosine, poisson, manhattan, mahalanobis.")
     ] = "squared_euclidean",
+    trials: Annotated[
+        float | None, typer.Option(help="Of how many trials the data of binomial are.")
+    ] = None,
     power: Annotated[
         str, typer.Option(help='Power of the first sweep, negative; "auto" looks at the data.')
     ] = "auto",
@@ -126,23 +154,35 @@ def fit(
     output: Labels = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="File for the model.")] = None,
     report: Annotated[str | None, typer.Option(help="File for a page about it, HTML.")] = None,
+    memory_limit: Memory = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(help="File in which the fit writes how far it is, to go on from if killed."),
+    ] = None,
     seed: Seed = 0,
     threads: Threads = None,
     delimiter: Delimiter = None,
     header: Header = None,
     array: Array = None,
+    decimal: Decimal = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Find clusters, and print a table of them."""
     from powermeans.command_line.fitting import Wanted
     from powermeans.command_line.fitting import fit as run
+    from powermeans.command_line.fitting_in_parts import fit_in_parts
+    from powermeans.command_line.parts import Limits, why_in_parts
 
+    if max_seconds is not None and not max_seconds > 0:
+        raise typer.BadParameter(f"--max-seconds is more than 0, not {max_seconds:g}")
     settings = {
         "n_clusters": clusters,
-        "divergence": _known_divergence(divergence),
-        "power": _number_or_auto(power, "--power"),
-        "growth": _number_or_auto(growth, "--growth"),
+        "divergence": _divergence(divergence, trials),
+        "power": _number_or_auto(power, "--power", lambda value: value < 0, "is negative"),
+        "growth": _number_or_auto(
+            growth, "--growth", lambda value: 1 < value < math.inf, "is more than 1"
+        ),
         "effort": effort.value,
         "refine": refine,
         "n_init": runs,
@@ -151,54 +191,82 @@ def fit(
         "random_state": seed,
         "n_threads": threads,
     }
-    wanted = Wanted(settings, scale.value, output, model, report, quiet)
-    source = _source(data, columns, weights, missing, delimiter, header, array)
-    run(source, wanted, _screen(as_json=as_json, output=output))
+    shown: dict[str, Any] = {"divergence": divergence}
+    shown |= {} if trials is None else {"trials": trials}
+    wanted = Wanted(settings, scale.value, output, model, report, quiet, shown)
+    source = _source(data, columns, weights, missing, delimiter, header, array, decimal)
+    screen, limits = _screen(as_json=as_json, output=output), Limits(memory_limit, checkpoint)
+    if (why := why_in_parts(source, limits)) is not None:
+        fit_in_parts(source, wanted, limits, why, screen)
+    else:
+        run(source, wanted, screen)
 
 
-def _known_divergence(name: str) -> str:
-    from powermeans.divergences import NAMES
+def _divergence(name: str, trials: float | None) -> Any:
+    from powermeans.divergences import NAMES, Binomial
     from powermeans.tables import nearest
 
     known = sorted({*NAMES, "mahalanobis"})
     if name not in known:
         hint = nearest(name, known) or f": there are {', '.join(known)}"
         raise typer.BadParameter(f"--divergence {name!r} is not known{hint}")
-    return name
+    if name != "binomial":
+        if trials is not None:
+            raise typer.BadParameter(f"--trials is for --divergence binomial, not {name}")
+        return name
+    if trials is None:
+        raise typer.BadParameter("--divergence binomial needs --trials: of how many the data are")
+    if not 0 < trials < math.inf:
+        raise typer.BadParameter(f"--trials is more than 0, not {trials:g}")
+    return Binomial(trials)
 
 
-def _number_or_auto(text: str, option: str) -> float | str:
+def _number_or_auto(
+    text: str, option: str, may_be: Callable[[float], bool], condition: str
+) -> float | str:
     if text == "auto":
         return text
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         raise typer.BadParameter(f'{option} is a number or "auto", not {text!r}') from None
+    if not may_be(value):
+        raise typer.BadParameter(f"{option} {condition}, not {text}")
+    return value
 
 
 @app.command()
 def predict(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="What fit --model wrote.")],
-    data: Data,
+    data: Places,
     output: Labels = None,
     columns: Columns = None,
     weights: Weights = None,
     missing: MissingValues = Missing.error,
+    memory_limit: Memory = None,
     delimiter: Delimiter = None,
     header: Header = None,
     array: Array = None,
+    decimal: Decimal = None,
     as_json: Json = False,
 ) -> None:
     """Label new rows by a saved model; without --output, on the standard output."""
+    from powermeans.command_line.parts import Limits, why_in_parts
     from powermeans.command_line.predicting import predict as run
+    from powermeans.command_line.predicting_in_parts import predict_in_parts
 
-    source = _source(data, columns, weights, missing, delimiter, header, array)
-    run(model, source, output, _screen(as_json=as_json, output=output or ("" if as_json else "-")))
+    source = _source(data, columns, weights, missing, delimiter, header, array, decimal)
+    screen = _screen(as_json=as_json, output=output or ("" if as_json else "-"))
+    limits = Limits(memory_limit)
+    if (why := why_in_parts(source, limits)) is not None:
+        predict_in_parts(model, source, output, limits, why, screen)
+    else:
+        run(model, source, output, screen)
 
 
 @app.command(name="choose-k")
 def choose_k(
-    data: Data,
+    data: Places,
     least: Annotated[int, typer.Option("--from", min=1, help="The least k.")] = 2,
     most: Annotated[int, typer.Option("--to", min=1, help="The largest k.")] = 20,
     criteria: Annotated[
@@ -209,31 +277,38 @@ def choose_k(
     scale: Scaling = Scale.none,
     missing: MissingValues = Missing.error,
     effort: Search = Effort.balanced,
+    memory_limit: Memory = None,
     plot: Annotated[str | None, typer.Option(help="File for a picture: .png, .svg, .pdf.")] = None,
     seed: Seed = 0,
     threads: Threads = None,
     delimiter: Delimiter = None,
     header: Header = None,
     array: Array = None,
+    decimal: Decimal = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Try several numbers of clusters, and recommend one."""
     from powermeans.command_line.choosing import choose
+    from powermeans.command_line.parts import Limits
 
     if most < least:
         raise typer.BadParameter(f"--to {most} is less than --from {least}")
-    if missing == Missing.observed:
-        raise typer.BadParameter("--missing observed does not go with choose-k: use drop")
     choose(
-        _source(data, columns, weights, missing, delimiter, header, array),
+        _source(data, columns, weights, missing, delimiter, header, array, decimal),
         range(least, most + 1),
-        {"effort": effort.value, "random_state": seed, "n_threads": threads},
+        {
+            "effort": effort.value,
+            "missing": "observed" if missing == Missing.observed else "error",
+            "random_state": seed,
+            "n_threads": threads,
+        },
         criteria=criteria,
         scale=scale.value,
         plot=plot,
         is_quiet=quiet,
         screen=_screen(as_json=as_json),
+        limits=Limits(memory_limit),
     )
 
 
@@ -249,15 +324,16 @@ def compare(
     delimiter: Delimiter = None,
     header: Header = None,
     array: Array = None,
+    decimal: Decimal = None,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare our methods and those of other packages that are installed."""
     from powermeans.command_line.comparing import compare as run
 
-    if missing == Missing.observed:
-        raise typer.BadParameter("--missing observed does not go with compare: use drop")
-    source = _source(data, columns, weights, missing, delimiter, header, array)
-    run(source, clusters, seed=seed, scale=scale.value, screen=_screen(as_json=as_json))
+    source = _source(data, columns, weights, missing, delimiter, header, array, decimal)
+    screen = _screen(as_json=as_json)
+    run(source, clusters, seed=seed, scale=scale.value, is_quiet=quiet, screen=screen)
 
 
 @app.command()
@@ -268,16 +344,18 @@ def report(
         "report.html"
     ),
     columns: Columns = None,
+    weights: Weights = None,
     missing: MissingValues = Missing.error,
     delimiter: Delimiter = None,
     header: Header = None,
     array: Array = None,
+    decimal: Decimal = None,
     as_json: Json = False,
 ) -> None:
     """Write a page, one HTML file, about a saved model and data."""
     from powermeans.command_line.reporting import write_report
 
-    source = _source(data, columns, None, missing, delimiter, header, array)
+    source = _source(data, columns, weights, missing, delimiter, header, array, decimal)
     write_report(model, source, output, _screen(as_json=as_json))
 
 

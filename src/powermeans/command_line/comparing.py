@@ -16,12 +16,13 @@ import sklearn.cluster
 
 from powermeans.command_line import failures
 from powermeans.command_line.fitting import Scale, scaled
-from powermeans.command_line.screen import Screen, number, seconds
-from powermeans.command_line.sources import Source
+from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
+from powermeans.command_line.sources import Source, check_enough_rows, rows_left_out
 from powermeans.kmeans import KMeans
 from powermeans.metrics import adjusted_rand_index
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.rows import open_rows
+from powermeans.tables import Table
 from powermeans.types import FloatArray, Labels, Points
 
 _ROWS_TO_WARM_UP = 2_000
@@ -39,23 +40,47 @@ class Outcome:
     seconds: float
 
 
-def compare(source: Source, n_clusters: int, *, seed: int, scale: Scale, screen: Screen) -> None:
+def compare(
+    source: Source,
+    n_clusters: int,
+    *,
+    seed: int,
+    scale: Scale,
+    is_quiet: bool,
+    screen: Screen,
+) -> None:
     """Our methods and those of other packages that are installed, on the same data."""
     table, _ = source.read()
+    check_enough_rows(table, source, n_clusters, "--clusters")
     points, _ = scaled(table, scale)
+    has_missing = bool(np.isnan(points).any())
+    methods = list(_ours(n_clusters, seed, missing="observed" if has_missing else "error"))
+    if not has_missing:
+        methods.extend(_theirs(n_clusters, seed))
     outcomes = []
-    for method, fit in _methods(n_clusters, seed):
-        with failures.refusing(failures.DATA, ValueError):
-            outcomes.append(_outcome(method, fit, points, table.weights))
-    _tell(outcomes, source, n_clusters, points, screen)
+    for number_of_it, (method, fit) in enumerate(methods, start=1):
+        what = f"{number_of_it} of {len(methods)}: {method}"
+        with waiting_for(what, is_quiet=is_quiet), failures.refusing_fit():
+            outcomes.append(_outcome(method, fit, points, table.weights, has_missing=has_missing))
+    _tell(outcomes, source, table, n_clusters, screen)
+    if has_missing:
+        screen.say("scikit-learn and faiss are left out: they take no missing values")
 
 
-def _methods(n_clusters: int, seed: int) -> Iterator[tuple[str, Fit]]:
+def _ours(n_clusters: int, seed: int, missing: str) -> Iterator[tuple[str, Fit]]:
     """Names, and functions that return centers."""
+
+    def centers(kind: Any, **settings: Any) -> Fit:
+        return _centers_of(kind, n_clusters, seed, missing=missing, **settings)
+
     for effort in ("fast", "balanced", "thorough"):
-        yield f"powermeans {effort}", _centers_of(PowerKMeans, n_clusters, seed, effort=effort)
-    yield "powermeans Lloyd", _centers_of(KMeans, n_clusters, seed)
-    yield "powermeans Lloyd, best of 10", _centers_of(KMeans, n_clusters, seed, n_init=10)
+        yield f"powermeans {effort}", centers(PowerKMeans, effort=effort)
+    yield "powermeans Lloyd", centers(KMeans)
+    yield "powermeans Lloyd, best of 10", centers(KMeans, n_init=10)
+
+
+def _theirs(n_clusters: int, seed: int) -> Iterator[tuple[str, Fit]]:
+    """Those of other packages; they take whole rows alone."""
     theirs = sklearn.cluster
     yield "scikit-learn KMeans", _centers_of(theirs.KMeans, n_clusters, seed, n_init=1)
     yield "scikit-learn KMeans, best of 10", _centers_of(theirs.KMeans, n_clusters, seed, n_init=10)
@@ -90,7 +115,9 @@ def _centers_of_faiss(n_clusters: int, seed: int) -> Fit:
     return fit
 
 
-def _outcome(method: str, fit: Fit, points: Points, weights: FloatArray | None) -> Outcome:
+def _outcome(
+    method: str, fit: Fit, points: Points, weights: FloatArray | None, *, has_missing: bool
+) -> Outcome:
     """Everybody's labels and inertia are taken in the same way.
 
     What is only imported or set up once is not timed.
@@ -102,17 +129,22 @@ def _outcome(method: str, fit: Fit, points: Points, weights: FloatArray | None) 
         started = time.perf_counter()
         centers = np.asarray(fit(points, weights), dtype=np.float64)
         elapsed = time.perf_counter() - started
-    labels, inertia = open_rows(points, weights).assign(centers)
+    labels, inertia = open_rows(points, weights, has_missing=has_missing).assign(centers)
     return Outcome(method, labels, inertia, elapsed)
 
 
 def _tell(
-    outcomes: list[Outcome], source: Source, n_clusters: int, points: Points, screen: Screen
+    outcomes: list[Outcome], source: Source, table: Table, n_clusters: int, screen: Screen
 ) -> None:
     best = min(outcomes, key=lambda outcome: outcome.inertia)
     agreements = [adjusted_rand_index(best.labels, outcome.labels) for outcome in outcomes]
-    n_rows, n_columns = points.shape
-    screen.say(f"{n_clusters} clusters of {n_rows} rows and {n_columns} columns of {source.name}")
+    n_rows, n_columns = table.points.shape
+    screen.say(
+        f"{counted(n_clusters, 'cluster')} of {counted(n_rows, 'row')} and "
+        f"{counted(n_columns, 'column')} of {source.name}"
+    )
+    if left_out := rows_left_out(table):
+        screen.say(left_out)
     screen.say()
     screen.show(
         ["method", "inertia", "above least", "time", "agreement"],

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 
+from powermeans.command_line import failures
 from powermeans.command_line.fitting import Wanted, fit, shown_command
 from powermeans.command_line.outputs import check_outputs, write_text
 from powermeans.command_line.screen import Screen
@@ -37,16 +39,32 @@ def as_csv(points: FloatArray) -> str:
     return "\n".join([",".join(COLUMNS), *rows]) + "\n"
 
 
+def _is_there(data: str, example: str, results: list[str]) -> bool:
+    """Whether it was written before; other files of these names are somebody's, and stay."""
+    if os.path.isfile(data):
+        others = [] if Path(data).read_bytes() == example.encode() else [data]
+    else:
+        others = [path for path in results if os.path.isfile(path)]
+    if others:
+        raise failures.Failure(
+            f"{others[0]} is there and not of the example: name another file for it with --data",
+            failures.USAGE,
+        )
+    return os.path.isfile(data)
+
+
 def demonstrate(data: str, screen: Screen) -> None:
     """Write the example, say what to type, and do it."""
-    check_outputs(data)
-    write_text(data, as_csv(customers()))
     stem = Path(data).with_suffix("")
     output, model = f"{stem}-clusters.csv", f"{stem}.pm"
+    check_outputs(data, output, model)
+    example = as_csv(customers())
+    if not _is_there(data, example, [output, model]):
+        write_text(data, example)
     screen.say(f"{data} has 600 made-up customers of a shop, of five kinds.")
     screen.say()
     command = ("fit", data, "-k", 5, "--scale", "standard", "--output", output, "--model", model)
-    screen.say(f"$ {shown_command(*command)}")
+    screen.say(f"$ {shown_command(*command)}", is_whole=True)
     wanted = Wanted({"n_clusters": 5, "random_state": 0}, "standard", output, model, is_quiet=True)
     fit(Source(data), wanted, screen)
     screen.say()
@@ -56,4 +74,4 @@ def demonstrate(data: str, screen: Screen) -> None:
         ("compare", data, "-k", 5, "--scale", "standard"),
         ("predict", model, data),
     ):
-        screen.say(f"  {shown_command(*words)}")
+        screen.say(f"  {shown_command(*words)}", is_whole=True)

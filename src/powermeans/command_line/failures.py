@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 
 BUG = 1
@@ -12,6 +13,39 @@ DATA = 3
 OUTPUT = 4
 INTERRUPTED = 130
 PIPE_CLOSED = 141
+
+_OPTIONS = {
+    "n_clusters": "--clusters",
+    "n_threads": "--threads",
+    "n_init": "--runs",
+    "n_trials": "--trials",
+    "max_seconds": "--max-seconds",
+    "random_state": "--seed",
+    "growth": "--growth",
+    "criteria": "--criteria",
+    "memory_limit": "--memory-limit",
+}
+_IN_OPTIONS: dict[str, str] = {
+    r"\bk_range goes to (\d+), but X has": r"--to \1 is too large: the data has",
+    r"\bk_range=\[.*?\]": "these k",
+    r"\bcriteria=\[.*?\] names": "--criteria names",
+    r"\bmissing=\"(\w+)\"": r"--missing \1",
+    r"\bScale X, divide it": "Scale the data, divide it",
+    r"\bbut X has": "but the data has",
+    r"^X is (.*), to be read part by part, but (.*): read it into one array first.*": (
+        r"\1 is read part by part, but \2: that takes one file that fits into memory, and neither "
+        "--memory-limit nor --checkpoint"
+    ),
+    r"^n_samples=(\d+) should be >= n_clusters=(\d+): .*": (
+        r"--clusters \2 is more than the \1 rows: ask for fewer clusters"
+    ),
+    r"^(.*) is a checkpoint of a fit with other parameters: .*": (
+        r"--checkpoint \1 is of a fit with other options: give those again, or remove the file"
+    ),
+    r"^(.*) is no checkpoint of a fit of these rows.*": (
+        r"--checkpoint \1 is of other rows, or of none: name another file, or remove this one"
+    ),
+}
 
 
 class Failure(Exception):
@@ -42,6 +76,25 @@ def refusing(code: int, *kinds: type[Exception]) -> Iterator[None]:
         yield
     except kinds as error:
         raise Failure(one_line(str(error)), code) from error
+
+
+@contextlib.contextmanager
+def refusing_fit() -> Iterator[None]:
+    """What estimators say against their arguments is said of options, or else of the data."""
+    try:
+        yield
+    except ValueError as error:
+        said = _of_options(one_line(str(error)))
+        raise Failure(said, USAGE if said.startswith("--") else DATA) from error
+
+
+def _of_options(message: str) -> str:
+    """What is said to those who write Python, to those who type a command."""
+    for pattern, words in _IN_OPTIONS.items():
+        message = re.sub(pattern, words, message)
+    named = "|".join(_OPTIONS)
+    message = re.sub(rf"The '({named})' parameter of \w+", lambda m: _OPTIONS[m[1]], message)
+    return re.sub(rf"(?<![-\w])({named})=", lambda m: f"{_OPTIONS[m[1]]} ", message)
 
 
 @contextlib.contextmanager

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,23 +15,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.command_line import failures
+from powermeans.label_file import write_npy
 from powermeans.types import Labels
 from powermeans.whole_files import whole_file
 
 _KINDS_OF_LABELS = (".csv", ".tsv", ".txt", ".npy", ".parquet", ".feather")
+_KINDS_OF_PICTURES = (".png", ".svg", ".pdf")
 _AT_ONCE = 2**16
+_MAY_BE_WRITTEN = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
-def check_outputs(*paths: str | None, labels: str | None = None) -> None:
-    """Refuse what cannot be written before anything is computed."""
-    for path in (*paths, labels):
-        if path is not None and path != "-":
-            _check_place(path)
+def check_outputs(
+    *paths: str | None,
+    reads: Iterable[str] = (),
+    labels: str | None = None,
+    page: str | None = None,
+    picture: str | None = None,
+) -> None:
+    """Refuse what cannot be written before anything is computed, or would replace what is read."""
+    files = [path for path in (*paths, page, picture) if path is not None]
+    if "-" in files:
+        raise failures.Failure(
+            "- is the standard output, to which only labels are written: name a file",
+            failures.USAGE,
+        )
+    files += [labels] if labels not in (None, "-") else []
+    for number, path in enumerate(files):
+        _check_place(path)
+        _refuse_same(path, reads, "is read and would be overwritten: name another file to write")
+        _refuse_same(path, files[:number], "would be written twice: name two files")
+    if page is not None and Path(page).suffix.lower() not in ("", ".html", ".htm"):
+        raise failures.Failure(f"{page}: the report is a page of HTML: .html", failures.USAGE)
+    if picture is not None and Path(picture).suffix.lower() not in _KINDS_OF_PICTURES:
+        raise failures.Failure(
+            f"{picture}: pictures are {', '.join(_KINDS_OF_PICTURES)}", failures.USAGE
+        )
     if labels not in (None, "-") and Path(str(labels)).suffix.lower() not in _KINDS_OF_LABELS:
         raise failures.Failure(
             f"{labels}: labels are written as {', '.join(_KINDS_OF_LABELS)}",
             failures.USAGE,
         )
+
+
+def _refuse_same(path: str, others: Iterable[str], problem: str) -> None:
+    is_device = os.path.exists(path) and not os.path.isfile(path)
+    if not is_device and any(_are_same(path, other) for other in others):
+        raise failures.Failure(f"{path} {problem}", failures.USAGE)
+
+
+def _are_same(path: str, other: str) -> bool:
+    if os.path.exists(path) and os.path.exists(other):
+        return os.path.samefile(path, other)
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _check_place(path: str) -> None:
@@ -39,6 +77,11 @@ def _check_place(path: str) -> None:
         raise failures.Failure(
             f"{path} cannot be written: there is no folder {place.parent}", failures.OUTPUT
         )
+    if place.is_file() and not place.stat().st_mode & _MAY_BE_WRITTEN:
+        raise failures.Failure(
+            f"{path} is protected from writing: name another file, or allow it with chmod u+w",
+            failures.OUTPUT,
+        )
     if not place.exists() or place.is_file():
         with failures.writing(path), tempfile.TemporaryFile(dir=place.parent):
             pass
@@ -46,15 +89,29 @@ def _check_place(path: str) -> None:
 
 def write_labels(path: str, labels: Labels, is_kept: NDArray[np.bool_] | None = None) -> None:
     """One label for each row that was read; a row that was left out has none."""
-    labels = everywhere(labels, is_kept)
+    write_label_pieces(path, [everywhere(labels, is_kept)])
+
+
+def write_label_pieces(path: str, pieces: Iterable[Labels]) -> None:
+    """Labels as they come; those to a file are there once all of them are written."""
     if path == "-":
-        text = _as_text(labels)
+        _print_labels(pieces)
+        return
+    suffix = Path(path).suffix.lower()
+    with failures.writing(path), whole_file(path) as file:
+        if suffix == ".npy":
+            write_npy(file, pieces)
+        elif suffix in (".parquet", ".feather"):
+            _write_columns(file, pieces, suffix)
+        else:
+            file.writelines(_as_text(pieces))
+
+
+def _print_labels(pieces: Iterable[Labels]) -> None:
+    for text in _as_text(pieces):
         for start in range(0, len(text), _AT_ONCE):  # so that a reader who has enough is noticed
             sys.stdout.buffer.write(text[start : start + _AT_ONCE])
             sys.stdout.buffer.flush()
-        return
-    with failures.writing(path), whole_file(path) as file:
-        _write_labels(file, labels, Path(path).suffix.lower())
 
 
 def everywhere(labels: Labels, is_kept: NDArray[np.bool_] | None) -> Labels:
@@ -66,30 +123,44 @@ def everywhere(labels: Labels, is_kept: NDArray[np.bool_] | None) -> Labels:
     return found
 
 
-def _write_labels(file: IO[bytes], labels: Labels, suffix: str) -> None:
-    if suffix == ".npy":
-        np.save(file, labels)
-    elif suffix in (".parquet", ".feather"):
-        _write_column(file, labels, suffix)
-    else:
-        file.write(_as_text(labels))
+def _as_text(pieces: Iterable[Labels]) -> Iterator[bytes]:
+    yield b"cluster\n"
+    for labels in pieces:
+        words = ("" if label < 0 else str(label) for label in labels.tolist())
+        yield "".join(f"{word}\n" for word in words).encode()
 
 
-def _as_text(labels: Labels) -> bytes:
-    words = ["cluster", *("" if label < 0 else str(label) for label in labels.tolist())]
-    return "\n".join(words).encode() + b"\n"
-
-
-def _write_column(file: IO[bytes], labels: Labels, suffix: str) -> None:
+def _write_columns(file: IO[bytes], pieces: Iterable[Labels], suffix: str) -> None:
     try:
         import pyarrow as pa
-        import pyarrow.feather as feather
         import pyarrow.parquet as parquet
     except ImportError:
         raise failures.needing("PyArrow", f"writing {suffix}") from None
-    table = pa.table({"cluster": pa.array(labels, mask=labels < 0)})
-    write: Any = parquet.write_table if suffix == ".parquet" else feather.write_feather
-    write(table, file)
+    schema = pa.schema([("cluster", pa.int32())])
+    packed = pa.ipc.IpcWriteOptions(compression="lz4")
+    writer: Any = (
+        parquet.ParquetWriter(file, schema)
+        if suffix == ".parquet"
+        else pa.ipc.new_file(file, schema, options=packed)
+    )
+    with writer:
+        for labels in pieces:
+            column = pa.array(labels, type=pa.int32(), mask=labels < 0)
+            writer.write_table(pa.table([column], schema=schema))
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[list[str]]:
+    """A list of what is written, which a Ctrl-C tells."""
+    written: list[str] = []
+    try:
+        yield written
+    except KeyboardInterrupt:
+        if not listed(*written):
+            raise
+        raise failures.Failure(
+            f"interrupted: {listed(*written)} is written, and nothing else", failures.INTERRUPTED
+        ) from None
 
 
 def write_text(path: str, text: str) -> None:

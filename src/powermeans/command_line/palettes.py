@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +13,15 @@ from numpy.typing import NDArray
 from rich.text import Text
 
 from powermeans.command_line import failures
-from powermeans.command_line.outputs import check_outputs, write_text
-from powermeans.command_line.screen import Screen, seconds
+from powermeans.command_line.outputs import check_outputs, interruptible, write_text
+from powermeans.command_line.screen import Screen, counted, seconds
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.whole_files import whole_file
 
 Bytes = NDArray[np.uint8]
 
 _MOST_SHOWN = 64
+_MOST_OF_16_BITS = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +51,19 @@ def quantise(
     stem = Path(image).with_suffix("")
     output = output or f"{stem}-{n_colours}.png"
     palette = palette or f"{stem}-{n_colours}.txt"
-    check_outputs(output, palette)
+    check_outputs(output, palette, reads=[image])
+    _kind_of(output)
     pixels, alpha = _read(image)
+    _check_kind(output, has_alpha=alpha is not None)
     started = time.perf_counter()
-    found = palette_of(pixels.reshape(-1, 3), n_colours, settings)
+    found = palette_of(pixels.reshape(-1, 3), n_colours, settings, alpha)
     elapsed = time.perf_counter() - started
-    _write(output, found, pixels.shape[:2], alpha)
-    write_text(palette, "\n".join(found.codes()) + "\n")
-    _tell(found, image, elapsed, screen)
+    with interruptible() as done:
+        _write(output, found, pixels.shape[:2], alpha)
+        done.append(output)
+        write_text(palette, "\n".join(found.codes()) + "\n")
+        done.append(palette)
+        _tell(found, image, elapsed, screen)
     screen.say(f"written: {output}, {palette}")
     screen.tell_machines(
         {
@@ -72,19 +79,25 @@ def quantise(
     )
 
 
-def palette_of(pixels: Bytes, n_colours: int, settings: dict[str, Any]) -> Palette:
-    """The colours that change the pixels least."""
-    codes = pixels.astype(np.uint32) @ np.array([65536, 256, 1], dtype=np.uint32)
+def palette_of(
+    pixels: Bytes, n_colours: int, settings: dict[str, Any], alpha: Bytes | None = None
+) -> Palette:
+    """The colours that change least what can be seen of the pixels."""
+    is_seen = np.ones(len(pixels), dtype=bool) if alpha is None else alpha.ravel() > 0
+    if not is_seen.any():
+        raise failures.Failure("the picture is wholly transparent", failures.DATA)
+    codes = pixels[is_seen].astype(np.uint32) @ np.array([65536, 256, 1], dtype=np.uint32)
     distinct, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
     points = np.stack([distinct >> 16, distinct >> 8 & 255, distinct & 255], axis=1).astype(float)
     model = PowerKMeans(min(n_colours, len(distinct)), **settings)
-    with failures.refusing(failures.DATA, ValueError):
+    with failures.refusing_fit():
         model.fit(points, sample_weight=counts.astype(float))
     sizes = np.bincount(model.labels_, counts, minlength=model.n_clusters)
     order = np.argsort(-sizes, kind="stable")
     rank = np.argsort(order)
     colours = np.rint(model.cluster_centers_[order]).clip(0, 255).astype(np.uint8)
-    indices = rank[model.labels_][place.ravel()]
+    indices = np.zeros(len(pixels), dtype=np.intp)
+    indices[is_seen] = rank[model.labels_][place.ravel()]
     error = float(np.sqrt(model.inertia_ / counts.sum() / 3))
     return Palette(colours, sizes[order] / counts.sum(), indices, error)
 
@@ -97,11 +110,47 @@ def _read(path: str) -> tuple[Bytes, Bytes | None]:
     try:
         with pillow.open(path) as image:
             has_alpha = image.has_transparency_data
-            pixels = np.asarray(image.convert("RGBA" if has_alpha else "RGB"))
+            mode = "RGBA" if has_alpha else "RGB"
+            pixels = np.asarray(_of_eight_bits(_upright(image), path).convert(mode))
+    except failures.Failure:
+        raise
     except Exception as error:
         reason = failures.one_line(str(error))
         raise failures.Failure(f"{path} is no image: {reason}", failures.DATA) from error
     return pixels[..., :3], pixels[..., 3] if has_alpha else None
+
+
+def _upright(image: Any) -> Any:
+    """Turned as the camera says that it was held."""
+    from PIL import ImageOps
+
+    return ImageOps.exif_transpose(image)
+
+
+def _of_eight_bits(image: Any, path: str) -> Any:
+    """Grey of sixteen bits as grey of eight, which Pillow would cut off at 255."""
+    if not image.mode.startswith(("I", "F")):
+        return image
+    values = np.asarray(image, dtype=np.float64)
+    if image.mode == "F" or values.min() < 0 or values.max() > _MOST_OF_16_BITS:
+        raise failures.Failure(
+            f"{path} has grey of the kind {image.mode}, from {values.min():g} to "
+            f"{values.max():g}: save it with 8 or 16 bits",
+            failures.DATA,
+        )
+    return _pillow().fromarray(np.rint(values * (255 / _MOST_OF_16_BITS)).astype(np.uint8))
+
+
+def _check_kind(path: str, *, has_alpha: bool) -> None:
+    """Refuse a kind of image that cannot have what this one has."""
+    kind, pillow = _kind_of(path), _pillow()
+    try:
+        pillow.new("RGBA" if has_alpha else "RGB", (1, 1)).save(io.BytesIO(), format=kind)
+    except (OSError, KeyError, ValueError):
+        what = "images that are partly transparent" if has_alpha else "such images"
+        raise failures.Failure(
+            f"{path}: {what} cannot be written as {kind}: name a .png", failures.USAGE
+        ) from None
 
 
 def _write(path: str, found: Palette, shape: tuple[int, ...], alpha: Bytes | None) -> None:
@@ -111,13 +160,19 @@ def _write(path: str, found: Palette, shape: tuple[int, ...], alpha: Bytes | Non
         image.putpalette(found.colours.tobytes())
     else:
         pixels = found.colours[found.indices].reshape(*shape, 3)
+        if alpha is not None:
+            pixels[alpha == 0] = 0
         layers = [pixels] if alpha is None else [pixels, alpha[..., None]]
         image = pillow.fromarray(np.concatenate(layers, axis=2))
-    kind = pillow.registered_extensions().get(Path(path).suffix.lower())
+    with failures.writing(path), whole_file(path) as file:
+        image.save(file, format=_kind_of(path))
+
+
+def _kind_of(path: str) -> str:
+    kind: str | None = _pillow().registered_extensions().get(Path(path).suffix.lower())
     if kind is None:
         raise failures.Failure(f"{path}: name a kind of image, as .png", failures.USAGE)
-    with failures.writing(path), whole_file(path) as file:
-        image.save(file, format=kind)
+    return kind
 
 
 def _pillow() -> Any:
@@ -130,8 +185,8 @@ def _pillow() -> Any:
 
 def _tell(found: Palette, image: str, elapsed: float, screen: Screen) -> None:
     screen.say(
-        f"{len(found.colours)} colours of {image} in {seconds(elapsed)}, root mean square error "
-        f"{found.error:.2f} of 255"
+        f"{counted(len(found.colours), 'colour')} of {image} in {seconds(elapsed)}, root mean "
+        f"square error {found.error:.2f} of 255"
     )
     screen.say()
     shown = list(zip(found.codes(), found.shares, strict=True))[:_MOST_SHOWN]

@@ -5,23 +5,31 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from powermeans.command_line import failures
-from powermeans.command_line.outputs import check_outputs, everywhere, listed, write_labels
-from powermeans.command_line.screen import Screen, number, seconds
-from powermeans.command_line.sources import Source, are_names
+from powermeans.command_line.outputs import (
+    check_outputs,
+    everywhere,
+    interruptible,
+    listed,
+    write_labels,
+)
+from powermeans.command_line.screen import Screen, counted, number, seconds
+from powermeans.command_line.sources import Source, are_names, rows_left_out
 from powermeans.errors import ModelFileError
 from powermeans.saved_models import load
 from powermeans.tables import Table, nearest
+from powermeans.types import FloatArray, IndexArray
 
 
 def predict(path: str, source: Source, output: str | None, screen: Screen) -> None:
     """Labels of new rows, by a model of old ones."""
-    check_outputs(labels=output)
+    check_outputs(reads=[path, source.data], labels=output)
     model = loaded(path)
     table, _ = read_for(model, path, source)
     started = time.perf_counter()
@@ -29,31 +37,81 @@ def predict(path: str, source: Source, output: str | None, screen: Screen) -> No
         labels = model.predict(table.points)
         score = model.score(table.points, sample_weight=table.weights)
     elapsed = time.perf_counter() - started
-    if output is not None or not screen.as_json:
-        write_labels(output or "-", labels, table.is_kept)
-    sizes = np.bincount(labels, minlength=n_clusters_of(model)).tolist()
+    with interruptible() as done:
+        if output is not None or not screen.as_json:
+            write_labels(output or "-", labels, table.is_kept)
+            done.append(output or "-")
+        n_clusters = n_clusters_of(model)
+        sizes = np.bincount(labels, minlength=n_clusters)
+        weights = np.bincount(labels, table.weights, minlength=n_clusters).astype(np.float64)
+        found = Predicted(sizes, weights, score, elapsed, rows_left_out(table))
+        as_list = {} if output else {"labels": everywhere(labels, table.is_kept)}
+        tell(found, path, source, output, screen, as_list)
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What there is to tell of new rows."""
+
+    sizes: IndexArray
+    weights: FloatArray
+    score: float
+    seconds: float
+    left_out: str = ""
+
+
+def tell(
+    found: Predicted,
+    path: str,
+    source: Source,
+    output: str | None,
+    screen: Screen,
+    for_machines: dict[str, Any],
+) -> None:
+    """Score and sizes, for people and for machines."""
+    n_rows = int(found.sizes.sum())
     screen.say(
-        f"{len(labels)} rows of {source.name} by {path} in {seconds(elapsed)}, "
-        f"score {number(score)}"
+        f"{counted(n_rows, 'row')} of {source.name} by {path} in {seconds(found.seconds)}, "
+        f"score {number(found.score)}"
     )
-    screen.show(
-        ["cluster", "size", "share"],
-        [[str(j), str(size), f"{size / len(labels):.1%}"] for j, size in enumerate(sizes)],
-    )
+    if found.left_out:
+        screen.say(found.left_out)
+    _show_sizes(screen, found.sizes, found.weights, has_weights=source.weights is not None)
     if written := listed(output):
         screen.say(f"written: {written}")
     screen.tell_machines(
         {
             "model": path,
             "data": source.data,
-            "n_rows": len(labels),
-            "score": score,
-            "sizes": sizes,
-            "seconds": {"predicting": elapsed},
+            "n_rows": n_rows,
+            "score": found.score,
+            "sizes": found.sizes,
+            "weights": found.weights,
+            "seconds": {"predicting": found.seconds},
             "written": {"labels": output},
-            **({} if output else {"labels": everywhere(labels, table.is_kept)}),
+            **for_machines,
         }
     )
+
+
+def _show_sizes(
+    screen: Screen, sizes: IndexArray, weights: FloatArray, *, has_weights: bool
+) -> None:
+    shares = weights / weights.sum()
+    screen.show(
+        ["cluster", "size", *(["weight"] if has_weights else []), "share"],
+        [
+            [
+                str(j),
+                str(size),
+                *([number(weights[j])] if has_weights else []),
+                f"{shares[j]:.1%}",
+            ]
+            for j, size in enumerate(sizes)
+        ],
+    )
+    if has_weights:
+        screen.say("size: rows; share: of the weight")
 
 
 def loaded(path: str) -> Any:
@@ -77,29 +135,65 @@ def loaded(path: str) -> Any:
 
 def read_for(model: Any, path: str, source: Source) -> tuple[Table, float]:
     """The columns that a model was fitted to: by name, or all where they have no names."""
-    names = [str(name) for name in getattr(model, "feature_names_in_", [])]
+    table, elapsed = source.read(lambda there: columns_for(model, path, source, there))
+    if source.columns is not None:
+        table = _in_order(table, model, path, source)
+    check_width(table.points.shape[1], model, path, source)
+    return table, elapsed
 
-    def choose(there: Sequence[str]) -> Sequence[str] | None:
-        if not are_names(names) or not are_names(there):
-            return None
-        for name in names:
-            if name not in there:
-                raise failures.Failure(
-                    f'{source.name} has no column "{name}", to which {path} was fitted'
-                    f"{nearest(name, there)}",
-                    failures.DATA,
-                )
-        return names
 
-    table, elapsed = source.read(choose)
-    n_wanted, n_found = model.n_features_in_, table.points.shape[1]
-    if n_found != n_wanted:
+def columns_for(
+    model: Any, path: str, source: Source, there: Sequence[str]
+) -> Sequence[str] | None:
+    """Those that a model was fitted to; None where it, or the data, has no names."""
+    names = _names_of(model)
+    if not are_names(names) or not are_names(there):
+        return None
+    for name in names:
+        if name not in there:
+            raise failures.Failure(
+                f'{source.name} has no column "{name}", to which {path} was fitted'
+                f"{nearest(name, there)}",
+                failures.DATA,
+            )
+    return names
+
+
+def check_width(n_found: int, model: Any, path: str, source: Source) -> None:
+    """Refuse more or fewer columns than those of the model."""
+    if n_found != model.n_features_in_:
         raise failures.Failure(
-            f"{source.name} has {n_found} columns, and {path} was fitted to {n_wanted}: choose "
-            "them with --columns",
+            f"{source.name} has {n_found} columns, and {path} was fitted to "
+            f"{model.n_features_in_}: choose them with --columns",
             failures.DATA,
         )
-    return table, elapsed
+
+
+def _names_of(model: Any) -> list[str]:
+    return [str(name) for name in getattr(model, "feature_names_in_", [])]
+
+
+def _in_order(table: Table, model: Any, path: str, source: Source) -> Table:
+    """Columns that were asked for, in the order of the model; of other names, as they are."""
+    order = order_of(list(table.names), model, path, source)
+    if order is None:
+        return table
+    points: Any = np.ascontiguousarray(table.points[:, order])
+    return replace(table, points=points, names=tuple(_names_of(model)))
+
+
+def order_of(found: list[str], model: Any, path: str, source: Source) -> list[int] | None:
+    """Where the columns of a model are among those that were asked for; None for as they are."""
+    names = _names_of(model)
+    if not are_names(names) or found == names or set(found).isdisjoint(names):
+        return None
+    if sorted(found) != sorted(names):
+        raise failures.Failure(
+            f"{path} was fitted to the columns {', '.join(names)}, and --columns asks for "
+            f"{', '.join(found)} of {source.name}: ask for the same, in any order",
+            failures.USAGE,
+        )
+    return [found.index(name) for name in names]
 
 
 def n_clusters_of(model: Any) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,10 @@ class Screen:
         width = None if stream.isatty() else int(os.environ.get("COLUMNS", _WIDTH_OF_PIPES))
         self._console = Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
-    def say(self, line: str = "") -> None:
-        """A line for people."""
+    def say(self, line: str = "", *, is_whole: bool = False) -> None:
+        """A line for people; terminals wrap it between words, unless it must stay whole."""
         if not self.as_json:
-            self._console.print(Text(line), soft_wrap=True)
+            self._console.print(Text(line), soft_wrap=is_whole or not self._console.is_terminal)
 
     def show(
         self, names: Sequence[str], rows: Iterable[Sequence[str | Text]], left: Iterable[int] = ()
@@ -69,6 +70,16 @@ class Screen:
             self._console.print(Text(text), soft_wrap=True)
 
 
+@contextlib.contextmanager
+def waiting_for(what: str, *, is_quiet: bool) -> Iterator[None]:
+    """On a terminal a line that says what is being done, and vanishes when it is."""
+    if is_quiet or not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status(Text(what)):
+        yield
+
+
 def _plain(value: Any) -> Any:
     """A value as JSON has it; there is no number for what is not finite."""
     if isinstance(value, dict):
@@ -82,6 +93,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def counted(count: int, what: str) -> str:
+    """So many of something."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def number(value: float) -> str:

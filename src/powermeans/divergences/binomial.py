@@ -23,6 +23,21 @@ class Binomial(Separable):
     ----------
     n_trials : float or array-like of shape (n_features,)
         N, the same for every point.
+
+    See Also
+    --------
+    Poisson : Counts without a bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.divergences import Binomial
+    >>> X = np.array([[0, 1], [1, 1], [9, 10], [10, 10]])  # of ten trials each
+    >>> model = PowerKMeans(2, divergence=Binomial(10), random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_, axis=0)
+    array([[ 0.5,  1. ],
+           [ 9.5, 10. ]])
     """
 
     n_trials: ArrayLike

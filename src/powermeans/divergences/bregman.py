@@ -31,6 +31,27 @@ class Bregman(abc.ABC):
 
     Arrays of points and centers have one of them in each row. A divergence whose features add up is
     shorter as a `Separable`.
+
+    See Also
+    --------
+    Separable : Where features add up.
+    Generated : From two functions, without a class.
+
+    Examples
+    --------
+    Squared Euclidean distances, as a class:
+
+    >>> import numpy as np
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.divergences import Bregman
+    >>> class Squared(Bregman):
+    ...     def generator(self, points):
+    ...         return (points**2).sum(axis=1)
+    ...     def gradient(self, points):
+    ...         return 2 * points
+    >>> X = np.array([[0.0], [2.0], [10.0], [12.0]])
+    >>> PowerKMeans(2, divergence=Squared(), random_state=0).fit(X).inertia_
+    4.0
     """
 
     wanted: ClassVar[str] = "finite numbers"
@@ -118,6 +139,29 @@ class Separable(Bregman):
     """A Bregman divergence that adds up over the features. A new one says `deviance` and `slope`.
 
     Both work on arrays, entry by entry, with centers that broadcast against points.
+
+    See Also
+    --------
+    Bregman : Where features do not add up.
+    Poisson : One of them.
+
+    Examples
+    --------
+    That of phi(x) = exp(x), for numbers of any sign of which large ones matter more:
+
+    >>> import numpy as np
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.divergences import Separable
+    >>> class Exponential(Separable):
+    ...     def deviance(self, points, centers):
+    ...         return np.exp(points) - np.exp(centers) * (1 + points - centers)
+    ...     def slope(self, centers):
+    ...         return np.exp(centers)
+    >>> X = np.array([[-1.0], [1.0], [4.0], [4.2]])
+    >>> model = PowerKMeans(2, divergence=Exponential(), random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_, axis=0)
+    array([[0. ],
+           [4.1]])
     """
 
     lowest: float | FloatArray = -math.inf
@@ -179,6 +223,11 @@ class Generated(Bregman):
         From points, (n_points, n_features), to the convex function of each, (n_points,).
     grad_phi : callable
         From points to its gradients, of the same shape.
+
+    See Also
+    --------
+    Separable : Adds up over the features, and checks its domain.
+    Mahalanobis : Squared distances in units of a covariance.
 
     Examples
     --------

@@ -23,6 +23,23 @@ class Gamma(Separable):
     ----------
     shape : float, default=1.0
         Positive. It changes the unit of the divergence alone, not which centers are best.
+
+    See Also
+    --------
+    Poisson : Counts, zeros among them.
+
+    Examples
+    --------
+    Waiting times, about one and about a hundred: in logarithms, these are two tight groups.
+
+    >>> import numpy as np
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.divergences import Gamma
+    >>> X = np.array([[1.0], [2.0], [60.0], [140.0]])
+    >>> model = PowerKMeans(2, divergence=Gamma(), random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_, axis=0)
+    array([[  1.5],
+           [100. ]])
     """
 
     shape: float = 1.0

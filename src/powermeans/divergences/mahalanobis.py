@@ -23,6 +23,24 @@ class Mahalanobis(Bregman):
     ----------
     covariance : array-like of shape (n_features, n_features)
         C, symmetric and positive definite.
+
+    See Also
+    --------
+    powermeans.PowerKMeans : With ``divergence="mahalanobis"`` it learns the covariance.
+
+    Examples
+    --------
+    The first feature spreads ten times as far as the second, which tells the clusters apart:
+
+    >>> import numpy as np
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.divergences import Mahalanobis
+    >>> X = np.array([[-10.0, 0.0], [10.0, 0.0], [-10.0, 5.0], [10.0, 5.0]])
+    >>> metric = Mahalanobis([[100.0, 0.0], [0.0, 1.0]])
+    >>> model = PowerKMeans(2, divergence=metric, random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_, axis=0)
+    array([[0., 0.],
+           [0., 5.]])
     """
 
     covariance: ArrayLike

@@ -17,6 +17,22 @@ class Poisson(Separable):
 
     Half the deviance of Poisson counts, and on rows that add to one the Kullback-Leibler divergence
     (Banerjee et al. 2005). For counts, and for proportions, zeros among them.
+
+    See Also
+    --------
+    Binomial : Numbers of successes in N trials.
+    Gamma : Positive numbers whose spread is in proportion to them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.divergences import Poisson
+    >>> X = np.array([[0, 1], [1, 2], [30, 40], [31, 43]])
+    >>> model = PowerKMeans(2, divergence=Poisson(), random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_, axis=0)  # divergence="poisson" is the same
+    array([[ 0.5,  1.5],
+           [30.5, 41.5]])
     """
 
     lowest = 0.0

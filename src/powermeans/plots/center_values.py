@@ -97,6 +97,10 @@ def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | No
     -------
     Axes
 
+    See Also
+    --------
+    center_heatmap : The centers alone, as colours.
+
     Examples
     --------
     >>> from powermeans import PowerKMeans, plots

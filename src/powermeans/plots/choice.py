@@ -21,9 +21,9 @@ def knee(choice: Any, inertias: ArrayLike | None = None, *, ax: Axes | None = No
 
     Parameters
     ----------
-    choice : result of `choose_k`, or array-like of int
+    choice : result of `choose_k`, or array-like of int of shape (n_sizes,)
         What `choose_k` found; or the numbers of clusters, rising, with `inertias`.
-    inertias : array-like of float, optional
+    inertias : array-like of float of shape (n_sizes,), optional
         The inertia for each number.
     ax : Axes, optional
         Where to draw; by default a new figure.
@@ -31,6 +31,11 @@ def knee(choice: Any, inertias: ArrayLike | None = None, *, ax: Axes | None = No
     Returns
     -------
     Axes
+
+    See Also
+    --------
+    powermeans.choose_k : Finds the inertias, and asks other criteria.
+    powermeans.criteria.knee : The rule.
 
     Examples
     --------

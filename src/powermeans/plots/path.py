@@ -44,6 +44,11 @@ def annealing_path(
     -------
     Axes
 
+    See Also
+    --------
+    convergence : The figures of the same sweeps.
+    powermeans.PathRecorder : Remembers the path.
+
     Examples
     --------
     >>> from powermeans import PathRecorder, PowerKMeans, plots

@@ -103,7 +103,7 @@ def _layout(method: Method, n_points: int) -> Any:
             'method="umap" needs umap-learn, which is not installed: pip install umap-learn, or '
             'pass method="tsne"'
         ) from missing
-    return UMAP(random_state=0)
+    return UMAP(random_state=0, n_jobs=1)
 
 
 def _dense(points: FloatArray | SparsePoints) -> FloatArray:

@@ -117,6 +117,11 @@ def uncertainty(
     -------
     Axes
 
+    See Also
+    --------
+    clusters : The same points by their cluster.
+    silhouettes : How much nearer each point is to its own cluster.
+
     Examples
     --------
     >>> from powermeans import PowerKMeans, plots
@@ -217,6 +222,11 @@ def _memberships(model: Any, X: PointsLike, power: float | None) -> FloatArray:
         return np.asarray(model.memberships(X, power=wanted))
     if hasattr(model, "memberships") and power is None:
         return np.asarray(model.memberships(X))
+    if not hasattr(model, "transform"):
+        raise ValueError(
+            f"{type(model).__name__} has neither memberships nor distances to centers: pass an "
+            "estimator with centers, for example PowerKMeans"
+        )
     distances = np.asarray(model.transform(X), dtype=np.float64)
     return memberships(np.square(distances), wanted)
 

@@ -40,6 +40,11 @@ def sizes(
     -------
     Axes
 
+    See Also
+    --------
+    clusters : Where they are.
+    profiles : What sets them apart.
+
     Examples
     --------
     >>> from powermeans import PowerKMeans, plots
@@ -87,6 +92,11 @@ def silhouettes(
     Returns
     -------
     Axes
+
+    See Also
+    --------
+    sizes : How large the clusters are.
+    powermeans.criteria.silhouette : The mean of all points.
 
     Examples
     --------

@@ -56,6 +56,11 @@ def objective_surface(
     -------
     Axes
 
+    See Also
+    --------
+    annealing_path : The way down.
+    powermeans.power_mean.objective : What is drawn.
+
     Examples
     --------
     >>> import math

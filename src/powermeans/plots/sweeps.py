@@ -88,6 +88,10 @@ def compare_convergence(
     -------
     Axes
 
+    See Also
+    --------
+    convergence : One fit, with its power.
+
     Examples
     --------
     >>> import math

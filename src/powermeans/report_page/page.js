@@ -7,6 +7,7 @@
   const redraws = [];
 
   const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
+  const numbersOf = ({ dtype, bytes }) => new (dtype === "<f4" ? Float32Array : Float64Array)(bytesOf(bytes));
 
   // Dark and light.
   byId("theme").addEventListener("click", () => {
@@ -73,7 +74,13 @@
     context.fillStyle = "#1d2329"; context.textAlign = "center"; context.textBaseline = "middle";
     context.fillText(text, x, y + .5);
   }
-  const plain = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(5))) : "missing");
+  // With five digits of a number and four of the deviation of its column; whole digits are never left out.
+  const plain = (value, decimals) => {
+    if (!Number.isFinite(value)) return "missing";
+    if (Math.abs(value) >= 1e15 || Math.abs(value) < 1e-4) return String(Number(value.toPrecision(5)));
+    const before = Math.floor(Math.log10(Math.abs(value)));
+    return String(Number(value.toFixed(Math.max(0, Math.min(14 - before, Math.max(4 - before, decimals))))));
+  };
 
   // The scatter.
   function scatter() {
@@ -81,7 +88,7 @@
     if (!canvas) return;
     const labels = new Uint32Array(bytesOf(data.scatter.labels));
     const rows = new Uint32Array(bytesOf(data.scatter.rows));
-    const values = data.scatter.columns.map((column) => new Float32Array(bytesOf(column.values)));
+    const values = data.scatter.columns.map((column) => numbersOf(column.values));
     const n = labels.length, on = new Array(data.clusters).fill(true);
     const pane = board(canvas), { context, view } = pane;
     const tip = byId("tip"), right = byId("right"), up = byId("up");
@@ -131,7 +138,7 @@
     const show = (i) => {
       shownAt = i;
       const lines = [`cluster ${labels[i]}, row ${rows[i]}`];
-      data.scatter.columns.forEach((column, c) => { if (column.tell) lines.push(`${column.name}: ${plain(values[c][i])}`); });
+      data.scatter.columns.forEach((column, c) => { if (column.tell) lines.push(`${column.name}: ${plain(values[c][i], column.decimals)}`); });
       tip.textContent = lines.join("\n");
       tip.hidden = false;
       const x = pane.right(xs()[i]), y = pane.down(ys()[i]);
@@ -234,7 +241,7 @@
   function annealing() {
     const canvas = byId("ways");
     if (!canvas) return;
-    const { steps, points } = data.annealing, flat = new Float32Array(bytesOf(points));
+    const { steps, points } = data.annealing, flat = numbersOf(points);
     const pane = board(canvas), { context } = pane;
     const slider = byId("sweep"), said = byId("said"), play = byId("play");
     let timer = 0, wanted = 0;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from powermeans.divergences import Divergence
@@ -9,7 +11,7 @@ from powermeans.divergences.bregman import Bregman
 from powermeans.rows.bregman import BregmanRows
 from powermeans.rows.cosine import CosineRows
 from powermeans.rows.manhattan import ManhattanRows
-from powermeans.rows.native import NativeRows
+from powermeans.rows.native import Known, NativeRows, Team
 from powermeans.rows.observed import ObservedRows
 from powermeans.rows.protocol import Nearness, Rows
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -48,11 +50,7 @@ def open_rows(
     -------
     Rows
     """
-    if has_missing and isinstance(points, np.ndarray):
-        return ObservedRows(points, sample_weight, n_threads=n_threads)
-    if isinstance(divergence, Bregman):
-        return BregmanRows(points, sample_weight, divergence=divergence, n_threads=n_threads)
-    return _ROWS_OF[divergence](points, sample_weight, n_threads=n_threads)
+    return _opened(points, sample_weight, divergence, has_missing, n_threads=n_threads)
 
 
 def open_batch(
@@ -61,8 +59,12 @@ def open_batch(
     *,
     n_threads: int | None = None,
     beside: Rows | None = None,
-) -> Rows:
-    """Rows with squared Euclidean distances that are to be swept but once or twice.
+    team: Team | None = None,
+    known: Known | None = None,
+    divergence: Divergence = "squared_euclidean",
+    has_missing: bool = False,
+) -> NativeRows:
+    """Rows that are to be swept but once or twice.
 
     Parameters
     ----------
@@ -72,12 +74,36 @@ def open_batch(
     n_threads : int, optional
     beside : Rows, optional
         Others, whose threads these are to use instead of their own.
+    team : Team, optional
+        Threads to use.
+    known : Known, optional
+        What rows of the same points have as `known`: it need not be found out again.
+    divergence, has_missing
+        As in `open_rows`.
 
     Returns
     -------
-    Rows
+    NativeRows
     """
-    team = beside.team if isinstance(beside, NativeRows) else None
-    rows = NativeRows(points, sample_weight, n_threads=n_threads, team=team)
+    if isinstance(beside, NativeRows):
+        team = beside.team
+    sharing: dict[str, Any] = {"n_threads": n_threads} if team is None else {"team": team}
+    if known is not None:
+        sharing["known"] = known
+    rows = _opened(points, sample_weight, divergence, has_missing, **sharing)
     rows.expect_few_sweeps()
     return rows
+
+
+def _opened(
+    points: Points | SparsePoints,
+    sample_weight: FloatArray | None,
+    divergence: Divergence,
+    has_missing: bool,
+    **threads: Any,
+) -> NativeRows:
+    if has_missing and isinstance(points, np.ndarray):
+        return ObservedRows(points, sample_weight, **threads)
+    if isinstance(divergence, Bregman):
+        return BregmanRows(points, sample_weight, divergence=divergence, **threads)
+    return _ROWS_OF[divergence](points, sample_weight, **threads)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from powermeans.divergences import cosine
-from powermeans.rows.native import NativeRows
+from powermeans.rows.native import Known, NativeRows, Team
 from powermeans.rules import Hard, Rule
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
@@ -41,6 +41,10 @@ class CosineRows(NativeRows):
     sample_weight : ndarray of shape (n_points,), optional
     n_threads : int, optional
         See `powermeans.threads.effective_n_threads`.
+    team : Team, optional
+        Of other rows, to be shared with them.
+    known : Known, optional
+        See `powermeans.rows.native.NativeRows`.
     """
 
     def __init__(
@@ -49,10 +53,12 @@ class CosineRows(NativeRows):
         sample_weight: FloatArray | None = None,
         *,
         n_threads: int | None = None,
+        team: Team | None = None,
+        known: Known | None = None,
     ) -> None:
         halved = cosine.directions(points)
         halved *= points.dtype.type(_HALF)
-        super().__init__(halved, sample_weight, n_threads=n_threads)
+        super().__init__(halved, sample_weight, n_threads=n_threads, team=team, known=known)
 
     def sweep(self, centers: FloatArray, rule: Rule) -> UnitSums:
         """Weigh every point by the rule and add up directions."""

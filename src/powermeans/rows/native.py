@@ -14,6 +14,7 @@ from powermeans.critical_power import critical_power
 from powermeans.divergences import squared_euclidean
 from powermeans.online import Online, Reached
 from powermeans.rows.by_formula import sweep_by_formula
+from powermeans.rows.column_moments import ColumnMoments
 from powermeans.rows.greedy import greedy_seeds
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.sums import Spread, Sums
@@ -23,6 +24,8 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoint
 instruction_set = _native.instruction_set
 instruction_sets = _native.instruction_sets
 thread_limit = _native.thread_limit
+Team = _native.Team
+Known = _native.Moments
 
 _ENTRIES_AT_ONCE = 2**20
 
@@ -40,6 +43,8 @@ class NativeRows:
         See `powermeans.threads.effective_n_threads`.
     team : Team, optional
         Of other rows, to be shared with them.
+    known : Known, optional
+        What `known` said of the same points, dense ones, when they were opened before.
     """
 
     def __init__(
@@ -48,15 +53,17 @@ class NativeRows:
         sample_weight: FloatArray | None = None,
         *,
         n_threads: int | None = None,
-        team: _native.Team | None = None,
+        team: Team | None = None,
+        known: Known | None = None,
     ) -> None:
         self._points = points
         self._weights, self._weight_unit = _in_unit(sample_weight)
-        self.team = team or _native.Team(effective_n_threads(n_threads, thread_limit()))
-        compiled = _sparse if sparse.issparse(points) else _dense
+        self.team = team or start_team(n_threads)
         # Mean and variance of the columns count every point once, whatever its weight.
-        self._native, self._column_mean, self._column_variance = compiled(
-            points, self._weights, self.team
+        self._native, self._column_mean, self._column_variance = (
+            _sparse(points, self._weights, self.team)
+            if sparse.issparse(points)
+            else _dense(points, self._weights, self.team, known)
         )
 
     @property
@@ -73,6 +80,17 @@ class NativeRows:
     def dtype(self) -> np.dtype[np.floating[Any]]:
         """Dtype of the points."""
         return self._points.dtype
+
+    @property
+    def known(self) -> Known | None:
+        """What need not be found out again where the same points are opened anew."""
+        dense = (_native.DenseFloat, _native.DenseDouble)
+        return self._native.moments() if isinstance(self._native, dense) else None
+
+    @property
+    def n_stored(self) -> int:
+        """How many values of the points are stored."""
+        return int(self._points.nnz if sparse.issparse(self._points) else self._points.size)
 
     @property
     def total_weight(self) -> float:
@@ -120,6 +138,11 @@ class NativeRows:
     def mean_variance(self) -> float:
         """Mean over the features of the unweighted variance."""
         return float(np.mean(self._column_variance))
+
+    def column_moments(self) -> ColumnMoments:
+        """Mean and squared deviations of each column, every point counted once."""
+        counts = np.full(self.n_features, float(self.n_points))
+        return ColumnMoments(counts, self._column_mean, self.n_points * self._column_variance)
 
     def unit_steps(self) -> float | FloatArray:
         """How far along a feature a squared distance of one is, near the mean."""
@@ -285,6 +308,21 @@ class NativeNearness:
             return np.where(self._weights > 0, self._weights * self._nearest, 0.0)
 
 
+def start_team(n_threads: int | None) -> Team:
+    """Threads, which several rows may share.
+
+    Parameters
+    ----------
+    n_threads : int or None
+        See `powermeans.threads.effective_n_threads`.
+
+    Returns
+    -------
+    Team
+    """
+    return _native.Team(effective_n_threads(n_threads, thread_limit()))
+
+
 def _in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float]:
     """Weights divided by a power of two, so that the largest is between 1/2 and 1."""
     if sample_weight is None:
@@ -295,10 +333,10 @@ def _in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float
 
 
 def _dense(
-    points: Any, weights: FloatArray | None, team: _native.Team
+    points: Any, weights: FloatArray | None, team: _native.Team, known: Known | None
 ) -> tuple[_native.CompiledPoints, FloatArray, FloatArray]:
     kind = _native.DenseFloat if points.dtype == np.float32 else _native.DenseDouble
-    compiled = kind(points, weights, team)
+    compiled = kind(points, weights, team, known)
     return compiled, compiled.mean(), compiled.variance()
 
 

@@ -17,6 +17,8 @@ import numpy as np
 from powermeans.critical_power import critical_power
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.rows.affine import AffineRows
+from powermeans.rows.column_moments import ColumnMoments
+from powermeans.rows.native import Known, Team
 from powermeans.rules import Hard, Rule
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray, Points
@@ -67,6 +69,10 @@ class ObservedRows(AffineRows):
     sample_weight : ndarray of shape (n_points,), optional
     n_threads : int, optional
         See `powermeans.threads.effective_n_threads`.
+    team : Team, optional
+        Of other rows, to be shared with them.
+    known : Known, optional
+        See `powermeans.rows.native.NativeRows`.
     """
 
     def __init__(
@@ -75,6 +81,8 @@ class ObservedRows(AffineRows):
         sample_weight: FloatArray | None = None,
         *,
         n_threads: int | None = None,
+        team: Team | None = None,
+        known: Known | None = None,
     ) -> None:
         is_missing = np.isnan(points)
         self._shift = _observed_means(points, is_missing)
@@ -84,7 +92,7 @@ class ObservedRows(AffineRows):
         np.subtract(points, self._shift, out=shifted, casting="same_kind")
         shifted[is_missing] = 0
         np.logical_not(is_missing, out=pairs[:, self._n_features :], casting="unsafe")
-        super().__init__(pairs, sample_weight, n_threads=n_threads)
+        super().__init__(pairs, sample_weight, n_threads=n_threads, team=team, known=known)
         self._native.use_heights(np.einsum("if,if->i", shifted, shifted, dtype=np.float64))
 
     @property
@@ -129,6 +137,13 @@ class ObservedRows(AffineRows):
         """Mean over the features of the variance of what was observed, unweighted."""
         squares = np.square(self._column_mean[: self._n_features])
         return float(np.mean(self._column_variance[: self._n_features] + squares))
+
+    def column_moments(self) -> ColumnMoments:
+        """Of what was observed."""
+        counts = np.rint(self.n_points * self._column_mean[self._n_features :])
+        means = self._column_mean[: self._n_features]
+        squares = self._column_variance[: self._n_features] + np.square(means)
+        return ColumnMoments(counts, self._shift, self.n_points * squares)
 
     def critical_power(self) -> float:
         """That of the points with means for what is missing."""

@@ -1,0 +1,93 @@
+"""``powermeans predict`` for what is read part by part."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from powermeans.command_line import failures
+from powermeans.command_line.outputs import check_outputs, interruptible, write_label_pieces
+from powermeans.command_line.parts import Limits, names_in, note_parts, opened
+from powermeans.command_line.predicting import (
+    Predicted,
+    check_width,
+    columns_for,
+    loaded,
+    n_clusters_of,
+    order_of,
+    tell,
+)
+from powermeans.command_line.screen import Screen
+from powermeans.command_line.sources import Source
+from powermeans.command_line.tallies import Tally, labelled
+from powermeans.sources import PartedData
+from powermeans.types import FloatArray, Points
+
+
+def predict_in_parts(
+    path: str, source: Source, output: str | None, limits: Limits, why: str, screen: Screen
+) -> None:
+    """Labels of new rows, by a model of old ones, a part at a time.
+
+    Parameters
+    ----------
+    path : str
+        Of the model.
+    source : Source
+    output : str, optional
+        Where labels go; by default to the standard output.
+    limits : Limits
+    why : str
+        Why rows are read part by part; empty where that was asked for.
+    screen : Screen
+    """
+    check_outputs(reads=[path, *source.paths], labels=output)
+    if output is None and screen.as_json:
+        raise failures.Failure(
+            "the labels of rows that are read part by part may not fit into one JSON object: name "
+            "a file for them with --output",
+            failures.USAGE,
+        )
+    model = loaded(path)
+    data = opened_for(model, path, source, limits)
+    note_parts(source, limits, why)
+    started, scores = time.perf_counter(), list[float]()
+
+    def score(points: Points, weights: FloatArray | None) -> None:
+        scores.append(float(model.score(points, sample_weight=weights)))
+
+    with interruptible() as done:
+        tally = Tally(np.zeros((n_clusters_of(model), data.n_features)))
+        with failures.refusing_fit():
+            write_label_pieces(output or "-", labelled(model, data, tally, score))
+        done.append(output or "-")
+        elapsed = time.perf_counter() - started
+        found = Predicted(tally.sizes, tally.weights, sum(scores), elapsed)
+        tell(found, path, source, output, screen, {})
+
+
+def opened_for(model: Any, path: str, source: Source, limits: Limits) -> PartedData:
+    """The columns that a model was fitted to: by name, or all where they have no names.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+    path : str
+        Of the model.
+    source : Source
+    limits : Limits
+
+    Returns
+    -------
+    PartedData
+    """
+    columns = None if source.columns else columns_for(model, path, source, names_in(source))
+    data = opened(source, limits, columns=columns)
+    if source.columns is not None:
+        found = list(data.feature_names or ())
+        if (order := order_of(found, model, path, source)) is not None:
+            data = opened(source, limits, columns=[found[place] for place in order])
+    check_width(data.n_features, model, path, source)
+    return data

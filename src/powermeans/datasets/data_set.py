@@ -1,0 +1,44 @@
+"""Points, and what is known about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from powermeans.types import FloatArray, Labels, Points
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataSet:
+    """A data set that was drawn or read.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points, n_features)
+    labels : ndarray of shape (n_points,), or None
+        The cluster or class of each point, from 0, where it is known.
+    centers : ndarray of shape (n_centers, n_features), or None
+        The true centers, where they exist, in the order of the labels.
+    extras : mapping of str to array
+        What else the file has, such as names of the features. It is not checked.
+
+    See Also
+    --------
+    powermeans.datasets.load_data_set : Reads one.
+    powermeans.datasets.make_gaussian_clusters : Draws one.
+
+    Examples
+    --------
+    >>> from powermeans.datasets import make_grid_gaussians
+    >>> nine = make_grid_gaussians(random_state=0)
+    >>> nine.points.shape, nine.labels.max(), nine.centers.shape
+    ((900, 2), np.int32(8), (9, 2))
+    """
+
+    points: Points
+    labels: Labels | None = None
+    centers: FloatArray | None = None
+    extras: Mapping[str, NDArray[Any]] = field(default_factory=dict)

@@ -1,0 +1,342 @@
+"""Real data sets, read from a folder of the user's: none of them comes with the package.
+
+The environment variable POWERMEANS_DATA names the folder. A set lies in `<name>.npz` there, its
+points as the array `X` and its labels, counted from 0, as `y`. It is the values that are checked,
+not the file, so that everybody can make the file from the original: ``numpy.savez("iris.npz", X=X,
+y=y)``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from powermeans.datasets.data_set import DataSet
+from powermeans.datasets.sources import SOURCES, Source
+from powermeans.errors import MissingDataError, WrongDataError
+
+DATA_VARIABLE = "POWERMEANS_DATA"
+MICE_CLASSES = ("c-CS-s", "c-CS-m", "c-SC-s", "c-SC-m", "t-CS-s", "t-CS-m", "t-SC-s", "t-SC-m")
+_CHUNK = 2**20
+
+
+def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
+    """Any of the real data sets that are known by name.
+
+    Parameters
+    ----------
+    name : str
+        One of `powermeans.datasets.names()`.
+    dtype : dtype, default=numpy.float64
+        What the points are given in: float64 or float32.
+
+    Returns
+    -------
+    DataSet
+
+    Raises
+    ------
+    MissingDataError
+        If the file is not there. It says where the set comes from, under which licence, and how to
+        place it.
+    WrongDataError
+        If the file holds something else.
+
+    See Also
+    --------
+    names : What is known.
+
+    Examples
+    --------
+    >>> from powermeans.datasets import load_data_set
+    >>> try:
+    ...     load_data_set("ruspinni")
+    ... except ValueError as error:
+    ...     print(error)
+    name='ruspinni' is no data set that is known: did you mean 'ruspini'?
+    """
+    if name not in SOURCES:
+        raise ValueError(f"name={name!r} is no data set that is known: {_advice(name)}")
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise ValueError(f"dtype={dtype!r} cannot hold the points: pass float64 or float32")
+    source = SOURCES[name]
+    arrays = _checked(source, _read(source))
+    labels = None if source.labels_sha256 is None else arrays.pop("y").astype(np.int32)
+    points = np.ascontiguousarray(arrays.pop("X"), dtype=dtype)
+    centers = arrays.pop("true_centroids", None)
+    return DataSet(points, labels, None if centers is None else centers.astype(np.float64), arrays)
+
+
+def names() -> list[str]:
+    """The names of the real data sets that `load_data_set` knows.
+
+    Returns
+    -------
+    list of str
+
+    See Also
+    --------
+    load_data_set : Reads one.
+
+    Examples
+    --------
+    >>> from powermeans import datasets
+    >>> "mice_protein" in datasets.names()
+    True
+    """
+    return sorted(SOURCES)
+
+
+def load_iris() -> DataSet:
+    """Fisher's iris flowers, 150 with 4 measures of 3 species, as scikit-learn has them.
+
+    On these Bottou & Bengio 1995 compare ways to learn six prototypes.
+
+    Returns
+    -------
+    DataSet
+
+    See Also
+    --------
+    load_data_set : Sets that do not come with scikit-learn.
+
+    Examples
+    --------
+    >>> from powermeans.datasets import load_iris
+    >>> load_iris().points.shape
+    (150, 4)
+    """
+    from sklearn import datasets
+
+    iris = datasets.load_iris()
+    names_of = {key: np.asarray(iris[key]) for key in ("feature_names", "target_names")}
+    return DataSet(np.array(iris.data, np.float64), iris.target.astype(np.int32), None, names_of)
+
+
+def load_mice_protein() -> DataSet:
+    """Levels of 77 proteins in the cortex of mice, of 8 classes: Xu & Lange 2019, Table 3.
+
+    The classes are those of `MICE_CLASSES`: control (c) or trisomic (t) mice, which learned (CS) or
+    not (SC), with memantine (m) or saline (s). 1396 values are missing and NaN. The 570 rows of
+    control mice have labels 0 to 3, and the 510 of trisomic ones 4 to 7.
+
+    Returns
+    -------
+    DataSet
+
+    See Also
+    --------
+    load_data_set : Where the file is looked for.
+
+    Examples
+    --------
+    >>> from powermeans.datasets import load_mice_protein
+    >>> load_mice_protein().points.shape  # doctest: +SKIP
+    (1080, 77)
+    """
+    return load_data_set("mice_protein")
+
+
+def load_mnist(
+    part: Literal["train", "test"] = "train", *, dtype: DTypeLike = np.float64
+) -> DataSet:
+    """Images of written digits, 28 by 28 pixels from 0 to 255: 60 000 to train or 10 000 to test.
+
+    Parameters
+    ----------
+    part : {"train", "test"}, default="train"
+    dtype : dtype, default=numpy.float64
+        What the points are given in; float32 takes half of 376 MB.
+
+    Returns
+    -------
+    DataSet
+
+    See Also
+    --------
+    load_data_set : Where the file is looked for.
+
+    Examples
+    --------
+    >>> from powermeans.datasets import load_mnist
+    >>> load_mnist("test").points.shape  # doctest: +SKIP
+    (10000, 784)
+    """
+    if part not in ("train", "test"):
+        raise ValueError(f'part={part!r} is unknown: pass "train" or "test"')
+    return load_data_set(f"mnist_{part}", dtype=dtype)
+
+
+def load_birch(number: Literal[1, 2, 3]) -> DataSet:
+    """The sets of Zhang, Ramakrishnan & Livny 1997: 100 000 points in the plane, 100 clusters.
+
+    Parameters
+    ----------
+    number : {1, 2, 3}
+        Clusters on a grid (1), along a sine (2), or of any size anywhere (3), for which there are
+        no labels.
+
+    Returns
+    -------
+    DataSet
+
+    See Also
+    --------
+    load_data_set : Where the file is looked for.
+
+    Examples
+    --------
+    >>> from powermeans.datasets import load_birch
+    >>> load_birch(1).centers.shape  # doctest: +SKIP
+    (100, 2)
+    """
+    if number not in (1, 2, 3):
+        raise ValueError(f"number={number!r} is unknown: pass 1, 2 or 3")
+    return load_data_set(f"birch{number}")
+
+
+def load_road_network() -> DataSet:
+    """Longitude, latitude and altitude of 5000 places on roads of North Jutland.
+
+    These are rows of the 434 874 of UCI 246; `make_polylines` draws as many as that.
+
+    Returns
+    -------
+    DataSet
+
+    See Also
+    --------
+    make_polylines : As many places as in the whole network.
+
+    Examples
+    --------
+    >>> from powermeans.datasets import load_road_network
+    >>> load_road_network().points.shape  # doctest: +SKIP
+    (5000, 3)
+    """
+    return load_data_set("road3d_subset")
+
+
+def load_gene_expression(which: Literal["platform", "types"] = "platform") -> DataSet:
+    """RNA-Seq gene expression of five kinds of tumour, from the Cancer Genome Atlas.
+
+    Two stand-ins for the 801 samples with 20 531 genes of UCI 401: 300 samples of other kinds of
+    tumour with all genes of the same platform, and 335 samples of the same kinds with 3664 genes,
+    859 values of which are missing and NaN. Those of the platform are counts, of which
+    ``numpy.log2(points + 1)`` is usual; those of the types are logarithms already, from -9 up.
+
+    Parameters
+    ----------
+    which : {"platform", "types"}, default="platform"
+        What is the same: the platform with its genes, or the kinds of tumour.
+
+    Returns
+    -------
+    DataSet
+
+    See Also
+    --------
+    load_data_set : Where the file is looked for.
+
+    Examples
+    --------
+    >>> from powermeans.datasets import load_gene_expression
+    >>> load_gene_expression().points.shape  # doctest: +SKIP
+    (300, 20531)
+    """
+    files = {"platform": "tcga_rnaseq5", "types": "tcga_uci5classes_3700genes"}
+    if which not in files:
+        raise ValueError(f'which={which!r} is unknown: pass "platform" or "types"')
+    return load_data_set(files[which])
+
+
+def sha256_of_values(values: NDArray[Any], *, is_single: bool = False) -> str:
+    """SHA-256 of numbers as little-endian float64, row after row, whatever they are stored as.
+
+    Parameters
+    ----------
+    values : ndarray
+    is_single : bool, default=False
+        Whether they are rounded to float32 first.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.datasets.real import sha256_of_values
+    >>> sha256_of_values(np.arange(3)) == sha256_of_values(np.arange(3.0))
+    True
+    """
+    digest = hashlib.sha256()
+    n_rows = max(1, _CHUNK // max(1, values[:1].size))
+    for begin in range(0, len(values), n_rows):
+        part = values[begin : begin + n_rows]
+        numbers = (part.astype(np.float32) if is_single else part).astype("<f8") + 0.0
+        numbers[np.isnan(numbers)] = np.nan
+        digest.update(np.ascontiguousarray(numbers).tobytes())
+    return digest.hexdigest()
+
+
+def _read(source: Source) -> dict[str, NDArray[Any]]:
+    """The arrays of its file."""
+    if not (folder := os.environ.get(DATA_VARIABLE)):
+        raise MissingDataError(f"{DATA_VARIABLE} is not set: {_how_to_place(source)}")
+    file = Path(folder) / f"{source.name}.npz"
+    if not file.is_file():
+        raise MissingDataError(f"{file} is missing: {_how_to_place(source)}")
+    try:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except Exception as error:  # A damaged archive makes zipfile, zlib and NumPy fail in many ways.
+        why = str(error) or type(error).__name__
+        raise WrongDataError(f"{file} cannot be read ({why}): {_how_to_place(source)}") from error
+
+
+def _checked(source: Source, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays, if they are those of the source."""
+    wanted = {"X": source.points_sha256, "y": source.labels_sha256}
+    for name, checksum in wanted.items():
+        if checksum is None:
+            continue
+        if name not in arrays:
+            raise WrongDataError(_wrong(source, f"has no array {name}"))
+        shape = source.shape if name == "X" else source.shape[:1]
+        if arrays[name].shape != shape:
+            raise WrongDataError(_wrong(source, f"has {name} of shape {arrays[name].shape}"))
+        if arrays[name].dtype.kind not in "biuf":
+            raise WrongDataError(_wrong(source, f"has {name} of dtype {arrays[name].dtype}"))
+        is_single = source.is_single and name == "X"
+        if sha256_of_values(arrays[name], is_single=is_single) != checksum:
+            raise WrongDataError(_wrong(source, f"has {name} with other values, by its SHA-256"))
+    return dict(arrays)
+
+
+def _wrong(source: Source, what: str) -> str:
+    return f"{os.environ[DATA_VARIABLE]}/{source.name}.npz {what}: {_how_to_place(source)}"
+
+
+def _how_to_place(source: Source) -> str:
+    rows, columns = source.shape
+    labels = "" if source.labels_sha256 is None else " and its labels, from 0, as y"
+    return (
+        f"the data set {source.name!r} does not come with powermeans. It is by "
+        f"{source.publisher}; the licence, as far as it is stated: {source.licence}. "
+        f"Get it from there, or from a copy (github.com/{source.copy}), save its points "
+        f"({rows} x {columns}) as the array X{labels} with numpy.savez in {source.name}.npz, "
+        f"and name the folder of that file in the environment variable {DATA_VARIABLE}"
+    )
+
+
+def _advice(name: str) -> str:
+    near = difflib.get_close_matches(name, SOURCES, n=1)
+    return f"did you mean {near[0]!r}?" if near else "powermeans.datasets.names() has all of them"

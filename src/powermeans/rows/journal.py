@@ -1,0 +1,276 @@
+"""What parts have given, written down as it comes, so that a run that was killed can go on.
+
+All that a fit knows of its points are the results of calls on the parts. A journal keeps them, each
+with a digest of its call. Who runs the same fit again gets the same answers without a look at the
+points, until the journal ends, and so arrives where the other was, bit for bit: with the same
+centers, the same random numbers, and in the middle of the same search.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans.critical_power import Moments
+from powermeans.rows.column_moments import ColumnMoments
+from powermeans.rows.cosine import UnitSums
+from powermeans.rows.observed import ObservedSums
+from powermeans.rows.places import Call, Opening, Places, Result
+from powermeans.sums import Spread, Sums
+from powermeans.whole_files import whole_file
+
+_MAGIC = b"powermeans checkpoint 1\n"
+# Length of the contents and their checksum.
+_HEAD = struct.Struct("<QI")
+# Of these a record may consist, beside numbers, lists and arrays.
+_KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (ColumnMoments, Moments, ObservedSums, Spread, Sums, UnitSums)
+}
+
+
+class CheckpointError(ValueError):
+    """A checkpoint is of another fit than the one that was to go on."""
+
+
+def recorded(kind: type[Result]) -> type[Result]:
+    """Let values of a dataclass be written down; for use as a decorator."""
+    _KINDS[kind.__name__] = kind
+    return kind
+
+
+class Journal:
+    """A file of results in the order in which they were asked for.
+
+    It is written at its end alone, and what was cut short there is left out when it is read, so
+    that at any moment all but the last seconds are safe.
+
+    Parameters
+    ----------
+    path : path
+        Of a journal to go on with, or of a new one.
+    seconds : float
+        How often it is written to, at most.
+    fingerprint : str
+        Of the points, and of how they are cut into parts.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], seconds: float, fingerprint: str) -> None:
+        self._path, self._seconds = Path(path), seconds
+        self._written = time.monotonic()
+        self._waiting: list[bytes] = []
+        self._is_replaying = self._path.exists()
+        if not self._is_replaying:
+            with whole_file(self._path) as file:
+                file.write(_MAGIC + _record(fingerprint.encode()))
+        self._file: IO[bytes] = open(self._path, "r+b")  # noqa: SIM115 - closed by `close`
+        if self._file.read(len(_MAGIC)) != _MAGIC or self._whole() != fingerprint.encode():
+            self._file.close()
+            raise CheckpointError(
+                f"{self._path} is no checkpoint of a fit of these rows, cut into parts in this "
+                "way: pass another path, or remove the file to begin anew"
+            )
+
+    def answer(self, question: str) -> tuple[bool, Any]:
+        """Whether the next result is known, and what it is.
+
+        Parameters
+        ----------
+        question : str
+            The digest of a call; another one than last time is an error.
+
+        Returns
+        -------
+        is_known : bool
+        result : object
+        """
+        if not self._is_replaying:
+            return False, None
+        contents = self._next()
+        if contents is None:
+            self._is_replaying = False
+            return False, None
+        asked, result = _decoded(contents)
+        if asked != question:
+            raise CheckpointError(
+                f"{self._path} is a checkpoint of a fit with other parameters: pass those again, "
+                "random_state among them as an int, or remove the file to begin anew"
+            )
+        return True, result
+
+    def note(self, question: str, result: Any) -> None:
+        """Write a result down, at the latest when the seconds are over and there is another."""
+        self._waiting.append(_record(_encoded(question, result)))
+        if time.monotonic() - self._written >= self._seconds:
+            self.write()
+
+    def write(self) -> None:
+        """Write all that waits, to the disk itself."""
+        try:
+            self._file.writelines(self._waiting)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise OSError(
+                error.errno, f"{error.strerror}: the checkpoint was not written", str(self._path)
+            ) from error
+        self._waiting.clear()
+        self._written = time.monotonic()
+
+    def close(self) -> None:
+        """Write all that waits, and let go of the file."""
+        if not self._file.closed:
+            self.write()
+            self._file.close()
+
+    def _next(self) -> bytes | None:
+        """The next record; the rest is cut off where there is none that is whole."""
+        start = self._file.tell()
+        if (contents := self._whole()) is None:
+            self._file.seek(start)
+            self._file.truncate()
+        return contents
+
+    def _whole(self) -> bytes | None:
+        """The next record, if it is whole."""
+        start = self._file.tell()
+        head = self._file.read(_HEAD.size)
+        if len(head) == _HEAD.size:
+            n_bytes, checksum = _HEAD.unpack(head)
+            if n_bytes <= self._path.stat().st_size - start:
+                contents = self._file.read(n_bytes)
+                if len(contents) == n_bytes and zlib.crc32(contents) == checksum:
+                    return contents
+        return None
+
+
+class Journaled:
+    """Parts whose results are written down, and asked for again only once the journal ends.
+
+    Results as long as the points are not written down, but found anew.
+
+    Parameters
+    ----------
+    places : Places
+    journal : Journal
+    """
+
+    def __init__(self, places: Places, journal: Journal) -> None:
+        self._places, self._journal = places, journal
+
+    @property
+    def opening(self) -> Opening:
+        """How the parts are opened."""
+        return self._places.opening
+
+    def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
+        """What a call gives for each part, from the journal as far as that goes."""
+        if getattr(call, "is_long", False):
+            return self._places.each(call, numbers)
+        question = _digest(["each", call, None if numbers is None else list(numbers)])
+        is_known, results = self._journal.answer(question)
+        if not is_known:
+            results = list(self._places.each(call, numbers))
+            self._journal.note(question, results)
+        return iter(results)
+
+    def total(self, call: Call[Any]) -> Any:
+        """What a call gives, added up over all parts."""
+        question = _digest(["total", call])
+        is_known, result = self._journal.answer(question)
+        if not is_known:
+            result = self._places.total(call)
+            self._journal.note(question, result)
+        return result
+
+
+def _digest(question: Any) -> str:
+    tree, arrays = _taken_apart(question)
+    digest = hashlib.sha256(json.dumps(tree).encode())
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _record(contents: bytes) -> bytes:
+    return _HEAD.pack(len(contents), zlib.crc32(contents)) + contents
+
+
+# A record is JSON with the numbers of arrays in it, and then these arrays.
+
+
+def _encoded(question: str, result: Any) -> bytes:
+    tree, arrays = _taken_apart(result)
+    forms = [[array.dtype.str, list(array.shape)] for array in arrays]
+    words = json.dumps([question, tree, forms]).encode()
+    values = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+    return struct.pack("<Q", len(words)) + words + values
+
+
+def _decoded(contents: bytes) -> tuple[str, Any]:
+    (n_words,) = struct.unpack_from("<Q", contents)
+    question, tree, forms = json.loads(contents[8 : 8 + n_words])
+    arrays, start = [], 8 + n_words
+    for dtype, shape in forms:
+        n_values = int(np.prod(shape, dtype=np.int64))
+        array = np.frombuffer(contents, np.dtype(dtype), n_values, start).reshape(shape)
+        arrays.append(array.copy())
+        start += array.nbytes
+    return question, _put_together(tree, arrays)
+
+
+def _taken_apart(value: Any) -> tuple[Any, list[NDArray[Any]]]:
+    """JSON of a value, and the arrays that it names by their numbers."""
+    arrays: list[NDArray[Any]] = []
+
+    def apart(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return {"array": len(arrays) - 1}
+        if isinstance(value, float | np.floating):
+            return {"float": float(value).hex()}
+        if isinstance(value, np.dtype):
+            return {"dtype": value.str}
+        if is_dataclass(value) and not isinstance(value, type):
+            parts = {field.name: apart(getattr(value, field.name)) for field in fields(value)}
+            return {"value": [type(value).__name__, parts]}
+        if isinstance(value, tuple):
+            return {"tuple": [apart(entry) for entry in value]}
+        if isinstance(value, list):
+            return [apart(entry) for entry in value]
+        if isinstance(value, dict):
+            return {"dict": [[apart(key), apart(entry)] for key, entry in value.items()]}
+        if callable(value):
+            return {"function": value.__qualname__}
+        return int(value) if isinstance(value, int | np.integer) else value
+
+    return apart(value), arrays
+
+
+def _put_together(tree: Any, arrays: Sequence[NDArray[Any]]) -> Any:
+    if isinstance(tree, list):
+        return [_put_together(entry, arrays) for entry in tree]
+    if not isinstance(tree, dict):
+        return tree
+    ((kind, content),) = tree.items()
+    if kind == "array":
+        return arrays[content]
+    if kind == "float":
+        return float.fromhex(content)
+    if kind == "dtype":
+        return np.dtype(content)
+    if kind == "tuple":
+        return tuple(_put_together(entry, arrays) for entry in content)
+    name, parts = content
+    return _KINDS[name](**{key: _put_together(part, arrays) for key, part in parts.items()})

@@ -1,0 +1,218 @@
+"""Where the parts of the rows are worked on, and in which order their results add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from powermeans.divergences import Divergence
+from powermeans.rows import open_batch
+from powermeans.rows.native import Known, NativeRows, Team, start_team
+from powermeans.types import FloatArray, Points, SparsePoints
+
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+
+Call = Callable[[NativeRows, int], Result]
+"""From the rows of a part and its number to what it gives. It can be pickled."""
+
+# What is remembered of a part of so many rows is less than a hundredth of it.
+_FEWEST_ROWS_REMEMBERED = 1024
+
+Chunk = tuple[Points | SparsePoints, FloatArray | None]
+"""The points of a part, and their weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How the points of a part become rows. It can be pickled.
+
+    Attributes
+    ----------
+    divergence : Bregman or str
+        One of which the center is a mean, so that sums add.
+    has_missing : bool
+        Whether NaN stands for entries that are missing.
+    """
+
+    divergence: Divergence = "squared_euclidean"
+    has_missing: bool = False
+
+    def __post_init__(self) -> None:
+        if self.divergence == "manhattan":
+            raise ValueError(
+                'divergence="manhattan" has medians for centers, and medians of parts do not add '
+                "up to those of all: pass the points as one array in memory"
+            )
+
+    def open(
+        self,
+        points: Points | SparsePoints,
+        sample_weight: FloatArray | None = None,
+        *,
+        n_threads: int | None = None,
+        team: Team | None = None,
+        known: Known | None = None,
+    ) -> NativeRows:
+        """The rows of a part, the same whether they are kept or opened for each sweep anew."""
+        return open_batch(
+            points,
+            sample_weight,
+            n_threads=n_threads,
+            team=team,
+            known=known,
+            divergence=self.divergence,
+            has_missing=self.has_missing,
+        )
+
+
+class Places(Protocol):
+    """Where parts are. There is at least one, none is empty, and their order never changes."""
+
+    @property
+    def opening(self) -> Opening:
+        """How the parts are opened."""
+        ...
+
+    def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
+        """What a call gives for each part in their order, or for those of rising numbers."""
+        ...
+
+    def total(self, call: Call[Any]) -> Any:
+        """What a call gives, added up over all parts as `added` does it."""
+        ...
+
+
+def added(results: Iterable[Any]) -> Any:
+    """The sum of results, along a tree that their number alone decides.
+
+    Neighbours are added, then the sums of neighbours, and so on; what has no neighbour waits. No
+    more results are held at a time than the tree is high.
+
+    Parameters
+    ----------
+    results : iterable
+        At least one, of what can be added.
+
+    Returns
+    -------
+    object
+        Their sum.
+
+    Examples
+    --------
+    >>> from powermeans.rows.places import added
+    >>> class Shown(str):
+    ...     def __add__(self, other):
+    ...         return Shown(f"({self}{other})")
+    >>> added(map(Shown, "abcdefg"))
+    '(((ab)(cd))((ef)g))'
+    """
+    waiting: list[tuple[int, Any]] = []
+    for result in results:
+        height = 0
+        while waiting and waiting[-1][0] == height:
+            result, height = waiting.pop()[1] + result, height + 1
+        waiting.append((height, result))
+    _, total = waiting.pop()
+    while waiting:
+        total = waiting.pop()[1] + total
+    return total
+
+
+class Kept:
+    """Parts in this process's memory, opened once.
+
+    Parameters
+    ----------
+    chunks : iterable of (points, weights)
+        Held as they are, in the form that the border leaves points in.
+    opening : Opening
+    n_threads : int, optional
+        See `powermeans.threads.effective_n_threads`.
+    """
+
+    def __init__(
+        self, chunks: Iterable[Chunk], opening: Opening, *, n_threads: int | None = None
+    ) -> None:
+        self.opening, team = opening, start_team(n_threads)
+        self._rows = [opening.open(points, weights, team=team) for points, weights in chunks]
+
+    def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
+        """One part after the other."""
+        chosen = range(len(self._rows)) if numbers is None else numbers
+        return (call(self._rows[number], number) for number in chosen)
+
+    def total(self, call: Call[Any]) -> Any:
+        """What a call gives, added up over all parts."""
+        return added(self.each(call))
+
+
+class Chunks(Protocol):
+    """Parts that can be read again and again, each time cut in the same places."""
+
+    def read(self, numbers: Sequence[int] | None = None) -> Iterator[Chunk]:
+        """All parts in their order, or those of rising numbers."""
+        ...
+
+
+class InTurn:
+    """Parts that are read for each call anew: one is worked on while the next one is read.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        What is read.
+    opening : Opening
+    n_threads : int, optional
+        See `powermeans.threads.effective_n_threads`.
+    """
+
+    def __init__(self, chunks: Chunks, opening: Opening, *, n_threads: int | None = None) -> None:
+        self.opening = opening
+        self._chunks, self._team = chunks, start_team(n_threads)
+        self._known: dict[int, Known] = {}
+
+    def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
+        """One part after the other, as they are read."""
+        names = iter(range(2**63)) if numbers is None else iter(numbers)
+        for points, weights in read_ahead(self._chunks.read(numbers)):
+            number = next(names)
+            known = self._known.get(number)
+            rows = self.opening.open(points, weights, team=self._team, known=known)
+            if known is None:
+                self._remember(rows, number)
+            del points, weights
+            yield call(rows, number)
+            del rows  # or it would be held while the next one is awaited
+
+    def _remember(self, rows: NativeRows, number: int) -> None:
+        """What a part need not tell again, where that is little beside it."""
+        if rows.n_points >= _FEWEST_ROWS_REMEMBERED and (known := rows.known) is not None:
+            self._known[number] = known
+
+    def total(self, call: Call[Any]) -> Any:
+        """What a call gives, added up over all parts."""
+        return added(self.each(call))
+
+
+def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """The same items, each fetched by a thread of its own while the one before is worked on.
+
+    Parameters
+    ----------
+    items : iterator
+        Its errors are raised where the item would have come.
+
+    Yields
+    ------
+    item
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="powermeans-reader") as reader:
+        coming = reader.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = reader.submit(next, items, None)
+            yield item
+            del item

@@ -1,0 +1,56 @@
+"""Points in PyTorch tensors, swept over where they are: on a GPU, or in this process's memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from powermeans.divergences import Divergence
+from powermeans.divergences.bregman import Bregman
+from powermeans.rows.torch import admission
+from powermeans.rows.torch.divergences import TorchBregmanRows, TorchCosineRows
+from powermeans.rows.torch.placing import from_array
+from powermeans.rows.torch.rows import Placement, TorchRows
+from powermeans.types import FloatArray
+
+__all__ = [
+    "Placement",
+    "TorchBregmanRows",
+    "TorchCosineRows",
+    "TorchRows",
+    "admission",
+    "from_array",
+    "open_tensor",
+]
+
+
+def open_tensor(
+    points: Any,
+    sample_weight: FloatArray | None = None,
+    *,
+    divergence: Divergence = "squared_euclidean",
+    **options: Any,
+) -> TorchRows:
+    """The rows for a tensor.
+
+    Parameters
+    ----------
+    points : Tensor of shape (n_points, n_features)
+        As `admission.admit_points` leaves it.
+    sample_weight : (n_points,), optional
+    divergence : Bregman or str
+        All but "manhattan".
+    **options
+        As for `TorchRows`.
+
+    Returns
+    -------
+    TorchRows
+    """
+    if isinstance(divergence, Bregman):
+        return TorchBregmanRows(points, sample_weight, divergence=divergence, **options)
+    if divergence == "manhattan":
+        raise ValueError(
+            'divergence="manhattan" has no rows for tensors: pass an array, which runs on the CPU'
+        )
+    kind = TorchCosineRows if divergence == "cosine" else TorchRows
+    return kind(points, sample_weight, **options)

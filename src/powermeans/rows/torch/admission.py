@@ -1,0 +1,180 @@
+"""The border for tensors: what is wrong with them is said here, once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from powermeans.divergences import Divergence
+from powermeans.divergences.bregman import Bregman
+from powermeans.input_checks import (
+    check_domain,
+    check_n_clusters,
+    check_points,
+    check_sample_weight,
+)
+from powermeans.rows.torch.placing import blocks, find_device
+from powermeans.types import FloatArray
+
+_ENTRIES_AT_ONCE = 2**24
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def admit_points(
+    points: torch.Tensor,
+    *,
+    device: torch.device,
+    n_clusters: int = 1,
+    total_weight: float | None = None,
+    divergence: Divergence = "squared_euclidean",
+) -> torch.Tensor:
+    """The points as rows take them, or an error that says what is wrong.
+
+    Parameters
+    ----------
+    points : Tensor of shape (n_points, n_features)
+        Dense, contiguous, without a gradient; of float16, bfloat16, float32 or float64.
+    device : torch.device
+        Where the work will be done.
+    n_clusters : int
+        How many points there must be at least.
+    total_weight : float, optional
+    divergence : Bregman or str
+
+    Returns
+    -------
+    Tensor
+        The same one, never a copy.
+    """
+    check_form(points, device)
+    check_n_clusters(n_clusters, len(points))
+    largest = _largest(points)
+    total = max(float(len(points)), total_weight or 0.0)
+    check_points(np.array([[largest]]), total_weight=total * points.shape[1])
+    if divergence != "squared_euclidean":
+        _check_domain(points, divergence)
+    return points
+
+
+def admit_weights(sample_weight: Any, points: torch.Tensor) -> FloatArray | None:
+    """Weights in host memory; a tensor of them must be where the points are."""
+    if isinstance(sample_weight, torch.Tensor):
+        _check_neighbour(sample_weight, points, "sample_weight")
+        sample_weight = sample_weight.detach().double().cpu().numpy()
+    return check_sample_weight(sample_weight, len(points))
+
+
+def admit_init(init: Any, points: torch.Tensor) -> Any:
+    """Initial centers in host memory; a tensor of them must be where the points are."""
+    if not isinstance(init, torch.Tensor):
+        return init
+    _check_neighbour(init, points, "init")
+    return init.double().cpu().numpy()
+
+
+def device_for(points: torch.Tensor, wanted: str | None) -> torch.device:
+    """The device that is asked for, or the one of the points.
+
+    Points on one GPU are not moved to another, nor to host memory.
+    """
+    if wanted is None:
+        return points.device
+    device = find_device(wanted)
+    if points.device.type != "cpu" and points.device != device:
+        raise ValueError(
+            f"X is on {points.device} and device={wanted!r}: pass X.to({wanted!r}), or leave "
+            "device out to work where X is"
+        )
+    return device
+
+
+def check_form(points: torch.Tensor, device: torch.device) -> None:
+    """Raise where layout, shape or dtype are none that rows on this device take."""
+    shape, dtype = tuple(points.shape), points.dtype
+    if points.layout != torch.strided:
+        raise ValueError(
+            f"X is a tensor with the layout {points.layout}: pass X.to_dense(), or a SciPy CSR "
+            "matrix, which runs on the CPU"
+        )
+    if points.requires_grad:
+        raise ValueError(
+            "X requires a gradient, and clustering has none: pass X.detach(), which copies nothing"
+        )
+    if points.ndim != 2:
+        raise ValueError(f"X has the shape {shape}: pass a tensor of shape (n_samples, n_features)")
+    if points.shape[0] == 0 or points.shape[1] == 0:
+        raise ValueError(f"X has the shape {shape}: pass at least one point and one feature")
+    if dtype not in _DTYPES:
+        raise ValueError(
+            f"X has the dtype {dtype}: pass float16, bfloat16, float32 or float64, for example "
+            "X.float()"
+        )
+    if dtype == torch.float64 and device.type == "mps":
+        raise ValueError("X has the dtype torch.float64, which mps lacks: pass X.float()")
+    if not points.is_contiguous():
+        raise ValueError(
+            f"X is not contiguous, its strides are {points.stride()}: pass X.contiguous(), which "
+            "copies it"
+        )
+
+
+def _check_neighbour(values: torch.Tensor, points: torch.Tensor, name: str) -> None:
+    if values.device != points.device:
+        raise ValueError(
+            f"{name} is on {values.device} and X on {points.device}: pass {name}.to(X.device)"
+        )
+    if values.requires_grad:
+        raise ValueError(f"{name} requires a gradient: pass {name}.detach()")
+
+
+def _largest(points: torch.Tensor) -> float:
+    """The largest magnitude; an error where an entry is not finite."""
+    largest = 0.0
+    for rows in blocks(len(points), max(1, _ENTRIES_AT_ONCE // points.shape[1])):
+        of_block = float(points[rows].abs().amax())
+        if not math.isfinite(of_block):
+            raise ValueError(_not_finite(points[rows], rows.start))
+        largest = max(largest, of_block)
+    return largest
+
+
+def _not_finite(block: torch.Tensor, first_row: int) -> str:
+    is_finite = torch.isfinite(block)
+    row, column = (int(index) for index in (~is_finite).nonzero()[0])
+    is_nan = math.isnan(float(block[row, column]))
+    kind = "NaN" if is_nan else "infinity"
+    way_out = "Leave such rows out, or fill the entries in"
+    if block.dtype == torch.float16 and not is_nan:
+        way_out = (
+            "float16 holds nothing above 65504: convert from what X was made of with "
+            ".to(torch.bfloat16), or scale that down first"
+        )
+    return (
+        f"Input X contains {kind}: the first entry that is not finite is in "
+        f"row {first_row + row}, column {column}. {way_out}"
+    )
+
+
+def _check_domain(points: torch.Tensor, divergence: Divergence) -> None:
+    if divergence == "manhattan":
+        raise ValueError(
+            'divergence="manhattan" has no rows for tensors, since its centers are medians: pass '
+            "X.cpu().numpy(), which runs on the CPU"
+        )
+    if divergence == "cosine":
+        is_zero = ~points.any(1)
+        if is_zero.any():
+            raise ValueError(
+                f"X has nothing but zeros in row {int(is_zero.int().argmax())}, which have no "
+                'direction for divergence="cosine": leave the row out'
+            )
+        return
+    assert isinstance(divergence, Bregman)
+    for rows in blocks(len(points), max(1, _ENTRIES_AT_ONCE // points.shape[1])):
+        try:
+            check_domain(points[rows].cpu().double().numpy(), divergence, name="X")
+        except ValueError as error:
+            raise ValueError(f"{error} (rows count from row {rows.start} of X)") from error

@@ -1,0 +1,169 @@
+"""Rows of a tensor whose distances are a Bregman divergence, or one minus a cosine."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from powermeans.divergences import cosine
+from powermeans.divergences.bregman import Bregman
+from powermeans.rows.cosine import UnitSums
+from powermeans.rows.torch.placing import blocks
+from powermeans.rows.torch.rows import TorchRows
+from powermeans.rules import Hard, Rule
+from powermeans.types import FloatArray, IndexArray
+
+_ENTRIES_ON_HOST = 2**22
+# In units of the precision of products: what cancellation leaves of a distance.
+_ROUNDING_UNITS = 64
+# Squared Euclidean distances of unit vectors are twice one minus the cosine.
+_HALF = math.sqrt(0.5)
+
+
+class TorchBregmanRows(TorchRows):
+    """Rows whose distances are a Bregman divergence of the point from the center.
+
+    What of a divergence depends on the point alone is computed in NumPy when the rows are opened,
+    so that any divergence of the package will do; sweeps stay on the device.
+
+    Parameters
+    ----------
+    points : Tensor of shape (n_points, n_features)
+        In the domain of the divergence.
+    sample_weight : ndarray of shape (n_points,), optional
+    divergence : Bregman
+    **options
+        As for `TorchRows`.
+    """
+
+    def __init__(
+        self,
+        points: torch.Tensor,
+        sample_weight: FloatArray | None = None,
+        *,
+        divergence: Bregman,
+        **options: Any,
+    ) -> None:
+        self._divergence = divergence
+        super().__init__(points, sample_weight, **options)
+
+    def rounding(self) -> float:
+        """Products lose digits in proportion to the distance from the mean."""
+        return max(super().rounding(), _ROUNDING_UNITS * float(np.finfo(self.dtype).eps))
+
+    def unit_steps(self) -> float | FloatArray:
+        """From the curvature at the mean: a divergence is half of it times the square, nearby."""
+        curvature = self._divergence.curvature(self._tangent)
+        if not np.all(np.isfinite(curvature) & (curvature > 0)):
+            feature = int(np.argmin(np.isfinite(curvature) & (curvature > 0)))
+            raise ValueError(
+                f"{self._divergence!r} is not strictly convex at the mean of X, feature {feature}: "
+                "pass a convex function and its gradient"
+            )
+        return np.asarray(np.sqrt(2 / curvature))
+
+    @cached_property
+    def _tangent(self) -> FloatArray:
+        return np.asarray(self._divergence.inside(self._weighted_mean()[None, :])[0])
+
+    def _weighted_mean(self) -> FloatArray:
+        if self._host_weights is None:
+            return self._column_mean
+        sums = torch.zeros(self.n_features, dtype=self._view.wide, device=self.device)
+        for rows, points in self._held.pieces():
+            for block in blocks(len(points), self._n_at_once(1)):
+                weights = self._weights[rows][block]
+                sums += weights @ points[block].to(self._view.wide)
+        return np.asarray(sums.cpu().numpy() / np.sum(self._host_weights), dtype=np.float64)
+
+    def _chosen_scale(self, largest: float) -> float:
+        return 1.0  # a divergence has no unit that could be changed
+
+    def _seen_as(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+        origin = np.broadcast_to(self._view.origin_in_float64(), self._tangent.shape)
+        slopes, lifts = self._divergence.planes(centers, self._tangent, origin)
+        return slopes / 2, lifts, False
+
+    def _all_heights(self) -> torch.Tensor:
+        heights = torch.empty(self.n_points, dtype=self._view.wide, device=self.device)
+        for rows, points in self._held.pieces():
+            for block in blocks(len(points), max(1, _ENTRIES_ON_HOST // self.n_features)):
+                of_all = slice(rows.start + block.start, rows.start + block.stop)
+                values = points[block].cpu().double().numpy()
+                found = self._divergence.heights(values, self._tangent)
+                if not np.isfinite(found).all():
+                    row = of_all.start + int(np.argmin(np.isfinite(found)))
+                    raise ValueError(
+                        f"X is in row {row} infinitely far from the mean by {self._divergence!r}: "
+                        "scale X, or what the divergence is given"
+                    )
+                heights[of_all] = torch.as_tensor(found).to(heights)
+        return heights
+
+
+class TorchCosineRows(TorchRows):
+    """Rows whose distance is one minus the cosine of the angle. Holds a copy of the points.
+
+    Parameters
+    ----------
+    points : Tensor of shape (n_points, n_features)
+        No row of zeros, which has no direction.
+    sample_weight : ndarray of shape (n_points,), optional
+    **options
+        As for `TorchRows`.
+    """
+
+    def __init__(
+        self, points: torch.Tensor, sample_weight: FloatArray | None = None, **options: Any
+    ) -> None:
+        super().__init__(_halved_directions(points), sample_weight, **options)
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> UnitSums:
+        swept = super().sweep(centers, rule)
+        return UnitSums(swept.points / _HALF, swept.weights, swept.objective, swept.inertia)
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        """The directions of these points."""
+        return super().take(indices) / _HALF
+
+    @cached_property
+    def _mean(self) -> FloatArray:
+        somewhere = self._column_mean[None, :]
+        mean: FloatArray = self.sweep(somewhere, Hard()).centers(fallback=somewhere)[0]
+        return mean
+
+    def critical_power(self) -> float:
+        # Of the directions as they are held, whose mean is not of unit length.
+        held = _Euclidean.beside(self)
+        return held.critical_power()
+
+    def _seen_as(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+        return super()._seen_as(np.asarray(cosine.directions(centers)) * _HALF)
+
+
+class _Euclidean(TorchRows):
+    """The directions as plain points."""
+
+    @classmethod
+    def beside(cls, rows: TorchRows) -> _Euclidean:
+        """Rows of the same tensor."""
+        plain = cls.__new__(cls)
+        plain.__dict__.update(rows.__dict__)
+        plain.__dict__.pop("_mean", None)
+        return plain
+
+
+def _halved_directions(points: torch.Tensor) -> torch.Tensor:
+    """Points of the length sqrt(1/2), in float32 at least, where the points are."""
+    dtype = torch.float64 if points.dtype == torch.float64 else torch.float32
+    halved = torch.empty(points.shape, dtype=dtype, device=points.device)
+    for rows in blocks(len(points), max(1, 2**24 // points.shape[1])):
+        block = points[rows].to(dtype)
+        # Over the largest entry first, so that no square leaves the range of the dtype.
+        block = block / block.abs().amax(1, keepdim=True)
+        halved[rows] = block / torch.linalg.vector_norm(block, dim=1, keepdim=True) * _HALF
+    return halved

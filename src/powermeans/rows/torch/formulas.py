@@ -1,0 +1,329 @@
+"""Distances, weights and sums of some points at a time, in plain PyTorch.
+
+Distances are affine: y_ij = height(x_i) + lift_j - 2 <x_i, slope_j>, for points less an origin, in
+a unit that is a power of two. The letters a, S and the weights are those of `power_mean`; weights
+stay logarithms until the largest of each center is known, so that none leaves the range of float32.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from powermeans.rows.torch.placing import blocks
+from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
+from powermeans.types import FloatArray
+
+# Up to so many features squared differences are added; of more, products are taken.
+MOST_FEATURES_DIRECT = 16
+# Below this share of the sizes that a distance is the difference of, it is computed again.
+_CANCELLATION = {torch.float32: 1 / 64, torch.float64: 1 / 1024}
+_PAIRS_ENTRIES = 2**22
+_LEAST_POWER = -1e30
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How points are looked at: less an origin, times a scale, in a dtype.
+
+    Attributes
+    ----------
+    dtype : torch.dtype
+        Of products: float32 or float64.
+    wide : torch.dtype
+        Of sums: float64 where the device has it.
+    origin : (n_features,), optional
+    scale : float
+        A power of two.
+    """
+
+    dtype: torch.dtype
+    wide: torch.dtype
+    origin: torch.Tensor | None = None
+    scale: float = 1.0
+
+    def of(self, points: torch.Tensor) -> torch.Tensor:
+        """The points, seen so."""
+        seen = points.to(self.dtype)
+        if self.origin is not None:
+            seen = seen - self.origin
+        return seen * self.scale if self.scale != 1 else seen
+
+    def of_centers(self, centers: FloatArray) -> FloatArray:
+        """Centers seen so, in float64."""
+        return (centers - self.origin_in_float64()) * self.scale
+
+    def origin_in_float64(self) -> FloatArray | float:
+        """The origin in host memory."""
+        return 0.0 if self.origin is None else self.origin.cpu().numpy().astype(np.float64)
+
+    def in_dtype(self, dtype: torch.dtype) -> View:
+        """The same view in another dtype."""
+        origin = None if self.origin is None else self.origin.to(dtype)
+        return replace(self, dtype=dtype, origin=origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Centers as a view of the points sees them.
+
+    Attributes
+    ----------
+    slopes : (n_centers, n_features)
+    lifts : (n_centers,)
+    is_euclidean : bool
+        Whether slopes are the places of the centers, and lifts the squares of their lengths.
+    """
+
+    slopes: torch.Tensor
+    lifts: torch.Tensor
+    is_euclidean: bool
+
+    @classmethod
+    def of(
+        cls, slopes: FloatArray, lifts: FloatArray, view: View, like: torch.Tensor, euclidean: bool
+    ) -> Seen:
+        """From float64 in host memory to the dtype of the view, on the device of a tensor."""
+        there = {"dtype": view.dtype, "device": like.device}
+        as_array = np.ascontiguousarray
+        return cls(
+            torch.as_tensor(as_array(slopes), **there),
+            torch.as_tensor(as_array(lifts), **there),
+            euclidean,
+        )
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether distances are sums of squared differences, which never cancel."""
+        return self.is_euclidean and self.slopes.shape[1] <= MOST_FEATURES_DIRECT
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some points on the device, with what is known of each.
+
+    Attributes
+    ----------
+    points : (n_points, n_features)
+        As they are stored.
+    heights : (n_points,)
+    weights : (n_points,)
+        Those of the user over the unit of weights, in the dtype of sums.
+    rows : slice
+        Which of all points they are.
+    """
+
+    points: torch.Tensor
+    heights: torch.Tensor
+    weights: torch.Tensor
+    rows: slice
+
+    def __getitem__(self, rows: slice | torch.Tensor) -> Part:
+        """Some of these points."""
+        return Part(self.points[rows], self.heights[rows], self.weights[rows], self.rows)
+
+    def in_blocks(self, n_at_once: int) -> Any:
+        """So many of them at a time, with the slice they are of."""
+        return ((rows, self[rows]) for rows in blocks(len(self.points), n_at_once))
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """Sums over points in a view, on the device: in its unit, from its origin."""
+
+    points: torch.Tensor
+    weights: torch.Tensor
+    objective: torch.Tensor
+    inertia: torch.Tensor
+
+    def __add__(self, other: Added) -> Added:
+        return Added(
+            self.points + other.points,
+            self.weights + other.weights,
+            self.objective + other.objective,
+            self.inertia + other.inertia,
+        )
+
+
+def distances(part: Part, seen: Seen, view: View) -> tuple[torch.Tensor, torch.Tensor]:
+    """All distances of these points, (n_points, n_centers), and the points in the view."""
+    points = view.of(part.points)
+    if seen.is_direct:
+        return _squared_differences(points, seen.slopes), points
+    heights = part.heights.to(view.dtype)
+    found = torch.addmm(seen.lifts[None, :], points, seen.slopes.T, alpha=-2)
+    found.add_(heights[:, None]).clamp_(min=0)
+    if seen.is_euclidean:
+        _mend(found, points, heights, seen)
+    return found, points
+
+
+def to_own(part: Part, seen: Seen, view: View, labels: torch.Tensor) -> torch.Tensor:
+    """Distance of each point to the center of its label, in the dtype of sums."""
+    points, slopes = view.of(part.points), seen.slopes[labels.long()]
+    if seen.is_euclidean:
+        return (points - slopes).to(view.wide).square_().sum(1)
+    products = (points.to(view.wide) * slopes.to(view.wide)).sum(1)
+    own = part.heights.to(view.wide) + seen.lifts.to(view.wide)[labels.long()] - 2 * products
+    return own.clamp_(min=0)
+
+
+def nearest(found: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The least distance of each point, and the first center that has it."""
+    labels = found.argmin(1)
+    return found.gather(1, labels[:, None])[:, 0], labels
+
+
+@dataclass(frozen=True, slots=True)
+class RowTerms:
+    """What the weights of a point depend on besides its distance to a center.
+
+    With a power s: log w_ij = term_i + (s - 1) log(y_ij / reference_i); with Gaussians of variance
+    v: log w_ij = term_i + (reference_i - e_ij) / (2 v), e_ij = y_ij - 2 v log q_j.
+    """
+
+    terms: torch.Tensor
+    objectives: torch.Tensor
+
+
+def power_terms(
+    rule: Power | Harmonic,
+    least: torch.Tensor,
+    log_sums: torch.Tensor,
+    n_centers: int,
+    scale: float,
+) -> RowTerms:
+    """From the least distance of each point and log S, in the dtype of sums."""
+    power = max(rule.power, _LEAST_POWER)
+    root = torch.exp((log_sums - math.log(n_centers)) / (2 * power))
+    means = least * root * root
+    terms = (1 / power - 1) * log_sums
+    if isinstance(rule, Power):
+        return RowTerms(terms, means)
+    lowest = torch.finfo(means.dtype).tiny
+    log_means = torch.log(means.clamp(min=lowest)) - 2 * math.log(scale)
+    log_units = log_means - math.log(rule.unit)
+    terms = terms + (-1 / power - 1) * math.log(n_centers) + (-power - 1) * log_units
+    # In the unit of squared distances, which the sums are divided by.
+    objectives = torch.where(means > 0, torch.exp(log_means * (rule.p / 2)), 0.0) * scale**2
+    return RowTerms(terms, objectives)
+
+
+def gaussian_terms(
+    rule: Gaussian, least_energy: torch.Tensor, log_sums: torch.Tensor, scale: float
+) -> RowTerms:
+    """From the least energy of each point and the logarithm of the sum of heights over it."""
+    return RowTerms(-log_sums, least_energy - 2 * variance_in_unit(rule, scale) * log_sums)
+
+
+def variance_in_unit(rule: Gaussian, scale: float) -> float:
+    """The variance in the unit of the view."""
+    return max(rule.variance * scale**2, float(torch.finfo(torch.float32).tiny))
+
+
+def log_shares(rule: Gaussian, n_centers: int) -> FloatArray:
+    """Logarithms of the shares q_j."""
+    shares = rule.shares_of(n_centers)
+    return np.full(n_centers, -math.log(n_centers)) if shares is None else np.log(shares)
+
+
+def sweep(part: Part, seen: Seen, view: View, rule: Rule) -> Added:
+    """Weigh these points by the rule and add up; they are few enough for one block."""
+    found, points = distances(part, seen, view)
+    least, labels = nearest(found)
+    log_weights, objectives = _log_weights(found, least, labels, view, rule)
+    log_weights += torch.log(part.weights).to(view.dtype)[:, None]
+    added, weights = add_up(log_weights, points, view)
+    inertia = torch.dot(part.weights, least.to(view.wide))
+    if objectives is None:
+        return Added(added, weights, inertia, inertia)
+    return Added(added, weights, torch.dot(part.weights, objectives), inertia)
+
+
+def add_up(
+    log_weights: torch.Tensor, points: torch.Tensor, view: View
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Weighted points and weights, (n_centers, ...), from logarithms of weights of a block."""
+    highest = log_weights.amax(0)
+    highest = torch.where(torch.isfinite(highest), highest, 0.0)
+    weights = log_weights.sub_(highest).exp_()
+    factors = torch.exp(highest.to(view.wide))
+    sums = (weights.T @ points).to(view.wide) * factors[:, None]
+    return sums, weights.sum(0).to(view.wide) * factors
+
+
+def one_hot_logs(labels: torch.Tensor, n_centers: int, dtype: torch.dtype) -> torch.Tensor:
+    """Zero at the label of each point, minus infinity elsewhere."""
+    logs = torch.full((len(labels), n_centers), -math.inf, dtype=dtype, device=labels.device)
+    return logs.scatter_(1, labels[:, None].long(), 0.0)
+
+
+def _log_weights(
+    found: torch.Tensor, least: torch.Tensor, labels: torch.Tensor, view: View, rule: Rule
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Logarithms of the weights, and the objectives where they are not the least distances."""
+    n_centers = found.shape[1]
+    if isinstance(rule, Hard):
+        return one_hot_logs(labels, n_centers, view.dtype), None
+    if isinstance(rule, (Power, Harmonic)):
+        return _power_logs(found, least, view, rule)
+    if isinstance(rule, Gaussian):
+        return _gaussian_logs(found, view, rule)
+    return _logs_by_formula(found, view, rule)
+
+
+def _power_logs(
+    found: torch.Tensor, least: torch.Tensor, view: View, rule: Power | Harmonic
+) -> tuple[torch.Tensor, torch.Tensor]:
+    # 0 / 0 is at a center, y / 0 infinitely farther away than it.
+    log_ratio = found.div_(least[:, None]).nan_to_num_(nan=1.0, posinf=math.inf).log_()
+    exponents = max(rule.power, _LEAST_POWER) * log_ratio
+    log_sums = torch.log(exponents.exp().sum(1)).to(view.wide)
+    terms = power_terms(rule, least.to(view.wide), log_sums, found.shape[1], view.scale)
+    logs = exponents.sub_(log_ratio).add_(terms.terms.to(view.dtype)[:, None])
+    return logs, terms.objectives
+
+
+def _gaussian_logs(
+    found: torch.Tensor, view: View, rule: Gaussian
+) -> tuple[torch.Tensor, torch.Tensor]:
+    variance = variance_in_unit(rule, view.scale)
+    lifts = torch.as_tensor(2 * variance * log_shares(rule, found.shape[1]))
+    energies = found.sub_(lifts.to(found)[None, :])
+    least = energies.amin(1)
+    logs = (least[:, None] - energies).div_(2 * variance)
+    log_sums = torch.log(logs.exp().sum(1)).to(view.wide)
+    terms = gaussian_terms(rule, least.to(view.wide), log_sums, view.scale)
+    return logs.add_(terms.terms.to(view.dtype)[:, None]), terms.objectives
+
+
+def _logs_by_formula(
+    found: torch.Tensor, view: View, rule: Rule
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """By the rule's own formulas, which are in NumPy: distances and weights cross to the host."""
+    unit = view.scale**2
+    weights, objectives = rule.weigh(found.cpu().numpy().astype(np.float64) / unit)
+    with np.errstate(divide="ignore"):
+        logs = torch.as_tensor(np.log(weights)).to(found)
+    return logs, torch.as_tensor(objectives * unit).to(device=found.device, dtype=view.wide)
+
+
+def _squared_differences(points: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    found = points.new_zeros((len(points), len(places)))
+    for feature in range(points.shape[1]):
+        difference = points[:, feature, None] - places[None, :, feature]
+        found.addcmul_(difference, difference)
+    return found
+
+
+def _mend(found: torch.Tensor, points: torch.Tensor, heights: torch.Tensor, seen: Seen) -> None:
+    """Take the distances again that cancellation has spoilt."""
+    sizes = heights[:, None] + seen.lifts[None, :]
+    i, j = (found < _CANCELLATION[found.dtype] * sizes).nonzero(as_tuple=True)
+    for pairs in blocks(len(i), max(1, _PAIRS_ENTRIES // points.shape[1])):
+        differences = points[i[pairs]] - seen.slopes[j[pairs]]
+        found[i[pairs], j[pairs]] = differences.square_().sum(1)

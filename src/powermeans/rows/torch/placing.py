@@ -1,0 +1,212 @@
+"""Where tensors lie, how much memory is free there, and how many points to work on at once."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from powermeans.types import IndexArray, Points
+
+# Entries of the largest temporary array, and how many such arrays are alive at the same time.
+_ENTRIES_ON_GPU = 2**26
+_ENTRIES_ON_CPU = 2**20
+_ARRAYS_AT_ONCE = 6
+_FEWEST_ROWS = 128
+# What points may take of the free memory; the rest is for the work on them.
+_SHARE_FOR_POINTS = 0.7
+_LARGEST_PIECE = 2**30
+_PIECES_IN_FREE_MEMORY = 8
+
+
+def free_bytes(device: torch.device) -> float:
+    """How much memory is free on the device; infinite where nobody can say."""
+    if device.type == "cuda":
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return float(torch.cuda.mem_get_info(device)[0] + unused)
+    if device.type == "mps":
+        return float(torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory())
+    return math.inf
+
+
+def find_device(wanted: str | torch.device) -> torch.device:
+    """The device of this name, or an error that says why there is none."""
+    try:
+        device = torch.device(wanted)
+    except RuntimeError as error:
+        raise ValueError(
+            f'device={wanted!r} is no device of PyTorch: pass "cuda", "cuda:1", "mps" or "cpu"'
+        ) from error
+    if device.type == "cuda":
+        n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if n_devices == 0:
+            raise ValueError(
+                f"device={wanted!r} cannot be had: PyTorch {torch.__version__} finds no CUDA "
+                'device. Install a CUDA build of PyTorch and a driver, or pass device="cpu"'
+            )
+        if device.index is not None and device.index >= n_devices:
+            raise ValueError(
+                f"device={wanted!r} cannot be had: there are {n_devices} CUDA devices, which "
+                "count from 0"
+            )
+        if device.index is None:
+            return torch.device("cuda", torch.cuda.current_device())
+        return device
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise ValueError(f'device={wanted!r} cannot be had on this machine: pass device="cpu"')
+    if device.type not in ("cpu", "mps"):
+        raise ValueError(f'device={wanted!r} is not supported: pass "cuda", "mps" or "cpu"')
+    return device
+
+
+def rows_at_once(
+    n_points: int, width: int, device: torch.device, itemsize: int, free: float | None = None
+) -> int:
+    """How many points to work on at once: fixed by the sizes alone, unless memory is short.
+
+    Parameters
+    ----------
+    n_points : int
+    width : int
+        Entries for each point in the largest temporary array.
+    device : torch.device
+    itemsize : int
+        Bytes of an entry.
+    free : float, optional
+        Free bytes; those of the device if not given.
+
+    Returns
+    -------
+    int
+        Fewer than usual with a warning, where memory is short.
+    """
+    entries = _ENTRIES_ON_CPU if device.type == "cpu" else _ENTRIES_ON_GPU
+    wanted = min(n_points, max(_FEWEST_ROWS, entries // width))
+    bytes_of_a_row = width * itemsize * _ARRAYS_AT_ONCE
+    available = free_bytes(device) if free is None else free
+    if wanted * bytes_of_a_row <= available:
+        return wanted
+    affordable = int(available // bytes_of_a_row)
+    if affordable < min(_FEWEST_ROWS, n_points):
+        raise MemoryError(
+            f"{available / 2**20:.0f} MiB are free on {device}, and {bytes_of_a_row} bytes are "
+            f"needed for each of at least {min(_FEWEST_ROWS, n_points)} points: free memory there, "
+            "or use fewer centers"
+        )
+    rows = min(wanted, 1 << (affordable.bit_length() - 1))
+    warnings.warn(
+        f"{available / 2**20:.0f} MiB are free on {device}: {rows} points are worked on at once "
+        f"instead of {wanted}, which is slower and may change last digits",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return rows
+
+
+def from_array(points: Points) -> torch.Tensor:
+    """An array in host memory as a tensor that shares it."""
+    with warnings.catch_warnings():
+        # Tensors do not know memory that may only be read, and these are never written to.
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.from_numpy(points)
+
+
+def blocks(n_points: int, n_at_once: int) -> Iterator[slice]:
+    """So many points at a time."""
+    for start in range(0, n_points, n_at_once):
+        yield slice(start, min(start + n_at_once, n_points))
+
+
+class Held:
+    """Points that lie on the device, or in host memory from where they are streamed to it.
+
+    Parameters
+    ----------
+    points : Tensor of shape (n_points, n_features)
+    device : torch.device
+        Where the work is done. Points in host memory move there, if they fit.
+    rows_of_piece : int, optional
+        Stream so many points at a time; by default only where the points do not fit.
+    """
+
+    def __init__(
+        self, points: torch.Tensor, device: torch.device, rows_of_piece: int | None = None
+    ) -> None:
+        self.device = device
+        self._rows_of_piece = rows_of_piece or self._piece_if_too_large(points)
+        if self._rows_of_piece is None and points.device != device:
+            points = points.to(device)
+        self.points = points
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether each sweep brings the points to the device anew."""
+        return self._rows_of_piece is not None
+
+    def pieces(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        """The points on the device, all at once or some at a time, with the slice they are of."""
+        if self._rows_of_piece is None:
+            yield slice(0, len(self.points)), self.points
+        elif self.device.type == "cuda" and not self.points.is_cuda:
+            yield from self._copied_ahead(self._rows_of_piece)
+        else:
+            for rows in blocks(len(self.points), self._rows_of_piece):
+                yield rows, self.points[rows].to(self.device)
+
+    def take(self, indices: IndexArray) -> torch.Tensor:
+        """These points, in host memory."""
+        there = torch.as_tensor(indices, dtype=torch.int64, device=self.points.device)
+        return self.points[there].cpu()
+
+    def _piece_if_too_large(self, points: torch.Tensor) -> int | None:
+        if points.device == self.device:
+            return None
+        free, n_bytes = free_bytes(self.device), points.numel() * points.element_size()
+        if n_bytes <= _SHARE_FOR_POINTS * free:
+            return None
+        bytes_of_a_row = points.shape[1] * points.element_size()
+        piece = int(min(_LARGEST_PIECE, free / _PIECES_IN_FREE_MEMORY) // bytes_of_a_row)
+        if piece < _FEWEST_ROWS:
+            raise MemoryError(
+                f"{free / 2**20:.0f} MiB are free on {self.device}, too little to stream X through "
+                f"it, with {bytes_of_a_row} bytes in each row: free memory there"
+            )
+        return piece
+
+    def _copied_ahead(self, n_rows: int) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Copy the next piece, through pinned memory and on a stream of its own, meanwhile."""
+        copier = torch.cuda.Stream(self.device)
+        slots: list[Any] = [None, None]
+        pieces = list(blocks(len(self.points), n_rows))
+        ahead = self._begin_copy(pieces[0], copier, slots, 0)
+        for number, rows in enumerate(pieces):
+            there, is_there = ahead
+            if number + 1 < len(pieces):
+                ahead = self._begin_copy(pieces[number + 1], copier, slots, (number + 1) % 2)
+            current = torch.cuda.current_stream(self.device)
+            current.wait_event(is_there)
+            there.record_stream(current)
+            yield rows, there
+
+    def _begin_copy(
+        self, rows: slice, copier: Any, slots: list[Any], slot: int
+    ) -> tuple[torch.Tensor, Any]:
+        pinned = self.points[rows]
+        if not pinned.is_pinned():
+            if slots[slot] is None:
+                room = (self._rows_of_piece, self.points.shape[1])
+                slots[slot] = (torch.empty(room, dtype=pinned.dtype, pin_memory=True), None)
+            staging, has_left = slots[slot]
+            if has_left is not None:
+                has_left.synchronize()
+            pinned = staging[: len(pinned)].copy_(pinned)
+        with torch.cuda.stream(copier):
+            there = pinned.to(self.device, non_blocking=True)
+            is_there = torch.cuda.Event()
+            is_there.record(copier)
+        if slots[slot] is not None:
+            slots[slot] = (slots[slot][0], is_there)
+        return there, is_there

@@ -1,0 +1,442 @@
+"""Rows of a tensor: squared Euclidean distances, by plain PyTorch or by fused kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+
+from powermeans.critical_power import critical_power
+from powermeans.online import Online
+from powermeans.rows.torch import formulas, fused
+from powermeans.rows.torch.formulas import Added, Part, Seen, View
+from powermeans.rows.torch.nearness import TorchNearness, greedy_seeds_on
+from powermeans.rows.torch.placing import Held, blocks, free_bytes, rows_at_once
+from powermeans.rules import Hard, Rule
+from powermeans.sums import Spread, Sums
+from powermeans.types import FloatArray, IndexArray, Labels, Points
+
+Kernel = Literal["auto", "triton", "plain"]
+Precision = Literal["highest", "high"]
+
+# Squares of numbers beyond come near the ends of float32.
+_UNIT_RANGE = (1e-6, 1e6)
+_MOST_FEATURES_FORMED = 4096
+_ROWS_SAMPLED = 10_000
+# Relative errors of 16-bit and TF32 products, and of float32 products that are put together.
+_ROUNDING = {"high": 2.0**-8, "highest": 2.0**-18}
+
+
+class Placement(NamedTuple):
+    """Where and how sweeps are computed."""
+
+    device: str
+    kernel: str
+    precision: str
+    streamed: bool
+
+
+class TorchRows:
+    """Rows in a tensor. Points must be contiguous and finite, of 16, 32 or 64 bits.
+
+    Parameters
+    ----------
+    points : Tensor of shape (n_points, n_features)
+        On the device, or in host memory.
+    sample_weight : ndarray of shape (n_points,), optional
+        Float64 weights, none negative.
+    device : torch.device, optional
+        Where to work; by default where the points are.
+    kernel : {"auto", "triton", "plain"}
+        "auto" takes Triton where it can, which `placement` tells.
+    precision : {"highest", "high"}, optional
+        By default that of `torch.get_float32_matmul_precision`. "high" allows TF32 products of
+        float32, and 16-bit ones of 16-bit points, for which centers are rounded; sums keep theirs.
+    rows_of_piece : int, optional
+        Stream so many points at a time; by default only where they do not fit on the device.
+    """
+
+    def __init__(
+        self,
+        points: torch.Tensor,
+        sample_weight: FloatArray | None = None,
+        *,
+        device: torch.device | None = None,
+        kernel: Kernel = "auto",
+        precision: Precision | None = None,
+        rows_of_piece: int | None = None,
+    ) -> None:
+        self._held = Held(points, device or points.device, rows_of_piece)
+        self._kernel = _chosen_kernel(kernel, points, self.device)
+        asked = precision or torch.get_float32_matmul_precision()
+        self._precision: Precision = "highest" if asked == "highest" else "high"
+        wide = torch.float32 if self.device.type == "mps" else torch.float64
+        narrow = torch.float64 if points.dtype == torch.float64 else torch.float32
+        self._view = View(narrow, wide)
+        self._n_by_width: dict[int, int] = {}
+        self._host_weights, self._weight_unit = self._in_unit(sample_weight)
+        self._look_at_columns()
+
+    # What is there.
+
+    @property
+    def device(self) -> torch.device:
+        """Where the work is done."""
+        return self._held.device
+
+    @property
+    def placement(self) -> Placement:
+        """Where and how sweeps are computed."""
+        products = str(self._held.points.dtype).removeprefix("torch.")
+        precision, kernel = f"{products}, {self._precision}", self._kernel
+        if kernel == "triton" and self.n_features > fused.MOST_FEATURES_SOFT:
+            kernel = "triton, plain for soft weights"
+        return Placement(str(self.device), kernel, precision, self._held.is_streamed)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return len(self._held.points)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self._held.points.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        """Dtype of results: float32 holds 16-bit points exactly."""
+        return np.dtype(np.float64 if self._view.dtype == torch.float64 else np.float32)
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the sample weights."""
+        if self._host_weights is None:
+            return float(self.n_points)
+        return float(np.sum(self._host_weights)) * self._weight_unit
+
+    def weigh(self, sample_weight: FloatArray) -> None:
+        """Give the points these weights."""
+        self._host_weights, self._weight_unit = self._in_unit(sample_weight)
+        for of_weights in ("_weights", "_mean", "_inertia_about_mean"):
+            self.__dict__.pop(of_weights, None)
+
+    def descends(self, rule: Rule) -> bool:
+        return rule.descends
+
+    def unit_steps(self) -> float | FloatArray:
+        return 1.0
+
+    def rounding(self) -> float:
+        if self.n_features <= formulas.MOST_FEATURES_DIRECT:
+            return 0.0
+        if self._precision == "highest" and self._kernel == "plain":
+            return 0.0
+        return _ROUNDING[self._precision]
+
+    def mean(self) -> FloatArray:
+        return self._mean
+
+    def mean_variance(self) -> float:
+        return float(np.mean(self._column_variance))
+
+    def inertia_about_mean(self) -> float:
+        return self._inertia_about_mean
+
+    @cached_property
+    def _mean(self) -> FloatArray:
+        if self._host_weights is None:
+            return self._column_mean
+        somewhere = self._column_mean[None, :]
+        mean: FloatArray = self.sweep(somewhere, Hard()).centers(fallback=somewhere)[0]
+        return mean
+
+    @cached_property
+    def _inertia_about_mean(self) -> float:
+        return self.sweep(self._mean[None, :], Hard()).inertia
+
+    def critical_power(self) -> float:
+        if self.n_features > _MOST_FEATURES_FORMED:
+            step = -(-self.n_points // _ROWS_SAMPLED)
+            some = np.arange(0, self.n_points, step)
+            return critical_power(self.take(some), self.sample_weight(some))
+        largest = float(torch.linalg.eigvalsh(self._directions().cpu().double())[-1])
+        largest /= self.total_weight / self._weight_unit
+        return 1 - 1 / (2 * largest) if largest > 0 else 0.5
+
+    def _directions(self) -> torch.Tensor:
+        """Weighted sum of r r^T / |r|^2 over the points, r their differences from the mean."""
+        mean = self._there(self._scaled_steps(self._mean))
+        formed = torch.zeros((self.n_features,) * 2, dtype=self._view.wide, device=self.device)
+        nearest = (1e-13 * self._view.scale) ** 2 * float(np.sum(self._column_variance))
+        for part in self._blocks(self.n_features):
+            residuals = self._in_steps(self._view.of(part.points)) - mean
+            squares = residuals.square().sum(1).to(self._view.wide)
+            shares = torch.where(squares > nearest, part.weights / squares, 0.0)
+            unit = (residuals * torch.sqrt(shares).to(residuals)[:, None]).to(residuals.dtype)
+            formed += (unit.T @ unit).to(self._view.wide)
+        return formed
+
+    def _in_steps(self, points: torch.Tensor) -> torch.Tensor:
+        """Points of the view in units of `unit_steps`."""
+        steps = self.unit_steps()
+        return points if isinstance(steps, float) else points / self._there(steps)
+
+    def _scaled_steps(self, center: FloatArray) -> FloatArray:
+        seen = self._view.of_centers(center[None, :])[0]
+        return np.asarray(seen / self.unit_steps())
+
+    # Sweeps.
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        if isinstance(rule, Online):
+            raise TypeError("rows of tensors cannot sweep with the rule Online: points would wait")
+        seen, added = self._see(centers), None
+        exact = self._see(centers, torch.float64) if self._kernel == "triton" else seen
+        for part in self._parts():
+            more = self._sweep_part(part, seen, exact, rule)
+            added = more if added is None else added + more
+        assert added is not None, "there are points"
+        return self._as_sums(added)
+
+    def _sweep_part(self, part: Part, seen: Seen, exact: Seen, rule: Rule) -> Added:
+        if self._fused is not None and self._fused.can_sweep(rule, seen):
+            return self._fused.sweep(part, seen, exact, rule)
+        n_at_once, added = self._n_at_once(len(seen.lifts)), None
+        for _, block in part.in_blocks(n_at_once):
+            more = formulas.sweep(block, seen, self._view, rule)
+            added = more if added is None else added + more
+        assert added is not None, "a part has points"
+        return added
+
+    @cached_property
+    def _fused(self) -> fused.Fused | None:
+        if self._kernel != "triton":
+            return None
+        n_at_once = self._n_at_once(1024)
+        return fused.Fused(self._view, self._precision, n_at_once)
+
+    def _as_sums(self, added: Added) -> Sums:
+        """In the units of the user, from the origin of the user."""
+        view, weights = self._view, _host(added.weights)
+        points = _host(added.points) / view.scale
+        points += weights[:, None] * view.origin_in_float64()
+        unit = view.scale**2
+        sums = Sums(points, weights, float(added.objective) / unit, float(added.inertia) / unit)
+        return sums * self._weight_unit
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        seen = self._see(centers)
+        exact = self._see(centers, torch.float64) if self._kernel == "triton" else seen
+        labels, inertia = np.empty(self.n_points, dtype=np.int32), 0.0
+        for part in self._parts():
+            of_part = self._labels(part, seen, exact)
+            labels[part.rows] = of_part.cpu().numpy()
+            for rows, block in part.in_blocks(self._n_at_once(1)):
+                own = formulas.to_own(block, seen, self._view, of_part[rows])
+                inertia += float(torch.dot(block.weights, own))
+        return labels, inertia / self._view.scale**2 * self._weight_unit
+
+    def _labels(self, part: Part, seen: Seen, exact: Seen) -> torch.Tensor:
+        if self._fused is not None:
+            return self._fused.labels(part, seen, exact)
+        found = [
+            formulas.nearest(formulas.distances(block, seen, self._view)[0])[1]
+            for _, block in part.in_blocks(self._n_at_once(len(seen.lifts)))
+        ]
+        return torch.cat(found).int()
+
+    def spread(self, centers: FloatArray) -> Spread:
+        n_centers, seen = len(centers), self._see(centers)
+        figures = np.zeros((2, n_centers))
+        weights = np.zeros(n_centers)
+        for block in self._blocks(n_centers):
+            found, _ = formulas.distances(block, seen, self._view)
+            least, labels = formulas.nearest(found)
+            second = least
+            if n_centers > 1:
+                second = found.scatter_(1, labels[:, None], math.inf).amin(1)
+            logs = formulas.one_hot_logs(labels, n_centers, self._view.dtype)
+            logs += torch.log(block.weights).to(self._view.dtype)[:, None]
+            both = torch.stack([least, second - least], dim=1)
+            added, of_centers = formulas.add_up(logs, both, self._view)
+            figures += _host(added).T
+            weights += _host(of_centers)
+        error, utility = figures * (self._weight_unit / self._view.scale**2)
+        if n_centers == 1:
+            utility = np.array([np.inf])
+        return Spread(error, utility, weights * self._weight_unit)
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        found = [there.cpu() for there in self.sq_distances_there(centers)]
+        return np.asarray(torch.cat(found).numpy())
+
+    def sq_distances_there(self, centers: FloatArray) -> Iterator[torch.Tensor]:
+        """The rows of `sq_distances`, some at a time, on the device."""
+        seen = self._see(centers)
+        for block in self._blocks(len(centers)):
+            found, _ = formulas.distances(block, seen, self._view)
+            yield found.div_(self._view.scale).div_(self._view.scale)
+
+    def put_together(self, blocks_of_all: Iterable[torch.Tensor]) -> torch.Tensor:
+        """Blocks of rows as one tensor on the device."""
+        return torch.cat(list(blocks_of_all))
+
+    # Seeding.
+
+    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> TorchNearness:
+        return TorchNearness(self, centers, order)
+
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+    ) -> IndexArray:
+        return greedy_seeds_on(self, order, first, others, exponent)
+
+    def distance_blocks(self, centers: FloatArray) -> Iterator[tuple[slice, torch.Tensor]]:
+        """All distances in the unit of the view, some points at a time, in the dtype of sums."""
+        seen = self._see(centers)
+        for part in self._parts():
+            for rows, block in part.in_blocks(self._n_at_once(max(len(centers), self.n_features))):
+                start = part.rows.start + rows.start
+                found, _ = formulas.distances(block, seen, self._view)
+                of_all = slice(start, start + len(found))
+                yield of_all, found.to(self._view.wide)
+
+    @property
+    def weights_there(self) -> torch.Tensor:
+        """The weights over their unit, on the device."""
+        return self._weights
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """What squared distances of the view, and weights there, are to be multiplied by."""
+        return 1 / self._view.scale**2, self._weight_unit
+
+    def most_entries_kept(self) -> float:
+        """How large an array of distances may be kept on the device."""
+        return free_bytes(self.device) / 32
+
+    @property
+    def wide(self) -> torch.dtype:
+        """The dtype of sums."""
+        return self._view.wide
+
+    # Points.
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        return np.asarray(self._held.take(indices).double().numpy())
+
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        if self._host_weights is None:
+            return np.ones(len(indices))
+        return self._host_weights[indices] * self._weight_unit
+
+    def sample(self, indices: IndexArray) -> Points:
+        """These points in host memory, dense."""
+        return self.take(indices).astype(self.dtype)
+
+    # How points and centers are seen.
+
+    def _seen_as(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+        """Slopes and lifts in the view, and whether slopes are places."""
+        places = self._view.of_centers(centers)
+        return places, np.sum(places * places, axis=1), True
+
+    def _see(self, centers: FloatArray, dtype: torch.dtype | None = None) -> Seen:
+        view = self._view if dtype is None else self._view.in_dtype(dtype)
+        slopes, lifts, is_euclidean = self._seen_as(np.asarray(centers, dtype=np.float64))
+        return Seen.of(slopes, lifts, view, self._weights, is_euclidean)
+
+    def _look_at_columns(self) -> None:
+        """Mean and variance of the columns, and from them the view and the heights."""
+        sums, largest = np.zeros(self.n_features), 0.0
+        for block in self._raw_blocks():
+            wide = block.to(self._view.wide)
+            sums = sums + _host(wide.sum(0))
+            largest = max(largest, float(wide.abs().amax()))
+        mean = np.asarray(sums / self.n_points)
+        squares, about = np.zeros(self.n_features), self._there(mean, self._view.wide)
+        for block in self._raw_blocks():
+            squares = squares + _host((block.to(self._view.wide) - about).square_().sum(0))
+        self._column_mean, self._column_variance = mean, np.asarray(squares / self.n_points)
+        self._view = self._chosen_view(largest)
+        self._heights = self._all_heights()
+
+    def _chosen_view(self, largest: float) -> View:
+        """Centered where the mean is far away; scaled where squares would leave float32."""
+        view = self._view
+        is_far = float(self._column_mean @ self._column_mean) > np.sum(self._column_variance)
+        origin = self._there(self._column_mean) if is_far else None
+        return View(view.dtype, view.wide, origin, self._chosen_scale(largest))
+
+    def _chosen_scale(self, largest: float) -> float:
+        low, high = _UNIT_RANGE
+        return 1.0 if largest == 0 or low < largest < high else 2.0 ** -math.frexp(largest)[1]
+
+    def _all_heights(self) -> torch.Tensor:
+        """What of the distances depends on the point alone: here squared lengths."""
+        heights = torch.empty(self.n_points, dtype=self._view.dtype, device=self.device)
+        for rows, points in self._held.pieces():
+            for block in blocks(len(points), self._n_at_once(1)):
+                of_all = slice(rows.start + block.start, rows.start + block.stop)
+                heights[of_all] = self._view.of(points[block]).square().sum(1)
+        return heights
+
+    @cached_property
+    def _weights(self) -> torch.Tensor:
+        if self._host_weights is None:
+            return torch.ones(self.n_points, dtype=self._view.wide, device=self.device)
+        return torch.as_tensor(self._host_weights, dtype=self._view.wide, device=self.device)
+
+    def _there(self, values: FloatArray, dtype: torch.dtype | None = None) -> torch.Tensor:
+        """Host values on the device, in the dtype of products if no other is said."""
+        return torch.as_tensor(values, dtype=dtype or self._view.dtype, device=self.device)
+
+    def _parts(self) -> Iterator[Part]:
+        for rows, points in self._held.pieces():
+            yield Part(points, self._heights[rows], self._weights[rows], rows)
+
+    def _blocks(self, width: int) -> Iterator[Part]:
+        for part in self._parts():
+            for _, block in part.in_blocks(self._n_at_once(width)):
+                yield block
+
+    def _raw_blocks(self) -> Iterator[torch.Tensor]:
+        for _, points in self._held.pieces():
+            for rows in blocks(len(points), self._n_at_once(1)):
+                yield points[rows]
+
+    def _n_at_once(self, width: int) -> int:
+        """Points of a block with so many entries for each; the same as long as the rows live."""
+        wider = max(width, self.n_features)
+        if wider not in self._n_by_width:
+            itemsize = self._view.wide.itemsize
+            self._n_by_width[wider] = rows_at_once(self.n_points, wider, self.device, itemsize)
+        return self._n_by_width[wider]
+
+    @staticmethod
+    def _in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float]:
+        """Weights divided by a power of two, so that the largest is between 1/2 and 1."""
+        if sample_weight is None:
+            return None, 1.0
+        largest = float(np.max(sample_weight, initial=0.0))
+        unit = 2.0 ** np.clip(np.frexp(largest)[1], -1022, 1022) if largest > 0 else 1.0
+        return np.asarray(sample_weight / unit, dtype=np.float64), float(unit)
+
+
+def _chosen_kernel(wanted: Kernel, points: torch.Tensor, device: torch.device) -> str:
+    if wanted == "plain":
+        return "plain"
+    obstacle = fused.why_not(points, device)
+    if wanted == "triton" and obstacle is not None:
+        raise ValueError(f'kernel="triton" cannot be had: {obstacle}. Pass kernel="plain"')
+    is_for_gpu = device.type == "cuda" or wanted == "triton"
+    return "triton" if obstacle is None and is_for_gpu else "plain"
+
+
+def _host(values: torch.Tensor) -> FloatArray:
+    return np.asarray(values.cpu().numpy(), dtype=np.float64)

@@ -1,0 +1,9 @@
+"""Rows that need not fit into memory: files, folders, and anything that gives arrays."""
+
+from __future__ import annotations
+
+from powermeans.sources.block import SourceError
+from powermeans.sources.opening import PartedData, is_parted, open_data
+from powermeans.sources.scaling import Scaling
+
+__all__ = ["PartedData", "Scaling", "SourceError", "is_parted", "open_data"]

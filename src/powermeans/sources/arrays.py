@@ -1,0 +1,218 @@
+"""Rows of arrays in memory: one of them, or any number that are made again and again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from powermeans.input_checks import canonical_csr, check_sample_weight, wanted_dtype
+from powermeans.sources.block import Block, SourceError
+from powermeans.types import FloatArray, Points, SparsePoints
+
+
+class ArraySource:
+    """An array in memory, dense or CSR, with weights where there are some.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+    weights : (n_points,), optional
+    dtype : dtype, optional
+        Float32 or float64.
+    """
+
+    name = "X"
+    can_skip = True
+
+    def __init__(
+        self,
+        points: Any,
+        weights: ArrayLike | None = None,
+        *,
+        dtype: np.dtype[np.floating[Any]] | None = None,
+    ) -> None:
+        columns = getattr(points, "columns", None)
+        self.feature_names = None if columns is None else tuple(map(str, columns))
+        self.points = admitted(points, "X", dtype)
+        self.weights = check_sample_weight(weights, self.points.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.points.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.points.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        """Dtype of the points."""
+        return self.points.dtype
+
+    def fingerprint(self) -> str:
+        """Of all values."""
+        parts = [self.points] if isinstance(self.points, np.ndarray) else _parts_of(self.points)
+        return _digest([*parts, self.weights])
+
+    def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
+        """All at once, without a copy."""
+        weights = None if self.weights is None else self.weights[first_row:]
+        yield Block(self.points[first_row:], weights, "X", first_row)
+
+
+class IterableSource:
+    """Arrays from something that can be iterated again and again.
+
+    Parameters
+    ----------
+    chunks : iterable or callable
+        Of arrays, or of pairs of an array and weights; a function is called for each pass.
+    dtype : dtype, optional
+        Float32 or float64; by default that of the first chunk.
+    """
+
+    name = "the chunks"
+    can_skip = False
+    feature_names = None
+    n_rows = None
+
+    def __init__(
+        self,
+        chunks: Iterable[Any] | Callable[[], Iterable[Any]],
+        *,
+        dtype: np.dtype[np.floating[Any]] | None = None,
+    ) -> None:
+        self._chunks, self._wanted = chunks, dtype
+        first = next(iter(self._pass()), None)
+        if first is None:
+            raise SourceError("there are no chunks: pass at least one with a row")
+        points, weights = _as_pair(first)
+        whole = admitted(points, "chunk 0", dtype)
+        self.n_features, self.dtype = int(whole.shape[1]), whole.dtype
+        self._is_sparse, self._has_weights = sparse.issparse(whole), weights is not None
+
+    def fingerprint(self) -> str:
+        """Of the first chunk, since to look at all of them would be a pass."""
+        points, weights = _as_pair(next(self._pass()))
+        first = admitted(points, "chunk 0", self._wanted)
+        parts = [first] if isinstance(first, np.ndarray) else _parts_of(first)
+        return _digest([*parts, weights])
+
+    def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
+        """Chunk after chunk; rows before the first one that is wanted are passed over."""
+        for number, chunk in enumerate(self._pass()):
+            where = f"chunk {number}"
+            given, weights = _as_pair(chunk)
+            points = admitted(given, where, self._wanted)
+            self._check(points, weights, where)
+            n_passed = min(first_row, points.shape[0])
+            first_row -= n_passed
+            if n_passed < points.shape[0]:
+                checked = self._weights(weights, points.shape[0], where)
+                of_block = None if checked is None else checked[n_passed:]
+                yield Block(points[n_passed:], of_block, where, n_passed)
+
+    def _pass(self) -> Iterator[Any]:
+        chunks = self._chunks() if callable(self._chunks) else self._chunks
+        if iter(chunks) is chunks and not callable(self._chunks):
+            raise SourceError(
+                f"{chunks!r} can be iterated only once, and a fit reads the rows once for each "
+                "sweep: pass a list, an object whose __iter__ starts anew, or the function that "
+                "makes the generator, without calling it"
+            )
+        return iter(chunks)
+
+    def _check(self, points: Points | SparsePoints, weights: Any, where: str) -> None:
+        if points.shape[1] != self.n_features:
+            raise SourceError(
+                f"{where} has {points.shape[1]} columns and chunk 0 has {self.n_features}: make "
+                "all chunks of the same columns"
+            )
+        if points.dtype != self.dtype:
+            raise SourceError(
+                f"{where} has the dtype {points.dtype} and chunk 0 has {self.dtype}: make all of "
+                'the same dtype, or pass dtype="float64"'
+            )
+        if sparse.issparse(points) != self._is_sparse or (weights is not None) != self._has_weights:
+            raise SourceError(
+                f"{where} differs from chunk 0 in being sparse or in having weights: make all "
+                "chunks of one kind"
+            )
+
+    @staticmethod
+    def _weights(weights: Any, n_rows: int, where: str) -> FloatArray | None:
+        if weights is None:
+            return None
+        checked = np.ascontiguousarray(weights, dtype=np.float64)
+        if checked.shape != (n_rows,):
+            raise SourceError(
+                f"{where} has {n_rows} rows and weights of the shape {checked.shape}: pass one "
+                "weight for each row"
+            )
+        return checked
+
+
+def _parts_of(points: SparsePoints) -> list[Any]:
+    return [points.data, points.indices, points.indptr]
+
+
+def _digest(arrays: Iterable[Any]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        values = np.ascontiguousarray(0 if array is None else array)
+        digest.update(f"{values.dtype.str}{values.shape}".encode())
+        digest.update(values.data)
+    return digest.hexdigest()
+
+
+def _as_pair(chunk: Any) -> tuple[Any, Any]:
+    if isinstance(chunk, tuple) and len(chunk) == 2:
+        return chunk[0], chunk[1]
+    return chunk, None
+
+
+def admitted(
+    given: Any, where: str, dtype: np.dtype[np.floating[Any]] | None
+) -> Points | SparsePoints:
+    """In the form that the border leaves points in, without a copy where they have it.
+
+    Parameters
+    ----------
+    given : array or CSR matrix
+        Of rows and columns.
+    where : str
+        What errors call it.
+    dtype : dtype, optional
+        Float32 or float64; by default what `wanted_dtype` says.
+
+    Returns
+    -------
+    (n_points, n_features)
+    """
+    if sparse.issparse(given):
+        matrix: Any = given
+        csr = matrix.tocsr()
+        kept = csr.dtype in (np.float32, np.float64)
+        wanted: Any = dtype or (csr.dtype if kept else np.float64)
+        return canonical_csr(csr.astype(wanted, copy=False))
+    array = np.asarray(given)
+    if array.dtype.kind not in "biufO" or array.ndim != 2 or array.shape[1] == 0:
+        raise SourceError(
+            f"{where} is of the dtype {array.dtype} and the shape {array.shape}: pass numbers in "
+            "rows and columns"
+        )
+    wanted = wanted_dtype(array)
+    if isinstance(wanted, list):
+        wanted = array.dtype if array.dtype == np.float64 else np.float64
+    try:
+        points: Points = np.ascontiguousarray(array, dtype=dtype or wanted)
+    except (TypeError, ValueError) as error:
+        raise SourceError(f"{where} holds {error}: pass real numbers") from None
+    return points

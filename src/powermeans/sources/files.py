@@ -1,0 +1,204 @@
+"""Rows of files: Parquet, Feather and Arrow, CSV and its kin, NPY, HDF5 and Zarr."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from powermeans.sources.block import Block, SourceError
+from powermeans.sources.formats import FileFormat, format_of
+from powermeans.tables.checking import check_whole_numbers
+from powermeans.tables.columns import wanted_columns
+from powermeans.tables.names import nearest
+from powermeans.types import FloatArray, Points
+
+_ENDINGS = (".parquet", ".pq", ".feather", ".arrow", ".ipc", ".csv", ".tsv", ".txt", ".npy", ".h5")
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """By what a file is known to be the same as before."""
+
+    n_bytes: int
+    modified_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> _State:
+        try:
+            found = path.stat()
+        except OSError as error:
+            raise SourceError(
+                f"{path} is gone ({error.strerror}): rows on disk are read once for each sweep, so "
+                "keep the file in its place until the fit is done"
+            ) from None
+        return cls(found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+class _File:
+    """One file, which has to stay as it is."""
+
+    def __init__(self, path: Path, form: FileFormat) -> None:
+        self.path, self.form = path, form
+        self.n_rows = form.n_rows
+        self.state = _State.of(path)
+
+    def check_unchanged(self) -> None:
+        if _State.of(self.path) != self.state:
+            raise SourceError(
+                f"{self.path} has changed since it was opened: rows on disk are read once for each "
+                "sweep, so start again once nobody writes to it"
+            )
+
+
+class FileSource:
+    """The rows of one file after the other.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        Files, or folders of files, which are taken in the order of their names.
+    columns : sequence of str, optional
+        The columns to read, by name or by number from one; None is all but `weights`.
+    weights : str, optional
+        The column that holds weights of the rows.
+    dtype : dtype, optional
+        Float32 or float64; by default float32 where all columns are.
+    options : dict, optional
+        How to read text, or which array of a file: see `powermeans.tables.read_table`.
+    """
+
+    can_skip = True
+
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        columns: Sequence[str] | None = None,
+        weights: str | None = None,
+        dtype: np.dtype[np.floating[Any]] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        files = [file for path in paths for file in files_at(Path(path))]
+        self.name = os.fspath(paths[0]) if len(paths) == 1 else f"{len(files)} files"
+        first = format_of(files[0], **(options or {}))
+        self._has_weights = weights is not None
+        self._wanted = wanted_columns(first, columns, weights)
+        n_features = len(self._wanted) - self._has_weights
+        self.feature_names = tuple(first.names[place] for place in self._wanted[:n_features])
+        self.n_features = n_features
+        self.dtype = dtype or first.dtype_of(self._wanted[:n_features])
+        forms = [first, *(format_of(file, **(options or {})) for file in files[1:])]
+        for file, form in zip(files[1:], forms[1:], strict=True):
+            self._check_like(first, file, form, is_dtype_given=dtype is not None)
+        self._files = [_File(file, form) for file, form in zip(files, forms, strict=True)]
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, None where only reading all of them would tell."""
+        counts = [file.n_rows for file in self._files]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    def fingerprint(self) -> str:
+        """Of the names, sizes and times of the files, and of the columns."""
+        files = [[file.path.name, *astuple(file.state)[:2]] for file in self._files]
+        return json.dumps([files, list(self._wanted), self._has_weights, self.dtype.str])
+
+    def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
+        """File after file; whole ones before the first row that is wanted are left alone."""
+        for file in self._files:
+            file.check_unchanged()
+            if file.n_rows is not None and file.n_rows <= first_row:
+                first_row -= file.n_rows
+                continue
+            n_read = 0
+            for points in self._blocks_of(file, first_row, at_once):
+                check_whole_numbers(file.form, self._wanted, points, first_row + n_read)
+                block, n_read = self._block(points, file, first_row + n_read), n_read + len(points)
+                del points  # so that the memory of what is done with can be used again
+                yield block
+                del block
+            file.check_unchanged()
+            self._check_length(file, first_row + n_read)
+            first_row = 0
+
+    def _blocks_of(self, file: _File, first_row: int, at_once: int | None) -> Iterator[Points]:
+        # Weights are read beside the points, in whichever precision both need.
+        dtype = np.dtype(np.float64) if self._has_weights else self.dtype
+        try:
+            yield from file.form.blocks(self._wanted, first_row, dtype, at_once)
+        except OSError as error:
+            file.check_unchanged()
+            raise SourceError(f"{file.path} cannot be read: {error.strerror or error}") from None
+
+    def _block(self, points: Points, file: _File, first_row: int) -> Block:
+        where = os.fspath(file.path)
+        if not self._has_weights:
+            return Block(points, None, where, first_row + 1)
+        weights: FloatArray = np.ascontiguousarray(points[:, -1], dtype=np.float64)
+        narrow: Points = np.ascontiguousarray(points[:, :-1], dtype=self.dtype)
+        return Block(narrow, weights, where, first_row + 1)
+
+    def _check_length(self, file: _File, n_rows: int) -> None:
+        if file.n_rows is None:
+            file.n_rows = n_rows
+        elif file.n_rows != n_rows:
+            raise SourceError(
+                f"{file.path} has {n_rows} rows now, where it had {file.n_rows}: keep the file as "
+                "it is until the fit is done"
+            )
+
+    def _check_like(
+        self, first: FileFormat, path: Path, form: FileFormat, *, is_dtype_given: bool
+    ) -> None:
+        names = [first.names[place] for place in self._wanted]
+        there = [form.names[place] for place in self._wanted if place < len(form.names)]
+        if there != names or form.texts.keys() & set(self._wanted):
+            raise SourceError(
+                f"{path} has the columns {list(form.names)[:20]} where {first.name} has "
+                f"{list(first.names)[:20]}: give all files the same columns in the same order"
+            )
+        found = form.dtype_of(self._wanted[: self.n_features])
+        if found != self.dtype and not is_dtype_given:
+            raise SourceError(
+                f"{path} holds {found} where {first.name} holds {self.dtype}: write all files in "
+                'one precision, or pass dtype="float64"'
+            )
+
+
+def files_at(path: Path) -> list[Path]:
+    """The file, or those of a folder by name, but for hidden ones.
+
+    Parameters
+    ----------
+    path : Path
+        A folder that is one Zarr array counts as a file.
+
+    Returns
+    -------
+    list of Path
+    """
+    if not path.exists():
+        others = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
+        raise SourceError(f"{path} does not exist{nearest(path.name, others)}")
+    if path.is_file() or (path / ".zarray").exists() or (path / "zarr.json").exists():
+        return [path]
+    found = sorted(
+        file
+        for file in path.rglob("*")
+        if file.suffix.lower() in _ENDINGS
+        and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+    )
+    if not found:
+        raise SourceError(
+            f"{path} has no files that end in one of {', '.join(_ENDINGS)}: name a folder of such "
+            "files"
+        )
+    return found

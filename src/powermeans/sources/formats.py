@@ -1,0 +1,386 @@
+"""How each kind of file is read, some rows at a time and from any row on."""
+
+from __future__ import annotations
+
+import abc
+import functools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from powermeans.sources.block import SourceError
+from powermeans.sources.rooms import Rooms
+from powermeans.tables import TableError
+from powermeans.tables.arrays import Arrays
+from powermeans.tables.arrow import (
+    Batches,
+    matrix_of,
+    places_among,
+    pyarrow_part,
+    refusing_damage,
+)
+from powermeans.tables.names import distinct
+from powermeans.tables.reader import Reader
+from powermeans.tables.reading import open_reader
+from powermeans.tables.text import Text
+from powermeans.types import Points
+
+_BATCH_ROWS = 2**16
+_BLOCK_VALUES = 2**20
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+class FileFormat(abc.ABC):
+    """What is known of a file with columns, and how it is read. Nothing of it is kept open.
+
+    Attributes
+    ----------
+    name : str
+    names : sequence of str
+        The columns.
+    texts : dict
+        For each column that holds no numbers, what it holds.
+    whole : frozenset of int
+        The columns of whole numbers.
+    index : frozenset of int
+        The columns that pandas had as an index.
+    n_rows : int or None
+        None where only reading all of it would tell.
+    """
+
+    name: str
+    names: Sequence[str]
+    texts: dict[int, str]
+    whole: frozenset[int]
+    index: frozenset[int] = frozenset()
+    n_rows: int | None
+
+    @abc.abstractmethod
+    def dtype_of(self, places: Sequence[int]) -> np.dtype[np.floating[Any]]:
+        """Float32 where all of these columns fit into it, else float64."""
+
+    @abc.abstractmethod
+    def blocks(
+        self,
+        places: Sequence[int],
+        first_row: int,
+        dtype: np.dtype[np.floating[Any]],
+        at_once: int | None = None,
+    ) -> Iterator[Points]:
+        """These columns of all rows from this one on, so many at a time where it is no matter."""
+
+    def read(self, wanted: Sequence[int]) -> Points:
+        """These columns of all rows."""
+        return np.concatenate(list(self.blocks(wanted, 0, self.dtype_of(wanted))))
+
+    def _know(self, reader: Reader) -> None:
+        self.name, self.names = reader.name, tuple(reader.names)
+        self.texts, self.whole, self.index = dict(reader.texts), reader.whole, reader.index
+
+
+def format_of(path: Path, **options: Any) -> FileFormat:
+    """The format of a file, by what is in it.
+
+    Parameters
+    ----------
+    path : Path
+    **options
+        Of `powermeans.tables.read_table`: `delimiter`, `header`, `array`, `decimal`.
+
+    Returns
+    -------
+    FileFormat
+    """
+    if path.is_dir():
+        return _Zarr(path, options.get("array"))
+    with open(path, "rb") as file:
+        start = file.read(8)
+    if start == b"\x89HDF\r\n\x1a\n":
+        return _Hdf5(path, options.get("array"))
+    if start.startswith(b"\x93NUMPY"):
+        return _Npy(path)
+    reader = open_reader(path, str(path), **options)
+    if isinstance(reader, Text):
+        return _OfText(reader)
+    if isinstance(reader, Arrays):
+        return _OfArrays(reader)
+    assert isinstance(reader, Batches)
+    return _Parquet(path, reader) if start.startswith(b"PAR1") else _Arrow(path, reader)
+
+
+class _OfText(FileFormat):
+    """CSV and its kin, which are read from the start each time."""
+
+    n_rows = None
+
+    def __init__(self, reader: Text) -> None:
+        self._know(reader)
+        self._reader = reader
+
+    def dtype_of(self, places: Sequence[int]) -> np.dtype[np.floating[Any]]:
+        return _FLOAT64
+
+    def blocks(
+        self,
+        places: Sequence[int],
+        first_row: int,
+        dtype: np.dtype[np.floating[Any]],
+        at_once: int | None = None,
+    ) -> Iterator[Points]:
+        for block in self._reader.blocks(places):
+            n_passed = min(first_row, len(block))
+            first_row -= n_passed
+            if n_passed < len(block):
+                yield block[n_passed:].astype(dtype, copy=False)
+
+
+class _OfArrow(FileFormat):
+    def __init__(self, path: Path, reader: Batches) -> None:
+        self._know(reader)
+        self.n_rows = reader.n_rows
+        self._path, self._keys = path, reader.keys
+
+    @abc.abstractmethod
+    def _schema(self) -> Any: ...
+
+    def dtype_of(self, places: Sequence[int]) -> np.dtype[np.floating[Any]]:
+        types, schema = pyarrow_part("types"), self._schema()
+        kinds = [schema.field(place).type for place in places]
+        is_narrow = all(types.is_float32(kind) or types.is_float16(kind) for kind in kinds)
+        return _FLOAT32 if is_narrow else _FLOAT64
+
+
+class _Parquet(_OfArrow):
+    """Groups of rows are skipped without reading them."""
+
+    def _schema(self) -> Any:
+        return self._open().schema_arrow
+
+    def _open(self) -> Any:
+        with refusing_damage(self.name, "Parquet"):
+            return pyarrow_part("parquet").ParquetFile(self._path, pre_buffer=False)
+
+    def blocks(
+        self,
+        places: Sequence[int],
+        first_row: int,
+        dtype: np.dtype[np.floating[Any]],
+        at_once: int | None = None,
+    ) -> Iterator[Points]:
+        keys = list(dict.fromkeys(self._keys[place] for place in places))
+        with self._open() as file, refusing_damage(self.name, "Parquet"):
+            groups = list(range(file.metadata.num_row_groups))
+            while groups and file.metadata.row_group(groups[0]).num_rows <= first_row:
+                first_row -= file.metadata.row_group(groups.pop(0)).num_rows
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=keys):
+                n_passed = min(first_row, batch.num_rows)
+                first_row -= n_passed
+                if n_passed < batch.num_rows:
+                    order = places_among(batch.schema, self._keys, places)
+                    yield matrix_of(batch.slice(n_passed), order, dtype)
+
+
+class _Arrow(_OfArrow):
+    """Feather and Arrow, as a file or as a stream, without a map of memory."""
+
+    def _schema(self) -> Any:
+        with pyarrow_part().OSFile(str(self._path)) as file:
+            return self._open(file)[0]
+
+    def _open(self, file: Any) -> tuple[Any, Any]:
+        ipc = pyarrow_part("ipc")
+        with refusing_damage(self.name, "Feather or Arrow"):
+            if file.read(6) == b"ARROW1":
+                opened = ipc.open_file(file)
+                numbers = range(opened.num_record_batches)
+                return opened.schema, (opened.get_batch(number) for number in numbers)
+            file.seek(0)
+            stream = ipc.open_stream(file)
+            return stream.schema, iter(stream)
+
+    def blocks(
+        self,
+        places: Sequence[int],
+        first_row: int,
+        dtype: np.dtype[np.floating[Any]],
+        at_once: int | None = None,
+    ) -> Iterator[Points]:
+        with (
+            pyarrow_part().OSFile(str(self._path)) as file,
+            refusing_damage(self.name, "Feather or Arrow"),
+        ):
+            for batch in self._open(file)[1]:
+                n_passed = min(first_row, batch.num_rows)
+                first_row -= n_passed
+                for start in range(n_passed, batch.num_rows, _BATCH_ROWS):
+                    yield matrix_of(batch.slice(start, _BATCH_ROWS), places, dtype)
+
+
+class _OfSlices(FileFormat):
+    """An array on disk of which rows can be read by number."""
+
+    _shape: tuple[int, int]
+    _stored: np.dtype[Any]
+    _is_in_rows = True
+
+    def _know_array(self, path: Path, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+        if len(shape) not in (1, 2) or 0 in shape or dtype.kind not in "biuf":
+            raise TableError(
+                f"{path} holds an array of dtype {dtype} and shape {tuple(shape)}: pass numbers in "
+                "rows and columns"
+            )
+        self._shape = (int(shape[0]), int(shape[1]) if len(shape) == 2 else 1)
+        self._stored, self.n_rows, self.name = dtype, self._shape[0], str(path)
+        self.names, self.texts = distinct([""] * self._shape[1]), {}
+        self.whole = frozenset(range(self._shape[1])) if dtype.kind in "iu" else frozenset()
+
+    def dtype_of(self, places: Sequence[int]) -> np.dtype[np.floating[Any]]:
+        is_narrow = self._stored.kind == "f" and self._stored.itemsize <= 4
+        return _FLOAT32 if is_narrow else _FLOAT64
+
+    def blocks(
+        self,
+        places: Sequence[int],
+        first_row: int,
+        dtype: np.dtype[np.floating[Any]],
+        at_once: int | None = None,
+    ) -> Iterator[Points]:
+        n_rows, n_columns = self._shape
+        is_all, rooms = list(places) == [*range(n_columns)], Rooms()
+        n_block = max(1, _BLOCK_VALUES // n_columns)
+        if at_once is not None and is_all and self._is_in_rows and dtype == self._stored:
+            n_block = at_once  # since they are passed on as they are read
+        for start in range(first_row, n_rows, n_block):
+            found = self._rows(start, min(start + n_block, n_rows), rooms)
+            points: Points = np.ascontiguousarray(found if is_all else found[:, places], dtype)
+            del found
+            yield points
+            del points
+
+    @abc.abstractmethod
+    def _rows(self, start: int, end: int, rooms: Rooms) -> Any:
+        """These rows, with all of their columns."""
+
+
+class _Npy(_OfSlices):
+    """Read by position: a map of memory would count as memory where that is limited."""
+
+    def __init__(self, path: Path) -> None:
+        shape, is_fortran, dtype, self._offset = _header_of(path)
+        self._path, self._is_in_rows = path, not (is_fortran and len(shape) == 2)
+        self._know_array(path, shape, dtype)
+        n_bytes = self._offset + self._shape[0] * self._shape[1] * dtype.itemsize
+        if path.stat().st_size < n_bytes:
+            raise TableError(
+                f"{path} ends after {path.stat().st_size} of {n_bytes} bytes: write it anew"
+            )
+
+    def _rows(self, start: int, end: int, rooms: Rooms) -> Any:
+        n_rows, n_columns = self._shape
+        found = rooms.array((end - start) * n_columns, self._stored)
+        with open(self._path, "rb", buffering=0) as file:
+            if self._is_in_rows:
+                self._fill(found, file, start * n_columns)
+                return found.reshape(-1, n_columns)
+            columns = found.reshape(n_columns, -1)
+            for f, column in enumerate(columns):
+                self._fill(column, file, f * n_rows + start)
+            return columns.T
+
+    def _fill(self, values: NDArray[Any], file: Any, first: int) -> None:
+        """With those of the file from this one on."""
+        file.seek(self._offset + first * self._stored.itemsize)
+        values_as_bytes: Any = values.view(np.uint8)
+        left = memoryview(values_as_bytes)
+        while left:
+            n_read = file.readinto(left)
+            if not n_read:
+                raise SourceError(f"{self._path} ends before its array does: write it anew")
+            left = left[n_read:]
+
+
+def _header_of(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Shape, whether columns lie together, dtype, and where the values begin."""
+    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    try:
+        with open(path, "rb") as file:
+            version = npy.read_magic(file)
+            if version not in read:
+                raise ValueError("it has named fields, so save its columns as one array")
+            shape, is_fortran, dtype = read[version](file)
+            return shape, is_fortran, dtype, file.tell()
+    except (ValueError, EOFError) as error:
+        raise TableError(f"{path} is no array that can be read: {error!s:.200}") from None
+
+
+class _OfArrays(FileFormat):
+    """An archive of arrays, which is in memory once it is open."""
+
+    def __init__(self, reader: Arrays) -> None:
+        self._know(reader)
+        self._reader, self.n_rows = reader, len(reader.array)
+
+    def dtype_of(self, places: Sequence[int]) -> np.dtype[np.floating[Any]]:
+        return _FLOAT32 if self._reader.array.dtype == np.float32 else _FLOAT64
+
+    def blocks(
+        self,
+        places: Sequence[int],
+        first_row: int,
+        dtype: np.dtype[np.floating[Any]],
+        at_once: int | None = None,
+    ) -> Iterator[Points]:
+        yield np.ascontiguousarray(self._reader.read(places)[first_row:], dtype=dtype)
+
+
+class _Hdf5(_OfSlices):
+    def __init__(self, path: Path, array: str | None) -> None:
+        h5py = _module("h5py", "HDF5")
+        with h5py.File(path, "r") as file:
+            found: list[str] = []
+            file.visititems(lambda name, it: found.append(name) if hasattr(it, "shape") else None)
+            self._key = _chosen(found, array, path)
+            self._know_array(path, file[self._key].shape, file[self._key].dtype)
+        self._path = path
+
+    def _rows(self, start: int, end: int, rooms: Rooms) -> Any:
+        with _module("h5py", "HDF5").File(self._path, "r") as file:
+            return np.asarray(file[self._key][start:end]).reshape(end - start, -1)
+
+
+class _Zarr(_OfSlices):
+    def __init__(self, path: Path, array: str | None) -> None:
+        self._path, self._key = path, array
+        opened = self._open()
+        self._know_array(path, opened.shape, opened.dtype)
+
+    def _open(self) -> Any:
+        opened = _module("zarr", "Zarr").open(str(self._path), mode="r")
+        if hasattr(opened, "shape"):
+            return opened
+        return opened[_chosen(list(opened.array_keys()), self._key, self._path)]
+
+    def _rows(self, start: int, end: int, rooms: Rooms) -> Any:
+        return np.asarray(self._open()[start:end]).reshape(end - start, -1)
+
+
+def _chosen(keys: Sequence[str], wanted: str | None, path: Path) -> str:
+    if wanted in keys:
+        return str(wanted)
+    if wanted is not None or len(keys) != 1:
+        raise TableError(f"{path} has the arrays {list(keys)[:20]}: choose one with array=")
+    return keys[0]
+
+
+@functools.cache
+def _module(name: str, kind: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise TableError(f"{kind} files are read by {name}: pip install {name}") from None

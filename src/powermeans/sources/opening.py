@@ -1,0 +1,325 @@
+"""What users open: a source, how it is cut into parts, and how it is scaled."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from powermeans.sources.arrays import ArraySource, IterableSource
+from powermeans.sources.block import Source, SourceError
+from powermeans.sources.files import FileSource
+from powermeans.sources.partition import Admission, Partition
+from powermeans.sources.scaling import Scale, Scaling, learned_scaling
+
+_BYTES_OF_A_PART = 2**24
+# Of a part there are at most so many copies at a time: one in work, one being read, one of the
+# pieces it is put together from, and what distances of some kinds add.
+_COPIES_OF_A_PART = 6
+_FEWEST_ROWS = 256
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where a fit writes down how far it is.
+
+    Attributes
+    ----------
+    path : str
+    seconds : float
+        How often, at most.
+    """
+
+    path: str
+    seconds: float
+
+    def __post_init__(self) -> None:
+        if not self.seconds >= 0:
+            raise ValueError(
+                f"checkpoint_seconds={self.seconds!r} must be at least 0: pass for example 60.0"
+            )
+
+
+class PartedData:
+    """Rows that are read part by part, to be passed to `fit`, `predict` or `score`.
+
+    `open_data` makes them.
+
+    Attributes
+    ----------
+    source : Source
+        Where the rows are from.
+    rows_per_part : int
+        How many rows are worked on at a time. The sums of parts are added in a fixed order, so
+        this is all that decides how results are rounded.
+    is_in_memory : bool
+        Whether the parts are slices of an array.
+    checkpoint : Checkpoint or None
+        Where a fit writes down how far it is.
+
+    See Also
+    --------
+    open_data : Makes them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import KMeans, open_data
+    >>> data = open_data(np.array([[1.0], [3.0]], dtype=np.float32), scale="minmax")
+    >>> data.n_features, data.dtype, data.scaling.units
+    (1, dtype('float32'), array([2.]))
+    >>> KMeans(1).fit(data).cluster_centers_
+    array([[0.5]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        rows_per_part: int,
+        scale: Scale | Scaling | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        self.source, self.rows_per_part, self._scale = source, rows_per_part, scale
+        self.checkpoint = checkpoint
+        self.is_in_memory = isinstance(source, ArraySource)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.source.n_features
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        """Float32 or float64."""
+        return self.source.dtype
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, None where only reading all of them would tell."""
+        return self.source.n_rows
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns, where there are any."""
+        return self.source.feature_names
+
+    @cached_property
+    def scaling(self) -> Scaling | None:
+        """What is done to the columns; the first look at it may take a pass over the rows."""
+        if self._scale is None or isinstance(self._scale, Scaling):
+            return self._scale
+        return learned_scaling(self.source, self._scale)
+
+    def partition(self, admission: Admission | None = None) -> Partition:
+        """The parts, to be read again and again."""
+        return Partition(self.source, self.rows_per_part, admission or Admission(), self.scaling)
+
+    def fingerprint(self) -> str:
+        """Another one where the rows, or how they are cut into parts, are others."""
+        scaling = self.scaling
+        values = [] if scaling is None else [scaling.offsets.tolist(), scaling.units.tolist()]
+        return repr([self.source.fingerprint(), self.rows_per_part, str(self.dtype), values])
+
+    def __repr__(self) -> str:
+        return (
+            f"<rows of {self.source.name}: {self.n_features} columns of {self.dtype}, "
+            f"{self.rows_per_part} rows at a time>"
+        )
+
+
+def open_data(
+    source: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    weights: str | ArrayLike | None = None,
+    scale: Scale | Scaling | None = None,
+    dtype: str | None = None,
+    memory_limit: int | str | None = None,
+    rows_per_part: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 60.0,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    array: str | None = None,
+    decimal: str | None = None,
+) -> PartedData:
+    """Rows that need not fit into memory, for `fit`, `predict` and `score`.
+
+    They are read part by part, once for each sweep: while the kernels work on one part, the next
+    one is read. What the result is does not depend on the pieces that the rows come in, nor on
+    the number of threads.
+
+    Parameters
+    ----------
+    source : path, list of paths, array of shape (n_samples, n_features), iterable or callable
+        A file or a folder of files: Parquet, Feather or Arrow, CSV and its kin, NPY, and HDF5 or
+        Zarr where `h5py` or `zarr` is installed. Or an array, dense or CSR, whose parts stay in
+        memory. Or an iterable of arrays, or of pairs of an array and weights, which must start
+        anew each time it is iterated; or a function that returns one.
+    columns : sequence of str, optional
+        Of files, the columns to read, by name or by number from one. None is all but `weights`.
+    weights : str or array-like of shape (n_samples,), optional
+        The column that holds weights of the rows; for an array, the weights themselves.
+    scale : {"standard", "minmax"} or Scaling, optional
+        Scale each column to mean zero and variance one, or to lie between zero and one. That takes
+        one more pass. A `Scaling`, such as `scaling` of other data, is applied as it is.
+    dtype : {"float32", "float64"}, optional
+        What to work in; by default float32 where all columns are, else float64.
+    memory_limit : int or str, optional
+        Roughly how much memory the rows may take at a time, in bytes or as "500MB" or "2GiB". A
+        small one makes the parts smaller.
+    rows_per_part : int, optional
+        How many rows are in a part. By default as many as take 16 MiB, or fewer by the limit.
+    checkpoint : path, optional
+        A file in which a fit writes down what it has found out about the rows. Where there is one
+        already, the same fit, with the same parameters and an int as `random_state`, goes on
+        where that ended, and ends with the same bits as if it had never stopped. It grows by about
+        ``8 * n_clusters * (n_features + 2)`` bytes a sweep; remove it once it is of no more use.
+    checkpoint_seconds : float, default=60.0
+        How often the checkpoint is written at most: so much work is lost at most.
+    delimiter, header, decimal
+        Of text, as in `powermeans.tables.read_table`.
+    array : str, optional
+        Which array of an NPZ, HDF5 or Zarr file to read; not needed where there is one.
+
+    Returns
+    -------
+    PartedData
+
+    See Also
+    --------
+    PowerKMeans : Takes what this opens, as do `KMeans`, `KHarmonicMeans` and `FuzzyCMeans`.
+    ParallelSeeds : How seeds of such rows are found.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from powermeans import KMeans, open_data
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "points.npy")
+    ...     np.save(file, np.array([[1.0], [2.0], [10.0], [11.0]]))
+    ...     model = KMeans(2, random_state=0).fit(open_data(file, rows_per_part=3))
+    >>> np.sort(model.cluster_centers_, axis=0)
+    array([[ 1.5],
+           [10.5]])
+    """
+    if isinstance(source, PartedData):
+        raise ValueError("source is open already: pass it on as it is")
+    _check_options(scale, dtype, rows_per_part)
+    wanted: Any = None if dtype is None else np.dtype(dtype)
+    reading = {"delimiter": delimiter, "header": header, "array": array, "decimal": decimal}
+    opened = _source_of(source, columns, weights, wanted, reading)
+    n_bytes = opened.n_features * opened.dtype.itemsize + 8 * (weights is not None)
+    n_rows = rows_per_part or _rows_within(memory_limit, n_bytes)
+    where = None if checkpoint is None else Checkpoint(os.fspath(checkpoint), checkpoint_seconds)
+    return PartedData(opened, n_rows, scale, where)
+
+
+def is_parted(data: object) -> bool:
+    """Whether an estimator is to read these rows part by part: paths, and what is open already.
+
+    Parameters
+    ----------
+    data : object
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from powermeans.sources import is_parted
+    >>> is_parted("points.parquet"), is_parted([[1.0], [2.0]])
+    (True, False)
+    """
+    return isinstance(data, PartedData) or _are_paths(data)
+
+
+def _are_paths(data: object) -> bool:
+    if isinstance(data, (str, os.PathLike)):
+        return True
+    if not isinstance(data, (list, tuple)) or not data:
+        return False
+    return all(isinstance(path, (str, os.PathLike)) for path in data)
+
+
+def _check_options(scale: object, dtype: Any, rows_per_part: Any) -> None:
+    if not (scale is None or isinstance(scale, Scaling) or scale in ("standard", "minmax")):
+        raise ValueError(f'scale={scale!r} is unknown: pass "standard", "minmax" or a Scaling')
+    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
+        raise ValueError(f'dtype={dtype!r} is not for points: pass "float32" or "float64"')
+    if rows_per_part is not None and (
+        isinstance(rows_per_part, bool) or not hasattr(rows_per_part, "__index__")
+    ):
+        raise ValueError(f"rows_per_part={rows_per_part!r} is no integer: pass how many rows")
+    if rows_per_part is not None and int(rows_per_part) < 1:
+        raise ValueError(f"rows_per_part={rows_per_part!r} must be at least 1")
+
+
+def _source_of(
+    source: Any,
+    columns: Sequence[str] | None,
+    weights: Any,
+    dtype: Any,
+    reading: dict[str, Any],
+) -> Source:
+    if _are_paths(source):
+        if weights is not None and not isinstance(weights, str):
+            raise ValueError("weights of files are one of their columns: pass its name")
+        paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+        return FileSource(paths, columns=columns, weights=weights, dtype=dtype, options=reading)
+    unusable = [
+        name for name, value in {"columns": columns, **reading}.items() if value is not None
+    ]
+    if unusable:
+        raise ValueError(f"{unusable[0]} is for files, and source is none: leave it out")
+    if sparse.issparse(source) or hasattr(source, "__array__"):
+        if isinstance(weights, str):
+            raise ValueError(f"weights={weights!r} names a column of a file: pass the weights")
+        return ArraySource(source, weights, dtype=dtype)
+    if weights is not None:
+        raise ValueError("weights of chunks come with them: pass pairs of an array and its weights")
+    if not (callable(source) or hasattr(source, "__iter__")):
+        raise SourceError(
+            f"source is a {type(source).__name__}: pass a path, a list of paths, an array, or an "
+            "iterable of arrays"
+        )
+    return IterableSource(source, dtype=dtype)
+
+
+def _rows_within(memory_limit: int | str | None, bytes_per_row: int) -> int:
+    n_bytes = _BYTES_OF_A_PART
+    if memory_limit is not None:
+        limit = _bytes_of(memory_limit)
+        n_bytes = min(n_bytes, limit // _COPIES_OF_A_PART)
+        if n_bytes < _FEWEST_ROWS * bytes_per_row:
+            least = _FEWEST_ROWS * bytes_per_row * _COPIES_OF_A_PART
+            raise ValueError(
+                f"memory_limit={memory_limit!r} leaves room for fewer than {_FEWEST_ROWS} rows at "
+                f"a time: pass at least {least} bytes, or fewer columns"
+            )
+    n_rows = max(_FEWEST_ROWS, n_bytes // bytes_per_row)
+    return n_rows // _FEWEST_ROWS * _FEWEST_ROWS
+
+
+def _bytes_of(memory_limit: int | str) -> int:
+    found = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?i?)b?\s*", str(memory_limit).lower())
+    try:
+        assert found is not None
+        n_bytes = int(float(found[1]) * _UNITS[found[2]])
+    except (AssertionError, KeyError, ValueError):
+        raise ValueError(
+            f'memory_limit={memory_limit!r} is no size: pass bytes, or for example "2GB"'
+        ) from None
+    return n_bytes

@@ -1,0 +1,174 @@
+"""A source cut into parts of equal length, whatever the pieces are that it comes in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.divergences import Divergence
+from powermeans.input_checks import PartFacts, check_part, check_parts
+from powermeans.sources.block import Block, Source, SourceError
+from powermeans.sources.scaling import Scaling
+from powermeans.types import FloatArray, Points, SparsePoints
+
+Part = tuple[Points | SparsePoints, FloatArray | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What points must be like.
+
+    Attributes
+    ----------
+    divergence : Bregman or str
+        In whose domain they must lie.
+    has_missing : bool
+        Whether NaN stands for entries that are missing.
+    """
+
+    divergence: Divergence = "squared_euclidean"
+    has_missing: bool = False
+
+
+class Partition:
+    """The rows of a source in parts, which are read again and again.
+
+    In the first pass every row is checked. Later ones must give as many rows.
+
+    Parameters
+    ----------
+    source : Source
+    rows_per_part : int
+        Of each part but the last, which may be shorter.
+    admission : Admission
+    scaling : Scaling, optional
+        What is done to the points.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        rows_per_part: int,
+        admission: Admission,
+        scaling: Scaling | None = None,
+    ) -> None:
+        self.source, self.rows_per_part = source, rows_per_part
+        self._admission, self._scaling = admission, scaling
+        self.facts: PartFacts | None = None
+
+    def check(self, n_clusters: int = 1) -> None:
+        """Raise where all rows together cannot be clustered.
+
+        Where they have not been read, since a checkpoint knows of them, they were checked before.
+        """
+        if self.facts is None:
+            return
+        check_parts(
+            self.facts,
+            n_features=self.source.n_features,
+            n_clusters=n_clusters,
+            name=self.source.name,
+        )
+
+    def read(self, numbers: Sequence[int] | None = None) -> Iterator[Part]:
+        """All parts in their order, or those of rising numbers."""
+        if numbers is not None:
+            return self._some(numbers)
+        return self._cut(self._admitted()) if self.facts is None else self._again()
+
+    def _again(self) -> Iterator[Part]:
+        assert self.facts is not None
+        n_read = 0
+        for points, weights in self._cut(self._blocks(0)):
+            n_read += points.shape[0]
+            yield points, weights
+        if n_read != self.facts.n_points:
+            raise SourceError(
+                f"{self.source.name} gave {n_read} rows, and {self.facts.n_points} the first time: "
+                "the rows must be the same in every pass"
+            )
+
+    def _admitted(self) -> Iterator[Block]:
+        facts: PartFacts | None = None
+        for block in self._blocks(0):
+            found = check_part(
+                block.points,
+                block.weights,
+                name=block.where,
+                first_row=block.first_row,
+                feature_names=self.source.feature_names,
+                has_missing=self._admission.has_missing,
+                divergence=self._admission.divergence,
+            )
+            facts = found if facts is None else facts + found
+            yield block
+        if facts is None or not facts.n_points:
+            raise SourceError(f"{self.source.name} has no rows: pass some")
+        self.facts = facts
+
+    def _blocks(self, first_row: int) -> Iterator[Block]:
+        if self._scaling is None:
+            return self.source.blocks(first_row, self.rows_per_part)
+        # Scaling makes copies, so the less at a time the better.
+        return map(self._scaling.of_block, self.source.blocks(first_row))
+
+    def _some(self, numbers: Sequence[int]) -> Iterator[Part]:
+        """Parts in a row are read in one go; what lies between is skipped where that is faster."""
+        at, parts = -1, iter(list[Part]())
+        for number in numbers:
+            if at < 0 or (number > at and self.source.can_skip):
+                first = number if self.source.can_skip else 0
+                at, parts = first, self._cut(self._blocks(first * self.rows_per_part))
+            part = next(parts, None)
+            while at < number and part is not None:
+                at, part = at + 1, next(parts, None)
+            if part is None:
+                raise SourceError(
+                    f"{self.source.name} has fewer rows than the first time: the rows must be the "
+                    "same in every pass"
+                )
+            at += 1
+            yield part
+
+    def _cut(self, blocks: Iterator[Block]) -> Iterator[Part]:
+        """The rows of blocks, in parts of the same length."""
+        waiting: list[Block] = []
+        n_waiting = 0
+        for block in blocks:
+            start, n_rows = 0, block.points.shape[0]
+            while n_waiting + n_rows - start >= self.rows_per_part:
+                end = start + self.rows_per_part - n_waiting
+                waiting.append(_slice(block, start, end))
+                yield _joined(waiting, self.rows_per_part)
+                start, n_waiting = end, 0
+                waiting.clear()
+            if start < n_rows:
+                waiting.append(_slice(block, start, n_rows))
+                n_waiting += n_rows - start
+        if n_waiting:
+            yield _joined(waiting, n_waiting)
+
+
+def _slice(block: Block, start: int, end: int) -> Block:
+    if start == 0 and end == block.points.shape[0]:
+        return block
+    weights = None if block.weights is None else block.weights[start:end]
+    return Block(block.points[start:end], weights, block.where, block.first_row + start)
+
+
+def _joined(blocks: Sequence[Block], n_rows: int) -> Part:
+    if len(blocks) == 1:
+        return blocks[0].points, blocks[0].weights
+    if sparse.issparse(blocks[0].points):
+        csr: list[Any] = [block.points for block in blocks]
+        points: Any = sparse.vstack(csr, format="csr")
+    else:
+        points = np.concatenate([block.points for block in blocks])
+    assert points.shape[0] == n_rows
+    if blocks[0].weights is None:
+        return points, None
+    return points, np.concatenate([np.asarray(block.weights) for block in blocks])

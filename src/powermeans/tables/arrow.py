@@ -1,0 +1,205 @@
+"""Parquet, Feather and Arrow."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans.tables.names import distinct
+from powermeans.tables.table import TableError
+from powermeans.types import Points
+
+_BATCH_ROWS = 2**16
+# So many values of all columns lie in the cache while they are put into rows.
+_VALUES_IN_CACHE = 2**14
+
+
+@dataclass(frozen=True)
+class Batches:
+    """A file of columns that have types."""
+
+    name: str
+    path: Path
+    names: Sequence[str]
+    texts: dict[int, str]
+    whole: frozenset[int]
+    index: frozenset[int]
+    keys: Sequence[str]
+    n_rows: int
+    open_batches: Any
+
+    @classmethod
+    def of_parquet(cls, path: Path, name: str) -> Batches:
+        """A Parquet file, read block by block."""
+        parquet = pyarrow_part("parquet")
+        with refusing_damage(name, "Parquet"):
+            file = parquet.ParquetFile(path)
+        return cls._of(
+            path,
+            name,
+            file.schema_arrow,
+            file.metadata.num_rows,
+            lambda keys: file.iter_batches(_BATCH_ROWS, columns=keys),
+        )
+
+    @classmethod
+    def of_arrow(cls, path: Path, name: str, *, is_stream: bool) -> Batches:
+        """A Feather or Arrow file, or a stream of Arrow."""
+        ipc = pyarrow_part("ipc")
+        with refusing_damage(name, "Feather or Arrow"):
+            mapped = pyarrow_part().memory_map(os.fspath(path))
+            if is_stream:
+                table = ipc.open_stream(mapped).read_all()
+                schema, batches = table.schema, table.to_batches()
+            else:
+                file = ipc.open_file(mapped)
+                schema = file.schema
+                batches = [file.get_batch(i) for i in range(file.num_record_batches)]
+        n_rows = sum(batch.num_rows for batch in batches)
+        return cls._of(path, name, schema, n_rows, lambda keys: iter(batches))
+
+    @classmethod
+    def _of(cls, path: Path, name: str, schema: Any, n_rows: int, open_batches: Any) -> Batches:
+        if not n_rows:
+            raise TableError(f"{name} has columns and no rows")
+        texts = {
+            number: f"of the type {field.type}"
+            for number, field in enumerate(schema)
+            if not _is_number_type(field.type)
+        }
+        whole = frozenset(
+            number
+            for number, field in enumerate(schema)
+            if pyarrow_part("types").is_integer(field.type)
+        )
+        keys = tuple(schema.names)
+        index = _index_of(schema)
+        return cls(name, path, distinct(keys), texts, whole, index, keys, n_rows, open_batches)
+
+    def read(self, wanted: Sequence[int]) -> Points:
+        """These columns, each block written where it belongs."""
+        points = np.empty((self.n_rows, len(wanted)))
+        start = 0
+        with refusing_damage(self.name, "table"):
+            keys = list(dict.fromkeys(self.keys[number] for number in wanted))
+            for batch in self.open_batches(keys):
+                end = start + batch.num_rows
+                for place, number in enumerate(places_among(batch.schema, self.keys, wanted)):
+                    fill(points[start:end, place], [batch.column(number)])
+                start = end
+        return points
+
+
+def places_among(schema: Any, keys: Sequence[str], wanted: Iterable[int]) -> list[int]:
+    """Where columns of a file are in a batch of some of them; several may have one name.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the batch, which has all columns of each name that it has.
+    keys : sequence of str
+        The names of all columns of the file.
+    wanted : iterable of int
+        Numbers of columns of the file.
+
+    Returns
+    -------
+    list of int
+    """
+    return [
+        schema.get_all_field_indices(keys[number])[keys[:number].count(keys[number])]
+        for number in wanted
+    ]
+
+
+def _index_of(schema: Any) -> frozenset[int]:
+    """The columns in which pandas wrote the index of a table, as its metadata say."""
+    try:
+        index = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+    except (KeyError, TypeError, ValueError):
+        return frozenset()
+    return frozenset(number for number, key in enumerate(schema.names) if key in index)
+
+
+def matrix_of(batch: Any, places: Iterable[int], dtype: np.dtype[np.floating[Any]]) -> Points:
+    """The columns of a batch at these places, as an array in C order.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch
+    places : iterable of int
+    dtype : dtype
+        Float32 or float64.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_places)
+        NaN where there is no value.
+    """
+    columns = [_values_of(batch.column(place), dtype) for place in places]
+    points: Points = np.empty((batch.num_rows, len(columns)), dtype=dtype)
+    n_tile = max(1, _VALUES_IN_CACHE // max(1, len(columns)))
+    for start in range(0, batch.num_rows, n_tile):
+        tile = slice(start, start + n_tile)
+        for number, column in enumerate(columns):
+            points[tile, number] = column[tile]
+    return points
+
+
+def _is_number_type(kind: Any) -> bool:
+    types = pyarrow_part("types")
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+        or types.is_null(kind)
+    )
+
+
+def fill(column: NDArray[Any], chunks: Iterable[Any]) -> None:
+    """Write Arrow's numbers into a column, NaN for those that are missing."""
+    start = 0
+    for chunk in chunks:
+        end = start + len(chunk)
+        column[start:end] = _values_of(chunk, column.dtype)
+        start = end
+
+
+def _values_of(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Arrow's numbers as an array, without a copy where they are of this dtype and all there."""
+    wanted = pyarrow_part().from_numpy_dtype(dtype)
+    of_dtype = column if column.type == wanted else column.cast(wanted, safe=False)
+    values: NDArray[Any] = of_dtype.to_numpy(zero_copy_only=False)
+    return values
+
+
+@contextlib.contextmanager
+def refusing_damage(name: str, kind: str) -> Iterator[None]:
+    """What cannot be read is a table error, in one line."""
+    try:
+        yield
+    except TableError:
+        raise
+    except (pyarrow_part().ArrowException, OSError, ValueError) as error:
+        problem = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise TableError(f"{name} is a damaged {kind} file: {problem}") from None
+
+
+def pyarrow_part(part: str | None = None) -> Any:
+    """PyArrow, or a part of it, when it is needed."""
+    try:
+        return importlib.import_module("pyarrow" if part is None else f"pyarrow.{part}")
+    except ImportError:
+        raise TableError(
+            'this kind of file is read by PyArrow: pip install "powermeans[cli]"'
+        ) from None

@@ -1,0 +1,116 @@
+"""What is wrong with the numbers that were read, and what becomes of those that are missing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans.tables.names import shortened
+from powermeans.tables.reader import Reader
+from powermeans.tables.table import Missing, Table, TableError
+from powermeans.types import Points
+
+# Larger whole numbers are not all to be told apart in float64.
+_LARGEST_WHOLE = 2.0**53
+_BLOCK_ROWS = 2**16
+
+
+def check_whole_numbers(
+    reader: Reader, wanted: Sequence[int], points: Points, first_row: int = 0
+) -> None:
+    """A whole number that float64 does not hold to its last digit is rather a name."""
+    for place, number in enumerate(wanted):
+        if number in reader.whole:
+            is_huge = np.abs(points[:, place]) >= _LARGEST_WHOLE
+            if is_huge.any():
+                raise TableError(
+                    f'{reader.name}: column "{reader.names[number]}" has in row '
+                    f"{first_row + int(np.argmax(is_huge)) + 1} a whole number of more than 15 "
+                    "digits, which looks like a name: leave the column out with --columns, or "
+                    "write 1.0e17 for a number"
+                )
+
+
+def note_counted_rows(reader: Reader, wanted: Sequence[int], points: Points) -> None:
+    """Warn of a first column without a name that counts the rows: pandas writes its index so."""
+    names = [reader.names[number] for number in wanted]
+    if names[:1] != ["c1"] or names[1:2] in ([], ["c2"]) or len(points) < 2:
+        return
+    first = points[:, 0]
+    if first[0] in (0, 1) and np.array_equal(first, np.arange(len(first)) + first[0]):
+        warnings.warn(
+            f"{reader.name}: the first column has no name and counts the rows, as an index does: "
+            f"leave it out with --columns {shortened(','.join(names[1:]), 300)}",
+            stacklevel=3,
+        )
+
+
+def with_last_as_weights(table: Table, name: str, missing: Missing) -> Table:
+    """The last column as weights, if it may be such; those that are missing may be dropped."""
+    weights = np.array(table.points[:, -1], dtype=np.float64)
+    is_missing = np.isnan(weights)
+    is_bad = ~is_missing & ~(np.isfinite(weights) & (weights >= 0))
+    if missing != "drop" and is_missing.any():
+        row = int(np.argmax(is_missing))
+        raise TableError(
+            f'{name}: column "{table.names[-1]}" has no value in row {row + 1}, and rows need '
+            f"weights ({np.count_nonzero(is_missing)} of {len(weights)} have none): --missing drop "
+            "leaves such rows out"
+        )
+    if is_bad.any():
+        row = int(np.argmax(is_bad))
+        raise TableError(
+            f'{name}: column "{table.names[-1]}" has {weights[row]:g} in row {row + 1}, which is '
+            "no weight: weights are finite and not negative"
+        )
+    points: Any = np.ascontiguousarray(table.points[:, :-1])
+    return Table(points, table.names[:-1], weights)
+
+
+def without_missing(table: Table, missing: Missing, name: str) -> Table:
+    """What was asked for is done with rows that lack values; infinite ones are refused."""
+    is_whole = _are_whole_rows(table, name)
+    if missing == "observed" or is_whole.all():
+        return table
+    if missing == "drop" and is_whole.any():
+        weights = None if table.weights is None else table.weights[is_whole]
+        return replace(table, points=table.points[is_whole], weights=weights, is_kept=is_whole)
+    raise _lacking(table, is_whole, name)
+
+
+def _are_whole_rows(table: Table, name: str) -> NDArray[np.bool_]:
+    """Whether a row has all its values, and its weight."""
+    found = np.ones(len(table.points), dtype=bool)
+    for start in range(0, len(table.points), _BLOCK_ROWS):
+        block = table.points[start : start + _BLOCK_ROWS]
+        _refuse_infinite(block, start, table, name)
+        found[start : start + _BLOCK_ROWS] = ~np.isnan(block).any(axis=1)
+    return found if table.weights is None else found & ~np.isnan(table.weights)
+
+
+def _lacking(table: Table, is_kept: NDArray[np.bool_], name: str) -> TableError:
+    row = int(np.argmin(is_kept))
+    n_rows = int(np.count_nonzero(~is_kept))
+    is_missing = np.isnan(table.points[row])
+    column = f'column "{table.names[int(np.argmax(is_missing))]}"'
+    return TableError(
+        f"{name}: {column if is_missing.any() else 'the weight'} has no value in row {row + 1} "
+        f"({n_rows} of "
+        f"{len(is_kept)} rows lack some): --missing drop leaves such rows out, --missing observed "
+        "goes by the values that are there"
+    )
+
+
+def _refuse_infinite(block: Points, start: int, table: Table, name: str) -> None:
+    is_infinite = np.isinf(block)
+    if is_infinite.any():
+        row, column = np.argwhere(is_infinite)[0]
+        raise TableError(
+            f'{name}: column "{table.names[column]}" has {block[row, column]:g} in row '
+            f"{start + row + 1}: correct it, or leave the row or the column out"
+        )

@@ -1,0 +1,208 @@
+"""A table from a file: what kind it is, and what is wanted of it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import lzma
+import os
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from powermeans.tables.arrays import Arrays, array_of_npy, array_of_npz
+from powermeans.tables.arrow import Batches
+from powermeans.tables.checking import (
+    check_whole_numbers,
+    note_counted_rows,
+    with_last_as_weights,
+    without_missing,
+)
+from powermeans.tables.columns import wanted_columns
+from powermeans.tables.names import nearest
+from powermeans.tables.reader import Reader
+from powermeans.tables.table import Missing, Table, TableError
+from powermeans.tables.text import Text
+from powermeans.tables.text_form import SAMPLE_BYTES
+
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
+_COPIED_AT_ONCE = 2**20
+
+
+def read_table(
+    source: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | Callable[[Sequence[str]], Sequence[str] | None] | None = None,
+    weights: str | None = None,
+    missing: Missing = "error",
+    delimiter: str | None = None,
+    header: bool | None = None,
+    array: str | None = None,
+    decimal: str | None = None,
+) -> Table:
+    r"""Read a table of numbers.
+
+    Memory is at most about three times that of the array: text is read in blocks, and only the
+    columns that are wanted.
+
+    Parameters
+    ----------
+    source : str or path
+        A file; ``-`` is standard input.
+    columns : sequence of str or callable, optional
+        The columns to read, by name or by number from one. None is all of them but `weights`.
+        A function chooses from the names there are.
+    weights : str, optional
+        A column that holds weights of the rows.
+    missing : {"error", "drop", "observed"}, default="error"
+        Of a row in which a value is missing: that is an error, the row is left out, or the value
+        stays and is NaN.
+    delimiter : str, optional
+        What stands between the columns of text; None finds out.
+    header : bool, optional
+        Whether the first row of text has the names; None finds out.
+    array : str, optional
+        Which array of an NPZ file to read; not needed where there is one.
+    decimal : {".", ","}, optional
+        What stands before the fractions of numbers in text; None finds out from the columns that
+        are read.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    TableError
+        In one line: which file, where in it, and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from powermeans.tables import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "people.csv")
+    ...     _ = file.write_text("name;height;weight\nAnn;1,70;60\nBob;1,82;75\n")
+    ...     table = read_table(file, columns=["height", "weight"])
+    >>> table.points
+    array([[ 1.7 , 60.  ],
+           [ 1.82, 75.  ]])
+    """
+    with _as_file(source) as (path, name):
+        reader = open_reader(
+            path, name, delimiter=delimiter, header=header, array=array, decimal=decimal
+        )
+        chosen = columns(reader.names) if callable(columns) else columns
+        wanted = wanted_columns(reader, chosen, weights)
+        points = reader.read(wanted)
+    if chosen is None:
+        note_counted_rows(reader, wanted, points)
+    check_whole_numbers(reader, wanted, points)
+    table = Table(points, tuple(reader.names[column] for column in wanted))
+    if weights is not None:
+        table = with_last_as_weights(table, name, missing)
+    return without_missing(table, missing, name)
+
+
+@contextlib.contextmanager
+def _as_file(source: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
+    """A file that can be read more than once, unpacked, and its name in errors."""
+    with contextlib.ExitStack() as stack:
+        if os.fspath(source) == "-":
+            name = "standard input"
+            path = stack.enter_context(_copied(sys.stdin.buffer))
+        else:
+            name = os.fspath(source)
+            path = existing(Path(source))
+        if (module := _packed_by(path, name)) is not None:
+            path = stack.enter_context(_unpacked(path, module, name))
+        yield path, name
+
+
+@contextlib.contextmanager
+def _copied(stream: IO[bytes]) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "input"
+        with open(path, "wb") as file:
+            shutil.copyfileobj(stream, file, _COPIED_AT_ONCE)
+        yield path
+
+
+@contextlib.contextmanager
+def _unpacked(path: Path, module: str, name: str) -> Iterator[Path]:
+    """A copy of what is in a packed file."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stream = stack.enter_context(importlib.import_module(module).open(path, "rb"))
+            copy = stack.enter_context(_copied(stream))
+        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+            raise TableError(f"{name} cannot be unpacked: {error}") from None
+        yield copy
+
+
+def _packed_by(path: Path, name: str) -> str | None:
+    """What unpacks a file, if that is needed."""
+    start = _start_of(path, name, 6)
+    return next((module for mark, module in _PACKED.items() if start.startswith(mark)), None)
+
+
+def _start_of(path: Path, name: str, n_bytes: int) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(n_bytes)
+    except OSError as error:
+        raise TableError(f"{name} cannot be read: {error.strerror}") from None
+
+
+def existing(path: Path) -> Path:
+    """The path, or what is wrong with it."""
+    if path.is_dir():
+        raise TableError(f"{path} is a directory: name a file in it")
+    if not path.exists():
+        others = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
+        raise TableError(f"{path} does not exist{nearest(path.name, others)}")
+    return path
+
+
+def open_reader(
+    path: Path,
+    name: str,
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    array: str | None = None,
+    decimal: str | None = None,
+) -> Reader:
+    """What reads a file of this kind.
+
+    Parameters
+    ----------
+    path : Path
+    name : str
+        What errors call the file.
+    delimiter, header, array, decimal
+        As in `read_table`.
+
+    Returns
+    -------
+    Reader
+    """
+    start = _start_of(path, name, SAMPLE_BYTES)
+    if not start.strip():
+        raise TableError(f"{name} is empty")
+    if start.startswith(tuple(_PACKED)):
+        raise TableError(f"{name} is packed: unpack it first")
+    if start.startswith(b"\x93NUMPY"):
+        return Arrays(name, path, array_of_npy(path, name))
+    if start.startswith(b"PK"):
+        return Arrays(name, path, array_of_npz(path, name, array))
+    if start.startswith(b"PAR1"):
+        return Batches.of_parquet(path, name)
+    if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return Batches.of_arrow(path, name, is_stream=start.startswith(b"\xff"))
+    return Text.of(path, name, start, delimiter, header, decimal)

@@ -1,0 +1,318 @@
+"""Kill fits at random moments, let them go on, and compare their bits; prints a table.
+
+What SIGKILL hits is a process that fits a file, the client of a fit on Dask, or a worker of Dask.
+The first two are started again with their checkpoint; Dask sees to its workers itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans import PowerKMeans, open_data
+from powermeans.rows.journal import Journal, Journaled
+from powermeans.rows.parts import PartedRows
+
+N_CLUSTERS = 12
+ROWS_PER_PART = 10_000
+SECONDS_BETWEEN_WRITES = 0.1
+HEAD = ("killed", "at second", "of", "bytes noted", "went on for", "same bits")
+N_WORKERS = 2
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One kill, and what came of it."""
+
+    what: str
+    at: float
+    undisturbed: float
+    n_bytes: int
+    resumed: float
+    is_same: bool
+
+
+# What is fitted, and what of a fit is compared.
+
+
+def problem(n_points: int) -> NDArray[np.float64]:
+    rng = np.random.default_rng(0)
+    means = 2 * rng.normal(size=(N_CLUSTERS, 8))
+    points: NDArray[np.float64] = means[rng.integers(N_CLUSTERS, size=n_points)]
+    return points + rng.normal(size=points.shape)
+
+
+def model(*, is_on_dask: bool) -> PowerKMeans:
+    """Some seconds of work; each question to Dask's workers takes its time."""
+    effort: Any = "fast" if is_on_dask else "balanced"
+    return PowerKMeans(N_CLUSTERS, effort=effort, random_state=0, n_threads=1)
+
+
+def bits_of(fitted: PowerKMeans) -> dict[str, bytes]:
+    """All that is to be the same."""
+    parts = {
+        "centers": fitted.cluster_centers_,
+        "inertia": np.float64(fitted.inertia_),
+        "inertias on the way": fitted.history_.inertia,
+    }
+    return {name: part.tobytes() for name, part in parts.items()}
+
+
+def bits_without_risk(points: NDArray[np.float64], *, is_on_dask: bool) -> dict[str, bytes]:
+    """Those of the same fit in memory, with neither a checkpoint nor Dask."""
+    data = open_data(points, rows_per_part=ROWS_PER_PART)
+    return bits_of(model(is_on_dask=is_on_dask).fit(data))
+
+
+def fit_file(folder: Path) -> PowerKMeans:
+    data = open_data(
+        folder / "points.npy",
+        rows_per_part=ROWS_PER_PART,
+        checkpoint=folder / "state",
+        checkpoint_seconds=SECONDS_BETWEEN_WRITES,
+    )
+    return model(is_on_dask=False).fit(data)
+
+
+def on_dask(points: NDArray[np.float64]) -> Any:
+    import dask.array
+
+    return dask.array.from_array(points, chunks=(ROWS_PER_PART, points.shape[1]))
+
+
+class Noted(PowerKMeans):
+    """Writes down what the partitions of a Dask array give."""
+
+    def _open_on_dask(self, points: Any, n_clusters: int = 1) -> PartedRows:
+        rows = super()._open_on_dask(points, n_clusters)
+        assert self.callback is not None
+        journal = self.callback.journal()
+        self._journal = journal
+        return PartedRows(Journaled(rows.places, journal))
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Where a fit on Dask notes what it has found out; a callback that never stops it."""
+
+    path: Path
+
+    def journal(self) -> Journal:
+        return Journal(self.path, SECONDS_BETWEEN_WRITES, "the rows of this test")
+
+    def __call__(self, state: object) -> None:
+        return
+
+
+def fit_as_client(folder: Path, address: str) -> PowerKMeans:
+    from distributed import Client
+
+    with Client(address):
+        noted = Noted(**model(is_on_dask=True).get_params())
+        noted.set_params(callback=Notes(folder / "state"))
+        return noted.fit(on_dask(np.load(folder / "points.npy")))
+
+
+# Processes that fit.
+
+
+def be_the_process(folder: Path, address: str | None) -> None:
+    """Fit, and write the bits down."""
+    print("fitting", flush=True)
+    fitted = fit_file(folder) if address is None else fit_as_client(folder, address)
+    (folder / "bits").write_bytes(pickle.dumps(bits_of(fitted)))
+
+
+def start(folder: Path, address: str | None) -> subprocess.Popen[str]:
+    """A process that has everything imported and begins to fit."""
+    command = [sys.executable, __file__, "--fit", str(folder)]
+    command += [] if address is None else ["--address", address]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "fitting\n"
+    return process
+
+
+def run_to_the_end(folder: Path, address: str | None) -> tuple[float, dict[str, bytes]]:
+    """Seconds of a fit in a process of its own, and its bits."""
+    with start(folder, address) as process:
+        began = time.perf_counter()
+    if process.returncode:
+        raise SystemExit(f"a fit that nobody killed ended with {process.returncode}")
+    return time.perf_counter() - began, pickle.loads((folder / "bits").read_bytes())
+
+
+def killed(folder: Path, address: str | None, moment: float) -> bool:
+    """Kill a fit after so many seconds; False where it was over before."""
+    with start(folder, address) as process:
+        try:
+            process.wait(moment)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+    return process.returncode == -signal.SIGKILL and not (folder / "bits").exists()
+
+
+def forget(folder: Path) -> None:
+    for name in ("state", "bits"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def kills_of_a_process(
+    what: str, times: int, rng: random.Random, n_points: int, address: str | None = None
+) -> Iterator[Kill]:
+    """Kill a fit with a checkpoint, and let another process go on."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        points = problem(n_points)
+        np.save(folder / "points.npy", points)
+        bits = bits_without_risk(points, is_on_dask=address is not None)
+        undisturbed, _ = run_to_the_end(folder, address)
+        while times:
+            forget(folder)
+            moment = rng.uniform(0, undisturbed)
+            if not killed(folder, address, moment):
+                continue
+            state = folder / "state"
+            n_bytes = state.stat().st_size if state.exists() else 0
+            resumed, found = run_to_the_end(folder, address)
+            yield Kill(what, moment, undisturbed, n_bytes, resumed, found == bits)
+            times -= 1
+
+
+# Workers of Dask.
+
+
+@contextmanager
+def workers() -> Iterator[Any]:
+    """A cluster of processes on this machine, and a client of it."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=N_WORKERS,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster),
+    ):
+        yield cluster
+
+
+def kills_of_a_client(times: int, rng: random.Random, n_points: int) -> Iterator[Kill]:
+    with workers() as cluster:
+        address = cluster.scheduler_address
+        yield from kills_of_a_process("client", times, rng, n_points, address)
+
+
+def kills_of_a_worker(times: int, rng: random.Random, n_points: int) -> Iterator[Kill]:
+    """Kill one of the workers in the middle of a fit, which goes on by itself."""
+    points = problem(n_points)
+    bits = bits_without_risk(points, is_on_dask=True)
+    with workers():
+        undisturbed, _ = seconds_and_bits(points)
+    while times:
+        moment = rng.uniform(0, undisturbed)
+        # Workers that are all new: one that has just died may still be counted.
+        with workers() as cluster:
+            victims = [nanny.pid for nanny in cluster.workers.values()]
+            killer = Killer(moment, rng.choice(victims))
+            resumed, found = seconds_and_bits(points)
+            has_killed = killer.has_killed()
+        if has_killed:
+            yield Kill("worker", moment, undisturbed, 0, resumed - moment, found == bits)
+            times -= 1
+
+
+class Killer:
+    """Kills a process after so many seconds, unless it is called off before."""
+
+    def __init__(self, seconds: float, pid: int) -> None:
+        self._pid, self._is_done = pid, False
+        self._timer = threading.Timer(seconds, self._kill)
+        self._timer.start()
+
+    def _kill(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+        self._is_done = True
+
+    def has_killed(self) -> bool:
+        """Whether it has; from now on it does not."""
+        self._timer.cancel()
+        self._timer.join()
+        return self._is_done
+
+
+def seconds_and_bits(points: NDArray[np.float64]) -> tuple[float, dict[str, bytes]]:
+    began = time.perf_counter()
+    fitted = model(is_on_dask=True).fit(on_dask(points))
+    return time.perf_counter() - began, bits_of(fitted)
+
+
+# The table.
+
+
+def kills_of_a_file(times: int, rng: random.Random, n_points: int) -> Iterator[Kill]:
+    yield from kills_of_a_process("process", times, rng, n_points)
+
+
+KINDS: dict[str, Callable[[int, random.Random, int], Iterator[Kill]]] = {
+    "process": kills_of_a_file,
+    "client": kills_of_a_client,
+    "worker": kills_of_a_worker,
+}
+
+
+def line_of(kill: Kill) -> str:
+    what, at, undisturbed, n_bytes, resumed, is_same = astuple(kill)
+    cells = [f"{at:.2f}", f"{undisturbed:.2f}", f"{n_bytes}", f"{resumed:.2f}"]
+    shown = [
+        what.ljust(8),
+        *(cell.rjust(len(head)) for cell, head in zip(cells, HEAD[1:5], strict=True)),
+    ]
+    return "  ".join([*shown, "yes" if is_same else "NO"])
+
+
+def main() -> int:
+    """Kill, print, and fail where a bit differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=20, help="of each kind")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--what", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--points", type=int, default=100_000)
+    parser.add_argument("--fit", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--address", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.fit is not None:
+        be_the_process(args.fit, args.address)
+        return 0
+    print("  ".join([HEAD[0].ljust(8), *HEAD[1:]]))
+    kills = []
+    for what in args.what:
+        for kill in KINDS[what](args.times, random.Random(args.seed), args.points):
+            kills.append(kill)
+            print(line_of(kill), flush=True)
+    n_same = sum(kill.is_same for kill in kills)
+    print(f"{len(kills)} killed, {n_same} of them ended with the same bits")
+    return int(n_same < len(kills))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,586 @@
+"""Points in a Dask collection give what the same parts give in memory, whoever works on them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from divergence_cases import CASES
+from kinds_of_rows import ReadAgain
+from scipy import sparse
+
+import powermeans
+from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
+from powermeans.divergences import Divergence
+from powermeans.rows import dask as rows_of_dask
+from powermeans.rows.dask import DaskPlaces, DaskPoints, Threads
+from powermeans.rows.held import HeldPart, hold, is_dask
+from powermeans.rows.parts import PartedRows
+from powermeans.rows.places import Chunk, InTurn, Kept, Opening
+from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
+
+LENGTHS = (400, 1, 0, 97, 250)
+N_FEATURES = 3
+RULES: list[Rule] = [Hard(), Power(-2.0), Harmonic(3.5), Gaussian(4.0)]
+DIVERGENCES: dict[str, Callable[[int], Divergence]] = {
+    "squared_euclidean": lambda d: "squared_euclidean",
+    "cosine": lambda d: "cosine",
+    **{name: case.divergence for name, case in CASES.items() if name != "given by its function"},
+}
+
+
+def cluster_of(n_workers: int) -> LocalCluster:
+    return LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
+
+
+@pytest.fixture(scope="module", params=["threads", "one worker", "two workers"])
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What Dask works with."""
+    if request.param == "threads":
+        with dask.config.set(scheduler="threads"):
+            yield request.param
+        return
+    with cluster_of(1 if request.param == "one worker" else 2) as cluster, Client(cluster):
+        yield request.param
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    """Dask works in this process, also while there is a cluster."""
+    with dask.config.set(scheduler="threads"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Client]:
+    """Two workers in processes of their own."""
+    with cluster_of(2) as cluster, Client(cluster) as client:
+        yield client
+
+
+def points_for(divergence: str) -> np.ndarray:
+    if divergence in CASES:
+        return CASES[divergence].points(sum(LENGTHS), N_FEATURES, seed=3)
+    return np.random.default_rng(3).normal(size=(sum(LENGTHS), N_FEATURES)) + 1.0
+
+
+def some_weights() -> np.ndarray:
+    weights = np.random.default_rng(4).uniform(0.5, 2.0, size=sum(LENGTHS))
+    weights[::7] = 0.0
+    return weights
+
+
+def in_chunks(points: np.ndarray, lengths: tuple[int, ...] = LENGTHS) -> Any:
+    return da.from_array(points, chunks=(lengths, points.shape[1]))
+
+
+def parts_of(
+    points: Any, weights: np.ndarray | None, lengths: tuple[int, ...] = LENGTHS
+) -> list[Chunk]:
+    ends = np.cumsum([length for length in lengths if length])
+    starts = np.concatenate([[0], ends[:-1]])
+    return [
+        (points[start:end], None if weights is None else weights[start:end])
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def on_dask(points: np.ndarray, weights: np.ndarray | None, opening: Opening) -> PartedRows:
+    return PartedRows(DaskPlaces(DaskPoints(in_chunks(points), weights), opening))
+
+
+def all_that_rows_say(
+    rows: PartedRows, centers: np.ndarray, *, is_brief: bool = False
+) -> list[np.ndarray]:
+    said: list[Any] = [rows.mean(), rows.inertia_about_mean()]
+    for rule in RULES[:2] if is_brief else RULES:
+        sums = rows.sweep(centers, rule)
+        said += [sums.points, sums.weights, sums.objective, sums.inertia]
+    spread = rows.spread(centers)
+    said += [spread.error, spread.utility, spread.weights, *rows.assign(centers)]
+    if is_brief:
+        return [np.asarray(value) for value in said]
+    said.append(rows.critical_power())
+    nearness = rows.nearness(centers[:2])
+    some = np.array([0, 400, 401, 700])
+    said += [nearness.draw(np.array([0.1, 0.9])), nearness.potentials(some), nearness.farthest()]
+    return [np.asarray(value) for value in [*said, rows.take(some), rows.sq_distances(centers)]]
+
+
+def assert_same_bits(these: list[np.ndarray], those: list[np.ndarray]) -> None:
+    for this, that in zip(these, those, strict=True):
+        assert this.dtype == that.dtype
+        assert this.tobytes() == that.tobytes()
+
+
+# The same bits.
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("name", DIVERGENCES)
+def test_kept_reread_and_dask_rows_say_the_same_to_the_last_bit(
+    engine: str, name: str, is_weighted: bool
+) -> None:
+    points, weights = points_for(name), some_weights() if is_weighted else None
+    opening = Opening(DIVERGENCES[name](N_FEATURES))
+    parts, centers = parts_of(points, weights), points[[5, 450, 640, 600]]
+    # Each question to another process takes its time.
+    brief = {"is_brief": engine != "threads" and name != "squared_euclidean"}
+    kept = all_that_rows_say(PartedRows(Kept(parts, opening, n_threads=2)), centers, **brief)
+    again = PartedRows(InTurn(ReadAgain(parts), opening, n_threads=1))
+    assert_same_bits(all_that_rows_say(again, centers, **brief), kept)
+    assert_same_bits(all_that_rows_say(on_dask(points, weights, opening), centers, **brief), kept)
+
+
+def test_points_with_missing_entries_say_the_same_too(engine: str) -> None:
+    points, opening = points_for("squared_euclidean"), Opening(has_missing=True)
+    points[np.random.default_rng(0).uniform(size=points.shape) < 0.2] = np.nan
+    points[np.isnan(points).all(axis=1)] = 0.0
+    centers = np.array([[0.0, 0.0, 0.0], [1.0, 2.0, 1.0]])
+    kept, dasks = (
+        PartedRows(Kept(parts_of(points, None), opening)).sweep(centers, Power(-1.0)),
+        on_dask(points, None, opening).sweep(centers, Power(-1.0)),
+    )
+    assert_same_bits([dasks.points, dasks.weights], [kept.points, kept.weights])
+
+
+def test_centers_that_are_sent_but_once_give_the_same_as_those_in_each_task(engine: str) -> None:
+    points = np.random.default_rng(0).normal(size=(sum(LENGTHS), 40))
+    centers = points[:400]
+    assert centers.nbytes > rows_of_dask._BYTES_IN_A_TASK > points[:2].nbytes
+    kept = PartedRows(Kept(parts_of(points, None), Opening()))
+    dasks = on_dask(points, None, Opening())
+    for some in (centers, points[:2]):
+        these, those = dasks.sweep(some, Power(-2.0)), kept.sweep(some, Power(-2.0))
+        assert_same_bits([these.points, these.weights], [those.points, those.weights])
+
+
+def test_chunks_of_csr_say_the_same(engine: str) -> None:
+    points = sparse.random_array((200, 30), density=0.2, format="csr", rng=0)
+    blocks = [
+        da.from_delayed(dask.delayed(points[i : i + 50]), (50, 30), float)
+        for i in range(0, 200, 50)
+    ]
+    rows = PartedRows(DaskPlaces(DaskPoints(da.concatenate(blocks)), Opening()))
+    kept = PartedRows(Kept(parts_of(points, None, (50, 50, 50, 50)), Opening()))
+    centers = points[[0, 60, 120]].toarray()
+    these, those = rows.sweep(centers, Hard()), kept.sweep(centers, Hard())
+    assert_same_bits([these.points, these.weights], [those.points, those.weights])
+
+
+def after(n_sweeps: int) -> Callable[[Any], bool]:
+    """A callback that stops a fit, so that few questions go to other processes."""
+    return lambda state: state.sweep >= n_sweeps
+
+
+FITS: dict[str, Callable[[], Any]] = {
+    "k-means": lambda: KMeans(4, random_state=0, n_init=2),
+    "k-means||": lambda: KMeans(4, init=ParallelSeeds(2, 1.5), tol=0.01, random_state=0),
+    "power k-means without a search": lambda: PowerKMeans(
+        4, refine=0, random_state=0, callback=after(12)
+    ),
+    "breathing": lambda: PowerKMeans(
+        4, refine=1, effort="fast", random_state=0, callback=after(40)
+    ),
+    "breathing, Poisson": lambda: PowerKMeans(
+        4, refine=1, effort="fast", divergence="poisson", random_state=0, callback=after(40)
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "is_weighted"), [(np.float32, False), (np.float64, True)], ids=["float32", "weighted"]
+)
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_on_dask_has_the_bits_of_one_in_parts_in_memory(
+    engine: str, name: str, dtype: type, is_weighted: bool
+) -> None:
+    points = CASES["poisson"].points(700, 3, seed=1, n_groups=4).astype(dtype)
+    weights = np.arange(1.0, 701.0) if is_weighted else None
+    in_memory = FITS[name]().fit(open_data(points, weights=weights, rows_per_part=300))
+    lengths = (300, 300, 100)
+    on_cluster = FITS[name]().fit(in_chunks(points, lengths), sample_weight=weights)
+    assert on_cluster.cluster_centers_.dtype == dtype
+    assert on_cluster.cluster_centers_.tobytes() == in_memory.cluster_centers_.tobytes()
+    assert on_cluster.inertia_ == in_memory.inertia_
+    assert on_cluster.n_iter_ == in_memory.n_iter_
+
+
+def test_other_partitions_give_the_same_to_nine_digits(engine: str) -> None:
+    points = CASES["mahalanobis"].points(900, 3, seed=1, n_groups=4)
+    for lengths in ((900,), (1, 2, 3, 894), (300, 300, 300)):
+        model = KMeans(4, init=points[[0, 1, 2, 3]], n_init=1).fit(in_chunks(points, lengths))
+        plain = KMeans(4, init=points[[0, 1, 2, 3]], n_init=1).fit(points)
+        np.testing.assert_allclose(model.cluster_centers_, plain.cluster_centers_, rtol=1e-9)
+        np.testing.assert_allclose(model.inertia_, plain.inertia_, rtol=1e-9)
+
+
+# What is lazy, and what is not.
+
+
+def test_labels_distances_and_score_are_those_of_points_in_memory(engine: str) -> None:
+    points, weights = points_for("squared_euclidean"), some_weights()
+    model = PowerKMeans(4, refine=0, random_state=0, callback=after(5))
+    model.fit(in_chunks(points), sample_weight=weights)
+    in_memory = PowerKMeans.from_centers(model.cluster_centers_)
+    assert isinstance(model.labels_, da.Array)
+    assert model.labels_.chunks == (LENGTHS,)
+    assert np.array_equal(model.labels_.compute(), in_memory.predict(points))
+    assert np.array_equal(model.predict(in_chunks(points)).compute(), in_memory.predict(points))
+    distances = model.transform(in_chunks(points))
+    assert isinstance(distances, da.Array)
+    assert distances.chunks == (LENGTHS, (4,))
+    assert np.array_equal(distances.compute(), in_memory.transform(points))
+    score = model.score(in_chunks(points), sample_weight=weights)
+    assert score == -model.inertia_
+    np.testing.assert_allclose(score, in_memory.score(points, sample_weight=weights), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("threads")
+def test_predict_and_transform_compute_nothing_before_they_are_asked_to() -> None:
+    def refuse(block: np.ndarray) -> np.ndarray:
+        raise AssertionError("somebody computed this")
+
+    never = in_chunks(np.ones((648 + 100, 2)), (748,)).map_blocks(refuse, meta=np.empty((0, 2)))
+    model = KMeans.from_centers([[0.0, 0.0], [1.0, 1.0]])
+    lazy = [model.predict(never), model.transform(never)]
+    assert [array.dtype for array in lazy] == [np.int32, np.float64]
+    assert [array.shape for array in lazy] == [(748,), (748, 2)]
+    with pytest.raises(AssertionError, match="somebody computed this"):
+        lazy[0].compute()
+
+
+def test_partitions_of_unknown_length_are_counted_once(engine: str) -> None:
+    points = points_for("squared_euclidean")
+    some = in_chunks(points)
+    some = some[some[:, 0] > 1.0]
+    assert np.isnan(some.shape[0])
+    model = KMeans(3, random_state=0).fit(some)
+    kept = points[points[:, 0] > 1.0]
+    labels = model.labels_.compute()
+    assert np.array_equal(labels, KMeans.from_centers(model.cluster_centers_).predict(kept))
+
+
+@pytest.mark.usefixtures("threads")
+def test_each_partition_is_computed_once_for_a_whole_fit() -> None:
+    numbers: list[int] = []
+
+    def note(block: np.ndarray, block_id: Any = None) -> np.ndarray:
+        numbers.append(block_id[0])
+        return block
+
+    noted = in_chunks(points_for("squared_euclidean")).map_blocks(note, meta=np.empty((0, 3)))
+    PowerKMeans(3, refine=1, random_state=0).fit(noted)
+    assert sorted(numbers) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.usefixtures("threads")
+def test_rows_are_opened_once_for_a_whole_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+    original = Opening.open
+
+    def count(self: Opening, points: Any, *args: Any, **options: Any) -> Any:
+        opened.append(len(points))
+        return original(self, points, *args, **options)
+
+    monkeypatch.setattr(Opening, "open", count)
+    rows = on_dask(points_for("squared_euclidean"), None, Opening())
+    for _ in range(3):
+        rows.sweep(rows.take(np.array([0, 1])), Hard())
+    assert sorted(opened) == sorted(length for length in LENGTHS if length)
+
+
+def test_frames_have_feature_names_and_series_for_weights(engine: str) -> None:
+    points, weights = points_for("squared_euclidean"), some_weights()
+    table = pd.DataFrame(points, columns=["a", "b", "c"]).assign(w=weights)
+    frame = dd.from_pandas(table, npartitions=3)
+    model = KMeans(3, random_state=0).fit(frame[["a", "b", "c"]], sample_weight=frame["w"])
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    labels = model.predict(frame[["a", "b", "c"]]).compute()
+    bare = KMeans.from_centers(model.cluster_centers_)
+    assert np.array_equal(labels, bare.predict(points))
+    np.testing.assert_allclose(
+        model.inertia_, -bare.score(points, sample_weight=weights), rtol=1e-12
+    )
+    with pytest.raises(ValueError, match="a"):
+        model.predict(frame[["c", "b", "a"]])
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_model_is_pickled_and_saved_without_labels_that_lie_elsewhere(tmp_path: Path) -> None:
+    points = points_for("squared_euclidean")
+    model = KMeans(3, random_state=0).fit(in_chunks(points))
+    again = pickle.loads(pickle.dumps(model))
+    assert not hasattr(again, "labels_")
+    powermeans.save(model, tmp_path / "model.pm")
+    loaded = powermeans.load(tmp_path / "model.pm")
+    for copied in (again, loaded):
+        assert np.array_equal(copied.predict(points), model.labels_.compute())
+
+
+# Workers that die.
+
+
+def kill_one(client: Client, number: int, killed: set[int]) -> None:
+    """Kill a worker once all are there: who guards one that dies while it starts gives it up."""
+    guards = list(client.cluster.workers.values())
+    while not all(
+        guard.process is not None
+        and guard.process.status.name == "running"
+        and guard.process.pid not in killed
+        for guard in guards
+    ):
+        time.sleep(0.05)
+    pid = guards[number % len(guards)].process.pid
+    killed.add(pid)
+    os.kill(pid, signal.SIGKILL)
+
+
+def fit_while_killing(
+    client: Client, n_kills: int, every: int, n_sweeps: int
+) -> tuple[np.ndarray, int]:
+    points = np.random.default_rng(0).normal(size=(20_000, 4))
+    killed: set[int] = set()
+
+    def kill(state: Any) -> None:
+        if state.sweep % every == 0 and len(killed) < n_kills:
+            kill_one(client, len(killed), killed)
+
+    def kill_and_stop(state: Any) -> bool:
+        kill(state)
+        return state.sweep >= n_sweeps
+
+    array = da.from_array(points, chunks=(4_000, 4))
+    model = PowerKMeans(5, refine=0, random_state=0, callback=kill_and_stop).fit(array)
+    return model.cluster_centers_, len(killed)
+
+
+def test_a_worker_killed_in_the_middle_changes_no_bit(pair: Client) -> None:
+    undisturbed, none_killed = fit_while_killing(pair, 0, 1, 10)
+    disturbed, n_killed = fit_while_killing(pair, 1, 4, 10)
+    assert (none_killed, n_killed) == (0, 1)
+    assert disturbed.tobytes() == undisturbed.tobytes()
+
+
+@pytest.mark.slow
+def test_twenty_workers_killed_one_after_the_other_change_no_bit(pair: Client) -> None:
+    undisturbed, _ = fit_while_killing(pair, 0, 1, 27)
+    n_killed = 0
+    for every in (1, 2, 3, 5):
+        disturbed, now = fit_while_killing(pair, 5, every, 27)
+        n_killed += now
+        assert disturbed.tobytes() == undisturbed.tobytes()
+    assert n_killed == 20
+
+
+# What is wrong.
+
+
+@pytest.mark.parametrize(
+    ("chunks", "what"),
+    [
+        (((648 + 100,), (1, 2)), r"cut along its columns into 2 chunks.*X\.rechunk\(\{1: -1\}\)"),
+    ],
+)
+def test_columns_in_chunks_are_refused(chunks: Any, what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        KMeans(2).fit(da.ones((748, 3), chunks=chunks))
+
+
+@pytest.mark.parametrize("shape", [(10,), (10, 2, 2)])
+def test_what_has_no_rows_and_columns_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=f"of {len(shape)} dimensions"):
+        KMeans(2).fit(da.ones(shape, chunks=5))
+
+
+def test_a_bag_is_refused() -> None:
+    with pytest.raises(TypeError, match="pass a Dask array or DataFrame"):
+        KMeans(2).fit(dask.delayed(np.ones((3, 2))))
+
+
+def test_nan_is_found_in_its_partition_and_row(engine: str) -> None:
+    points = points_for("squared_euclidean")
+    points[[450], 1] = np.nan
+    where = "partition 3 contains NaN.*row 49, column 1"
+    with pytest.raises(ValueError, match=where):
+        KMeans(2).fit(in_chunks(points))
+    labels = KMeans.from_centers(np.zeros((1, 3))).predict(in_chunks(points))
+    with pytest.raises(ValueError, match=r"partition 3: .*row 49"):
+        labels.compute()
+
+
+@pytest.mark.usefixtures("threads")
+def test_negative_weights_are_found_in_their_partition() -> None:
+    weights = some_weights()
+    weights[402] = -1.0
+    with pytest.raises(ValueError, match=r"partition 3 contains -1.0 at index 1"):
+        KMeans(2).fit(in_chunks(points_for("squared_euclidean")), sample_weight=weights)
+
+
+def of_blocks(*blocks: np.ndarray) -> Any:
+    """An array that believes all its blocks to be like the first one."""
+    first = blocks[0]
+    return da.concatenate(
+        [da.from_delayed(dask.delayed(block), (np.nan, 2), first.dtype) for block in blocks],
+        allow_unknown_chunksizes=True,
+    )
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize(
+    ("blocks", "what"),
+    [
+        (
+            [np.ones((3, 2)), np.ones((3, 4))],
+            "partition 1 of X has 4 columns and partition 0 has",
+        ),
+        (
+            [np.ones((0, 7)), np.ones((3, 2)), np.ones((3, 2), dtype=np.float32)],
+            "partition 2 of X is dense float32 and partition 1 is dense float64",
+        ),
+        ([np.ones((0, 2)), np.ones((0, 2))], "X has no rows"),
+        ([np.ones((2, 2)), np.eye(2)], "n_samples=4 should be >= n_clusters=5"),
+        ([np.full((2, 2), "a")], "partition 0"),
+    ],
+)
+def test_partitions_that_do_not_go_together_are_refused(
+    blocks: list[np.ndarray], what: str
+) -> None:
+    with pytest.raises(ValueError, match=what):
+        KMeans(5).fit(of_blocks(*blocks))
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize(
+    ("weights", "what"),
+    [
+        (np.ones(7), r"shape \(7,\): pass one weight for each of the 748 rows"),
+        (da.ones((748, 1)), "sample_weight has 2 dimensions"),
+        (np.zeros(748), "sample_weight is zero for every row"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(weights: Any, what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        KMeans(2).fit(in_chunks(points_for("squared_euclidean")), sample_weight=weights)
+
+
+@pytest.mark.usefixtures("threads")
+def test_weights_of_rows_that_nobody_has_counted_need_their_partitions() -> None:
+    points = of_blocks(np.ones((3, 2)), np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        KMeans(1).fit(points, sample_weight=np.ones(5))
+    with pytest.raises(ValueError, match="2 partitions of unknown lengths and sample_weight has 1"):
+        KMeans(1).fit(points, sample_weight=da.ones(5))
+    with pytest.raises(ValueError, match="partition 0 has 3 rows and sample_weight has there"):
+        KMeans(1).fit(points, sample_weight=da.ones(5, chunks=((2, 3),)))
+
+
+@pytest.mark.usefixtures("threads")
+def test_what_needs_all_points_at_once_says_so() -> None:
+    points = in_chunks(points_for("squared_euclidean"))
+    for model in (PowerKMeans(2, divergence="manhattan"), PowerKMeans(2, divergence="mahalanobis")):
+        with pytest.raises(ValueError, match=model.divergence):
+            model.fit(points)
+
+
+def test_a_predict_of_other_columns_is_refused_at_once() -> None:
+    model = KMeans.from_centers(np.zeros((1, 2)))
+    with pytest.raises(ValueError, match="3 columns"):
+        model.predict(in_chunks(points_for("squared_euclidean")))
+
+
+def test_workers_of_another_version_are_refused(
+    pair: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows_of_dask, "_our_version", lambda: "99.0")
+    with pytest.raises(
+        RuntimeError, match=r"has powermeans .*this process has 99\.0.*workers differ"
+    ):
+        KMeans(2).fit(in_chunks(points_for("squared_euclidean")))
+
+
+def test_a_scheduler_that_is_gone_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_of_dask, "_SECONDS_TO_ANSWER", 1.0)
+    code = (
+        "import asyncio; from distributed import Scheduler\n"
+        "async def run():\n"
+        "    async with Scheduler(port=0, dashboard=False, host='127.0.0.1') as scheduler:\n"
+        "        print(scheduler.address, flush=True)\n"
+        "        await scheduler.finished()\n"
+        "asyncio.run(run())"
+    )
+    points = in_chunks(points_for("squared_euclidean"))
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        address = run.stdout.readline().strip()
+        with Client(address) as client:
+            run.kill()
+            run.wait()
+            with pytest.raises(ConnectionError, match=f"the Dask scheduler at {address} does not"):
+                KMeans(2).fit(points)
+            client.close(timeout=1)
+
+
+def test_points_held_by_a_closed_client_are_refused() -> None:
+    with (
+        LocalCluster(
+            n_workers=1, processes=False, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster),
+    ):
+        held = in_chunks(points_for("squared_euclidean")).persist()
+    with pytest.raises(ConnectionError, match="whose Client is closed"):
+        KMeans(2).fit(held)
+
+
+# One part, as a process holds it.
+
+
+def held_part(n_points: int = 5) -> HeldPart:
+    part = hold(np.arange(2.0 * n_points).reshape(-1, 2), None, Opening(), "part 0")
+    assert isinstance(part, HeldPart)
+    return part
+
+
+def test_a_part_is_as_large_as_its_arrays_and_travels_without_its_rows() -> None:
+    part = held_part(1000)
+    assert 16_000 <= sys.getsizeof(part) < 17_000
+    part.perform(lambda rows, number: rows.mean(), 0, 1)
+    again = pickle.loads(pickle.dumps(part))
+    assert np.array_equal(again.points, part.points)
+    assert again.perform(lambda rows, number: rows.n_points + number, 7, 1) == 1007
+
+
+@pytest.mark.parametrize(
+    ("budget", "n_parts", "n_tasks", "share"),
+    [(8, 100, 8, 1), (8, 2, 8, 4), (8, 3, 8, 2), (1, 5, 8, 1), (8, 100, 1, 8), (None, 1, 4, 4)],
+)
+def test_tasks_share_the_threads_of_a_process(
+    budget: int | None, n_parts: int, n_tasks: int, share: int
+) -> None:
+    assert Threads(budget, n_parts, n_tasks).of_a_task() == share
+
+
+@pytest.mark.parametrize("data", [np.ones((2, 2)), [[1.0]], "points.parquet", None])
+def test_nothing_else_is_taken_for_a_thing_of_dask(data: object) -> None:
+    assert not is_dask(data)
+
+
+def test_the_package_does_not_import_dask() -> None:
+    code = "import sys, powermeans; powermeans.KMeans(1).fit([[1.0]]); print('dask' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"

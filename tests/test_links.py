@@ -1,0 +1,109 @@
+"""The checker of links finds what is wrong and nothing else; those of the README lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.check_links import Link, fault_of, links_in
+
+PROJECT = Path(__file__).parent.parent
+CHECKER = PROJECT / "docs" / "check_links.py"
+IN_MARKDOWN = re.compile(r"\]\((?P<target>[^()\s]+)\)")
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    """A page with two places, beside a folder with an index and a picture."""
+    page = tmp_path / "page.html"
+    page.write_text('<h1 id="top">A</h1><a name="über uns"></a><a href="sub/">b</a>')
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "index.html").write_text('<p id="here"><img src="../a%20b.png">')
+    (tmp_path / "a b.png").touch()
+    return page
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "#",
+        "#top",
+        "#%C3%BCber%20uns",
+        "page.html?highlight=a#top",
+        "sub/",
+        "sub/#here",
+        "sub/index.html#here",
+        "a%20b.png",
+        "a%20b.png#anything",
+        "https://proceedings.mlr.press/v97/xu19a.html#abstract",
+        "http://localhost.test:8000/",
+        "data:image/png;base64,AAAA",
+    ],
+)
+def test_a_good_link_has_no_fault(page: Path, target: str) -> None:
+    assert fault_of(Link(target, page, page.parent)) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "fault"),
+    [
+        ("#nowhere", "no such place"),
+        ("pages.html", "no such file"),
+        ("sub/#top", "no such place"),
+        ("sub/page.html", "no such file"),
+        ("sub/../pages.html", "no such file"),
+        ("../page.html", "out of the folder"),
+        ("/page.html", "out of the folder"),
+        ("https:///v97/xu19a.html", "no host"),
+        ("https://proceedings/", "no host"),
+        ("htps://example.org/", "neither http nor https but htps"),
+        ("file:///home/somebody/page.html", "neither http nor https but file"),
+        ("https://example.org/a).", "belongs to the sentence"),
+        ("https://example.org/a b", "a space"),
+    ],
+)
+def test_a_wrong_link_is_told(page: Path, target: str, fault: str) -> None:
+    assert fault in (fault_of(Link(target, page, page.parent)) or "")
+
+
+def test_all_pages_are_read_but_those_of_the_theme(page: Path) -> None:
+    (page.parent / "_static").mkdir()
+    (page.parent / "_static" / "macros.html").write_text('<a href="{{ pathto }}">')
+    found = {(link.page.name, link.target) for link in links_in(page.parent)}
+    assert found == {("page.html", "sub/"), ("index.html", "../a%20b.png")}
+
+
+def run_checker(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(CHECKER), str(folder), "--external"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_command_lists_what_leads_elsewhere_and_fails_where_a_link_is_wrong(page: Path) -> None:
+    page.write_text('<a href="https://b.org/">b</a><a href="https://a.org/">a</a>')
+    good = run_checker(page.parent)
+    assert good.returncode == 0
+    assert good.stdout.startswith("https://a.org/\nhttps://b.org/\n3 links on 2 pages, 0 of them")
+
+    page.write_text('<a href="gone.html">')
+    wrong = run_checker(page.parent)
+    assert wrong.returncode == 1
+    assert wrong.stderr == f"{page}: gone.html: there is no such file\n"
+
+
+def test_an_empty_folder_is_no_success(tmp_path: Path) -> None:
+    ended = run_checker(tmp_path)
+    assert ended.returncode == 1
+    assert "run make docs" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_in_the_repository_lead_to_files(name: str) -> None:
+    targets = IN_MARKDOWN.findall((PROJECT / name).read_text(encoding="utf-8"))
+    assert targets
+    for target in targets:
+        link = Link(target.partition("#")[0] or name, PROJECT / name, PROJECT)
+        assert fault_of(link) is None, target

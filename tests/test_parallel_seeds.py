@@ -1,0 +1,134 @@
+"""Seeds in a few passes: the same however rows are cut, drawn by the right chances, and good."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kinds_of_rows import cut
+from scipy.stats import binom
+
+from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
+from powermeans.parallel_seeds import distinct_places, first_of_race
+from powermeans.rows.native import NativeRows
+from powermeans.rows.parts import PartedRows
+from powermeans.rows.places import Kept, Opening
+from powermeans.seeds import choose_seeds
+
+NOWHERE = np.empty((0, 2))
+
+
+def parted(points, weights, n_rows):
+    return PartedRows(Kept(cut(points, weights, n_rows), Opening(), n_threads=1))
+
+
+def blobs(n_points=3000, n_clusters=12, seed=0):
+    rng = np.random.default_rng(seed)
+    means = 20 * rng.normal(size=(n_clusters, 2))
+    return means[rng.integers(n_clusters, size=n_points)] + rng.normal(size=(n_points, 2))
+
+
+@given(n_rows=st.integers(1, 400), n_drawn=st.integers(1, 300), seed=st.integers(0, 99))
+def test_how_rows_are_cut_does_not_change_who_arrives(n_rows, n_drawn, seed):
+    rng = np.random.default_rng(seed)
+    points, weights = rng.normal(size=(250, 2)), rng.exponential(size=250)
+    n_rows = max(n_rows, 25)
+    for centers in (NOWHERE, points[:3]):
+        found = first_of_race(parted(points, weights, n_rows), centers, n_drawn, seed)
+        whole = first_of_race(NativeRows(points, weights), centers, n_drawn, seed)
+        np.testing.assert_array_equal(found, whole)
+        n_away = 250 - len(centers)
+        assert len(found) == min(n_drawn, n_away)
+        assert len(np.unique(found, axis=0)) == len(found)
+
+
+def test_the_first_arrives_by_weight_times_squared_distance():
+    """At distances 0, 1 and 3 with the weights 5, 3 and 1 the chances are 0, 1/4 and 3/4."""
+    points, weights = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0]]), np.array([5.0, 3.0, 1.0])
+    rows, n_races = NativeRows(points, weights, n_threads=1), 2000
+    firsts = [first_of_race(rows, points[:1], 1, key)[0, 0] for key in range(n_races)]
+    n_near = firsts.count(1.0)
+    assert firsts.count(0.0) == 0
+    assert binom.cdf(n_near, n_races, 1 / 4) > 1e-6
+    assert binom.sf(n_near, n_races, 1 / 4) > 1e-6
+
+
+def test_extreme_weights_and_distances_still_race():
+    points = np.array([[0.0, 0.0], [1e-150, 0.0], [1e150, 0.0], [2e150, 0.0]])
+    weights = np.array([1.0, 1e-300, 1e-300, 1e-300])
+    found = first_of_race(NativeRows(points, weights), points[:1], 4, 0)
+    assert found[:, 0].max() == 2e150
+    np.testing.assert_array_equal(found[:2, 0] > 1e100, True)
+
+
+def test_points_without_weight_stay_at_home():
+    points = blobs(100)
+    weights = np.zeros(100)
+    weights[:4] = 1
+    found = first_of_race(parted(points, weights, 30), NOWHERE, 50, 0)
+    assert {tuple(point) for point in found} == {tuple(point) for point in points[:4]}
+
+
+def test_places_are_drawn_once_though_points_repeat():
+    points = np.repeat(np.arange(6.0), [500, 1, 1, 1, 1, 1])[:, None]
+    found = distinct_places(parted(points, None, 40), 6, np.random.RandomState(0))
+    assert sorted(found[:, 0]) == [0, 1, 2, 3, 4, 5]
+    again = distinct_places(parted(points, None, 40), 8, np.random.RandomState(0))
+    assert set(again[:, 0]) == set(range(6))
+    assert len(again) == 8
+
+
+def test_candidates_weigh_as_much_as_all_points():
+    points = blobs()
+    weights = np.random.default_rng(0).exponential(size=len(points))
+    rows = parted(points, weights, 700)
+    found = ParallelSeeds().candidates(rows, 12, np.random.RandomState(0))
+    assert len(found.points) == 5 * 24
+    assert found.weights.sum() == pytest.approx(weights.sum(), rel=1e-12)
+
+
+def test_of_few_points_all_are_candidates():
+    points = blobs(90)
+    found = ParallelSeeds().candidates(parted(points, None, 40), 12, np.random.RandomState(0))
+    np.testing.assert_array_equal(found.points, points)
+
+
+def test_seeds_are_as_good_as_those_of_greedy_k_means_plus_plus():
+    points = blobs()
+    rows, ours, theirs = parted(points, None, 700), [], []
+    for seed in range(8):
+        rng = np.random.RandomState(seed)
+        seeds = ParallelSeeds().candidates(rows, 12, rng).seeds(12, rng, 4)
+        ours.append(rows.assign(seeds)[1])
+        theirs.append(rows.assign(choose_seeds(rows, 12, rng, n_candidates=4)[0])[1])
+    assert np.median(ours) < 1.2 * np.median(theirs)
+    uniform = [
+        rows.assign(distinct_places(rows, 12, np.random.RandomState(i)))[1] for i in range(8)
+    ]
+    assert np.median(ours) < 0.5 * np.median(uniform)
+
+
+def test_estimators_take_them_for_arrays_and_for_parts():
+    points = blobs()
+    for init in (ParallelSeeds(n_rounds=2, oversampling=1.0), "k-means++"):
+        model = KMeans(12, init=init, random_state=0)
+        cut_one = model.fit(open_data(points, rows_per_part=3000)).cluster_centers_
+        cut_many = model.fit(open_data(points, rows_per_part=300)).cluster_centers_
+        np.testing.assert_allclose(cut_one, cut_many, rtol=1e-9)
+    in_memory = PowerKMeans(12, init=ParallelSeeds(), random_state=0).fit(points)
+    in_parts = PowerKMeans(12, random_state=0).fit(open_data(points, rows_per_part=300))
+    assert in_memory.inertia_ == pytest.approx(in_parts.inertia_, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_rounds": 0}, "n_rounds=0 must be at least 1"),
+        ({"oversampling": 0.0}, "oversampling=0.0 must be positive"),
+        ({"n_rounds": 1, "oversampling": 0.5}, "less than one candidate"),
+    ],
+)
+def test_options_that_cannot_be_are_named(params, message):
+    with pytest.raises(ValueError, match=message):
+        ParallelSeeds(**params)

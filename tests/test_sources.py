@@ -1,0 +1,535 @@
+"""Rows that need not fit into memory: read from anything, they are the same rows."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import csv, feather, parquet
+from scipy import sparse
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from powermeans import (
+    FuzzyCMeans,
+    KernelPowerKMeans,
+    KHarmonicMeans,
+    KMeans,
+    PowerKMeans,
+    RobustPowerKMeans,
+    Scaling,
+    load,
+    open_data,
+    save,
+)
+from powermeans.sources import SourceError, is_parted
+from powermeans.sources.partition import Admission
+from powermeans.tables import TableError
+
+N_ROWS, N_CLUSTERS = 2500, 5
+NAMES = ["height", "width", "depth"]
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    rng = np.random.default_rng(0)
+    means = 5 * rng.normal(size=(N_CLUSTERS, 3))
+    points = means[rng.integers(N_CLUSTERS, size=N_ROWS)] + rng.normal(size=(N_ROWS, 3))
+    return points, rng.exponential(size=N_ROWS)
+
+
+def table_of(points, weights=None):
+    columns = dict(zip(NAMES, points.T, strict=True))
+    return pa.table(columns if weights is None else {"weight": weights, **columns})
+
+
+def write_parquet(path, points, weights=None):
+    parquet.write_table(table_of(points, weights), path, row_group_size=300)
+
+
+def write_folder(path, points, weights=None):
+    path.mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(len(points)), 3)):
+        of_part = None if weights is None else weights[rows]
+        write_parquet(path / f"part-{number}.parquet", points[rows], of_part)
+    (path / "_SUCCESS").touch()
+
+
+def write_arrow(path, points, weights=None):
+    table = table_of(points, weights)
+    with pa.OSFile(os.fspath(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=170)
+
+
+def write_stream(path, points, weights=None):
+    table = table_of(points, weights)
+    with pa.OSFile(os.fspath(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=170)
+
+
+WRITERS = {
+    "parquet": write_parquet,
+    "folder": write_folder,
+    "feather": lambda path, *columns: feather.write_feather(table_of(*columns), os.fspath(path)),
+    "arrow": write_arrow,
+    "stream": write_stream,
+    "csv": lambda path, *columns: csv.write_csv(table_of(*columns), path),
+}
+
+
+def kmeans(init, **params):
+    return KMeans(N_CLUSTERS, init=init, n_init=1, **params)
+
+
+def same_fit(one, other):
+    return np.array_equal(one.cluster_centers_, other.cluster_centers_) and (
+        one.inertia_ == other.inertia_
+    )
+
+
+def everything(data):
+    """All points and weights, as they are cut into parts."""
+    parts = list(data.partition().read())
+    weights = [weights for _, weights in parts]
+    return np.concatenate([points for points, _ in parts]), (
+        None if weights[0] is None else np.concatenate(weights)
+    )
+
+
+# The same rows.
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("kind", WRITERS)
+def test_files_give_the_bits_of_the_array(tmp_path, blobs, kind, is_weighted, dtype):
+    points, weights = blobs[0].astype(dtype), blobs[1] if is_weighted else None
+    path = tmp_path / "rows"
+    WRITERS[kind](path, points, weights)
+    column = "weight" if is_weighted else None
+    # Text has no precision of its own.
+    wanted = np.dtype(dtype).name if kind == "csv" else None
+    data = open_data(path, weights=column, rows_per_part=400, dtype=wanted)
+    read, read_weights = everything(data)
+    assert read.dtype == dtype
+    np.testing.assert_array_equal(read, points)
+    if is_weighted:
+        np.testing.assert_array_equal(read_weights, weights)
+    expected = kmeans(points[:5]).fit(open_data(points, weights=weights, rows_per_part=400))
+    assert same_fit(kmeans(points[:5]).fit(data), expected)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["<f4", "<f8", ">f4", "<i2"])
+def test_npy_files_are_read_by_position(tmp_path, dtype, order):
+    values = np.arange(600).reshape(200, 3).astype(dtype)
+    np.save(tmp_path / "a.npy", np.asarray(values, order=order))
+    data = open_data(tmp_path / "a.npy", rows_per_part=64)
+    assert data.dtype == (np.float32 if dtype[1:] == "f4" else np.float64)
+    np.testing.assert_array_equal(everything(data)[0], values)
+    found = list(data.partition().read([1, 3]))
+    np.testing.assert_array_equal(found[0][0], values[64:128])
+    np.testing.assert_array_equal(found[1][0], values[192:])
+
+
+@given(sizes=st.lists(st.integers(0, 90), min_size=1, max_size=12), n_rows=st.integers(1, 70))
+def test_parts_do_not_depend_on_the_chunks(sizes, n_rows):
+    ends = np.cumsum(sizes)
+    if not ends[-1]:
+        return
+    points = np.arange(2.0 * ends[-1]).reshape(-1, 2)
+    chunks = [points[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+    parts = list(open_data(chunks, rows_per_part=n_rows).partition().read())
+    assert [len(part) for part, _ in parts[:-1]] == [n_rows] * (len(parts) - 1)
+    assert 0 < len(parts[-1][0]) <= n_rows
+    np.testing.assert_array_equal(np.concatenate([part for part, _ in parts]), points)
+    numbers = list(range(0, len(parts), 2))
+    some = list(open_data(chunks, rows_per_part=n_rows).partition().read(numbers))
+    for number, (part, _) in zip(numbers, some, strict=True):
+        np.testing.assert_array_equal(part, parts[number][0])
+
+
+@pytest.mark.parametrize("kind", ["parquet", "folder", "arrow", "csv"])
+def test_some_parts_are_read_alone(tmp_path, blobs, kind):
+    WRITERS[kind](tmp_path / "rows", blobs[0])
+    partition = open_data(tmp_path / "rows", rows_per_part=130).partition()
+    for numbers in ([0], [3, 4, 11], [19]):
+        for number, (part, _) in zip(numbers, partition.read(numbers), strict=True):
+            np.testing.assert_array_equal(part, blobs[0][number * 130 : (number + 1) * 130])
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize(
+    "model",
+    [
+        PowerKMeans(N_CLUSTERS, random_state=0),
+        PowerKMeans(N_CLUSTERS, divergence="cosine", random_state=0),
+        KMeans(N_CLUSTERS, init="random", n_init=2, random_state=0),
+        KHarmonicMeans(N_CLUSTERS, random_state=0),
+        FuzzyCMeans(N_CLUSTERS, random_state=0),
+    ],
+    ids=repr,
+)
+def test_estimators_of_sums_give_the_same_bits_from_chunks_of_any_size(blobs, model, is_weighted):
+    points, weights = blobs[0], blobs[1] if is_weighted else np.ones(N_ROWS)
+
+    def chunks(n_rows):
+        starts = range(0, N_ROWS, n_rows)
+        return [(points[i : i + n_rows], weights[i : i + n_rows]) for i in starts]
+
+    expected = model.fit(open_data(points, weights=weights, rows_per_part=700))
+    centers, inertia = expected.cluster_centers_, expected.inertia_
+    for n_rows in (N_ROWS, 333):
+        found = model.fit(open_data(chunks(n_rows), rows_per_part=700))
+        np.testing.assert_array_equal(found.cluster_centers_, centers)
+        assert found.inertia_ == inertia
+    whole = model.fit(open_data(points, weights=weights, rows_per_part=N_ROWS))
+    np.testing.assert_allclose(whole.cluster_centers_, centers, rtol=1e-9)
+    assert whole.inertia_ == pytest.approx(inertia, rel=1e-9)
+
+
+def test_a_fit_in_parts_is_that_of_one_array(blobs):
+    points, weights = blobs
+    params = {"init": points[:5], "random_state": 0}
+    whole = PowerKMeans(N_CLUSTERS, **params).fit(points, sample_weight=weights)
+    data = open_data(points, weights=weights, rows_per_part=300)
+    parted = PowerKMeans(N_CLUSTERS, **params).fit(data)
+    np.testing.assert_allclose(parted.cluster_centers_, whole.cluster_centers_, rtol=1e-9)
+    assert parted.inertia_ == pytest.approx(whole.inertia_, rel=1e-9)
+    assert parted.critical_power_ == pytest.approx(whole.critical_power_, rel=1e-9)
+
+
+def test_sparse_chunks_and_missing_entries_fit_too(blobs):
+    points = np.where(blobs[0] > 0, blobs[0], 0)
+    csr = sparse.csr_array(points)
+    chunks = [csr[i : i + 333] for i in range(0, N_ROWS, 333)]
+    found = kmeans(points[:5]).fit(open_data(chunks, rows_per_part=400))
+    np.testing.assert_allclose(
+        found.cluster_centers_, kmeans(points[:5]).fit(csr).cluster_centers_, rtol=1e-9
+    )
+    gaps = blobs[0].copy()
+    gaps[::7, 1] = np.nan
+    found = kmeans(points[:5], missing="observed").fit(open_data(gaps, rows_per_part=400))
+    whole = kmeans(points[:5], missing="observed").fit(gaps)
+    np.testing.assert_allclose(found.cluster_centers_, whole.cluster_centers_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hdf5_files_are_read_by_rows(tmp_path, blobs, dtype):
+    h5py = pytest.importorskip("h5py", reason="h5py reads HDF5, and is not installed")
+    points = blobs[0].astype(dtype)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("group/points", data=points, chunks=(100, 2))
+        file.create_dataset("others", data=points[:5])
+    with pytest.raises(TableError, match="choose one with array="):
+        open_data(tmp_path / "a.h5")
+    data = open_data(tmp_path / "a.h5", array="group/points", rows_per_part=400)
+    read, _ = everything(data)
+    assert read.dtype == dtype
+    np.testing.assert_array_equal(read, points)
+
+
+def test_zarr_arrays_are_read_by_rows(tmp_path, blobs):
+    zarr = pytest.importorskip("zarr", reason="zarr reads Zarr, and is not installed")
+    stored = zarr.open(
+        tmp_path / "a.zarr", mode="w", shape=blobs[0].shape, chunks=(99, 3), dtype="f8"
+    )
+    stored[:] = blobs[0]
+    data = open_data(tmp_path / "a.zarr", rows_per_part=400)
+    np.testing.assert_array_equal(everything(data)[0], blobs[0])
+    fitted = kmeans(blobs[0][:5]).fit(data)
+    assert same_fit(fitted, kmeans(blobs[0][:5]).fit(open_data(blobs[0], rows_per_part=400)))
+
+
+# Columns and scaling.
+
+
+def test_columns_are_chosen_by_name_and_number(tmp_path, blobs):
+    write_parquet(tmp_path / "a.parquet", *blobs)
+    data = open_data(tmp_path / "a.parquet", columns=["depth", "2"], weights="weight")
+    assert data.feature_names == ("depth", "height")
+    np.testing.assert_array_equal(everything(data)[0], blobs[0][:, [2, 0]])
+    model = KMeans(2, random_state=0).fit(data)
+    assert list(model.feature_names_in_) == ["depth", "height"]
+    with pytest.raises(TableError, match='did you mean "height"'):
+        open_data(tmp_path / "a.parquet", columns=["heihgt"])
+
+
+@pytest.mark.parametrize(
+    ("scale", "theirs"), [("standard", StandardScaler), ("minmax", MinMaxScaler)]
+)
+def test_scaling_is_that_of_scikit_learn(tmp_path, blobs, scale, theirs):
+    points, weights = blobs[0] + 1e4, blobs[1]
+    points[:, 1] = 7.0
+    write_parquet(tmp_path / "a.parquet", points, weights)
+    data = open_data(tmp_path / "a.parquet", weights="weight", scale=scale, rows_per_part=400)
+    scaler = theirs()
+    scaler.fit(points, **({"sample_weight": weights} if scale == "standard" else {}))
+    np.testing.assert_allclose(everything(data)[0], scaler.transform(points), rtol=1e-9, atol=1e-9)
+    back = data.scaling.inverse_transform(data.scaling.transform(points))
+    np.testing.assert_allclose(back, points, rtol=1e-12)
+
+
+def test_new_rows_must_be_scaled_as_those_of_the_fit(tmp_path, blobs):
+    write_parquet(tmp_path / "a.parquet", blobs[0])
+    write_parquet(tmp_path / "b.parquet", 2 * blobs[0])
+    model = kmeans("k-means++", random_state=0)
+    model.fit(open_data(tmp_path / "a.parquet", scale="standard"))
+    with pytest.raises(ValueError, match=r"scale=model\.scaling_"):
+        model.score(tmp_path / "b.parquet")
+    same = model.score(open_data(tmp_path / "a.parquet", scale=model.scaling_))
+    assert -same == pytest.approx(model.inertia_, rel=1e-12)
+    save(model, tmp_path / "model.pmk")
+    assert model.scaling_.equals(load(tmp_path / "model.pmk").scaling_)
+    assert not Scaling(np.zeros(3), np.ones(3)).equals(model.scaling_)
+
+
+def test_memory_limits_make_parts_smaller(blobs):
+    points = blobs[0]
+    assert open_data(points).rows_per_part == 2**24 // 24 // 256 * 256
+    assert open_data(points, memory_limit="6 MiB").rows_per_part == 2**20 // 24 // 256 * 256
+    assert open_data(points, memory_limit=1e6).rows_per_part < 10**6 / 24 / 6
+    with pytest.raises(ValueError, match="leaves room for fewer than 256 rows"):
+        open_data(points, memory_limit=1000)
+    with pytest.raises(ValueError, match="is no size"):
+        open_data(points, memory_limit="much")
+
+
+# After a fit.
+
+
+def test_labels_of_a_file_go_to_a_file(tmp_path, blobs):
+    write_parquet(tmp_path / "a.parquet", blobs[0])
+    model = kmeans(blobs[0][:5]).fit(open_data(tmp_path / "a.parquet", rows_per_part=400))
+    whole = kmeans(blobs[0][:5]).fit(blobs[0])
+    with pytest.raises(AttributeError, match="were read part by part"):
+        _ = model.labels_
+    assert not hasattr(model, "labels_")
+    assert hasattr(whole, "labels_")
+    with pytest.raises(ValueError, match="pass predict"):
+        model.predict(tmp_path / "a.parquet")
+    written = model.predict(tmp_path / "a.parquet", output=tmp_path / "labels.npy")
+    labels = np.load(written)
+    assert labels.dtype == np.int32
+    np.testing.assert_array_equal(labels, whole.labels_)
+    assert -model.score(tmp_path / "a.parquet") == pytest.approx(whole.inertia_, rel=1e-9)
+    for call in (model.fit_predict, model.transform, model.fit_transform):
+        with pytest.raises(ValueError, match="read part by part"):
+            call(tmp_path / "a.parquet")
+    assert hasattr(model.fit(blobs[0]), "labels_")
+    assert not hasattr(model, "scaling_")
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path, blobs, monkeypatch):
+    model = kmeans(blobs[0][:5]).fit(open_data(blobs[0], rows_per_part=400))
+    target = tmp_path / "labels.npy"
+    target.write_bytes(b"as before")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"the labels were not written: .*labels\.npy"):
+        model.predict(open_data(blobs[0]), output=target)
+    assert [file.name for file in tmp_path.iterdir()] == ["labels.npy"]
+    assert target.read_bytes() == b"as before"
+
+
+def test_an_error_while_predicting_leaves_nothing_half_written(tmp_path, blobs):
+    model = kmeans(blobs[0][:5]).fit(open_data(blobs[0], rows_per_part=400))
+    bad = [blobs[0][:1000], np.full((10, 3), np.inf)]
+    with pytest.raises(ValueError, match="chunk 1 contains infinity"):
+        model.predict(open_data(bad, rows_per_part=100), output=tmp_path / "labels.npy")
+    assert not list(tmp_path.iterdir())
+
+
+# What cannot be clustered.
+
+
+def test_the_place_of_a_fault_is_named(tmp_path, blobs):
+    chunks = [blobs[0][:3]] * 800
+    chunks[731] = np.array([[0.0, 1.0, 2.0], [3.0, np.nan, 4.0]])
+    with pytest.raises(ValueError, match=r"chunk 731 contains NaN.*row 1, column 1"):
+        kmeans("random").fit(open_data(chunks))
+    points = blobs[0].copy()
+    points[1701, 2] = np.inf
+    write_folder(tmp_path / "rows", points)
+    # The parts have 834, 833 and 833 rows, and rows of files count from one.
+    place = r"part-2\.parquet contains infinity.*row 35, column 2 \('depth'\)"
+    with pytest.raises(ValueError, match=place):
+        kmeans("random").fit(tmp_path / "rows")
+    with pytest.raises(ValueError, match=r"chunk 0 contains -1\.0 at index 1"):
+        kmeans("random").fit(open_data([(blobs[0][:3], np.array([1.0, -1.0, 1.0]))]))
+    with pytest.raises(ValueError, match="Poisson is for"):
+        PowerKMeans(2, divergence="poisson").fit(open_data([-blobs[0]]))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "message"),
+    [
+        ([np.ones((3, 2)), np.ones((3, 3))], "chunk 1 has 3 columns and chunk 0 has 2"),
+        ([np.ones((3, 2)), np.ones((3, 2), np.float32)], "chunk 1 has the dtype float32"),
+        ([np.ones((3, 2)), sparse.csr_array(np.ones((3, 2)))], "chunk 1 differs from chunk 0"),
+        ([np.ones((3, 2)), (np.ones((3, 2)), np.ones(3))], "chunk 1 differs from chunk 0"),
+        ([(np.ones((3, 2)), np.ones(2))], "has 3 rows and weights of the shape"),
+        ([np.ones(3)], "chunk 0 is of the dtype float64 and the shape"),
+        ([np.array([["a"]])], "chunk 0 is of the dtype <U1"),
+        ([], "there are no chunks"),
+        ([np.empty((0, 2))], "has no rows"),
+    ],
+)
+def test_chunks_must_be_of_one_kind(chunks, message):
+    with pytest.raises(SourceError, match=message):
+        KMeans(1).fit(open_data(chunks))
+
+
+def test_a_generator_is_refused_and_its_function_is_not(blobs):
+    def halves():
+        yield blobs[0][:1000]
+        yield blobs[0][1000:]
+
+    with pytest.raises(SourceError, match=r"can be iterated only once.*without calling it"):
+        open_data(halves())
+    found = kmeans(blobs[0][:5]).fit(open_data(halves, rows_per_part=400))
+    assert same_fit(found, kmeans(blobs[0][:5]).fit(open_data(blobs[0], rows_per_part=400)))
+
+
+def test_chunks_that_are_others_the_next_time_are_found(blobs):
+    passes = []
+
+    def shrinking():
+        passes.append(0)
+        yield blobs[0][: 2000 - 100 * len(passes)]
+
+    with pytest.raises(SourceError, match="must be the same in every pass"):
+        kmeans(blobs[0][:5]).fit(open_data(shrinking, rows_per_part=300))
+
+
+def change_length(path):
+    write_parquet(path, np.ones((9, 3)))
+
+
+def touch(path):
+    os.utime(path, ns=(1, 1))
+
+
+@pytest.mark.parametrize(
+    ("happens", "message"),
+    [(touch, "has changed since"), (change_length, "has changed since"), (Path.unlink, "is gone")],
+    ids=["touched", "rewritten", "removed"],
+)
+def test_a_file_must_stay_as_it_is(tmp_path, blobs, happens, message):
+    path = tmp_path / "a.parquet"
+    write_parquet(path, blobs[0])
+
+    def after_two_sweeps(state):
+        if state.sweep == 2:
+            happens(path)
+
+    model = PowerKMeans(N_CLUSTERS, refine=0, random_state=0, callback=after_two_sweeps)
+    with pytest.raises(SourceError, match=message):
+        model.fit(open_data(path, rows_per_part=400))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "arrow"])
+def test_a_truncated_file_is_said_to_be_damaged(tmp_path, blobs, kind):
+    path = tmp_path / "rows"
+    WRITERS[kind](path, blobs[0])
+    path.write_bytes(path.read_bytes()[:-300])
+    with pytest.raises(TableError, match="rows is a damaged"):
+        kmeans("random").fit(path)
+
+
+def test_a_truncated_array_is_found_when_it_is_opened(tmp_path, blobs):
+    np.save(tmp_path / "a.npy", blobs[0])
+    (tmp_path / "a.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-1])
+    with pytest.raises(TableError, match="ends after"):
+        open_data(tmp_path / "a.npy")
+
+
+def test_files_of_a_folder_must_be_alike(tmp_path, blobs):
+    write_parquet(tmp_path / "a.parquet", blobs[0])
+    write_parquet(tmp_path / "b.parquet", blobs[0].astype(np.float32))
+    with pytest.raises(SourceError, match=r"holds float32 where .* holds float64"):
+        open_data(tmp_path)
+    assert open_data(tmp_path, dtype="float64").dtype == np.float64
+    parquet.write_table(table_of(blobs[0]).drop_columns("depth"), tmp_path / "b.parquet")
+    with pytest.raises(SourceError, match="same columns in the same order"):
+        open_data(tmp_path)
+
+
+def test_what_is_no_source_is_named(tmp_path, blobs):
+    (tmp_path / "points.csv").touch()
+    with pytest.raises(SourceError, match="does not exist: did you mean"):
+        open_data(tmp_path / "pints.csv")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceError, match="has no files that end in"):
+        open_data(tmp_path / "empty")
+    with pytest.raises(SourceError, match="source is a int"):
+        open_data(3)
+    with pytest.raises(ValueError, match="columns is for files"):
+        open_data(blobs[0], columns=["a"])
+    with pytest.raises(ValueError, match="pass its name"):
+        open_data([tmp_path / "points.csv"], weights=np.ones(3))
+
+
+def test_more_clusters_than_rows_in_all_is_an_error_and_in_a_part_is_not(blobs):
+    points = blobs[0][:40]
+    assert KMeans(20, random_state=0).fit(open_data(points, rows_per_part=3)).inertia_ > 0
+    with pytest.raises(ValueError, match="n_samples=40 should be >= n_clusters=41"):
+        KMeans(41).fit(open_data(points, rows_per_part=3))
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (PowerKMeans(2, divergence="mahalanobis"), "learns its covariance"),
+        (PowerKMeans(2, divergence="manhattan"), "has medians for centers"),
+        (RobustPowerKMeans(2), "which points are left out"),
+        (KMeans(2, init=lambda X, k, random_state: X[:k]), "init is a function of all points"),
+    ],
+    ids=["mahalanobis", "manhattan", "robust", "callable init"],
+)
+def test_what_needs_more_than_sums_says_so(blobs, model, reason):
+    with pytest.raises(ValueError, match=reason):
+        model.fit(open_data(blobs[0]))
+
+
+def test_kernels_refuse_paths(blobs):
+    with pytest.raises(ValueError):  # noqa: PT011 - by scikit-learn's words
+        KernelPowerKMeans(2).fit("points.parquet")
+
+
+def test_sample_weights_are_part_of_the_data(blobs):
+    with pytest.raises(ValueError, match=r'weights="column"'):
+        KMeans(2).fit(open_data(blobs[0]), sample_weight=blobs[1])
+
+
+def test_paths_are_told_from_points():
+    assert is_parted("a.csv")
+    assert is_parted([Path("a"), "b"])
+    assert not is_parted([])
+    assert not is_parted([["a"]])
+    assert not is_parted(np.ones((2, 2)))
+
+
+def test_what_is_missing_is_refused_where_it_was_not_announced():
+    points = np.array([[1.0, np.nan], [2.0, 1.0]])
+    data = open_data([points])
+    assert len(list(data.partition(Admission(has_missing=True)).read())) == 1
+    with pytest.raises(ValueError, match="contains NaN"):
+        list(data.partition().read())
+
+
+def test_empty_clusters_find_points_in_any_part(blobs):
+    points = blobs[0]
+    init = np.vstack([points[:3], points[:1] + 1e6, points[:1] + 2e6])
+    whole = kmeans(init).fit(points)
+    parted = kmeans(init).fit(open_data(points, rows_per_part=300))
+    assert parted.n_relocated_ == whole.n_relocated_ > 0
+    np.testing.assert_allclose(parted.cluster_centers_, whole.cluster_centers_, rtol=1e-9)

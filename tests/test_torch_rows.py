@@ -1,0 +1,632 @@
+"""Rows of tensors: on the CPU here, on the first GPU where there is one.
+
+The identities of the protocol are tested over them in test_rows_identities.py. Where there is no
+GPU, the fused kernels run in Triton's interpreter.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from comparator import compare_rows, varied_cases
+from divergence_cases import CASES
+from scipy import sparse
+
+import powermeans
+from powermeans import KMeans, PowerKMeans, RobustPowerKMeans
+from powermeans.divergences import Poisson
+from powermeans.online import Online
+from powermeans.rows.bregman import BregmanRows
+from powermeans.rows.cosine import CosineRows
+from powermeans.rows.native import NativeRows
+from powermeans.rows.twin import TwinRows
+from powermeans.rules import EvenHarmonic, Gaussian, Hard, Harmonic, Power
+
+torch = pytest.importorskip(
+    "torch", reason='PyTorch is not installed: pip install "powermeans[gpu]", or make test-gpu'
+)
+torch.set_num_threads(1)  # what is multiplied here is too little to be divided
+HAS_GPU = torch.cuda.is_available()
+HAS_TRITON = find_spec("triton") is not None
+if not HAS_GPU:
+    os.environ["TRITON_INTERPRET"] = "1"  # is read when the kernels are imported
+
+from powermeans.rows.torch import (  # noqa: E402
+    TorchBregmanRows,
+    TorchCosineRows,
+    TorchRows,
+    admission,
+    fused,
+    open_tensor,
+    placing,
+)
+
+DEVICE = torch.device("cuda" if HAS_GPU else "cpu")
+NO_MEMORY_LIMIT = float("inf")
+needs_triton = pytest.mark.skipif(not HAS_TRITON, reason="Triton is not installed")
+needs_gpu = pytest.mark.skipif(not HAS_GPU, reason="there is no CUDA device")
+KERNELS = ["plain", pytest.param("triton", marks=needs_triton)]
+RULES = [
+    Hard(),
+    Power(-1.0),
+    Power(-30.0),
+    Harmonic(3.5),
+    Gaussian(0.7),
+    Gaussian(2.0, (0.25,) * 4),
+]
+# In the interpreter a kernel takes seconds for what a GPU does at once.
+CASES_OF_KERNELS = (
+    "odd sizes",
+    "values of 1e12",
+    "far from the origin, many features",
+    "duplicates",
+    "one center",
+)
+
+
+@pytest.fixture(autouse=True)
+def interpreted_overflow_is_silent():
+    """A GPU does not warn of infinities, and the interpreter's NumPy would."""
+    with np.errstate(all="ignore"):
+        yield
+
+
+def tensor(points, dtype=torch.float32):
+    return torch.as_tensor(np.asarray(points), dtype=dtype, device=DEVICE)
+
+
+def clusters(n_points, n_features, n_centers, *, shift=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    means = 2 * rng.normal(size=(n_centers, n_features))
+    points = means[rng.integers(n_centers, size=n_points)] + rng.normal(size=(n_points, n_features))
+    centers = means + 0.1 * rng.normal(size=means.shape)
+    return (points + shift).astype(np.float32), rng.uniform(0, 2, n_points), centers + shift
+
+
+def assert_same_sums(sums, expected, tolerance):
+    size = np.abs(expected.points).max()
+    np.testing.assert_allclose(sums.points, expected.points, rtol=0, atol=tolerance * size)
+    weights = tolerance * expected.weights.max()
+    np.testing.assert_allclose(sums.weights, expected.weights, rtol=tolerance, atol=weights)
+    assert sums.objective == pytest.approx(expected.objective, rel=tolerance)
+    assert sums.inertia == pytest.approx(expected.inertia, rel=tolerance)
+
+
+def all_bytes(rows, centers):
+    """Everything that the rows compute at these centers, as bytes."""
+    parts = []
+    for rule in (Hard(), Power(-3.0), Gaussian(1.0)):
+        sums = rows.sweep(centers, rule)
+        parts += [sums.points, sums.weights, np.array([sums.objective, sums.inertia])]
+    spread, (labels, inertia) = rows.spread(centers), rows.assign(centers)
+    parts += [spread.error, spread.utility, labels, np.array(inertia), rows.sq_distances(centers)]
+    numbers = np.random.default_rng(0).uniform(size=(5, 3))
+    parts += [rows.greedy_seeds(np.arange(rows.n_points)[::-1].copy(), 0.3, numbers)]
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+
+
+# ---- Against the readable rows ------------------------------------------------------------------
+
+
+def kernel_cases():
+    cases = varied_cases(dtypes=[np.float32], storages=["dense"])
+    return [case for case in cases if case.name.rpartition(", float32")[0] in CASES_OF_KERNELS]
+
+
+@needs_triton
+@pytest.mark.parametrize("case", kernel_cases(), ids=lambda case: case.name)
+def test_fused_kernels_agree_with_the_twin_in_all_quantities(case):
+    oracle = TwinRows(case.points, case.sample_weight, precision=np.longdouble)
+    rows = TorchRows(tensor(case.points), case.sample_weight, kernel="triton")
+    powers = (-np.inf, -0.1, -3.3, -1e3)
+    compare_rows(rows, oracle, case.centers, tolerance=case.tolerance, powers=powers)
+
+
+@needs_triton
+def test_the_cases_of_the_kernels_are_all_there():
+    assert len(kernel_cases()) == len(CASES_OF_KERNELS)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("n_features", [3, 40])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_sweeps_with_every_rule_are_those_of_the_twin(kernel, n_features, rule):
+    points, weights, centers = clusters(150, n_features, 4, shift=5.0)
+    swept = TorchRows(tensor(points), weights, kernel=kernel).sweep(centers, rule)
+    assert_same_sums(swept, TwinRows(points, weights).sweep(centers, rule), 3e-5)
+
+
+def test_a_rule_without_a_kernel_is_swept_by_its_formulas():
+    points, weights, centers = clusters(300, 20, 4)
+    swept = TorchRows(tensor(points), weights).sweep(centers, EvenHarmonic(3.0))
+    assert_same_sums(swept, TwinRows(points, weights).sweep(centers, EvenHarmonic(3.0)), 1e-5)
+
+
+def test_online_sweeps_are_refused():
+    points, _, centers = clusters(20, 3, 2)
+    with pytest.raises(TypeError, match="cannot sweep with the rule Online"):
+        TorchRows(tensor(points)).sweep(centers, Online(np.zeros(2)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_16_bit_points_are_swept_as_exactly_as_float32_that_holds_them(dtype, kernel):
+    points, weights, centers = clusters(200, 24, 4)
+    halves = tensor(points, dtype)
+    held = halves.float().cpu().numpy()
+    rows = TorchRows(halves, weights, kernel=kernel, precision="highest")
+    assert rows.dtype == np.float32
+    for rule in (Hard(), Power(-3.0)):
+        assert_same_sums(
+            rows.sweep(centers, rule), TwinRows(held, weights).sweep(centers, rule), 1e-5
+        )
+    labels, inertia = rows.assign(centers)
+    expected, expected_inertia = TwinRows(held, weights).assign(centers)
+    np.testing.assert_array_equal(labels, expected)
+    assert inertia == pytest.approx(expected_inertia, rel=1e-6)
+
+
+@needs_triton
+def test_rounded_products_find_nearly_the_nearest_and_still_add_up_exactly():
+    points, _, centers = clusters(300, 24, 4)
+    halves = tensor(points, torch.float16)
+    rows = TorchRows(halves, kernel="triton", precision="high")
+    labels, inertia = rows.assign(centers)
+    held = halves.double().cpu().numpy()
+    assert np.mean(labels == TwinRows(held).assign(centers)[0]) > 0.99
+    of_labels = float(np.sum((held - centers[labels]) ** 2))
+    assert inertia == pytest.approx(of_labels, rel=1e-6)
+    assert rows.sweep(centers, Hard()).inertia == pytest.approx(of_labels, rel=1e-12)
+    assert rows.rounding() > 0
+    assert "high" in rows.placement.precision
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_norms_above_the_range_of_float16_do_not_overflow(kernel):
+    points, _, centers = clusters(100, 32, 4)
+    halves = tensor(1000 * points, torch.float16)
+    held = halves.double().cpu().numpy()
+    assert np.max(np.sum(held**2, axis=1)) > 65504
+    rows = TorchRows(halves, kernel=kernel)
+    np.testing.assert_array_equal(
+        rows.assign(1000 * centers)[0], TwinRows(held).assign(1000 * centers)[0]
+    )
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_tight_clusters_far_from_the_mean_survive_cancellation(kernel):
+    rng = np.random.default_rng(0)
+    means = 100 * rng.normal(size=(5, 60))
+    labels = rng.integers(0, 5, 200)
+    points = (means[labels] + 1e-3 * rng.normal(size=(200, 60))).astype(np.float32)
+    found, inertia = TorchRows(tensor(points), kernel=kernel).assign(means)
+    np.testing.assert_array_equal(found, labels)
+    assert inertia == pytest.approx(TwinRows(points).assign(means)[1], rel=1e-3)
+    swept = TorchRows(tensor(points), kernel=kernel).sweep(means, Power(-3.0))
+    assert_same_sums(swept, TwinRows(points).sweep(means, Power(-3.0)), 2e-3)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_labels_and_inertia_are_those_of_the_compiled_core(kernel):
+    points, weights, centers = clusters(400, 30, 6)
+    labels, inertia = TorchRows(tensor(points), weights, kernel=kernel).assign(centers)
+    expected, expected_inertia = NativeRows(points, weights).assign(centers)
+    np.testing.assert_array_equal(labels, expected)
+    assert inertia == pytest.approx(expected_inertia, rel=1e-5)
+
+
+def test_greedy_seeds_are_those_of_the_compiled_core():
+    points, weights, _ = clusters(3000, 20, 8)
+    order = np.random.default_rng(1).permutation(3000)
+    numbers = np.random.default_rng(2).uniform(size=(9, 4))
+    wide = points.astype(np.float64)
+    found = TorchRows(torch.as_tensor(wide), weights).greedy_seeds(order, 0.4, numbers)
+    expected = NativeRows(wide, weights).greedy_seeds(order, 0.4, numbers)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_greedy_seeds_are_the_same_where_few_distances_can_be_kept(monkeypatch):
+    points, weights, _ = clusters(500, 20, 8)
+    order, numbers = np.arange(500), np.random.default_rng(2).uniform(size=(5, 4))
+    rows = TorchRows(tensor(points), weights)
+    expected = rows.greedy_seeds(order, 0.4, numbers)
+    monkeypatch.setattr(TorchRows, "most_entries_kept", lambda self: 0.0)
+    np.testing.assert_array_equal(rows.greedy_seeds(order, 0.4, numbers), expected)
+
+
+@pytest.mark.parametrize("n_features", [2, 30])
+def test_critical_power_is_that_of_the_compiled_core(n_features):
+    points, weights, _ = clusters(800, n_features, 3, shift=4.0)
+    found = TorchRows(tensor(points), weights).critical_power()
+    assert found == pytest.approx(NativeRows(points, weights).critical_power(), rel=1e-4)
+
+
+def test_critical_power_of_equal_points_is_a_half():
+    assert TorchRows(tensor(np.ones((5, 3)))).critical_power() == 0.5
+
+
+# ---- Divergences --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_divergences_are_swept_as_by_the_compiled_core(name):
+    case = CASES[name]
+    points = case.points(120, 20, seed=1)
+    weights = np.random.default_rng(0).uniform(0, 2, 120)
+    centers = np.array([points[start::5].mean(axis=0) for start in range(5)])
+    divergence = case.divergence(20)
+    rows = TorchBregmanRows(tensor(points, torch.float64), weights, divergence=divergence)
+    expected = BregmanRows(points, weights, divergence=divergence)
+    for rule in (Hard(), Power(-3.0), Gaussian(2.0)):
+        assert_same_sums(rows.sweep(centers, rule), expected.sweep(centers, rule), 1e-7)
+    assert rows.assign(centers)[1] == pytest.approx(expected.assign(centers)[1], rel=1e-9)
+    assert rows.critical_power() == pytest.approx(expected.critical_power(), rel=1e-5)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_divergence_in_float32_loses_few_digits(kernel):
+    points = CASES["poisson"].points(150, 20, seed=1).astype(np.float32)
+    centers = np.array([points[start::5].mean(axis=0) for start in range(5)], dtype=np.float64)
+    rows = TorchBregmanRows(tensor(points), divergence=Poisson(), kernel=kernel)
+    twin = TwinRows(points, divergence=Poisson())
+    for rule in (Hard(), Power(-3.0)):
+        assert_same_sums(rows.sweep(centers, rule), twin.sweep(centers, rule), 2e-4)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_angles_are_swept_as_by_the_compiled_core(kernel):
+    points, weights, centers = clusters(150, 12, 4)
+    rows, expected = TorchCosineRows(tensor(points), weights, kernel=kernel), None
+    expected = CosineRows(points, weights)
+    for rule in (Hard(), Power(-3.0)):
+        swept, wanted = rows.sweep(centers, rule), expected.sweep(centers, rule)
+        assert_same_sums(swept, wanted, 2e-5)
+        np.testing.assert_allclose(np.linalg.norm(swept.centers(centers), axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_array_equal(rows.assign(centers)[0], expected.assign(centers)[0])
+    assert rows.critical_power() == pytest.approx(expected.critical_power(), rel=1e-3)
+
+
+# ---- Determinism, streams, memory ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_same_sweep_gives_the_same_bytes(kernel):
+    points, weights, centers = clusters(300, 20, 5)
+    first = all_bytes(TorchRows(tensor(points), weights, kernel=kernel), centers)
+    assert first == all_bytes(TorchRows(tensor(points), weights, kernel=kernel), centers)
+
+
+def test_bytes_can_differ():
+    points, weights, centers = clusters(300, 20, 5)
+    moved = centers * (1 + 1e-15)
+    rows = TorchRows(tensor(points, torch.float64), weights)
+    assert all_bytes(rows, centers) != all_bytes(rows, moved)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_points_in_host_memory_are_streamed_to_the_same_result(kernel):
+    points, weights, centers = clusters(333, 20, 5)
+    whole = TorchRows(torch.as_tensor(points), weights, device=DEVICE, kernel=kernel)
+    streamed = TorchRows(
+        torch.as_tensor(points), weights, device=DEVICE, kernel=kernel, rows_of_piece=100
+    )
+    assert not whole.placement.streamed
+    assert streamed.placement.streamed
+    for rule in (Hard(), Power(-3.0)):
+        assert_same_sums(streamed.sweep(centers, rule), whole.sweep(centers, rule), 1e-6)
+    np.testing.assert_array_equal(streamed.assign(centers)[0], whole.assign(centers)[0])
+    order, numbers = np.arange(333), np.random.default_rng(2).uniform(size=(5, 4))
+    np.testing.assert_array_equal(
+        streamed.greedy_seeds(order, 0.4, numbers), whole.greedy_seeds(order, 0.4, numbers)
+    )
+
+
+def test_a_block_of_distances_is_far_smaller_than_all_of_them():
+    n_at_once = placing.rows_at_once(10**7, 1000, torch.device("cpu"), 4, NO_MEMORY_LIMIT)
+    assert n_at_once * 1000 <= 2**20
+
+
+def test_a_block_shrinks_where_memory_is_short_and_says_so():
+    with pytest.warns(RuntimeWarning, match=r"8 MiB are free on cpu: 256 points .* instead of"):
+        assert placing.rows_at_once(10**6, 1000, torch.device("cpu"), 4, 8 * 2**20) == 256
+
+
+def test_too_little_memory_for_any_block_is_an_error():
+    with pytest.raises(MemoryError, match="1 MiB are free on cpu, and 24000 bytes are needed"):
+        placing.rows_at_once(10**6, 1000, torch.device("cpu"), 4, 2**20)
+
+
+def test_smaller_blocks_add_up_to_the_same(monkeypatch):
+    points, weights, centers = clusters(700, 20, 5)
+    expected = TorchRows(tensor(points), weights).sweep(centers, Power(-3.0))
+    monkeypatch.setattr(placing, "free_bytes", lambda device: 20 * 8 * 6 * 128)
+    with pytest.warns(RuntimeWarning, match="128 points are worked on at once instead of 700"):
+        rows = TorchRows(tensor(points), weights)
+    assert_same_sums(rows.sweep(centers, Power(-3.0)), expected, 1e-6)
+
+
+@needs_gpu
+def test_points_larger_than_the_card_would_be_streamed(monkeypatch):
+    monkeypatch.setattr(placing, "free_bytes", lambda device: 2**20)
+    held = placing.Held(torch.zeros((10**5, 64)), DEVICE)
+    assert held.is_streamed
+
+
+# ---- What is chosen is told ---------------------------------------------------------------------
+
+
+@needs_triton
+def test_the_placement_tells_device_kernel_and_precision():
+    points, _, _ = clusters(20, 3, 2)
+    placement = TorchRows(tensor(points), kernel="triton").placement
+    assert placement.kernel == "triton"
+    assert placement.device.startswith(DEVICE.type)
+    assert placement.precision == "float32, highest"
+    assert TorchRows(tensor(points, torch.float64)).placement.kernel == "plain"
+    wide = TorchRows(tensor(np.ones((3, 257))), kernel="triton").placement
+    assert wide.kernel == "triton, plain for soft weights"
+
+
+def test_lower_precision_is_taken_only_where_it_is_asked_for():
+    points = tensor(clusters(20, 3, 2)[0])
+    assert TorchRows(points).placement.precision == "float32, highest"
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("high")
+        assert TorchRows(points).placement.precision == "float32, high"
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def test_kernels_that_cannot_be_had_are_an_error(monkeypatch):
+    points = tensor(clusters(20, 3, 2)[0], torch.float64)
+    with pytest.raises(ValueError, match=r'kernel="triton" cannot be had: the points are float64'):
+        TorchRows(points, kernel="triton")
+    monkeypatch.setenv("TRITON_INTERPRET", "0")
+    if not HAS_GPU:
+        with pytest.raises(ValueError, match="Triton has no kernels for cpu"):
+            TorchRows(points.float(), kernel="triton")
+
+
+@pytest.mark.slow
+@needs_triton
+@pytest.mark.parametrize("precision", ["highest", "high"])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_kernels_compile_for_gpus_and_leave_no_registers_to_memory(dtype, precision):
+    """No GPU is needed to compile, in a process that does not interpret."""
+    environment = {**os.environ, "TRITON_INTERPRET": "0"}
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.gpu_compiled", dtype, precision]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    figures = [line.split() for line in done.stdout.splitlines()]
+    assert len(figures) == 3
+    for _, shared, _registers, spilled in figures:
+        assert int(shared) <= 101_376
+        assert int(spilled) <= 16
+
+
+# ---- The border ---------------------------------------------------------------------------------
+
+
+def admitted(points, **requirements):
+    return admission.admit_points(points, device=points.device, **requirements)
+
+
+@pytest.mark.parametrize(
+    ("points", "complaint"),
+    [
+        (lambda: torch.zeros((3, 2), requires_grad=True), r"requires a gradient.*X\.detach\(\)"),
+        (lambda: torch.zeros((2, 3)).T, r"not contiguous, its strides are \(1, 3\).*contiguous"),
+        (lambda: torch.zeros(3), r"the shape \(3,\)"),
+        (lambda: torch.zeros((0, 2)), "at least one point"),
+        (lambda: torch.zeros((3, 2), dtype=torch.int32), r"dtype torch.int32.*X\.float\(\)"),
+        (lambda: torch.zeros((3, 2), dtype=torch.complex64), "dtype torch.complex64"),
+        (lambda: torch.zeros((3, 2)).to_sparse(), "layout torch.sparse_coo"),
+        (lambda: torch.tensor([[0.0, 1.0], [2.0, torch.nan]]), "NaN.*row 1, column 1"),
+        (lambda: torch.tensor([[torch.inf, 1.0]]), "infinity.*row 0, column 0"),
+        (lambda: torch.tensor([[7e4]]).half(), "float16 holds nothing above 65504"),
+        (lambda: torch.full((2, 2), 1e200, dtype=torch.float64), "would overflow float64"),
+    ],
+)
+def test_bad_tensors_are_refused_with_a_way_out(points, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        admitted(points())
+
+
+def test_too_few_points_are_refused():
+    with pytest.raises(ValueError, match="n_samples=3 should be >= n_clusters=4"):
+        admitted(torch.zeros((3, 2)), n_clusters=4)
+
+
+def test_good_tensors_pass_without_a_copy():
+    points = torch.zeros((3, 2), dtype=torch.bfloat16)
+    assert admitted(points) is points
+
+
+def test_points_outside_of_the_domain_are_refused():
+    with pytest.raises(ValueError, match="in row 1, column 0"):
+        admitted(torch.tensor([[1.0], [-2.0]]), divergence=Poisson())
+    with pytest.raises(ValueError, match="nothing but zeros in row 1"):
+        admitted(torch.tensor([[1.0], [0.0]]), divergence="cosine")
+    for refused in (lambda x: admitted(x, divergence="manhattan"), lambda x: manhattan(x)):
+        with pytest.raises(ValueError, match=r'divergence="manhattan" has no rows for tensors'):
+            refused(torch.ones((3, 1)))
+
+
+def manhattan(points):
+    return open_tensor(points, divergence="manhattan")
+
+
+def test_tensors_on_two_devices_are_refused():
+    points, elsewhere = torch.zeros((3, 2)), torch.ones(3, device="meta")
+    with pytest.raises(ValueError, match=r"sample_weight is on meta and X on cpu.*to\(X\.device\)"):
+        admission.admit_weights(elsewhere, points)
+    with pytest.raises(ValueError, match="init is on meta and X on cpu"):
+        admission.admit_init(torch.ones((2, 2), device="meta"), points)
+
+
+def test_weights_may_be_tensors_or_arrays():
+    points = torch.zeros((3, 2))
+    np.testing.assert_array_equal(admission.admit_weights(torch.ones(3), points), np.ones(3))
+    np.testing.assert_array_equal(admission.admit_weights([1, 2, 3], points), [1, 2, 3])
+    assert admission.admit_weights(None, points) is None
+    with pytest.raises(ValueError, match="sample_weight has the shape"):
+        admission.admit_weights(torch.ones(2), points)
+
+
+@pytest.mark.skipif(HAS_GPU, reason="there is a CUDA device")
+def test_a_gpu_that_is_not_there_is_an_error():
+    with pytest.raises(ValueError, match=r"device='cuda' cannot be had.*finds no CUDA device"):
+        placing.find_device("cuda")
+
+
+def test_devices_that_are_none_are_an_error():
+    with pytest.raises(ValueError, match="device='graphics' is no device of PyTorch"):
+        placing.find_device("graphics")
+    with pytest.raises(ValueError, match="device='meta' is not supported"):
+        placing.find_device("meta")
+
+
+def test_points_are_not_moved_from_one_device_to_another():
+    points = torch.zeros((3, 2), device="meta")
+    assert admission.device_for(points, None) == points.device
+    with pytest.raises(ValueError, match="X is on meta and device='cpu'"):
+        admission.device_for(points, "cpu")
+
+
+def test_nothing_warns_in_an_ordinary_sweep():
+    points, weights, centers = clusters(50, 3, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TorchRows(tensor(points), weights).sweep(centers, Power(-3.0))
+    assert fused.why_not(tensor(points, torch.float64), DEVICE) == "the points are float64"
+
+
+# ---- Estimators ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [KMeans, PowerKMeans])
+def test_a_fit_of_a_tensor_is_that_of_an_array_as_tensors(kind):
+    points, weights, _ = clusters(400, 5, 4)
+    fitted = kind(4, random_state=0).fit(tensor(points), sample_weight=weights)
+    expected = kind(4, random_state=0).fit(points, sample_weight=weights)
+    assert fitted.cluster_centers_.device == fitted.labels_.device == tensor(points).device
+    np.testing.assert_array_equal(fitted.labels_.cpu().numpy(), expected.labels_)
+    assert fitted.inertia_ == pytest.approx(expected.inertia_, rel=1e-5)
+    assert fitted.placement_.device == str(tensor(points).device)
+    assert not hasattr(expected, "placement_")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["float16", "bfloat16"])
+def test_a_fit_of_16_bit_points_has_float32_centers(dtype):
+    points, _, _ = clusters(300, 20, 4)
+    fitted = PowerKMeans(4, random_state=0, effort="fast").fit(tensor(points, dtype))
+    assert fitted.cluster_centers_.dtype == torch.float32
+    assert torch.equal(fitted.predict(tensor(points, dtype)), fitted.labels_)
+
+
+def test_what_follows_a_fit_is_of_the_kind_of_its_input():
+    points, _, _ = clusters(200, 20, 4)
+    for model in (
+        PowerKMeans(4, random_state=0).fit(points),
+        PowerKMeans(4, random_state=0).fit(tensor(points)),
+    ):
+        labels, distances = model.predict(tensor(points)), model.transform(tensor(points))
+        shares = model.memberships(tensor(points))
+        assert all(isinstance(result, torch.Tensor) for result in (labels, distances, shares))
+        np.testing.assert_array_equal(labels.cpu().numpy(), model.predict(points))
+        np.testing.assert_allclose(distances.cpu().numpy(), model.transform(points), rtol=1e-4)
+        np.testing.assert_allclose(shares.cpu().numpy(), model.memberships(points), atol=1e-3)
+        assert isinstance(model.predict(points), np.ndarray)
+        assert model.score(tensor(points)) == pytest.approx(model.score(points), rel=1e-5)
+        assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-5)
+
+
+def test_an_array_is_worked_on_at_a_device_that_is_asked_for():
+    points, weights, _ = clusters(400, 5, 4)
+    points.setflags(write=False)
+    fitted = PowerKMeans(4, random_state=0, device=DEVICE.type).fit(points, sample_weight=weights)
+    assert isinstance(fitted.labels_, np.ndarray)
+    assert fitted.placement_.device.startswith(DEVICE.type)
+    expected = PowerKMeans(4, random_state=0).fit(points, sample_weight=weights)
+    assert fitted.inertia_ == pytest.approx(expected.inertia_, rel=1e-5)
+    np.testing.assert_allclose(fitted.transform(points), expected.transform(points), rtol=1e-3)
+
+
+@pytest.mark.parametrize("divergence", ["cosine", "poisson"])
+def test_a_fit_with_another_divergence(divergence):
+    points = np.abs(clusters(300, 20, 4)[0]) + 0.1
+    model = PowerKMeans(4, random_state=0, divergence=divergence)
+    fitted = model.fit(tensor(points, torch.float64)).inertia_
+    assert fitted == pytest.approx(model.fit(points.astype(np.float64)).inertia_, rel=1e-6)
+
+
+def test_initial_centers_may_be_a_tensor_or_a_function_that_returns_one():
+    points, _, centers = clusters(200, 5, 4)
+    there = tensor(centers)
+    given = KMeans(4, init=there, n_init=1).fit(tensor(points))
+    called = KMeans(4, init=lambda X, k, random_state: there, n_init=1).fit(tensor(points))
+    assert torch.equal(given.labels_, called.labels_)
+    with pytest.raises(ValueError, match="init is on meta and X on"):
+        KMeans(4, init=there.to("meta"), n_init=1).fit(tensor(points))
+
+
+def test_estimators_refuse_what_has_no_rows_on_a_device():
+    points = clusters(50, 3, 2)[0]
+    for model, complaint in (
+        (KMeans(2, missing="observed"), 'missing="observed" has no rows for tensors'),
+        (PowerKMeans(2, divergence="manhattan"), "medians for centers"),
+        (PowerKMeans(2, divergence="mahalanobis"), "learns its covariance"),
+        (RobustPowerKMeans(2), "which points are left out is decided by all of them"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            model.fit(tensor(points))
+    with pytest.raises(ValueError, match="device='cpu' has rows for dense points alone"):
+        KMeans(2, device="cpu").fit(sparse.csr_array(points))
+    with pytest.raises(ValueError, match=r"device='cpu' cannot be had, since missing="):
+        KMeans(2, device="cpu", missing="observed").fit(points)
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        KMeans(2).fit(tensor(points)).predict(tensor(points[:, :2].copy()))
+
+
+def test_a_model_of_a_tensor_is_read_again_as_one_of_arrays(tmp_path):
+    points = clusters(100, 3, 2)[0]
+    fitted = PowerKMeans(2, random_state=0, effort="fast").fit(tensor(points))
+    powermeans.save(fitted, tmp_path / "model.pm")
+    read = powermeans.load(tmp_path / "model.pm")
+    np.testing.assert_array_equal(read.predict(points), fitted.labels_.cpu().numpy())
+    np.testing.assert_array_equal(read.cluster_centers_, fitted.cluster_centers_.cpu().numpy())
+    np.testing.assert_array_equal(fitted.to_sklearn().labels_, read.labels_)
+
+
+def test_without_pytorch_a_device_is_an_error_that_names_the_extra(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("powermeans.rows.torch")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delattr("powermeans.rows.torch", raising=False)
+    with pytest.raises(ImportError, match=r'pip install "powermeans\[gpu\]"'):
+        KMeans(2, device="cpu").fit(np.eye(3))
+
+
+def test_the_code_of_the_page_on_gpus_runs():
+    page = (Path(__file__).parent.parent / "docs" / "gpu.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```{code-block} python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    namespace = {}
+    for block in blocks:
+        here = block.replace('"cuda"', repr(DEVICE.type)).replace("2000, 64", "300, 8")
+        exec(here, namespace)
+    assert len(blocks) == 2
+    assert np.bincount(namespace["labels"]).shape == (20,)
+
+
+def test_importing_the_package_imports_no_pytorch():
+    command = "import sys, powermeans; powermeans.PowerKMeans; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", command], check=True)
