@@ -1,0 +1,1 @@
+"""Every table, figure and claim of the sources, from one command: `python -m reproduce NAME`."""

@@ -1,0 +1,1 @@
+"""One module for each table, figure or claim of the sources; `reproduce.item.Item` says what."""
