@@ -49,12 +49,13 @@ class Size:
     """How large and how often."""
 
     megabytes: int
+    clusters_of_fits: int
     clusters: tuple[int, ...]
     rounds: int
     times: int
 
 
-SIZES = {"quick": Size(512, (10,), 3, 1), "full": Size(2150, (10, 50, 200), 7, 10)}
+SIZES = {"quick": Size(256, 10, (10,), 3, 1), "full": Size(2150, 50, (10, 50, 200), 7, 10)}
 
 
 # The files.
@@ -99,6 +100,7 @@ def limited(task: Task) -> dict[str, Any]:
         [sys.executable, "-m", "benchmarks.limited", json.dumps(asdict(task))],
         capture_output=True,
         text=True,
+        cwd=Path(__file__).parent.parent,
         env={**os.environ, **ENVIRONMENT},
         check=False,
     )
@@ -204,7 +206,7 @@ def measured(size: Size, parts: list[str], n_threads: int) -> dict[str, Any]:
     if set(parts) & {"memory", "throughput"}:
         with files(size.megabytes) as paths:
             if "memory" in parts:
-                figures["memory"] = memory(paths, N_MEANS)
+                figures["memory"] = memory(paths, size.clusters_of_fits)
             if "throughput" in parts:
                 figures["throughput"] = throughput(paths, size, n_threads)
     if "costs" in parts:

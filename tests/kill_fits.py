@@ -27,8 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans import PowerKMeans, open_data
-from powermeans.rows.journal import Journal, Journaled
-from powermeans.rows.parts import PartedRows
 
 N_CLUSTERS = 12
 ROWS_PER_PART = 10_000
@@ -81,13 +79,12 @@ def bits_without_risk(points: NDArray[np.float64], *, is_on_dask: bool) -> dict[
     return bits_of(model(is_on_dask=is_on_dask).fit(data))
 
 
+def noting_in(folder: Path) -> dict[str, Any]:
+    return {"checkpoint": folder / "state", "checkpoint_seconds": SECONDS_BETWEEN_WRITES}
+
+
 def fit_file(folder: Path) -> PowerKMeans:
-    data = open_data(
-        folder / "points.npy",
-        rows_per_part=ROWS_PER_PART,
-        checkpoint=folder / "state",
-        checkpoint_seconds=SECONDS_BETWEEN_WRITES,
-    )
+    data = open_data(folder / "points.npy", rows_per_part=ROWS_PER_PART, **noting_in(folder))
     return model(is_on_dask=False).fit(data)
 
 
@@ -97,37 +94,12 @@ def on_dask(points: NDArray[np.float64]) -> Any:
     return dask.array.from_array(points, chunks=(ROWS_PER_PART, points.shape[1]))
 
 
-class Noted(PowerKMeans):
-    """Writes down what the partitions of a Dask array give."""
-
-    def _open_on_dask(self, points: Any, n_clusters: int = 1) -> PartedRows:
-        rows = super()._open_on_dask(points, n_clusters)
-        assert self.callback is not None
-        journal = self.callback.journal()
-        self._journal = journal
-        return PartedRows(Journaled(rows.places, journal))
-
-
-@dataclass(frozen=True)
-class Notes:
-    """Where a fit on Dask notes what it has found out; a callback that never stops it."""
-
-    path: Path
-
-    def journal(self) -> Journal:
-        return Journal(self.path, SECONDS_BETWEEN_WRITES, "the rows of this test")
-
-    def __call__(self, state: object) -> None:
-        return
-
-
 def fit_as_client(folder: Path, address: str) -> PowerKMeans:
     from distributed import Client
 
     with Client(address):
-        noted = Noted(**model(is_on_dask=True).get_params())
-        noted.set_params(callback=Notes(folder / "state"))
-        return noted.fit(on_dask(np.load(folder / "points.npy")))
+        points = on_dask(np.load(folder / "points.npy"))
+        return model(is_on_dask=True).fit(open_data(points, **noting_in(folder)))
 
 
 # Processes that fit.

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import dask
 import dask.array as da
 import dask.dataframe as dd
+import fits_that_die
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, default_client
 from divergence_cases import CASES
 from kinds_of_rows import ReadAgain
 from scipy import sparse
@@ -27,12 +31,18 @@ import powermeans
 from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
 from powermeans.divergences import Divergence
 from powermeans.rows import dask as rows_of_dask
-from powermeans.rows.dask import DaskPlaces, DaskPoints, Threads
-from powermeans.rows.held import HeldPart, hold, is_dask
+from powermeans.rows import held as rows_that_are_held
+from powermeans.rows.dask import DaskPlaces, Threads
+from powermeans.rows.held import HeldPart, hold
+from powermeans.rows.journal import CheckpointError
 from powermeans.rows.parts import PartedRows
 from powermeans.rows.places import Chunk, InTurn, Kept, Opening
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
+from powermeans.sources import cluster as cluster_of_dask
+from powermeans.sources import is_dask
+from powermeans.sources.dask import DaskPoints
 
+SECONDS_AT_MOST = 90
 LENGTHS = (400, 1, 0, 97, 250)
 N_FEATURES = 3
 RULES: list[Rule] = [Hard(), Power(-2.0), Harmonic(3.5), Gaussian(4.0)]
@@ -47,15 +57,18 @@ def cluster_of(n_workers: int) -> LocalCluster:
     return LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
 
 
-@pytest.fixture(scope="module", params=["threads", "one worker", "two workers"])
+ENGINES = ["threads", "two workers"]
+
+
+@pytest.fixture(scope="module", params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     """What Dask works with."""
     if request.param == "threads":
         with dask.config.set(scheduler="threads"):
             yield request.param
         return
-    with cluster_of(1 if request.param == "one worker" else 2) as cluster, Client(cluster):
-        yield request.param
+    request.getfixturevalue("pair")
+    yield request.param
 
 
 @pytest.fixture
@@ -130,15 +143,21 @@ def assert_same_bits(these: list[np.ndarray], those: list[np.ndarray]) -> None:
 # The same bits.
 
 
-@pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize("name", DIVERGENCES)
+# Each question to another process takes its time, so there not everything is crossed.
+ROWS = [
+    (engine, name, is_weighted)
+    for engine, name, is_weighted in itertools.product(ENGINES, DIVERGENCES, [False, True])
+    if engine == "threads" or is_weighted or name == "squared_euclidean"
+]
+
+
+@pytest.mark.parametrize(("engine", "name", "is_weighted"), ROWS, indirect=["engine"])
 def test_kept_reread_and_dask_rows_say_the_same_to_the_last_bit(
     engine: str, name: str, is_weighted: bool
 ) -> None:
     points, weights = points_for(name), some_weights() if is_weighted else None
     opening = Opening(DIVERGENCES[name](N_FEATURES))
     parts, centers = parts_of(points, weights), points[[5, 450, 640, 600]]
-    # Each question to another process takes its time.
     brief = {"is_brief": engine != "threads" and name != "squared_euclidean"}
     kept = all_that_rows_say(PartedRows(Kept(parts, opening, n_threads=2)), centers, **brief)
     again = PartedRows(InTurn(ReadAgain(parts), opening, n_threads=1))
@@ -202,13 +221,8 @@ FITS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("dtype", "is_weighted"), [(np.float32, False), (np.float64, True)], ids=["float32", "weighted"]
-)
-@pytest.mark.parametrize("name", FITS)
-def test_a_fit_on_dask_has_the_bits_of_one_in_parts_in_memory(
-    engine: str, name: str, dtype: type, is_weighted: bool
-) -> None:
+def assert_that_a_fit_on_dask_has_the_bits_of_one_in_parts(name: str, is_weighted: bool) -> None:
+    dtype = np.float64 if is_weighted else np.float32
     points = CASES["poisson"].points(700, 3, seed=1, n_groups=4).astype(dtype)
     weights = np.arange(1.0, 701.0) if is_weighted else None
     in_memory = FITS[name]().fit(open_data(points, weights=weights, rows_per_part=300))
@@ -220,11 +234,34 @@ def test_a_fit_on_dask_has_the_bits_of_one_in_parts_in_memory(
     assert on_cluster.n_iter_ == in_memory.n_iter_
 
 
+WEIGHTED_ON_A_CLUSTER = {"k-means||", "breathing"}
+FITS_BY_ENGINE = [
+    (engine, name, is_weighted)
+    for engine, name, is_weighted in itertools.product(ENGINES, FITS, [False, True])
+    if engine == "threads" or is_weighted == (name in WEIGHTED_ON_A_CLUSTER)
+]
+
+
+@pytest.mark.parametrize(("engine", "name", "is_weighted"), FITS_BY_ENGINE, indirect=["engine"])
+def test_a_fit_on_dask_has_the_bits_of_one_in_parts_in_memory(
+    engine: str, name: str, is_weighted: bool
+) -> None:
+    assert_that_a_fit_on_dask_has_the_bits_of_one_in_parts(name, is_weighted)
+
+
+def test_a_fit_by_one_worker_has_the_bits_of_one_in_parts_in_memory(pair: Client) -> None:
+    one = next(iter(pair.nthreads()))
+    with dask.annotate(workers=[one]):
+        assert_that_a_fit_on_dask_has_the_bits_of_one_in_parts("k-means", is_weighted=True)
+
+
 def test_other_partitions_give_the_same_to_nine_digits(engine: str) -> None:
     points = CASES["mahalanobis"].points(900, 3, seed=1, n_groups=4)
     for lengths in ((900,), (1, 2, 3, 894), (300, 300, 300)):
-        model = KMeans(4, init=points[[0, 1, 2, 3]], n_init=1).fit(in_chunks(points, lengths))
-        plain = KMeans(4, init=points[[0, 1, 2, 3]], n_init=1).fit(points)
+        model = KMeans(4, init=points[[0, 1, 2, 3]], n_init=1, tol=0.05).fit(
+            in_chunks(points, lengths)
+        )
+        plain = KMeans(4, init=points[:4], n_init=1, tol=0.05).fit(points)
         np.testing.assert_allclose(model.cluster_centers_, plain.cluster_centers_, rtol=1e-9)
         np.testing.assert_allclose(model.inertia_, plain.inertia_, rtol=1e-9)
 
@@ -234,7 +271,7 @@ def test_other_partitions_give_the_same_to_nine_digits(engine: str) -> None:
 
 def test_labels_distances_and_score_are_those_of_points_in_memory(engine: str) -> None:
     points, weights = points_for("squared_euclidean"), some_weights()
-    model = PowerKMeans(4, refine=0, random_state=0, callback=after(5))
+    model = PowerKMeans(4, init=points[:4], refine=0, callback=after(3))
     model.fit(in_chunks(points), sample_weight=weights)
     in_memory = PowerKMeans.from_centers(model.cluster_centers_)
     assert isinstance(model.labels_, da.Array)
@@ -269,7 +306,7 @@ def test_partitions_of_unknown_length_are_counted_once(engine: str) -> None:
     some = in_chunks(points)
     some = some[some[:, 0] > 1.0]
     assert np.isnan(some.shape[0])
-    model = KMeans(3, random_state=0).fit(some)
+    model = KMeans(3, init=points[:3], n_init=1).fit(some)
     kept = points[points[:, 0] > 1.0]
     labels = model.labels_.compute()
     assert np.array_equal(labels, KMeans.from_centers(model.cluster_centers_).predict(kept))
@@ -308,7 +345,8 @@ def test_frames_have_feature_names_and_series_for_weights(engine: str) -> None:
     points, weights = points_for("squared_euclidean"), some_weights()
     table = pd.DataFrame(points, columns=["a", "b", "c"]).assign(w=weights)
     frame = dd.from_pandas(table, npartitions=3)
-    model = KMeans(3, random_state=0).fit(frame[["a", "b", "c"]], sample_weight=frame["w"])
+    model = KMeans(3, init=points[:3], n_init=1, tol=0.05)
+    model.fit(frame[["a", "b", "c"]], sample_weight=frame["w"])
     assert list(model.feature_names_in_) == ["a", "b", "c"]
     labels = model.predict(frame[["a", "b", "c"]]).compute()
     bare = KMeans.from_centers(model.cluster_centers_)
@@ -332,59 +370,202 @@ def test_a_model_is_pickled_and_saved_without_labels_that_lie_elsewhere(tmp_path
         assert np.array_equal(copied.predict(points), model.labels_.compute())
 
 
-# Workers that die.
+# Scaling, columns and checkpoints.
 
 
-def kill_one(client: Client, number: int, killed: set[int]) -> None:
-    """Kill a worker once all are there: who guards one that dies while it starts gives it up."""
-    guards = list(client.cluster.workers.values())
-    while not all(
-        guard.process is not None
-        and guard.process.status.name == "running"
-        and guard.process.pid not in killed
-        for guard in guards
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.usefixtures("threads")
+def test_scaling_is_learned_by_sums_and_is_that_of_points_in_memory(
+    scale: str, is_weighted: bool
+) -> None:
+    points = points_for("squared_euclidean") * [1.0, 1e3, 0.0] + [0.0, 50.0, 0.1]
+    weights = some_weights() if is_weighted else None
+    data = open_data(in_chunks(points), weights=weights, scale=scale)
+    plain = open_data(points, weights=weights, scale=scale).scaling
+    np.testing.assert_allclose(data.scaling.offsets, plain.offsets, rtol=1e-12)
+    np.testing.assert_allclose(data.scaling.units, plain.units, rtol=1e-12)
+    np.testing.assert_allclose(data.array.compute(), plain.transform(points), atol=1e-12)
+
+
+def test_a_fit_of_scaled_points_has_the_bits_of_one_in_memory(engine: str) -> None:
+    points, weights = points_for("squared_euclidean")[:700], some_weights()[:700]
+    data = open_data(in_chunks(points, (300, 300, 100)), weights=weights, scale="standard")
+    same = open_data(points, weights=weights, scale=data.scaling, rows_per_part=300)
+    init = points[:3]
+    model, kept = (KMeans(3, init=init, n_init=1, tol=0.1).fit(given) for given in (data, same))
+    assert model.cluster_centers_.tobytes() == kept.cluster_centers_.tobytes()
+    assert model.score(data) == -model.inertia_ == -kept.inertia_
+    bare = KMeans.from_centers(model.cluster_centers_)
+    assert np.array_equal(model.labels_.compute(), bare.predict(data.scaling.transform(points)))
+    assert np.array_equal(model.predict(data).compute(), model.labels_.compute())
+    with pytest.raises(ValueError, match=r"X is not scaled in the same way"):
+        model.predict(in_chunks(points, (700,)))
+
+
+@pytest.mark.usefixtures("threads")
+def test_columns_and_weights_of_a_frame_are_named() -> None:
+    points, weights = points_for("squared_euclidean"), some_weights()
+    table = pd.DataFrame(points, columns=["a", "b", "c"]).assign(w=weights)
+    frame = dd.from_pandas(table, npartitions=3)
+    some = open_data(frame, columns=["c", "a"], weights="w", dtype="float32")
+    assert (some.feature_names, some.dtype, some.n_features) == (("c", "a"), np.float32, 2)
+    model = KMeans(3, random_state=0).fit(some)
+    assert model.cluster_centers_.dtype == np.float32
+    lone = frame[["c", "a"]].astype("float32")
+    same = KMeans(3, random_state=0).fit(lone, sample_weight=frame["w"])
+    assert model.cluster_centers_.tobytes() == same.cluster_centers_.tobytes()
+    assert open_data(frame, weights="w").feature_names == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"memory_limit": "1GB"}, "memory_limit='1GB' .* held by its workers"),
+        ({"rows_per_part": 10}, "rows_per_part=10 .* X.rechunk or X.repartition"),
+        ({"delimiter": ";"}, "delimiter=';' is for files"),
+        ({"columns": ["a"]}, "a Dask array has none with names"),
+        ({"weights": "w"}, "a Dask array has none with names"),
+        ({"scale": "log"}, "scale='log' is unknown"),
+    ],
+    ids=["memory_limit", "rows_per_part", "delimiter", "columns", "weights", "scale"],
+)
+def test_options_that_are_for_other_rows_are_refused(options: dict[str, Any], what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        open_data(da.ones((10, 2)), **options)
+
+
+def test_what_is_opened_twice_or_weighted_twice_or_misnamed_is_refused() -> None:
+    data = open_data(da.ones((10, 2)))
+    with pytest.raises(ValueError, match="open already"):
+        open_data(data)
+    with pytest.raises(ValueError, match=r"open_data\(\.\.\., weights=sample_weight\)"):
+        KMeans(1).fit(data, sample_weight=np.ones(10))
+    frame = dd.from_pandas(pd.DataFrame({"height": [1.0], "weight": [2.0]}), npartitions=1)
+    with pytest.raises(ValueError, match='no column "wieght": did you mean "weight"'):
+        open_data(frame, weights="wieght")
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_fit_from_a_checkpoint_asks_nobody_and_one_of_other_rows_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = points_for("squared_euclidean")
+    array, state = in_chunks(points), tmp_path / "state"
+    first = KMeans(3, random_state=0).fit(open_data(array, checkpoint=state))
+    for other in (in_chunks(points + 1.0), array.rechunk(((748,), 3)), array.astype("float32")):
+        with pytest.raises(CheckpointError, match="no checkpoint of a fit of these rows"):
+            KMeans(3, random_state=0).fit(open_data(other, checkpoint=state))
+    with pytest.raises(CheckpointError, match="with other parameters"):
+        KMeans(4, random_state=0).fit(open_data(array, checkpoint=state))
+    with pytest.raises(ValueError, match="pass an int"):
+        KMeans(3).fit(open_data(array, checkpoint=state))
+
+    def refuse(*args: Any) -> Any:
+        raise AssertionError("somebody asked for sums")
+
+    monkeypatch.setattr(DaskPlaces, "_performed", refuse)
+    again = KMeans(3, random_state=0).fit(open_data(in_chunks(points), checkpoint=state))
+    assert again.cluster_centers_.tobytes() == first.cluster_centers_.tobytes()
+
+
+# Processes that die. Each is another one, so that whatever happens there ends in time.
+
+
+def run_to_its_end(*what: object) -> tuple[int, str]:
+    """The return code and the words of a process that is over, by itself or by us."""
+    command = [sys.executable, fits_that_die.__file__, *map(str, what)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as run:
+        try:
+            said, _ = run.communicate(timeout=SECONDS_AT_MOST)
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, signal.SIGKILL)
+            raise
+    return run.returncode, said
+
+
+def test_a_client_that_is_killed_goes_on_from_its_checkpoint_to_the_same_bits(
+    engine: str, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    where = [] if engine == "threads" else [default_client().scheduler.address]
+    code, _ = run_to_its_end("client", state, *where)
+    assert code == -signal.SIGKILL
+    n_bytes = state.stat().st_size
+    resumed = fits_that_die.fitted(state)
+    with dask.config.set(scheduler="threads"):
+        undisturbed = fits_that_die.fitted(None)
+    assert 0 < n_bytes < state.stat().st_size
+    assert resumed.cluster_centers_.tobytes() == undisturbed.cluster_centers_.tobytes()
+    assert resumed.history_.inertia.tobytes() == undisturbed.history_.inertia.tobytes()
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_worker_killed_in_the_middle_changes_no_bit() -> None:
+    code, said = run_to_its_end("worker")
+    assert code == 0
+    assert said.strip() == fits_that_die.fitted(None).cluster_centers_.tobytes().hex()
+
+
+# Clusters without workers.
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCluster]:
+    """A scheduler without workers, and a client that soon complains of that."""
+    monkeypatch.setattr(cluster_of_dask, "_SECONDS_BETWEEN_LOOKS", 0.05)
+    monkeypatch.setattr(cluster_of_dask, "_SECONDS_TO_A_WARNING", 0.1)
+    with (
+        LocalCluster(
+            n_workers=0, processes=False, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster),
     ):
-        time.sleep(0.05)
-    pid = guards[number % len(guards)].process.pid
-    killed.add(pid)
-    os.kill(pid, signal.SIGKILL)
+        yield cluster
 
 
-def fit_while_killing(
-    client: Client, n_kills: int, every: int, n_sweeps: int
-) -> tuple[np.ndarray, int]:
-    points = np.random.default_rng(0).normal(size=(20_000, 4))
-    killed: set[int] = set()
-
-    def kill(state: Any) -> None:
-        if state.sweep % every == 0 and len(killed) < n_kills:
-            kill_one(client, len(killed), killed)
-
-    def kill_and_stop(state: Any) -> bool:
-        kill(state)
-        return state.sweep >= n_sweeps
-
-    array = da.from_array(points, chunks=(4_000, 4))
-    model = PowerKMeans(5, refine=0, random_state=0, callback=kill_and_stop).fit(array)
-    return model.cluster_centers_, len(killed)
+def test_a_fit_that_waits_for_workers_says_so_and_gives_up_in_time(idle: LocalCluster) -> None:
+    key = "distributed.scheduler.no-workers-timeout"
+    with (
+        dask.config.set({key: "300ms"}),
+        pytest.warns(RuntimeWarning, match=f"at {idle.scheduler_address} has no worker.*300ms"),
+        pytest.raises(TimeoutError, match=rf"at {idle.scheduler_address} has had no.*'{key}'"),
+    ):
+        KMeans(2, random_state=0).fit(in_chunks(points_for("squared_euclidean")))
 
 
-def test_a_worker_killed_in_the_middle_changes_no_bit(pair: Client) -> None:
-    undisturbed, none_killed = fit_while_killing(pair, 0, 1, 10)
-    disturbed, n_killed = fit_while_killing(pair, 1, 4, 10)
-    assert (none_killed, n_killed) == (0, 1)
-    assert disturbed.tobytes() == undisturbed.tobytes()
+def test_a_scheduler_that_waits_for_workers_no_longer_is_reported() -> None:
+    key = "distributed.scheduler.no-workers-timeout"
+    with (
+        dask.config.set({key: "100ms"}),
+        LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster),
+        dask.config.set({key: None}),
+        pytest.raises(TimeoutError, match=f"at {cluster.scheduler_address} has no worker for"),
+    ):
+        KMeans(2, random_state=0).fit(in_chunks(points_for("squared_euclidean")))
 
 
-@pytest.mark.slow
-def test_twenty_workers_killed_one_after_the_other_change_no_bit(pair: Client) -> None:
-    undisturbed, _ = fit_while_killing(pair, 0, 1, 27)
-    n_killed = 0
-    for every in (1, 2, 3, 5):
-        disturbed, now = fit_while_killing(pair, 5, every, 27)
-        n_killed += now
-        assert disturbed.tobytes() == undisturbed.tobytes()
-    assert n_killed == 20
+def test_scaling_waits_for_workers_no_longer_than_a_fit(idle: LocalCluster) -> None:
+    with (
+        dask.config.set({"distributed.scheduler.no-workers-timeout": 0.05}),
+        pytest.raises(TimeoutError, match=f"at {idle.scheduler_address} has had no worker"),
+    ):
+        _ = open_data(da.ones((10, 2)), scale="standard").scaling
+
+
+def test_a_fit_goes_on_with_a_worker_that_comes_late(idle: LocalCluster) -> None:
+    points = points_for("squared_euclidean")
+    late = threading.Timer(0.5, idle.scale, (1,))
+    late.start()
+    with pytest.warns(RuntimeWarning, match="has no worker"):
+        model = KMeans(2, random_state=0).fit(in_chunks(points))
+    late.join()
+    with dask.config.set(scheduler="threads"):
+        same = KMeans(2, random_state=0).fit(in_chunks(points))
+    assert model.cluster_centers_.tobytes() == same.cluster_centers_.tobytes()
 
 
 # What is wrong.
@@ -506,33 +687,74 @@ def test_a_predict_of_other_columns_is_refused_at_once() -> None:
 def test_workers_of_another_version_are_refused(
     pair: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows_of_dask, "_our_version", lambda: "99.0")
+    monkeypatch.setattr(cluster_of_dask, "_our_version", lambda: "99.0")
     with pytest.raises(
         RuntimeError, match=r"has powermeans .*this process has 99\.0.*workers differ"
     ):
         KMeans(2).fit(in_chunks(points_for("squared_euclidean")))
 
 
-def test_a_scheduler_that_is_gone_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_of_dask, "_SECONDS_TO_ANSWER", 1.0)
+@pytest.mark.usefixtures("threads")
+def test_a_worker_of_another_version_that_came_later_is_refused_at_its_first_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = on_dask(points_for("squared_euclidean"), None, Opening())
+    ours = version("powermeans")
+    monkeypatch.setattr(rows_that_are_held, "version", lambda name: "99.0")
+    with pytest.raises(RuntimeError, match=f"has powermeans 99.0 and .*powermeans=={ours} there"):
+        rows.mean()
+
+
+def test_a_part_that_travels_tells_for_which_version_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    part = hold(np.ones((2, 2)), None, Opening(), "part 0", "1.2.3")
+    again = pickle.loads(pickle.dumps(part))
+    with pytest.raises(RuntimeError, match=r"the fit is run by 1\.2\.3"):
+        again.perform(lambda rows, number: number, 0, 1)
+    monkeypatch.setattr(rows_that_are_held, "version", lambda name: "1.2.3")
+    assert again.perform(lambda rows, number: number, 7, 1) == 7
+
+
+@contextmanager
+def cluster_of_one_process() -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A scheduler and a worker, to be killed together."""
     code = (
-        "import asyncio; from distributed import Scheduler\n"
+        "import asyncio; from distributed import Scheduler, Worker\n"
         "async def run():\n"
         "    async with Scheduler(port=0, dashboard=False, host='127.0.0.1') as scheduler:\n"
-        "        print(scheduler.address, flush=True)\n"
-        "        await scheduler.finished()\n"
+        "        async with Worker(scheduler.address, nthreads=1):\n"
+        "            print(scheduler.address, flush=True)\n"
+        "            await scheduler.finished()\n"
         "asyncio.run(run())"
     )
-    points = in_chunks(points_for("squared_euclidean"))
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
-        address = run.stdout.readline().strip()
-        with Client(address) as client:
+        try:
+            yield run.stdout.readline().strip(), run
+        finally:
             run.kill()
-            run.wait()
-            with pytest.raises(ConnectionError, match=f"the Dask scheduler at {address} does not"):
-                KMeans(2).fit(points)
-            client.close(timeout=1)
+
+
+def test_a_scheduler_that_is_gone_is_reported_before_a_fit_and_in_the_middle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster_of_dask, "_SECONDS_TO_ANSWER", 1.0)
+    points = in_chunks(points_for("squared_euclidean"))
+    with cluster_of_one_process() as (address, run), Client(address, timeout=2) as client:
+
+        def kill(state: Any) -> None:
+            if state.sweep == 3:
+                run.kill()
+                run.wait()
+
+        model = PowerKMeans(2, refine=0, random_state=0, callback=kill)
+        gone = f"the Dask scheduler at {address} does not"
+        with pytest.raises(ConnectionError, match=gone):
+            model.fit(points)
+        with pytest.raises(ConnectionError, match=gone):
+            KMeans(2).fit(points)
+        client.close(timeout=1)
 
 
 def test_points_held_by_a_closed_client_are_refused() -> None:

@@ -17,6 +17,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS: list[set[str]] = [
     {"errors", "types"},
     {
+        "column_moments",
         "criteria",
         "critical_power",
         "critical_temperature",
@@ -134,8 +135,8 @@ IMPORTERS = {
         "stream_estimator.py",
     },
     "matplotlib": {"choice_of_k.py", "command_line/choosing.py", "plots/canvas.py"},
-    "dask": {"rows/dask.py"},
-    "distributed": {"rows/dask.py"},
+    "dask": {"rows/dask.py", "sources/cluster.py", "sources/dask.py"},
+    "distributed": {"rows/dask.py", "sources/cluster.py"},
     "typer": {"command_line/commands.py"},
     "rich": {"command_line/palettes.py", "command_line/screen.py", "fit_progress.py"},
     "pyarrow": {"command_line/outputs.py"},

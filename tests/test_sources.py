@@ -27,8 +27,12 @@ from powermeans import (
     open_data,
     save,
 )
+from powermeans.rows.parts import PartedRows
+from powermeans.rows.places import InTurn, Opening
+from powermeans.rules import Hard
 from powermeans.sources import SourceError, is_parted
 from powermeans.sources.partition import Admission
+from powermeans.sources.rooms import Rooms
 from powermeans.tables import TableError
 
 N_ROWS, N_CLUSTERS = 2500, 5
@@ -533,3 +537,73 @@ def test_empty_clusters_find_points_in_any_part(blobs):
     parted = kmeans(init).fit(open_data(points, rows_per_part=300))
     assert parted.n_relocated_ == whole.n_relocated_ > 0
     np.testing.assert_allclose(parted.cluster_centers_, whole.cluster_centers_, rtol=1e-9)
+
+
+def test_memory_is_used_again_once_nobody_looks_at_it():
+    rooms, dtype = Rooms(), np.dtype(np.float64)
+    first = rooms.array(8, dtype)
+    first[:] = 1.0
+    address, view = first.ctypes.data, first.reshape(4, 2)[1:3]
+    del first
+    second = rooms.array(8, dtype)
+    second[:] = 2.0
+    assert second.ctypes.data != address
+    assert (view == 1.0).all()
+    del view
+    assert rooms.array(4, dtype).ctypes.data == address
+    assert rooms.array(99, dtype).shape == (99,)
+
+
+def test_rows_hold_the_memory_that_they_look_at():
+    rooms, rng = Rooms(), np.random.default_rng(0)
+    points = rng.normal(size=(40, 3))
+    found = rooms.array(points.size, points.dtype).reshape(points.shape)
+    found[:] = points
+    rows, centers = Opening().open(found), points[:2]
+    expected = Opening().open(points).sweep(centers, Hard()).points
+    del found
+    rooms.array(points.size, points.dtype)[:] = 0.0
+    assert np.array_equal(rows.sweep(centers, Hard()).points, expected)
+
+
+@pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_parts_that_are_known_give_the_same_bits(tmp_path, dtype, divergence):
+    points = np.random.default_rng(0).normal(size=(5000, 20)).astype(dtype) + 3
+    np.save(tmp_path / "points.npy", points)
+    opening = Opening(divergence)
+    partition = open_data(tmp_path / "points.npy", rows_per_part=2048).partition()
+    rows = PartedRows(InTurn(partition, opening, n_threads=1))
+    centers = points[:7].astype(np.float64)
+    sweeps = [rows.sweep(centers, Hard()) for _ in range(2)]
+    # The last part is short, and not worth remembering.
+    assert list(rows.places._known) == [0, 1]
+    one, other = (
+        opening.open(points, known=known, n_threads=1)
+        for known in (None, opening.open(points).known)
+    )
+    assert np.array_equal(sweeps[0].points, sweeps[1].points)
+    assert np.array_equal(one.sweep(centers, Hard()).points, other.sweep(centers, Hard()).points)
+    assert np.array_equal(one.column_moments().squares, other.column_moments().squares)
+    with pytest.raises(ValueError, match="moments of points with other features"):
+        opening.open(points[:, :5].copy(), known=one.known)
+
+
+def test_the_decimal_mark_of_text_may_be_given(tmp_path):
+    file = tmp_path / "points.csv"
+    file.write_text("a;b\n1.500;2.250\n3.500;4.125\n")
+    told = open_data(file, decimal=".")
+    assert everything(told)[0].tolist() == [[1.5, 2.25], [3.5, 4.125]]
+    commas = tmp_path / "commas.csv"
+    commas.write_text("a;b\n1,5;2,25\n3,5;4,125\n")
+    assert everything(open_data(commas, decimal=","))[0].tolist() == [[1.5, 2.25], [3.5, 4.125]]
+    with pytest.raises(ValueError, match="decimal is for files"):
+        open_data(np.ones((2, 2)), decimal=",")
+
+
+def test_labels_of_some_points_are_those_of_all(blobs):
+    rows = PartedRows(
+        InTurn(open_data(lambda: [blobs[0]], rows_per_part=300).partition(), Opening())
+    )
+    centers, some = blobs[0][:4], np.array([2400, 3, 700])
+    assert np.array_equal(rows.labels_of(centers, some), rows.assign(centers)[0][some])

@@ -44,7 +44,6 @@ from powermeans.input_checks import (
 from powermeans.label_file import write_labels
 from powermeans.parallel_seeds import Candidates, ParallelSeeds, distinct_places
 from powermeans.rows import open_rows
-from powermeans.rows.held import is_dask
 from powermeans.rows.journal import Journal, Journaled
 from powermeans.rows.native import NativeRows
 from powermeans.rows.parts import PartedRows
@@ -52,7 +51,7 @@ from powermeans.rows.places import InTurn, Kept, Opening, Places
 from powermeans.rows.protocol import Rows
 from powermeans.seeding import n_greedy_candidates
 from powermeans.seeds import choose_seeds, uniform_seeds
-from powermeans.sources import PartedData, Scaling, is_parted, open_data
+from powermeans.sources import PartedData, Scaling, is_dask, is_parted, open_data
 from powermeans.sources.opening import Checkpoint
 from powermeans.sources.partition import Admission, Partition
 from powermeans.tensors import admit_tensor, is_tensor, like, on_host, open_on_device
@@ -320,10 +319,10 @@ class CenterEstimator(
         if is_parted(X):
             return self._parted_training_data(_opened(X), sample_weight)
         self.__dict__.pop("scaling_", None)
+        absent: Any = None
         if is_dask(X):
             points = self._dask_points(X, sample_weight, reset=True)
-            absent: Any = None
-            rows = self._open_on_dask(points, self._n_needed())
+            rows = self._open_on_dask(points, self._n_needed(), points.checkpoint)
             self.n_features_in_ = rows.n_features
             return TrainingData(absent, None, rows, collection=points.array)
         data = self._admit(
@@ -371,11 +370,16 @@ class CenterEstimator(
         chunks: Any = partition.read() if parted.is_in_memory else partition
         opened: Places = places(chunks, opening, n_threads=self._wanted_threads())
         if checkpoint is not None:
-            self._check_repeatable()
-            fingerprint = repr([parted.fingerprint(), opening])
-            self._journal = Journal(checkpoint.path, checkpoint.seconds, fingerprint)
-            opened = Journaled(opened, self._journal)
+            opened = self._journaled(opened, checkpoint, parted.fingerprint)
         return PartedRows(opened)
+
+    def _journaled(
+        self, places: Places, checkpoint: Checkpoint, fingerprint: Callable[[], str]
+    ) -> Places:
+        self._check_repeatable()
+        of_rows = repr([fingerprint(), places.opening])
+        self._journal = Journal(checkpoint.path, checkpoint.seconds, of_rows)
+        return Journaled(places, self._journal)
 
     def _check_repeatable(self) -> None:
         if not isinstance(self.random_state, Integral):
@@ -829,8 +833,11 @@ class CenterEstimator(
                 f"{[] if known is None else list(known)[:20]}: pass open_data(..., columns=...) "
                 "with the same in the same order"
             )
+        self._check_scaled_alike(parted)
+
+    def _check_scaled_alike(self, opened: Any) -> None:
         scaling = getattr(self, "scaling_", None)
-        if scaling is not None and not scaling.equals(parted.scaling):
+        if scaling is not None and not scaling.equals(opened.scaling):
             raise ValueError(
                 "the estimator was fitted with scaled columns and X is not scaled in the same "
                 "way: pass open_data(..., scale=model.scaling_)"
@@ -849,10 +856,19 @@ class CenterEstimator(
     def _dask_points(self, X: Any, sample_weight: Any = None, *, reset: bool = False) -> Any:
         """Points in a Dask collection, with the columns of those of the fit, or for a fit."""
         self._check_on_dask()
-        from powermeans.rows.dask import DaskPoints
+        from powermeans.sources.dask import DaskPoints
 
-        points = DaskPoints(X, sample_weight)
+        if isinstance(X, DaskPoints) and sample_weight is not None:
+            raise ValueError(
+                "sample_weight is for a Dask collection itself, and X is opened already: pass "
+                "open_data(..., weights=sample_weight)"
+            )
+        points = X if isinstance(X, DaskPoints) else DaskPoints(X, sample_weight)
         if reset:
+            if points.checkpoint is not None:
+                self._check_repeatable()
+            if points.scaling is not None:
+                self.scaling_ = points.scaling
             self.__dict__.pop("feature_names_in_", None)
             if points.feature_names is not None:
                 self.feature_names_in_ = np.asarray(points.feature_names, dtype=object)
@@ -867,14 +883,19 @@ class CenterEstimator(
                 f"was fitted with {self.n_features_in_}, "
                 f"{[] if known is None else list(known)[:20]}: pass the same in the same order"
             )
+        self._check_scaled_alike(points)
         return points
 
-    def _open_on_dask(self, points: Any, n_clusters: int = 1) -> PartedRows:
+    def _open_on_dask(
+        self, points: Any, n_clusters: int = 1, checkpoint: Checkpoint | None = None
+    ) -> PartedRows:
         from powermeans.rows.dask import DaskPlaces
 
         opening = Opening(self._divergence(), self._has_missing())
         places = DaskPlaces(points, opening, n_threads=self._wanted_threads())
         places.check(n_clusters)
+        if checkpoint is not None:
+            return PartedRows(self._journaled(places, checkpoint, places.fingerprint))
         return PartedRows(places)
 
     def _lazy_labels(self, array: Any, centers: Points) -> Any:

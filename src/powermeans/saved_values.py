@@ -34,10 +34,9 @@ from powermeans.mini_batch import MiniBatchPowerKMeans
 from powermeans.online_kmeans import OnlineKMeans
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.robust_power_kmeans import RobustPowerKMeans
-from powermeans.rows.held import is_dask
 from powermeans.self_organizing_map import SelfOrganizingMap
 from powermeans.soft_means import FuzzyCMeans, KHarmonicMeans
-from powermeans.sources import Scaling
+from powermeans.sources import Scaling, is_dask
 from powermeans.spectral import SpectralClustering
 from powermeans.spherical_mixture import SphericalMixture
 from powermeans.sums import Sums

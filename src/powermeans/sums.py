@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -121,3 +122,40 @@ class Spread:
         return Spread(
             self.error + other.error, self.utility + other.utility, self.weights + other.weights
         )
+
+
+def added(results: Iterable[Any]) -> Any:
+    """The sum of results, along a tree that their number alone decides.
+
+    Neighbours are added, then the sums of neighbours, and so on; what has no neighbour waits. No
+    more results are held at a time than the tree is high.
+
+    Parameters
+    ----------
+    results : iterable
+        At least one, of what can be added.
+
+    Returns
+    -------
+    object
+        Their sum.
+
+    Examples
+    --------
+    >>> from powermeans.sums import added
+    >>> class Shown(str):
+    ...     def __add__(self, other):
+    ...         return Shown(f"({self}{other})")
+    >>> added(map(Shown, "abcdefg"))
+    '(((ab)(cd))((ef)g))'
+    """
+    waiting: list[tuple[int, Any]] = []
+    for result in results:
+        height = 0
+        while waiting and waiting[-1][0] == height:
+            result, height = waiting.pop()[1] + result, height + 1
+        waiting.append((height, result))
+    _, total = waiting.pop()
+    while waiting:
+        total = waiting.pop()[1] + total
+    return total

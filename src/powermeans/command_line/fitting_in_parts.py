@@ -19,7 +19,7 @@ from powermeans.command_line.fitting import (
     write_model,
 )
 from powermeans.command_line.outputs import check_outputs, interruptible, write_label_pieces
-from powermeans.command_line.parts import Limits, ProgressInParts, note_parts, opened
+from powermeans.command_line.parts import Limits, ProgressInParts, files_of, note_parts, opened
 from powermeans.command_line.screen import Screen, waiting_for
 from powermeans.command_line.sources import Source
 from powermeans.command_line.tallies import Tally, labelled
@@ -45,7 +45,7 @@ def fit_in_parts(source: Source, wanted: Wanted, limits: Limits, why: str, scree
             failures.USAGE,
         )
     outputs = [wanted.model, limits.checkpoint]
-    check_outputs(*outputs, reads=source.paths, labels=wanted.output)
+    check_outputs(*outputs, reads=files_of(source), labels=wanted.output)
     data = opened(source, limits, scale=wanted.scale)
     note_parts(source, limits, why)
     fitted = _fitted(data, wanted)

@@ -85,6 +85,14 @@ def _form_of(path: Path, source: Source) -> FileFormat:
         return format_of(files_at(path)[0], **source.reading)
 
 
+def files_of(source: Source) -> list[str]:
+    """All files that are read, also those in folders."""
+    if source.data == "-":
+        return []
+    with failures.refusing(failures.DATA, ValueError):
+        return [str(file) for path in source.paths for file in files_at(Path(path))]
+
+
 def names_in(source: Source) -> list[str]:
     """The columns of the first file."""
     return list(_form_of(Path(source.data), source).names)
@@ -127,7 +135,7 @@ def opened(
         columns = split_names(source.columns)
     wanted: Any = {"scale": None if scale == "none" else scale, "memory_limit": limits.memory}
     with failures.refusing_fit():
-        return open_data(
+        data: PartedData = open_data(
             source.paths,
             columns=columns,
             weights=source.weights,
@@ -135,6 +143,7 @@ def opened(
             **wanted,
             **source.reading,
         )
+    return data
 
 
 def note_parts(source: Source, limits: Limits, why: str) -> None:
@@ -187,6 +196,7 @@ class ProgressInParts(FitProgress):
         super().__init__()
         self._n_rows = n_rows
         self._pass_began, self._n_before = time.monotonic(), 0
+        self._is_sweeping = False
 
     def read(self, n_rows: int) -> None:
         """So many rows of a pass are read."""
@@ -204,12 +214,20 @@ class ProgressInParts(FitProgress):
         self._n_rows = data.n_rows
         data.source = Watched(data.source, self.read)
 
+    def __call__(self, state: SweepState) -> None:
+        """Show one sweep, on the line that the passes before it began."""
+        self._is_sweeping = True
+        try:
+            super().__call__(state)
+        finally:
+            self._is_sweeping = False
+
     def fit_ended(self) -> None:
         """End the line, also of a fit that came to no sweep."""
         super().fit_ended()
-        if self._display is not None:
+        if self._display is not None and not self._is_sweeping:
             display, self._display = self._display, None
-            display.close("no sweep", 0)
+            display.close("ended before the first sweep", 0)
 
     def _place(self) -> str:
         if self._last is None:

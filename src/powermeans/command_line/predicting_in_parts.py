@@ -9,7 +9,7 @@ import numpy as np
 
 from powermeans.command_line import failures
 from powermeans.command_line.outputs import check_outputs, interruptible, write_label_pieces
-from powermeans.command_line.parts import Limits, names_in, note_parts, opened
+from powermeans.command_line.parts import Limits, files_of, names_in, note_parts, opened
 from powermeans.command_line.predicting import (
     Predicted,
     check_width,
@@ -43,7 +43,7 @@ def predict_in_parts(
         Why rows are read part by part; empty where that was asked for.
     screen : Screen
     """
-    check_outputs(reads=[path, *source.paths], labels=output)
+    check_outputs(reads=[path, *files_of(source)], labels=output)
     if output is None and screen.as_json:
         raise failures.Failure(
             "the labels of rows that are read part by part may not fit into one JSON object: name "

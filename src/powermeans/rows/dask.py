@@ -7,27 +7,25 @@ with its worker is run again by Dask, and gives the same bits.
 
 from __future__ import annotations
 
-import math
 import pickle
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 import dask
-import dask.array
 import dask.local
 import dask.system
 import numpy as np
 from dask.base import get_scheduler
-from numpy.typing import ArrayLike
 
 from powermeans.input_checks import PartFacts, check_parts
-from powermeans.rows.held import HeldPart, Report, hold, is_dask, report_on
+from powermeans.rows.held import HeldPart, Report, fingerprint_of_held, hold, report_on
 from powermeans.rows.native import thread_limit
-from powermeans.rows.places import Call, Opening, Result, added
+from powermeans.rows.places import Call, Opening, Result
+from powermeans.sources.cluster import Cluster, computed
+from powermeans.sources.dask import DaskPoints
+from powermeans.sums import added
 from powermeans.threads import effective_n_threads
 
 # A call of more bytes is sent once, and passed from worker to worker; a smaller one goes with each
@@ -36,87 +34,6 @@ _BYTES_IN_A_TASK = 2**15
 # Results are about as large as the call. If all of them together have no more bytes they come here
 # to be added, which takes half the time of additions that are tasks of their own.
 _BYTES_ADDED_HERE = 2**20
-_SECONDS_TO_ANSWER = 10.0
-
-
-class DaskPoints:
-    """A Dask array or DataFrame, and weights for its rows.
-
-    Parameters
-    ----------
-    data : dask.array.Array or dask.dataframe.DataFrame
-        Not cut along its columns.
-    sample_weight : Dask array or Series, or array-like, optional
-        Cut where the data are, or of known lengths.
-    """
-
-    name = "X"
-
-    def __init__(self, data: Any, sample_weight: ArrayLike | None = None) -> None:
-        self.array = _as_array(data, "X")
-        columns = getattr(data, "columns", None)
-        self.feature_names = None if columns is None else tuple(map(str, columns))
-        if self.array.ndim != 2:
-            raise ValueError(
-                f"X is a Dask array of {self.array.ndim} dimensions: pass one of rows and columns, "
-                "for example X.reshape(-1, 1) or X.reshape(1, -1)"
-            )
-        if self.array.numblocks[1] != 1:
-            raise ValueError(
-                f"X is cut along its columns into {self.array.numblocks[1]} chunks, and a distance "
-                "needs all columns of a row: pass X.rechunk({1: -1})"
-            )
-        self._weights = sample_weight
-
-    @property
-    def n_features(self) -> int | None:
-        """Number of columns, where it is known before anything is computed."""
-        n_features = self.array.shape[1]
-        return None if math.isnan(n_features) else int(n_features)
-
-    def blocks(self) -> list[tuple[Any, Any]]:
-        """The points and weights of each partition, delayed."""
-        points = list(self.array.to_delayed().ravel())
-        if self._weights is None:
-            return [(block, None) for block in points]
-        weights = self._weights_like_the_points(self._weights)
-        return list(zip(points, weights.to_delayed().ravel(), strict=True))
-
-    def _weights_like_the_points(self, given: Any) -> Any:
-        lengths = self.array.chunks[0]
-        are_known = not any(math.isnan(length) for length in lengths)
-        if not is_dask(given):
-            given = self._weights_in_memory(given, are_known)
-        weights = _as_array(given, "sample_weight")
-        if weights.ndim != 1:
-            raise ValueError(
-                f"sample_weight has {weights.ndim} dimensions: pass one weight for each row of X"
-            )
-        of_weights = weights.chunks[0]
-        if are_known and not any(math.isnan(length) for length in of_weights):
-            if sum(of_weights) != sum(lengths):
-                raise ValueError(
-                    f"sample_weight has the shape ({sum(of_weights)},): pass one weight for each "
-                    f"of the {sum(lengths)} rows of X"
-                )
-            return weights.rechunk((lengths,))
-        if len(of_weights) != len(lengths):
-            raise ValueError(
-                f"X has {len(lengths)} partitions of unknown lengths and sample_weight has "
-                f"{len(of_weights)}: cut both in the same places"
-            )
-        return weights
-
-    def _weights_in_memory(self, given: Any, are_known: bool) -> Any:
-        if not are_known:
-            raise ValueError(
-                "the lengths of the partitions of X are unknown, so an array of weights cannot be "
-                "cut in the same places: pass a Dask array or Series with the partitions of X, or "
-                "call X.compute_chunk_sizes() first"
-            )
-        n_points = int(self.array.shape[0])
-        weights = np.full(n_points, given) if np.ndim(given) == 0 else np.asarray(given)
-        return dask.array.from_array(weights, chunks=-1)
 
 
 class DaskPlaces:
@@ -150,6 +67,11 @@ class DaskPlaces:
             n_threads = effective_n_threads(n_threads, thread_limit())
         self._threads = Threads(n_threads, per_worker, _tasks_at_once(self._cluster))
 
+    def fingerprint(self) -> str:
+        """Of all points and weights, where the workers have them, and of where they are cut."""
+        digest = dask.delayed(fingerprint_of_held, pure=False)
+        return " ".join(self._computed([digest(part) for part in self._parts]))
+
     def check(self, n_clusters: int = 1) -> None:
         """Raise where all rows together cannot be clustered."""
         check_parts(self._facts, n_features=self.n_features, n_clusters=n_clusters, name="X")
@@ -174,72 +96,7 @@ class DaskPlaces:
         return [perform(self._parts[number], given, number, self._threads) for number in numbers]
 
     def _computed(self, wanted: Sequence[Any]) -> Sequence[Any]:
-        try:
-            results: tuple[Any, ...] = dask.compute(*wanted, optimize_graph=False)
-        except CancelledError as error:
-            if self._cluster is None:
-                raise
-            raise self._cluster.lost(error) from error
-        return results
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """The scheduler that a client is connected to, and its workers."""
-
-    client: Any
-
-    @classmethod
-    def of(cls, array: Any) -> Cluster | None:
-        """The one that Dask would compute this with, if that is a cluster."""
-        if "distributed" not in sys.modules:
-            return None
-        import distributed
-
-        if any(future.client.status == "closed" for future in distributed.futures_of(array)):
-            raise ConnectionError(
-                "X is held by a cluster whose Client is closed: keep the Client open until the fit "
-                "is done, or make X anew"
-            )
-        client = getattr(get_scheduler(collections=[array]), "__self__", None)
-        return cls(client) if isinstance(client, distributed.Client) else None
-
-    def check(self) -> int:
-        """Raise where the scheduler does not answer, or a worker has another version of us.
-
-        Returns
-        -------
-        int
-            The number of workers.
-        """
-        if self.client.asynchronous:
-            raise ValueError(
-                "the Dask client is asynchronous, and a fit waits for what it asks for: make it "
-                "with Client(..., asynchronous=False)"
-            )
-        ask = {"on_error": "return", "callback_timeout": _SECONDS_TO_ANSWER}
-        try:
-            found = self.client.sync(self.client.run, _version_finder(), **ask)
-        except (OSError, RuntimeError, TimeoutError, CancelledError) as error:
-            raise self.lost(error) from error
-        others = {worker: there for worker, there in found.items() if there != _our_version()}
-        if others:
-            worker, there = next(iter(others.items()))
-            has = "no powermeans" if there is None else f"powermeans {there}"
-            raise RuntimeError(
-                f"the worker at {worker} has {has} and this process has {_our_version()}, so its "
-                f"sums may not be the same ({len(others)} of {len(found)} workers differ): install "
-                f"powermeans=={_our_version()} there and start the workers anew"
-            )
-        return len(found)
-
-    def lost(self, error: BaseException) -> ConnectionError:
-        """What to tell where the scheduler is gone."""
-        address = getattr(self.client.scheduler, "address", "an unknown address")
-        return ConnectionError(
-            f"the Dask scheduler at {address} does not answer ({type(error).__name__}: {error}): "
-            "see whether it runs, and connect a new Client to it"
-        )
+        return computed(wanted, self._cluster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,12 +176,14 @@ def _perform(part: HeldPart, sent: _Sent, number: int, threads: Threads) -> Any:
 
 
 def _hold(points: Any, weights: Any, sent: _Sent, name: str) -> HeldPart | Report:
-    return hold(points, weights, sent.content, name)
+    opening, package_version = sent.content
+    return hold(points, weights, opening, name, package_version)
 
 
 def _held(data: DaskPoints, opening: Opening) -> Sequence[Any]:
     """The partitions, computed once and kept where Dask computed them."""
-    holding, sent = dask.delayed(_hold, pure=False), _Sent(opening)
+    holding = dask.delayed(_hold, pure=False)
+    sent = _Sent((opening, version("powermeans")))
     parts: tuple[Any, ...] = dask.persist(
         *(
             holding(points, weights, sent, f"X in partition {number}")
@@ -372,35 +231,7 @@ def _tasks_at_once(cluster: Cluster | None) -> int | None:
     return int(dask.config.get("num_workers", None) or dask.system.CPU_COUNT)
 
 
-def _as_array(data: Any, name: str) -> Any:
-    if isinstance(data, dask.array.Array):
-        return data
-    if type(data).__module__.startswith(("dask.dataframe", "dask_expr")):
-        return data.to_dask_array()
-    raise TypeError(
-        f"{name} is a {type(data).__module__}.{type(data).__name__}: pass a Dask array or DataFrame"
-    )
-
-
 def _threads_of_this_worker() -> int:
     from distributed import get_worker
 
     return int(get_worker().state.nthreads)
-
-
-def _version_finder() -> Callable[[], str | None]:
-    """A function that travels whole, so that it runs where there is no powermeans."""
-
-    def find() -> str | None:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            return version("powermeans")
-        except PackageNotFoundError:
-            return None
-
-    return find
-
-
-def _our_version() -> str:
-    return version("powermeans")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -12,28 +15,8 @@ from scipy import sparse
 from powermeans.input_checks import PartFacts, check_part
 from powermeans.rows.native import NativeRows
 from powermeans.rows.places import Call, Opening, Result
-from powermeans.sources.arrays import admitted
+from powermeans.sources.arrays import admitted, fingerprint_of
 from powermeans.types import FloatArray, Points, SparsePoints
-
-
-def is_dask(data: object) -> bool:
-    """Whether this is something of Dask's.
-
-    Parameters
-    ----------
-    data : object
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from powermeans.rows.held import is_dask
-    >>> is_dask([[1.0], [2.0]])
-    False
-    """
-    return type(data).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 class HeldPart:
@@ -49,6 +32,9 @@ class HeldPart:
     opening : Opening
     facts : PartFacts
         What was found when they were checked.
+    package_version : str, optional
+        Of the package of who asks, which must be that of the process where the rows are opened.
+        By default that of this process.
     """
 
     def __init__(
@@ -57,9 +43,11 @@ class HeldPart:
         weights: FloatArray | None,
         opening: Opening,
         facts: PartFacts,
+        package_version: str | None = None,
     ) -> None:
         self.points, self.weights = _aligned(points), _aligned(weights)
         self.opening, self.facts = opening, facts
+        self.package_version = package_version or version("powermeans")
         self._rows: NativeRows | None = None
         self._lock = threading.Lock()
 
@@ -67,11 +55,21 @@ class HeldPart:
         """What a call gives for this part; one call at a time."""
         with self._lock:
             if self._rows is None:
+                self._check_version()
                 self._rows = self.opening.open(self.points, self.weights, n_threads=n_threads)
             return call(self._rows, number)
 
+    def _check_version(self) -> None:
+        if (ours := version("powermeans")) != self.package_version:
+            raise RuntimeError(
+                f"the process {os.getpid()} on {socket.gethostname()} has powermeans {ours} and "
+                f"the fit is run by {self.package_version}, so its sums may not be the same: "
+                f"install powermeans=={self.package_version} there and start the worker anew"
+            )
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return HeldPart, (self.points, self.weights, self.opening, self.facts)
+        given = (self.points, self.weights, self.opening, self.facts, self.package_version)
+        return HeldPart, given
 
     def __sizeof__(self) -> int:
         weights = 0 if self.weights is None else self.weights.nbytes
@@ -102,7 +100,9 @@ class Report:
         return 0 if self.facts is None else self.facts.n_points
 
 
-def hold(block: Any, weights: Any, opening: Opening, name: str) -> HeldPart | Report:
+def hold(
+    block: Any, weights: Any, opening: Opening, name: str, package_version: str | None = None
+) -> HeldPart | Report:
     """Let a part across the border, or report what is wrong with it.
 
     Parameters
@@ -113,6 +113,8 @@ def hold(block: Any, weights: Any, opening: Opening, name: str) -> HeldPart | Re
     opening : Opening
     name : str
         What errors call the part.
+    package_version : str, optional
+        See `HeldPart`.
 
     Returns
     -------
@@ -130,7 +132,7 @@ def hold(block: Any, weights: Any, opening: Opening, name: str) -> HeldPart | Re
         )
     except ValueError as error:
         return Report(fault=error)
-    return HeldPart(points, checked, opening, facts)
+    return HeldPart(points, checked, opening, facts, package_version)
 
 
 def report_on(held: HeldPart | Report) -> Report:
@@ -139,6 +141,11 @@ def report_on(held: HeldPart | Report) -> Report:
         return held
     kind = f"{'sparse' if sparse.issparse(held.points) else 'dense'} {held.points.dtype}"
     return Report(int(held.points.shape[1]), kind, held.facts)
+
+
+def fingerprint_of_held(part: HeldPart) -> str:
+    """A digest of the points and weights of a part."""
+    return fingerprint_of(part.points, part.weights)
 
 
 def _weights_of(weights: Any, n_points: int, name: str) -> FloatArray | None:

@@ -22,8 +22,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from powermeans.column_moments import ColumnMoments
 from powermeans.critical_power import Moments
-from powermeans.rows.column_moments import ColumnMoments
 from powermeans.rows.cosine import UnitSums
 from powermeans.rows.observed import ObservedSums
 from powermeans.rows.places import Call, Opening, Places, Result

@@ -10,11 +10,11 @@ import numpy as np
 from scipy import sparse
 
 import powermeans._native as _native
+from powermeans.column_moments import ColumnMoments
 from powermeans.critical_power import critical_power
 from powermeans.divergences import squared_euclidean
 from powermeans.online import Online, Reached
 from powermeans.rows.by_formula import sweep_by_formula
-from powermeans.rows.column_moments import ColumnMoments
 from powermeans.rows.greedy import greedy_seeds
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.sums import Spread, Sums

@@ -14,10 +14,10 @@ from typing import Self
 
 import numpy as np
 
+from powermeans.column_moments import ColumnMoments
 from powermeans.critical_power import critical_power
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.rows.affine import AffineRows
-from powermeans.rows.column_moments import ColumnMoments
 from powermeans.rows.native import Known, Team
 from powermeans.rules import Hard, Rule
 from powermeans.sums import Sums

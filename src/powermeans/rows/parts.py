@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from powermeans.column_moments import ColumnMoments
 from powermeans.critical_power import (
     Moments,
     critical_power,
@@ -26,14 +27,13 @@ from powermeans.critical_power import (
 from powermeans.divergences.bregman import Bregman
 from powermeans.online import Online
 from powermeans.rows.bregman import in_units, step_between_scaled, unit_steps_at
-from powermeans.rows.column_moments import ColumnMoments
 from powermeans.rows.greedy import greedy_seeds
 from powermeans.rows.journal import recorded
 from powermeans.rows.native import NativeRows
-from powermeans.rows.places import Call, Places, Result, added
+from powermeans.rows.places import Call, Places, Result
 from powermeans.rules import Hard, Rule
 from powermeans.seeding import draw_indices
-from powermeans.sums import Spread, Sums
+from powermeans.sums import Spread, Sums, added
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 

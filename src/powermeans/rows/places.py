@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 from powermeans.divergences import Divergence
 from powermeans.rows import open_batch
 from powermeans.rows.native import Known, NativeRows, Team, start_team
+from powermeans.sums import added
 from powermeans.types import FloatArray, Points, SparsePoints
 
 Result = TypeVar("Result")
@@ -83,43 +84,6 @@ class Places(Protocol):
     def total(self, call: Call[Any]) -> Any:
         """What a call gives, added up over all parts as `added` does it."""
         ...
-
-
-def added(results: Iterable[Any]) -> Any:
-    """The sum of results, along a tree that their number alone decides.
-
-    Neighbours are added, then the sums of neighbours, and so on; what has no neighbour waits. No
-    more results are held at a time than the tree is high.
-
-    Parameters
-    ----------
-    results : iterable
-        At least one, of what can be added.
-
-    Returns
-    -------
-    object
-        Their sum.
-
-    Examples
-    --------
-    >>> from powermeans.rows.places import added
-    >>> class Shown(str):
-    ...     def __add__(self, other):
-    ...         return Shown(f"({self}{other})")
-    >>> added(map(Shown, "abcdefg"))
-    '(((ab)(cd))((ef)g))'
-    """
-    waiting: list[tuple[int, Any]] = []
-    for result in results:
-        height = 0
-        while waiting and waiting[-1][0] == height:
-            result, height = waiting.pop()[1] + result, height + 1
-        waiting.append((height, result))
-    _, total = waiting.pop()
-    while waiting:
-        total = waiting.pop()[1] + total
-    return total
 
 
 class Kept:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from powermeans.sources.block import SourceError
-from powermeans.sources.opening import PartedData, is_parted, open_data
+from powermeans.sources.opening import PartedData, is_dask, is_parted, open_data
 from powermeans.sources.scaling import Scaling
 
-__all__ = ["PartedData", "Scaling", "SourceError", "is_parted", "open_data"]
+__all__ = ["PartedData", "Scaling", "SourceError", "is_dask", "is_parted", "open_data"]

@@ -58,8 +58,7 @@ class ArraySource:
 
     def fingerprint(self) -> str:
         """Of all values."""
-        parts = [self.points] if isinstance(self.points, np.ndarray) else _parts_of(self.points)
-        return _digest([*parts, self.weights])
+        return fingerprint_of(self.points, self.weights)
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """All at once, without a copy."""
@@ -101,9 +100,7 @@ class IterableSource:
     def fingerprint(self) -> str:
         """Of the first chunk, since to look at all of them would be a pass."""
         points, weights = _as_pair(next(self._pass()))
-        first = admitted(points, "chunk 0", self._wanted)
-        parts = [first] if isinstance(first, np.ndarray) else _parts_of(first)
-        return _digest([*parts, weights])
+        return fingerprint_of(admitted(points, "chunk 0", self._wanted), weights)
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Chunk after chunk; rows before the first one that is wanted are passed over."""
@@ -159,13 +156,23 @@ class IterableSource:
         return checked
 
 
-def _parts_of(points: SparsePoints) -> list[Any]:
-    return [points.data, points.indices, points.indptr]
+def fingerprint_of(points: Points | SparsePoints, weights: Any) -> str:
+    """A digest of all values.
 
+    Parameters
+    ----------
+    points : (n_points, n_features)
+    weights : (n_points,), optional
 
-def _digest(arrays: Iterable[Any]) -> str:
+    Returns
+    -------
+    str
+    """
+    matrix: Any = points
+    is_dense = isinstance(points, np.ndarray)
+    arrays = [points] if is_dense else [matrix.data, matrix.indices, matrix.indptr]
     digest = hashlib.sha256()
-    for array in arrays:
+    for array in (*arrays, weights):
         values = np.ascontiguousarray(0 if array is None else array)
         digest.update(f"{values.dtype.str}{values.shape}".encode())
         digest.update(values.data)

@@ -29,7 +29,9 @@ from powermeans.tables.reading import open_reader
 from powermeans.tables.text import Text
 from powermeans.types import Points
 
-_BATCH_ROWS = 2**16
+_BATCH_ROWS, _BATCH_VALUES, _LEAST_BATCH_ROWS = 2**16, 2**18, 2**10
+# A column chunk is read so many bytes at a time, however long it is.
+_PARQUET_BUFFER = 2**16
 _BLOCK_VALUES = 2**20
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -162,7 +164,9 @@ class _Parquet(_OfArrow):
 
     def _open(self) -> Any:
         with refusing_damage(self.name, "Parquet"):
-            return pyarrow_part("parquet").ParquetFile(self._path, pre_buffer=False)
+            return pyarrow_part("parquet").ParquetFile(
+                self._path, pre_buffer=False, buffer_size=_PARQUET_BUFFER
+            )
 
     def blocks(
         self,
@@ -176,7 +180,8 @@ class _Parquet(_OfArrow):
             groups = list(range(file.metadata.num_row_groups))
             while groups and file.metadata.row_group(groups[0]).num_rows <= first_row:
                 first_row -= file.metadata.row_group(groups.pop(0)).num_rows
-            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=keys):
+            n_rows = max(_LEAST_BATCH_ROWS, _BATCH_VALUES // len(keys))
+            for batch in file.iter_batches(n_rows, row_groups=groups, columns=keys):
                 n_passed = min(first_row, batch.num_rows)
                 first_row -= n_passed
                 if n_passed < batch.num_rows:

@@ -24,6 +24,8 @@ _BYTES_OF_A_PART = 2**24
 # pieces it is put together from, and what distances of some kinds add.
 _COPIES_OF_A_PART = 6
 _FEWEST_ROWS = 256
+# Not to be imported before there is something of Dask's.
+_MODULE_OF_DASK = "powermeans.sources.dask"
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
 
@@ -151,22 +153,23 @@ def open_data(
     header: bool | None = None,
     array: str | None = None,
     decimal: str | None = None,
-) -> PartedData:
-    """Rows that need not fit into memory, for `fit`, `predict` and `score`.
+) -> Any:
+    """Rows that need not fit into memory, for `fit`, `predict`, `score` and `choose_k`.
 
     They are read part by part, once for each sweep: while the kernels work on one part, the next
     one is read. What the result is does not depend on the pieces that the rows come in, nor on
-    the number of threads.
+    the number of threads. Those of Dask stay in the partitions where Dask has them.
 
     Parameters
     ----------
-    source : path, list of paths, array of shape (n_samples, n_features), iterable or callable
+    source : path, list of paths, array of shape (n_samples, n_features), iterable, callable or Dask
         A file or a folder of files: Parquet, Feather or Arrow, CSV and its kin, NPY, and HDF5 or
         Zarr where `h5py` or `zarr` is installed. Or an array, dense or CSR, whose parts stay in
         memory. Or an iterable of arrays, or of pairs of an array and weights, which must start
-        anew each time it is iterated; or a function that returns one.
+        anew each time it is iterated; or a function that returns one. Or a Dask array or DataFrame.
     columns : sequence of str, optional
-        Of files, the columns to read, by name or by number from one. None is all but `weights`.
+        Of files and Dask DataFrames, the columns to read, by name or, of files, by number from
+        one. None is all but `weights`.
     weights : str or array-like of shape (n_samples,), optional
         The column that holds weights of the rows; for an array, the weights themselves.
     scale : {"standard", "minmax"} or Scaling, optional
@@ -193,7 +196,8 @@ def open_data(
 
     Returns
     -------
-    PartedData
+    PartedData or, of what is Dask's, DaskPoints
+        Both have `n_features`, `feature_names`, `dtype`, `scaling` and `checkpoint`.
 
     See Also
     --------
@@ -214,15 +218,20 @@ def open_data(
     array([[ 1.5],
            [10.5]])
     """
-    if isinstance(source, PartedData):
+    if isinstance(source, PartedData) or type(source).__module__ == _MODULE_OF_DASK:
         raise ValueError("source is open already: pass it on as it is")
     _check_options(scale, dtype, rows_per_part)
     wanted: Any = None if dtype is None else np.dtype(dtype)
     reading = {"delimiter": delimiter, "header": header, "array": array, "decimal": decimal}
+    where = None if checkpoint is None else Checkpoint(os.fspath(checkpoint), checkpoint_seconds)
+    if is_dask(source):
+        _refuse_for_dask(rows_per_part, memory_limit, reading)
+        from powermeans.sources.dask import open_dask
+
+        return open_dask(source, columns, weights, dtype=wanted, scale=scale, checkpoint=where)
     opened = _source_of(source, columns, weights, wanted, reading)
     n_bytes = opened.n_features * opened.dtype.itemsize + 8 * (weights is not None)
     n_rows = rows_per_part or _rows_within(memory_limit, n_bytes)
-    where = None if checkpoint is None else Checkpoint(os.fspath(checkpoint), checkpoint_seconds)
     return PartedData(opened, n_rows, scale, where)
 
 
@@ -246,6 +255,27 @@ def is_parted(data: object) -> bool:
     return isinstance(data, PartedData) or _are_paths(data)
 
 
+def is_dask(data: object) -> bool:
+    """Whether this is something of Dask's, as it is or as `open_data` has opened it.
+
+    Parameters
+    ----------
+    data : object
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from powermeans.sources import is_dask
+    >>> is_dask([[1.0], [2.0]])
+    False
+    """
+    module = type(data).__module__
+    return module == _MODULE_OF_DASK or module.partition(".")[0] in ("dask", "dask_expr")
+
+
 def _are_paths(data: object) -> bool:
     if isinstance(data, (str, os.PathLike)):
         return True
@@ -265,6 +295,25 @@ def _check_options(scale: object, dtype: Any, rows_per_part: Any) -> None:
         raise ValueError(f"rows_per_part={rows_per_part!r} is no integer: pass how many rows")
     if rows_per_part is not None and int(rows_per_part) < 1:
         raise ValueError(f"rows_per_part={rows_per_part!r} must be at least 1")
+
+
+def _refuse_for_dask(rows_per_part: object, memory_limit: object, reading: dict[str, Any]) -> None:
+    if rows_per_part is not None:
+        raise ValueError(
+            f"rows_per_part={rows_per_part!r} is for rows that are read part by part, and the "
+            "parts of a Dask collection are its partitions: leave it out, and call X.rechunk or "
+            "X.repartition"
+        )
+    if memory_limit is not None:
+        raise ValueError(
+            f"memory_limit={memory_limit!r} is for rows that are read part by part, and those of a "
+            "Dask collection are held by its workers, whose memory_limit Dask minds: leave it out"
+        )
+    for name, value in reading.items():
+        if value is not None:
+            raise ValueError(
+                f"{name}={value!r} is for files, and source is a Dask collection: leave it out"
+            )
 
 
 def _source_of(

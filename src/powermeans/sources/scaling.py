@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import itertools
+import operator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
+from powermeans.column_moments import ColumnMoments
 from powermeans.sources.block import Block, Source, SourceError
 from powermeans.types import FloatArray, Points
 
@@ -90,36 +93,79 @@ def learned_scaling(source: Source, scale: Scale) -> Scaling:
     -------
     Scaling
     """
-    blocks = source.blocks()
-    return _standard(blocks, source) if scale == "standard" else _minmax(blocks, source)
+    nothing = Block(np.empty((0, source.n_features)), None, source.name)
+    blocks = itertools.chain([nothing], source.blocks())
+    return scaling_of(functools.reduce(operator.add, (spread_of(block, scale) for block in blocks)))
 
 
-def _standard(blocks: Iterator[Block], source: Source) -> Scaling:
-    """Moments of blocks are put together as Chan, Golub & LeVeque (1979) do."""
-    total = np.zeros(source.n_features)
-    mean, squares = total, total
-    for points, weights in map(_dense, blocks):
-        is_there = ~np.isnan(points)
-        counts = np.where(is_there, weights[:, None], 0.0)
-        added = counts.sum(axis=0)
-        known = np.where(added > 0, added, 1.0)
-        of_block = np.sum(counts * np.where(is_there, points, 0.0), axis=0) / known
-        apart, total = of_block - mean, total + added
-        share = added / np.where(total > 0, total, 1.0)
-        squares = squares + np.sum(counts * np.where(is_there, points - of_block, 0.0) ** 2, axis=0)
-        squares = squares + (total - added) * share * apart**2
-        mean = mean + share * apart
-    variance = squares / np.where(total > 0, total, 1.0)
-    return _of(mean, np.sqrt(variance), np.abs(mean))
+@dataclass(frozen=True, slots=True)
+class ColumnRange:
+    """The least and the largest entry of each column; those of parts add to those of all.
+
+    Attributes
+    ----------
+    lowest, highest : (n_features,)
+        NaN where there is no entry.
+    """
+
+    lowest: FloatArray
+    highest: FloatArray
+
+    def __add__(self, other: ColumnRange) -> ColumnRange:
+        return ColumnRange(np.fmin(self.lowest, other.lowest), np.fmax(self.highest, other.highest))
 
 
-def _minmax(blocks: Iterator[Block], source: Source) -> Scaling:
-    lowest = np.full(source.n_features, np.nan)
-    highest = lowest
-    for points, _ in map(_dense, blocks):
-        lowest = np.fmin(lowest, np.fmin.reduce(points, axis=0))
-        highest = np.fmax(highest, np.fmax.reduce(points, axis=0))
-    return _of(lowest, highest - lowest, np.maximum(np.abs(lowest), np.abs(highest)))
+def spread_of(block: Block, scale: Scale) -> Any:
+    """What some rows tell of the scaling of all; these add. NaN is passed over.
+
+    Parameters
+    ----------
+    block : Block
+    scale : {"standard", "minmax"}
+
+    Returns
+    -------
+    ColumnMoments or ColumnRange
+    """
+    points, weights = _dense(block)
+    return _moments(points, weights) if scale == "standard" else _range(points)
+
+
+def scaling_of(spread: ColumnMoments | ColumnRange) -> Scaling:
+    """The scaling that the spread of all rows asks for.
+
+    Parameters
+    ----------
+    spread : ColumnMoments or ColumnRange
+
+    Returns
+    -------
+    Scaling
+    """
+    if isinstance(spread, ColumnRange):
+        sizes = np.maximum(np.abs(spread.lowest), np.abs(spread.highest))
+        return _of(spread.lowest, spread.highest - spread.lowest, sizes)
+    variance = spread.squares / np.where(spread.counts > 0, spread.counts, 1.0)
+    return _of(spread.means, np.sqrt(variance), np.abs(spread.means))
+
+
+def _moments(points: FloatArray, weights: FloatArray) -> ColumnMoments:
+    """From the least entry on, so that those of a column that is constant have no rounding."""
+    is_there = ~np.isnan(points)
+    shares = np.where(is_there, weights[:, None], 0.0)
+    counts = shares.sum(axis=0)
+    origin = np.nan_to_num(_range(points).lowest)
+    above = np.where(is_there, points - origin, 0.0)
+    means = np.sum(shares * above, axis=0) / np.where(counts > 0, counts, 1.0)
+    apart = np.where(is_there, above - means, 0.0)
+    return ColumnMoments(counts, origin + means, np.sum(shares * apart**2, axis=0))
+
+
+def _range(points: FloatArray) -> ColumnRange:
+    return ColumnRange(
+        np.fmin.reduce(points, axis=0, initial=np.nan),
+        np.fmax.reduce(points, axis=0, initial=np.nan),
+    )
 
 
 def _of(offsets: FloatArray, units: FloatArray, sizes: FloatArray) -> Scaling:

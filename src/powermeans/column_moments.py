@@ -11,12 +11,12 @@ from powermeans.types import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class ColumnMoments:
-    """Unweighted moments of each column.
+    """Moments of each column.
 
     Attributes
     ----------
     counts : (n_features,)
-        Of the entries that are there.
+        Of the entries that are there, or the sum of their weights.
     means : (n_features,)
         Zero where there is none.
     squares : (n_features,)
@@ -30,7 +30,7 @@ class ColumnMoments:
     def __add__(self, other: ColumnMoments) -> ColumnMoments:
         """Of both together (Chan, Golub & LeVeque 1979), without a difference of squares."""
         counts = self.counts + other.counts
-        share = other.counts / np.maximum(counts, 1)
+        share = other.counts / np.where(counts > 0, counts, 1.0)
         apart = other.means - self.means
         return ColumnMoments(
             counts,

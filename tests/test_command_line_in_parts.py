@@ -1,0 +1,252 @@
+"""Commands on data that is read part by part: the same answers, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import feather, parquet
+
+from powermeans.cluster_summary import summarize
+from powermeans.command_line import failures, main, parts
+from powermeans.command_line.parts import ProgressInParts
+from powermeans.command_line.tallies import Tally
+from powermeans.history import SweepState
+from powermeans.saved_models import load
+
+NAMES = ["a", "b", "c"]
+N_ROWS = 3000
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> Run:
+    """A command in this process, in a folder with a file, and a folder of the same rows."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    rng = np.random.default_rng(0)
+    means = 9 * rng.normal(size=(4, 3))
+    points = means[np.arange(N_ROWS) % 4] * [1, 5, 1] + rng.normal(size=(N_ROWS, 3))
+    weights = rng.integers(1, 4, size=N_ROWS).astype(float)
+    table = pa.table({**dict(zip(NAMES, points.T, strict=True)), "w": weights})
+    parquet.write_table(table, "rows.parquet", row_group_size=700)
+    Path("folder").mkdir()
+    for number in range(3):
+        parquet.write_table(table.slice(1000 * number, 1000), f"folder/part-{number}.parquet")
+
+    def run(*arguments: object) -> Any:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"")))
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        captured = capfdbinary.readouterr()
+        out, err = captured.out.decode(), captured.err.decode()
+        return SimpleNamespace(code=int(ended.value.code or 0), out=out, err=err)
+
+    return run
+
+
+def without_labels(cluster: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in cluster.items() if key != "label"}
+
+
+def close(one: Any, other: Any) -> bool:
+    """Whether two trees of JSON are the same but for rounding."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(close(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(close, one, other))
+    return one == (other if isinstance(one, str) else pytest.approx(other, rel=1e-5, abs=1e-9))
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
+@pytest.mark.parametrize("weights", [[], ["--weights", "w"]], ids=["plain", "weighted"])
+def test_fit_in_parts_tells_what_a_fit_in_memory_tells(scale, weights, run) -> None:
+    columns = ["--columns", "a,b,c", *weights, "--scale", scale, "-k", 4, "--json", "-q"]
+    whole = json.loads(run("fit", "rows.parquet", *columns).out)
+    found = json.loads(run("fit", "rows.parquet", *columns, "--memory-limit", "100kB").out)
+    assert found["n_rows"] == N_ROWS
+    assert found["inertia"] == pytest.approx(whole["inertia"], rel=1e-6)
+    by_size = [
+        sorted(map(without_labels, told["clusters"]), key=lambda one: one["center"]["a"])
+        for told in (found, whole)
+    ]
+    assert close(*by_size)
+
+
+def test_a_tally_is_the_summary_of_all_rows_at_once() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(500, 3)) + 1e6
+    points[:, 2] = 7.0
+    weights = rng.uniform(size=500)
+    centers = points[:4]
+    labels = rng.integers(3, size=500).astype(np.int32)  # of the fourth there is none
+    tally = Tally(centers)
+    for start in range(0, 500, 120):
+        rows = slice(start, start + 120)
+        tally.add(points[rows], labels[rows], weights[rows])
+    columns, found = tally.summaries(NAMES)
+    of_all, expected = summarize(points, labels, 4, NAMES, weights)
+    np.testing.assert_allclose(columns.means, of_all.means, rtol=1e-12)
+    np.testing.assert_allclose(columns.deviations, of_all.deviations, rtol=1e-6)
+    assert columns.deviations[2] == 0
+    for one, other in zip(found, expected, strict=True):
+        assert (one.size, one.nearest) == (other.size, other.nearest)
+        assert one.weight == pytest.approx(other.weight)
+        assert one.spread == pytest.approx(other.spread, rel=1e-6)
+        np.testing.assert_allclose(one.heights, other.heights, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npy", "parquet", "feather"])
+def test_labels_are_written_part_by_part_and_predicted_again(suffix, run) -> None:
+    fit = run("fit", "folder", "-k", 4, "--columns", "a,b,c", "-o", f"one.{suffix}", "-m", "m.pm")
+    assert fit.code == 0, fit.err
+    assert "folder, read part by part, fitted in" in fit.out
+    files = sorted(Path("folder").iterdir())
+    ended = run("predict", "m.pm", *files, "-o", f"other.{suffix}")
+    assert ended.code == 0, ended.err
+    read: dict[str, Callable[[str], Any]] = {
+        "csv": lambda path: [int(word) for word in Path(path).read_text().split()[1:]],
+        "npy": lambda path: np.load(path).tolist(),
+        "parquet": lambda path: parquet.read_table(path)["cluster"].to_pylist(),
+        "feather": lambda path: feather.read_table(path)["cluster"].to_pylist(),
+    }
+    labels = read[suffix](f"one.{suffix}")
+    assert labels == read[suffix](f"other.{suffix}")
+    points = parquet.read_table("rows.parquet", columns=NAMES).to_pandas()
+    assert labels == load("m.pm").predict(points).tolist()
+
+
+def test_a_scaled_model_predicts_unscaled_rows_and_columns_in_any_order(run) -> None:
+    fit = ["-k", 4, "--weights", "w", "--scale", "standard", "-o", "one.npy", "-m", "m.pm", "-q"]
+    assert run("fit", "folder", *fit).code == 0
+    ended = run("predict", "m.pm", "folder", "--columns", "c,a,b", "-o", "other.npy")
+    assert ended.code == 0, ended.err
+    assert np.load("one.npy").tolist() == np.load("other.npy").tolist()
+    printed = run("predict", "m.pm", "rows.parquet", "--memory-limit", "100kB")
+    assert printed.out.split()[1:] == [str(label) for label in np.load("one.npy")]
+    assert "3000 rows of rows.parquet by m.pm" in printed.err
+
+
+@pytest.mark.filterwarnings("default")  # which the command tells as notes
+def test_a_fit_goes_on_from_its_checkpoint_and_says_so(run) -> None:
+    command = ["fit", "rows.parquet", "-k", 4, "--columns", "a,b,c", "--checkpoint", "state", "-q"]
+    first = run(*command)
+    assert (first.code, first.err) == (0, "")
+    again = run(*command)
+    assert again.err.startswith("powermeans: note: the fit goes on from state")
+    same = (re.sub(r"fitted in .*", "", ended.out) for ended in (first, again))
+    assert next(same) == next(same)
+    other = run(*command, "--runs", 2, "--seed", 3)
+    assert other.code == failures.USAGE
+    assert "--checkpoint state is of a fit with other options" in other.err
+
+
+@pytest.mark.filterwarnings("default")  # which the command tells as notes
+def test_a_file_larger_than_memory_is_read_part_by_part_and_that_is_said(run, monkeypatch) -> None:
+    monkeypatch.setattr(parts, "free_memory", lambda: 4 * N_ROWS * 3 * 8)
+    command = ["fit", "rows.parquet", "-k", 4, "--columns", "a,b,c", "-q"]
+    assert run(*command).err == ""
+    monkeypatch.setattr(parts, "free_memory", lambda: 4 * N_ROWS * 3 * 8 - 1)
+    ended = run(*command)
+    assert "note: rows.parquet is read part by part, since it is 7.2e-05 GB in memory" in ended.err
+    assert "rows.parquet, read part by part, fitted in" in ended.out
+    monkeypatch.setattr(parts, "free_memory", lambda: None)
+    assert run(*command).err == ""
+
+
+def test_k_is_chosen_in_parts(run) -> None:
+    ended = run("choose-k", "folder", "--columns", "a,b,c", "--to", 6, "--effort", "fast", "-q")
+    assert ended.code == 0, ended.err
+    assert "recommended: k = 4" in ended.out
+    assert re.search(r"read part by part; silhouette: of 1\d\d\d rows drawn", ended.out)
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "message"),
+    [
+        ("fit folder -k 2 --report r.html", failures.USAGE, "--report looks at all rows at once"),
+        ("fit folder -k 2 --missing drop", failures.USAGE, "--missing is error or observed"),
+        ("fit folder -k 2 --divergence manhattan", failures.DATA, "folder is read part by part, b"),
+        ("fit folder -k 2 --divergence mahalanobis", failures.DATA, "covariance from all points"),
+        ("fit - -k 2 --memory-limit 1GB", failures.USAGE, "standard input can be read but once"),
+        ("fit rows.parquet -k 2 --memory-limit 2XB", failures.USAGE, "--memory-limit '2XB' is no"),
+        ("fit rows.parquet -k 9000 --memory-limit 1MB", failures.USAGE, "more than the 3000 rows"),
+        ("fit folder nowhere -k 2", failures.DATA, "nowhere does not exist"),
+        ("fit folder -k 2 -o folder/part-1.parquet -q", failures.USAGE, "would be overwritten"),
+        ("choose-k folder --criteria gap -q", failures.USAGE, "which draws in a box"),
+        ("predict m.pm folder --json", failures.USAGE, "may not fit into one JSON object"),
+    ],
+)
+def test_what_cannot_work_in_parts_is_one_line(command, code, message, run) -> None:
+    ended = run(*command.split())
+    assert (ended.code, ended.out) == (code, ""), ended.err
+    assert ended.err.count("\n") == 1
+    assert re.search(message, ended.err)
+    assert not Path("r.html").exists()
+
+
+def test_a_row_that_cannot_be_used_is_named_and_nothing_is_written(run) -> None:
+    bad = np.ones(1000)
+    bad[700] = np.nan
+    table = pa.table({"a": np.arange(1000.0), "b": bad})
+    Path("more").mkdir()
+    parquet.write_table(table, "more/one.parquet")
+    ended = run("fit", "more", "-k", 2, "-o", "labels.npy", "-q")
+    assert ended.code == failures.DATA
+    assert "more/one.parquet contains NaN" in ended.err
+    assert "row 701" in ended.err
+    assert not Path("labels.npy").exists()
+    observed = run("fit", "more", "-k", 2, "-o", "labels.npy", "-q", "--missing", "observed")
+    assert observed.code == 0, observed.err
+    assert np.load("labels.npy").shape == (1000,)
+
+
+class Shown:
+    """A display that keeps what it was to show."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def show(self, text: str, n_sweeps: int) -> None:
+        self.texts.append(text)
+
+    def close(self, text: str, n_sweeps: int) -> None:
+        self.texts.append("closed")
+
+
+def test_a_pass_that_takes_long_says_where_it_is(monkeypatch) -> None:
+    now, shown = [0.0], Shown()
+    monkeypatch.setattr(parts.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("powermeans.fit_progress._open", lambda kind: shown)
+    tell = ProgressInParts(n_rows=200)
+    tell.read(50)
+    assert shown.texts == []
+    now[0] = 2.0
+    tell.read(100)
+    assert shown.texts[-1].startswith("before the first sweep")
+    assert shown.texts[-1].endswith("50% of the next pass")
+    tell.read(10)  # the next one, which has just begun
+    assert len(shown.texts) == 1
+    tell(SweepState(0, 1, -1.0, 5.0, 4.0, 0.5, 0.1, np.zeros((1, 1))))
+    assert shown.texts[-1].startswith("sweep 1, power -1, inertia 4")
+    assert "closed" not in shown.texts
+    tell.fit_ended()
+    assert shown.texts[-1] == "closed"
+    failed = ProgressInParts(n_rows=200)
+    now[0] = 9.0
+    failed.read(100)
+    failed.fit_ended()
+    assert shown.texts[-2:] == [
+        "before the first sweep, 0 ms so far, 50% of the next pass",
+        "closed",
+    ]
