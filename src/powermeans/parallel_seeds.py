@@ -9,7 +9,6 @@ are cut into parts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -166,13 +165,9 @@ def first_of_race(rows: Rows, centers: FloatArray, n_drawn: int, key: int) -> Fl
     """
     if isinstance(rows, PartedRows):
         starts = np.array([rows.first_of(number) for number in range(rows.n_parts)])
-        arrived: Iterable[_Arrived] = rows.each(_Race(centers, n_drawn, key, starts))
+        first: _Arrived = rows.total(_Race(centers, n_drawn, key, starts))
     else:
-        arrived = [_Race(centers, n_drawn, key, np.zeros(1, dtype=np.intp))(rows, 0)]
-    first: _Arrived | None = None
-    for of_part in arrived:
-        first = of_part if first is None else first.with_others(of_part, n_drawn)
-    assert first is not None
+        first = _Race(centers, n_drawn, key, np.zeros(1, dtype=np.intp))(rows, 0)
     return first.points
 
 
@@ -201,15 +196,17 @@ def distinct_places(rows: Rows, n_drawn: int, rng: np.random.RandomState) -> Flo
 @recorded
 @dataclass(frozen=True, slots=True)
 class _Arrived:
-    """The first points to arrive, in their order."""
+    """The first points to arrive, in their order, and no more than are kept."""
 
+    n_kept: int
     times: FloatArray
     points: FloatArray
 
-    def with_others(self, other: _Arrived, n_kept: int) -> _Arrived:
+    def __add__(self, other: _Arrived) -> _Arrived:
         times = np.concatenate([self.times, other.times])
-        first = np.argsort(times, kind="stable")[:n_kept]
-        return _Arrived(times[first], np.concatenate([self.points, other.points])[first])
+        first = np.argsort(times, kind="stable")[: self.n_kept]
+        points = np.concatenate([self.points, other.points])[first]
+        return _Arrived(self.n_kept, times[first], points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +217,11 @@ class _Race:
     n_drawn: int
     key: int
     starts: NDArray[np.intp]
+
+    @property
+    def n_bytes_given(self) -> int:
+        """How large what comes of a part may be."""
+        return 8 * self.n_drawn * (int(self.centers.shape[1]) + 1)
 
     def __call__(self, rows: Rows, number: int) -> _Arrived:
         uniforms = _uniforms(self.key, int(self.starts[number]), rows.n_points)
@@ -232,7 +234,7 @@ class _Race:
         first = np.argpartition(times, n_kept - 1)[:n_kept]
         first = first[np.lexsort((first, times[first]))]
         first = first[times[first] < np.inf]
-        return _Arrived(times[first], rows.take(first))
+        return _Arrived(self.n_drawn, times[first], rows.take(first))
 
 
 def _uniforms(key: int, start: int, n_numbers: int) -> FloatArray:

@@ -85,7 +85,9 @@ class DaskPlaces:
         """What a call gives, added up here or, where that is much, by the workers."""
         sent = _Sent(call)
         performed = self._performed(sent, range(len(self._parts)))
-        if sent.n_bytes * len(self._parts) <= _BYTES_ADDED_HERE:
+        # What comes is about as large as what went, the centers, or as the call says.
+        n_bytes = max(sent.n_bytes, getattr(call, "n_bytes_given", 0))
+        if n_bytes * len(self._parts) <= _BYTES_ADDED_HERE:
             return added(self._computed(performed))
         return self._computed([added(performed)])[0]
 

@@ -230,6 +230,10 @@ class PartedRows:
         """What a call gives for each part, in their order."""
         return self.places.each(call)
 
+    def total(self, call: Call[Any]) -> Any:
+        """What a call gives, added up over all parts."""
+        return self.places.total(call)
+
     def first_of(self, number: int) -> int:
         """Which of all points is the first of this part."""
         return int(self._seen.ends[number - 1]) if number else 0
