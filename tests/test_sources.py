@@ -30,7 +30,7 @@ from powermeans import (
 from powermeans.rows.parts import PartedRows
 from powermeans.rows.places import InTurn, Opening
 from powermeans.rules import Hard
-from powermeans.sources import SourceError, is_parted
+from powermeans.sources import PartedData, SourceError, is_parted
 from powermeans.sources.partition import Admission
 from powermeans.sources.rooms import Rooms
 from powermeans.tables import TableError
@@ -293,6 +293,51 @@ def test_new_rows_must_be_scaled_as_those_of_the_fit(tmp_path, blobs):
     assert not Scaling(np.zeros(3), np.ones(3)).equals(model.scaling_)
 
 
+def test_arrays_do_not_say_how_they_are_scaled(blobs):
+    model = kmeans(blobs[0][:5]).fit(open_data(blobs[0], scale="standard"))
+    for ask in (model.predict, model.transform, model.score):
+        with pytest.raises(ValueError, match=r"open_data\(X, scale=model\.scaling_\)"):
+            ask(blobs[0])
+    same = KMeans.from_centers(model.cluster_centers_)
+    expected = model.score(open_data(blobs[0], scale=model.scaling_))
+    assert same.score(model.scaling_.transform(blobs[0])) == pytest.approx(expected, rel=1e-12)
+    assert model.fit(blobs[0]).score(blobs[0]) == pytest.approx(-model.inertia_, rel=1e-12)
+
+
+def test_a_fit_without_scaling_refuses_rows_opened_with_it(blobs):
+    scaled = open_data(blobs[0], scale="standard")
+    for X in (blobs[0], open_data(blobs[0])):
+        model = kmeans(blobs[0][:5]).fit(X)
+        with pytest.raises(ValueError, match="fitted without scaling"):
+            model.score(scaled)
+    points = scaled.scaling.transform(blobs[0])
+    elsewhere = KMeans.from_centers(points[:5])
+    assert elsewhere.score(scaled) == pytest.approx(elsewhere.score(points), rel=1e-12)
+
+
+def test_whole_numbers_are_scaled_to_floats():
+    scaling = Scaling(np.array([1.0]), np.array([4.0]))
+    whole = np.array([[2], [3]])
+    np.testing.assert_array_equal(scaling.transform(whole), [[0.25], [0.5]])
+    np.testing.assert_array_equal(scaling.inverse_transform(np.array([[1]])), [[5.0]])
+    assert scaling.transform(whole).dtype == np.float64
+    assert scaling.transform(whole.astype(np.float32)).dtype == np.float32
+    with pytest.raises(ValueError, match="toarray"):
+        scaling.transform(sparse.csr_array(whole))
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+def test_scaling_is_the_same_bits_from_chunks_of_any_size(tmp_path, blobs, scale):
+    points, weights = blobs
+    write_parquet(tmp_path / "a.parquet", points, weights)
+    opened = [open_data(tmp_path / "a.parquet", weights="weight", scale=scale, rows_per_part=700)]
+    for n in (7, 333, N_ROWS):
+        chunks = [(points[i : i + n], weights[i : i + n]) for i in range(0, N_ROWS, n)]
+        opened.append(open_data(chunks, scale=scale, rows_per_part=700))
+    expected = open_data(points, weights=weights, scale=scale, rows_per_part=700).scaling
+    assert all(data.scaling.equals(expected) for data in opened)
+
+
 def test_memory_limits_make_parts_smaller(blobs):
     points = blobs[0]
     assert open_data(points).rows_per_part == 2**24 // 24 // 256 * 256
@@ -412,6 +457,59 @@ def test_chunks_that_are_others_the_next_time_are_found(blobs):
 
     with pytest.raises(SourceError, match="must be the same in every pass"):
         kmeans(blobs[0][:5]).fit(open_data(shrinking, rows_per_part=300))
+
+
+def test_chunks_that_grow_are_found(blobs):
+    passes = []
+
+    def growing():
+        passes.append(0)
+        yield blobs[0][: 300 + 300 * len(passes)]
+
+    for seeds in ("k-means++", blobs[0][:5]):
+        passes.clear()
+        with pytest.raises(SourceError, match="must be the same in every pass"):
+            kmeans(seeds, random_state=0).fit(open_data(growing, rows_per_part=200))
+
+
+def test_some_parts_must_be_as_long_as_before(blobs):
+    chunks = [blobs[0][:500]]
+    partition = open_data(chunks, rows_per_part=300).partition()
+    assert [len(points) for points, _ in partition.read()] == [300, 200]
+    chunks.append(blobs[0][500:550])
+    with pytest.raises(SourceError, match="must be the same in every pass"):
+        list(partition.read([1]))
+
+
+def test_labels_are_not_written_over_the_rows(tmp_path, blobs):
+    path = tmp_path / "p.npy"
+    np.save(path, blobs[0])
+    model = kmeans(blobs[0][:5]).fit(path)
+    for X in (path, open_data([path])):
+        with pytest.raises(ValueError, match="is a file that X is read from"):
+            model.predict(X, output=tmp_path / "." / "p.npy")
+    np.testing.assert_array_equal(np.load(path), blobs[0])
+
+
+def test_a_folder_is_not_read_in_part(tmp_path, blobs):
+    write_folder(tmp_path / "rows", blobs[0])
+    (tmp_path / "rows" / ".part.crc").touch()
+    assert open_data(tmp_path / "rows").n_rows == N_ROWS
+    (tmp_path / "rows" / "part-3.csv.gz").touch()
+    with pytest.raises(SourceError, match=r"would not be read.*part-3\.csv\.gz"):
+        open_data(tmp_path / "rows")
+
+
+@pytest.mark.parametrize("kind", ["csv", "stream", "arrow", "parquet"])
+def test_what_cannot_be_skipped_is_read_once(tmp_path, blobs, kind, monkeypatch):
+    WRITERS[kind](tmp_path / "rows", blobs[0])
+    source = open_data(tmp_path / "rows", rows_per_part=100).source
+    starts, blocks = [], source.blocks
+    monkeypatch.setattr(source, "blocks", lambda *how: starts.append(how) or blocks(*how))
+    data = PartedData(source, 100)
+    for number, (part, _) in zip((2, 5, 20), data.partition().read([2, 5, 20]), strict=True):
+        np.testing.assert_array_equal(part, blobs[0][number * 100 : (number + 1) * 100])
+    assert len(starts) == (3 if kind == "parquet" else 1)
 
 
 def change_length(path):

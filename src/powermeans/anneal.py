@@ -128,7 +128,7 @@ def run_stage(
         if rows.descends(rule):
             _warn_if_objective_rose(before, state, rows)
         centers, n_swept = state.centers, n_swept + 1
-        if callback is not None and _is_true(callback(state)):
+        if callback is not None and says_stop(callback(state)):
             return StageEnd(centers, power, "the callback said stop", was_stopped=True)
         if reason := stage.stop.reason(history.records[-n_swept:]):
             return StageEnd(centers, power, reason)
@@ -198,6 +198,9 @@ def _steepness(state: SweepState) -> float:
     return math.exp(min(700.0, -math.log(len(state.centers)) / state.power))
 
 
-def _is_true(answer: object) -> bool:
-    """Only True stops: a plotting callback that hands back what it drew does not."""
+def says_stop(answer: object) -> bool:
+    """Whether a callback's answer is True: only that stops.
+
+    A plotting callback that hands back what it drew does not.
+    """
     return isinstance(answer, (bool, np.bool_)) and bool(answer)

@@ -9,6 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Self, overload
@@ -28,7 +29,7 @@ from sklearn.utils._param_validation import Interval, make_constraint
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from powermeans.anneal import Callback, Stage, StageEnd, anneal
+from powermeans.anneal import Callback, Stage, StageEnd, anneal, says_stop
 from powermeans.divergences import Divergence
 from powermeans.history import History, Spent, SweepState
 from powermeans.input_checks import (
@@ -44,6 +45,7 @@ from powermeans.input_checks import (
 from powermeans.label_file import write_labels
 from powermeans.parallel_seeds import Candidates, ParallelSeeds, distinct_places
 from powermeans.rows import open_rows
+from powermeans.rows.described import described
 from powermeans.rows.journal import Journal, Journaled
 from powermeans.rows.native import NativeRows
 from powermeans.rows.parts import PartedRows
@@ -279,7 +281,7 @@ class CenterEstimator(
         watch, rng = self._watcher(), check_random_state(self.random_state)
         try:
             data = self._training_data(X, sample_weight)
-            self._keep_best_run(data, self._stages(data), rng, watch)
+            self._keep_best_run(data, self._stages(data), rng, self._leaving(watch))
             n_found = self._n_found(data)
         finally:
             self.__dict__.pop("_candidates", None)
@@ -377,8 +379,9 @@ class CenterEstimator(
         self, places: Places, checkpoint: Checkpoint, fingerprint: Callable[[], str]
     ) -> Places:
         self._check_repeatable()
-        of_rows = repr([fingerprint(), places.opening])
-        self._journal = Journal(checkpoint.path, checkpoint.seconds, of_rows)
+        how = described(places.opening)
+        of_fit = repr([version("powermeans"), fingerprint(), how])
+        self._journal = Journal(checkpoint.path, checkpoint.seconds, of_fit)
         return Journaled(places, self._journal)
 
     def _check_repeatable(self) -> None:
@@ -387,6 +390,21 @@ class CenterEstimator(
                 f"random_state={self.random_state!r} differs from run to run, and a fit that goes "
                 "on from a checkpoint is the same fit once more: pass an int"
             )
+
+    def _leaving(self, watch: Callback) -> Callback:
+        """The same, and where it says stop nothing more is written down."""
+
+        def leaving(state: SweepState) -> object:
+            answer = watch(state)
+            if says_stop(answer):
+                self._leave_journal()
+            return answer
+
+        return leaving
+
+    def _leave_journal(self) -> None:
+        if (journal := self.__dict__.get("_journal")) is not None:
+            journal.leave()
 
     def _keep_best_run(
         self,
@@ -407,6 +425,7 @@ class CenterEstimator(
                 ends = self._run(data, stages, seeds, history, rng, watch)
                 run = self._finish(data, history, ends)
             except BaseException:
+                self._leave_journal()
                 if history.centers is not None:
                     best = self._better(best, self._finish(data, history))
                 if best is not None:
@@ -555,7 +574,13 @@ class CenterEstimator(
                 "the labels of rows that are read part by part may not fit into memory: pass "
                 'predict(X, output="labels.npy"), and numpy.load what is written'
             )
-        parted = self._parted_rows(X)
+        opened = _opened(X)
+        if opened.is_read_from(output):
+            raise ValueError(
+                f"output={os.fspath(output)!r} is a file that X is read from, and would be lost: "
+                "write the labels to another"
+            )
+        parted = self._parted_rows(opened)
         centers = self._centers(self.n_features_in_)
         return write_labels(output, (labels for labels, _ in parted.assigned(centers)))
 
@@ -732,6 +757,8 @@ class CenterEstimator(
         if is_parted(X):
             self._check_parted(_opened(X), None)
             raise ValueError("X is read part by part: call fit, predict or score with it")
+        if not reset and not is_dask(X):
+            self._refuse_unscaled()
         if is_tensor(X):
             return self._admit_tensor(X, sample_weight, reset, requirements)
         if is_dask(X):
@@ -842,6 +869,21 @@ class CenterEstimator(
                 "the estimator was fitted with scaled columns and X is not scaled in the same "
                 "way: pass open_data(..., scale=model.scaling_)"
             )
+        # Centers from elsewhere may be those of points that had been scaled.
+        if scaling is None and hasattr(self, "inertia_") and opened.scaling is not None:
+            raise ValueError(
+                "the estimator was fitted without scaling and X is opened with it: leave scale "
+                "out of open_data(...), or, where the points of the fit had been scaled like that, "
+                "ask type(model).from_centers(model.cluster_centers_)"
+            )
+
+    def _refuse_unscaled(self) -> None:
+        if getattr(self, "scaling_", None) is not None:
+            raise ValueError(
+                "the estimator was fitted with scaled columns, and X is an array that does not "
+                "say how it is scaled: pass open_data(X, scale=model.scaling_), or ask "
+                "type(model).from_centers(model.cluster_centers_) about model.scaling_.transform(X)"
+            )
 
     def _check_on_dask(self) -> None:
         reason = self._why_not_in_parts()
@@ -915,11 +957,12 @@ class CenterEstimator(
     def _bare(self, centers: Points) -> Self:
         """An estimator with these centers and nothing that is not needed to look at points."""
         bare = copy.copy(self)
-        for name in ("labels_", "history_", "feature_names_in_", "_candidates"):
+        for name in ("labels_", "history_", "feature_names_in_", "_candidates", "_journal"):
             bare.__dict__.pop(name, None)
         if hasattr(bare, "callback"):
             bare.callback = None
         bare.cluster_centers_ = centers
+        bare.__dict__.pop("scaling_", None)  # since it is shown points that are scaled
         bare.set_output(transform="default")
         return bare
 

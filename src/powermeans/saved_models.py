@@ -6,6 +6,7 @@ and none pickled, and beside them ``model.json``, which says what they are.
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -242,7 +243,9 @@ def _try_out(model: Any) -> None:
             centers: Any = model.cluster_centers_
             check_domain(centers, model._divergence(), name="cluster_centers_")
             _check_labels(model, len(centers))
-            model.predict(centers[:1])
+            as_it_is = copy.copy(model)
+            as_it_is.scaling_ = None  # since centers are in the units that points are scaled to
+            as_it_is.predict(centers[:1])
         elif isinstance(model, KernelPowerKMeans):
             _check_labels(model, len(model.dual_coef_))
             is_gram = model.kernel == "precomputed"

@@ -15,9 +15,11 @@ import struct
 import time
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from io import BufferedRandom
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,23 +64,25 @@ class Journal:
     seconds : float
         How often it is written to, at most.
     fingerprint : str
-        Of the points, and of how they are cut into parts.
+        Of the points, of how they are cut into parts, and of what looks at them.
     """
 
     def __init__(self, path: str | os.PathLike[str], seconds: float, fingerprint: str) -> None:
         self._path, self._seconds = Path(path), seconds
         self._written = time.monotonic()
         self._waiting: list[bytes] = []
+        self._is_left = False
         self._is_replaying = self._path.exists()
         if not self._is_replaying:
             with whole_file(self._path) as file:
                 file.write(_MAGIC + _record(fingerprint.encode()))
-        self._file: IO[bytes] = open(self._path, "r+b")  # noqa: SIM115 - closed by `close`
+        self._file: BufferedRandom = open(self._path, "r+b")  # noqa: SIM115 - closed by `close`
         if self._file.read(len(_MAGIC)) != _MAGIC or self._whole() != fingerprint.encode():
             self._file.close()
             raise CheckpointError(
                 f"{self._path} is no checkpoint of a fit of these rows, cut into parts in this "
-                "way: pass another path, or remove the file to begin anew"
+                "way, with this divergence and this version of powermeans: pass another path, or "
+                "remove the file to begin anew"
             )
 
     def answer(self, question: str) -> tuple[bool, Any]:
@@ -94,7 +98,7 @@ class Journal:
         is_known : bool
         result : object
         """
-        if not self._is_replaying:
+        if self._is_left or not self._is_replaying:
             return False, None
         contents = self._next()
         if contents is None:
@@ -110,28 +114,55 @@ class Journal:
 
     def note(self, question: str, result: Any) -> None:
         """Write a result down, at the latest when the seconds are over and there is another."""
+        if self._is_left:
+            return
         self._waiting.append(_record(_encoded(question, result)))
         if time.monotonic() - self._written >= self._seconds:
             self.write()
 
+    def leave(self) -> None:
+        """Neither answer nor note anything from here on.
+
+        A fit that ends early asks for what one that goes on does not ask for in that place.
+        """
+        self._is_left = True
+
     def write(self) -> None:
-        """Write all that waits, to the disk itself."""
+        """Write all that waits, to the disk itself; where that fails, the file stays as it was."""
+        start = self._file.tell()
         try:
             self._file.writelines(self._waiting)
             self._file.flush()
             os.fsync(self._file.fileno())
+            self._waiting.clear()
         except OSError as error:
+            self._take_back(start)
             raise OSError(
                 error.errno, f"{error.strerror}: the checkpoint was not written", str(self._path)
             ) from error
-        self._waiting.clear()
+        except BaseException:
+            self._take_back(start)
+            self._file = open(self._path, "r+b")  # noqa: SIM115 - closed by `close`
+            self._file.seek(start)
+            raise
         self._written = time.monotonic()
 
     def close(self) -> None:
         """Write all that waits, and let go of the file."""
         if not self._file.closed:
-            self.write()
-            self._file.close()
+            try:
+                self.write()
+            finally:
+                self._file.close()
+
+    def _take_back(self, start: int) -> None:
+        """Close the file without what was written since, some of which may still be in memory."""
+        self.leave()
+        raw = self._file.raw
+        with suppress(OSError):
+            raw.truncate(start)
+        with suppress(OSError):
+            raw.close()
 
     def _next(self) -> bytes | None:
         """The next record; the rest is cut off where there is none that is whole."""

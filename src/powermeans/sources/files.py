@@ -74,8 +74,6 @@ class FileSource:
         How to read text, or which array of a file: see `powermeans.tables.read_table`.
     """
 
-    can_skip = True
-
     def __init__(
         self,
         paths: Sequence[str | os.PathLike[str]],
@@ -98,6 +96,16 @@ class FileSource:
         for file, form in zip(files[1:], forms[1:], strict=True):
             self._check_like(first, file, form, is_dtype_given=dtype is not None)
         self._files = [_File(file, form) for file, form in zip(files, forms, strict=True)]
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files."""
+        return [file.path for file in self._files]
+
+    @property
+    def can_skip(self) -> bool:
+        """Whether rows of all files can be skipped without reading them."""
+        return all(file.form.can_skip for file in self._files)
 
     @property
     def n_rows(self) -> int | None:
@@ -174,7 +182,7 @@ class FileSource:
 
 
 def files_at(path: Path) -> list[Path]:
-    """The file, or those of a folder by name, but for hidden ones.
+    """The file, or those of a folder by name, but for what begins with a dot or underscore.
 
     Parameters
     ----------
@@ -190,15 +198,23 @@ def files_at(path: Path) -> list[Path]:
         raise SourceError(f"{path} does not exist{nearest(path.name, others)}")
     if path.is_file() or (path / ".zarray").exists() or (path / "zarr.json").exists():
         return [path]
-    found = sorted(
+    there = sorted(
         file
         for file in path.rglob("*")
-        if file.suffix.lower() in _ENDINGS
-        and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+        if not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+        and file.is_file()
     )
+    found = [file for file in there if file.suffix.lower() in _ENDINGS]
     if not found:
         raise SourceError(
             f"{path} has no files that end in one of {', '.join(_ENDINGS)}: name a folder of such "
             "files"
+        )
+    if len(found) < len(there):
+        others = [str(file.relative_to(path)) for file in there if file not in set(found)]
+        raise SourceError(
+            f"{path} has files that would not be read, since they end in none of "
+            f"{', '.join(_ENDINGS)}: {', '.join(others[:5])}{', ...' * (len(others) > 5)}. Pass a "
+            "list of the files to read, or begin the names of the others with _"
         )
     return found

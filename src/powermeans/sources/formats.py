@@ -52,6 +52,8 @@ class FileFormat(abc.ABC):
         The columns that pandas had as an index.
     n_rows : int or None
         None where only reading all of it would tell.
+    can_skip : bool
+        Whether the rows before one can be left alone; else they are read.
     """
 
     name: str
@@ -60,6 +62,7 @@ class FileFormat(abc.ABC):
     whole: frozenset[int]
     index: frozenset[int] = frozenset()
     n_rows: int | None
+    can_skip: bool = True
 
     @abc.abstractmethod
     def dtype_of(self, places: Sequence[int]) -> np.dtype[np.floating[Any]]:
@@ -118,6 +121,7 @@ class _OfText(FileFormat):
     """CSV and its kin, which are read from the start each time."""
 
     n_rows = None
+    can_skip = False
 
     def __init__(self, reader: Text) -> None:
         self._know(reader)
@@ -191,6 +195,8 @@ class _Parquet(_OfArrow):
 
 class _Arrow(_OfArrow):
     """Feather and Arrow, as a file or as a stream, without a map of memory."""
+
+    can_skip = False  # not even in a file, since no batch says how long it is but itself
 
     def _schema(self) -> Any:
         with pyarrow_part().OSFile(str(self._path)) as file:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from powermeans.sources.arrays import ArraySource, IterableSource
-from powermeans.sources.block import Source, SourceError
+from powermeans.sources.block import Block, Source, SourceError
 from powermeans.sources.files import FileSource
-from powermeans.sources.partition import Admission, Partition
+from powermeans.sources.partition import Admission, Partition, cut
 from powermeans.sources.scaling import Scale, Scaling, learned_scaling
 
 _BYTES_OF_A_PART = 2**24
@@ -24,6 +25,8 @@ _BYTES_OF_A_PART = 2**24
 # pieces it is put together from, and what distances of some kinds add.
 _COPIES_OF_A_PART = 6
 _FEWEST_ROWS = 256
+# Scaling is learned from copies in float64, so few at a time, whatever the pieces are.
+_VALUES_TO_LEARN_FROM = 2**18
 # Not to be imported before there is something of Dask's.
 _MODULE_OF_DASK = "powermeans.sources.dask"
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -119,11 +122,21 @@ class PartedData:
         """What is done to the columns; the first look at it may take a pass over the rows."""
         if self._scale is None or isinstance(self._scale, Scaling):
             return self._scale
-        return learned_scaling(self.source, self._scale)
+        n_rows = min(self.rows_per_part, max(1, _VALUES_TO_LEARN_FROM // self.n_features))
+        pieces = cut(self.source.blocks(), n_rows)
+        blocks = (Block(points, weights, self.source.name) for points, weights in pieces)
+        return learned_scaling(blocks, self.n_features, self._scale)
 
     def partition(self, admission: Admission | None = None) -> Partition:
         """The parts, to be read again and again."""
         return Partition(self.source, self.rows_per_part, admission or Admission(), self.scaling)
+
+    def is_read_from(self, path: str | os.PathLike[str]) -> bool:
+        """Whether rows are from this file."""
+        files: Sequence[Path] = getattr(self.source, "paths", ())
+        return os.path.exists(path) and any(
+            os.path.samefile(file, path) for file in files if file.exists()
+        )
 
     def fingerprint(self) -> str:
         """Another one where the rows, or how they are cut into parts, are others."""
@@ -164,9 +177,11 @@ def open_data(
     ----------
     source : path, list of paths, array of shape (n_samples, n_features), iterable, callable or Dask
         A file or a folder of files: Parquet, Feather or Arrow, CSV and its kin, NPY, and HDF5 or
-        Zarr where `h5py` or `zarr` is installed. Or an array, dense or CSR, whose parts stay in
-        memory. Or an iterable of arrays, or of pairs of an array and weights, which must start
-        anew each time it is iterated; or a function that returns one. Or a Dask array or DataFrame.
+        Zarr where `h5py` or `zarr` is installed. In a folder, what begins with a dot or an
+        underscore is passed over, and a file of another kind is refused. Or an array, dense or
+        CSR, whose parts stay in memory. Or an iterable of arrays, or of pairs of an array and
+        weights, which must start anew each time it is iterated; or a function that returns one.
+        Or a Dask array or DataFrame.
     columns : sequence of str, optional
         Of files and Dask DataFrames, the columns to read, by name or, of files, by number from
         one. None is all but `weights`.
@@ -187,8 +202,11 @@ def open_data(
         already, the same fit, with the same parameters and an int as `random_state`, goes on
         where that ended, and ends with the same bits as if it had never stopped. It grows by about
         ``8 * n_clusters * (n_features + 2)`` bytes a sweep; remove it once it is of no more use.
+        Files are known again by their names, sizes and times, an array by all of its values, and
+        chunks by the first of them alone: it is for you to see that the others are the same.
     checkpoint_seconds : float, default=60.0
-        How often the checkpoint is written at most: so much work is lost at most.
+        How often the checkpoint is written at most: where a fit is killed, so much work is lost at
+        most, and the sweep that was going on.
     delimiter, header, decimal
         Of text, as in `powermeans.tables.read_table`.
     array : str, optional

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,13 +78,18 @@ class Partition:
         """All parts in their order, or those of rising numbers."""
         if numbers is not None:
             return self._some(numbers)
-        return self._cut(self._admitted()) if self.facts is None else self._again()
+        return cut(self._admitted(), self.rows_per_part) if self.facts is None else self._again()
 
     def _again(self) -> Iterator[Part]:
         assert self.facts is not None
         n_read = 0
-        for points, weights in self._cut(self._blocks(0)):
+        for points, weights in cut(self._blocks(0), self.rows_per_part):
             n_read += points.shape[0]
+            if n_read > self.facts.n_points:
+                raise SourceError(
+                    f"{self.source.name} gave at least {n_read} rows, and {self.facts.n_points} "
+                    "the first time: the rows must be the same in every pass"
+                )
             yield points, weights
         if n_read != self.facts.n_points:
             raise SourceError(
@@ -121,36 +126,54 @@ class Partition:
         at, parts = -1, iter(list[Part]())
         for number in numbers:
             if at < 0 or (number > at and self.source.can_skip):
-                first = number if self.source.can_skip else 0
-                at, parts = first, self._cut(self._blocks(first * self.rows_per_part))
+                at, first_row = number, number * self.rows_per_part
+                parts = cut(self._blocks(first_row), self.rows_per_part)
             part = next(parts, None)
             while at < number and part is not None:
                 at, part = at + 1, next(parts, None)
-            if part is None:
+            if part is None or not self._is_as_long_as_before(part, number):
                 raise SourceError(
-                    f"{self.source.name} has fewer rows than the first time: the rows must be the "
-                    "same in every pass"
+                    f"{self.source.name} has {'fewer' if part is None else 'other'} rows than the "
+                    "first time: the rows must be the same in every pass"
                 )
             at += 1
             yield part
 
-    def _cut(self, blocks: Iterator[Block]) -> Iterator[Part]:
-        """The rows of blocks, in parts of the same length."""
-        waiting: list[Block] = []
-        n_waiting = 0
-        for block in blocks:
-            start, n_rows = 0, block.points.shape[0]
-            while n_waiting + n_rows - start >= self.rows_per_part:
-                end = start + self.rows_per_part - n_waiting
-                waiting.append(_slice(block, start, end))
-                yield _joined(waiting, self.rows_per_part)
-                start, n_waiting = end, 0
-                waiting.clear()
-            if start < n_rows:
-                waiting.append(_slice(block, start, n_rows))
-                n_waiting += n_rows - start
-        if n_waiting:
-            yield _joined(waiting, n_waiting)
+    def _is_as_long_as_before(self, part: Part, number: int) -> bool:
+        if self.facts is None:
+            return True
+        n_left = self.facts.n_points - number * self.rows_per_part
+        return bool(part[0].shape[0] == min(self.rows_per_part, n_left))
+
+
+def cut(blocks: Iterable[Block], rows_per_part: int) -> Iterator[Part]:
+    """The rows of blocks, in parts of the same length.
+
+    Parameters
+    ----------
+    blocks : iterable of Block
+    rows_per_part : int
+        Of each part but the last, which may be shorter.
+
+    Yields
+    ------
+    points, weights
+    """
+    waiting: list[Block] = []
+    n_waiting = 0
+    for block in blocks:
+        start, n_rows = 0, block.points.shape[0]
+        while n_waiting + n_rows - start >= rows_per_part:
+            end = start + rows_per_part - n_waiting
+            waiting.append(_slice(block, start, end))
+            yield _joined(waiting, rows_per_part)
+            start, n_waiting = end, 0
+            waiting.clear()
+        if start < n_rows:
+            waiting.append(_slice(block, start, n_rows))
+            n_waiting += n_rows - start
+    if n_waiting:
+        yield _joined(waiting, n_waiting)
 
 
 def _slice(block: Block, start: int, end: int) -> Block:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-import operator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,7 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.column_moments import ColumnMoments
-from powermeans.sources.block import Block, Source, SourceError
+from powermeans.sources.block import Block, SourceError
+from powermeans.sums import added
 from powermeans.types import FloatArray, Points
 
 Scale = Literal["standard", "minmax"]
@@ -50,16 +50,18 @@ class Scaling:
     units: FloatArray
 
     def transform(self, points: Any) -> Points:
-        """The points scaled, in their dtype."""
-        scaled = points - self.offsets
+        """The points scaled, in their dtype, or in float64 where that is for whole numbers."""
+        given = _as_floats(points)
+        scaled = given - self.offsets
         scaled /= self.units
-        kept: Points = scaled.astype(points.dtype, copy=False)
+        kept: Points = scaled.astype(given.dtype, copy=False)
         return kept
 
     def inverse_transform(self, points: Any) -> Points:
         """Points, or centers, in the units of the columns."""
-        unscaled = points * self.units + self.offsets
-        kept: Points = unscaled.astype(points.dtype, copy=False)
+        given = _as_floats(points)
+        unscaled = given * self.units + self.offsets
+        kept: Points = unscaled.astype(given.dtype, copy=False)
         return kept
 
     def of_block(self, block: Block) -> Block:
@@ -80,12 +82,14 @@ class Scaling:
         )
 
 
-def learned_scaling(source: Source, scale: Scale) -> Scaling:
-    """The scaling of a source, from one pass; NaN is passed over.
+def learned_scaling(parts: Iterable[Block], n_features: int, scale: Scale) -> Scaling:
+    """The scaling of rows, from one pass; NaN is passed over.
 
     Parameters
     ----------
-    source : Source
+    parts : iterable of Block
+        Its bits depend on where the rows are cut into these.
+    n_features : int
     scale : {"standard", "minmax"}
         To mean zero and variance one, weights counted; or to lie between zero and one.
 
@@ -93,9 +97,9 @@ def learned_scaling(source: Source, scale: Scale) -> Scaling:
     -------
     Scaling
     """
-    nothing = Block(np.empty((0, source.n_features)), None, source.name)
-    blocks = itertools.chain([nothing], source.blocks())
-    return scaling_of(functools.reduce(operator.add, (spread_of(block, scale) for block in blocks)))
+    nothing = Block(np.empty((0, n_features)), None, "nothing")
+    all_parts = itertools.chain([nothing], parts)
+    return scaling_of(added(spread_of(part, scale) for part in all_parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +175,13 @@ def _range(points: FloatArray) -> ColumnRange:
 def _of(offsets: FloatArray, units: FloatArray, sizes: FloatArray) -> Scaling:
     is_plain = np.isfinite(units) & (units > _CONSTANT * sizes)
     return Scaling(np.where(np.isfinite(offsets), offsets, 0.0), np.where(is_plain, units, 1.0))
+
+
+def _as_floats(points: Any) -> FloatArray:
+    if sparse.issparse(points):
+        raise ValueError("points are sparse, and scaling would fill them: pass points.toarray()")
+    array = np.asarray(points)
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
 def _dense(block: Block) -> tuple[FloatArray, FloatArray]:
