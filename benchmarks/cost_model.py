@@ -173,12 +173,6 @@ class Seeding:
         seen = sum(number * self.n_drawn for number in range(self.n_rounds + 1))
         return seen / self.job.n_clusters
 
-    @property
-    def bytes_of_arrived(self) -> float:
-        """Candidates of a round that all partitions offer, with the times of their race."""
-        per_part = min(self.n_drawn, self.job.n_points / self.job.n_parts)
-        return self.job.n_parts * per_part * 8 * (self.job.n_features + 1)
-
     def seconds_of_greedy(self, rates: Rates) -> float:
         """On one core."""
         n_tried = self.job.n_clusters * n_greedy_candidates(self.job.n_clusters)

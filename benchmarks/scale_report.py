@@ -154,7 +154,6 @@ def seeding_table(costs: Mapping[str, Any]) -> Rows:
         ["k-means‖: kernels", f"{seeding.in_sweeps * sweep.kernels / 60:.1f} min"],
         ["k-means‖: candidates", f"{seeding.n_candidates:,}"],
         ["candidates of one partition in a round", f"{seeding.n_drawn * per_value / 1e6:.1f} MB"],
-        ["candidates of all partitions in a round", f"{seeding.bytes_of_arrived / 1e9:.1f} GB"],
         [
             "greedy k-means++ among them, one core",
             f"{seeding.seconds_of_greedy(rates) / 60:.0f} min",

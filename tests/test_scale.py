@@ -76,7 +76,6 @@ def test_rounds_of_seeding_are_counted_in_sweeps() -> None:
     assert (seeding.n_drawn, seeding.n_candidates) == (10, 30)
     # Nothing, 10 and 20 candidates in the rounds, and 30 to be weighed, where a sweep has five.
     assert seeding.in_sweeps == (0 + 10 + 20 + 30) / 5
-    assert seeding.bytes_of_arrived == 4 * 10 * 8 * 4
     # Three places are tried for each of five seeds.
     assert seeding.seconds_of_greedy(replace(FREE, distance=1)) == 30 * 5 * 3
 
