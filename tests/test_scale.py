@@ -120,9 +120,9 @@ def test_a_file_of_four_times_the_limit_is_fitted_only_part_by_part(
     tmp_path: Path, in_memory: bool
 ) -> None:
     rng = np.random.default_rng(0)
-    blocks = [rng.standard_normal((2**16, 32), dtype=np.float32) for _ in range(8)]
+    blocks = [rng.standard_normal((2**16, 32), dtype=np.float32) for _ in range(16)]
     path = tmp_path / "points.npy"
-    write_npy(path, iter(blocks), 8 * blocks[0].nbytes)
+    write_npy(path, iter(blocks), 16 * blocks[0].nbytes)
     limit = path.stat().st_size // 4
     np.testing.assert_array_equal(np.load(path, mmap_mode="r")[-1], blocks[-1][-1])
     task = Task(str(path), "KMeans", 2, limit, in_memory=in_memory)
