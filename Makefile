@@ -15,7 +15,7 @@ NATIVE := $(wildcard native/*.cpp native/*.hpp)
 NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
 CPP := $(NATIVE) $(NATIVE_TESTS) $(wildcard benchmarks/*.cpp)
 
-.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types format sanitize bench peers bench-quality bench-speed reproduce reproduce-quick docs links clean
+.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types format sanitize bench peers bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
 .DELETE_ON_ERROR:
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "                                         but not build/reproduce, where hours are kept"
 	@echo "make bench-speed    measure the speed beside other packages"
 	@echo "make bench-quality  measure the quality beside other packages (make peers installs them)"
+	@echo "make bench-scale    measure rows on disk and on Dask, and write docs/scale.md (an hour, 12 GB)"
 	@echo "make test-gpu       install PyTorch, and test the rows of tensors on a GPU or without one"
 	@echo "make bench-gpu      measure sweeps, seeding and fits on a GPU beside flash-kmeans"
 	@echo "make kill-test      kill fits, clients and workers at random moments, and compare the bits"
@@ -86,6 +87,12 @@ bench-speed: peers build/ceilings
 
 bench-quality: peers
 	$(PEERS)/bin/python -m benchmarks.quality $(BENCH_ARGS)
+
+bench-scale: peers
+	$(PEERS)/bin/python -m benchmarks.scale $(BENCH_ARGS)
+	$(PEERS)/bin/python -m benchmarks.clusters overhead
+	$(PEERS)/bin/python -m benchmarks.clusters peers
+	$(PEERS)/bin/python -m benchmarks.scale --page
 
 reproduce: $(STAMPS)/installed $(STAMPS)/plot
 	$(BIN)/python -m reproduce --all; ended=$$?; $(BIN)/python -m reproduce.page && exit $$ended

@@ -29,8 +29,6 @@ MODELS = {
     "PowerKMeans, fast": lambda k: PowerKMeans(k, effort="fast", random_state=0),
 }
 ROWS_OF_A_SMALL_FIT = 2000
-# Of the limit, what parts may take; the rest is for the format, sums and the stacks of threads.
-SHARE_OF_PARTS = 0.5
 
 
 @dataclass(frozen=True)
@@ -100,8 +98,7 @@ def fit(task: Task) -> dict[str, Any]:
         resource.setrlimit(resource.RLIMIT_AS, (mapped + task.limit,) * 2)
     start = time.perf_counter()
     source = whole(Path(task.file)) if task.in_memory else task.file
-    of_parts = int(task.limit * SHARE_OF_PARTS) if task.limit else None
-    data = open_data(source, memory_limit=of_parts, rows_per_part=task.rows_per_part)
+    data = open_data(source, memory_limit=task.limit, rows_per_part=task.rows_per_part)
     model = MODELS[task.model](task.clusters).fit(data)
     return {
         **asdict(task),

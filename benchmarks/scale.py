@@ -222,7 +222,10 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write docs/scale.md of what is stored")
     asked = parser.parse_args()
     if asked.page:
-        scale_report.PAGE.write(scale_report.as_page(machine.read("scale", "scale")))
+        clusters = (
+            machine.read(f"clusters_{what}", f"clusters {what}") for what in ("overhead", "peers")
+        )
+        scale_report.PAGE.write(scale_report.as_page(machine.read("scale", "scale"), *clusters))
         return
     start = time.perf_counter()
     figures = measured(SIZES["quick" if asked.quick else "full"], asked.parts, asked.threads)

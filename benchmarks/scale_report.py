@@ -1,4 +1,4 @@
-"""What a stored run of benchmarks.scale says: the measured part of docs/scale.md."""
+"""What stored runs of benchmarks.scale and benchmarks.clusters say, for docs/scale.md."""
 
 from __future__ import annotations
 
@@ -162,12 +162,78 @@ def seeding_table(costs: Mapping[str, Any]) -> Rows:
     ]
 
 
-def as_page(record: Mapping[str, Any]) -> str:
-    figures = record["figures"]
-    parts = [
+def overhead_table(figures: Mapping[str, Any]) -> Rows:
+    rows = [["sweep", "one array, s", "parts in memory, s", "Dask, s", "Dask over parts in memory"]]
+    for rule, taken in figures["seconds of a sweep"].items():
+        shown = (f"{taken[where]:.2f}" for where in ("one array", "kept parts", "dask"))
+        rows.append([rule, *shown, f"{100 * taken['dask over kept parts']:+.0f} %"])
+    return rows
+
+
+def peers_table(figures: Mapping[str, Any]) -> Rows:
+    rows = [["fit", "seed", "seconds", "inertia", "what it says itself"]]
+    for run in figures["runs"]:
+        sums = (f"{run[what] / 1e6:.1f} M" for what in ("inertia", "own inertia"))
+        rows.append([run["name"], str(run["seed"]), f"{run['seconds']:.0f}", *sums])
+    return rows
+
+
+def times_sentence(figures: Mapping[str, Any]) -> str:
+    """By how many times ours is as good sooner."""
+    told = []
+    for name, times in figures["times to match"].items():
+        shown = ", ".join("never" if time is None else f"{time:.1f}" for time in times)
+        told.append(f"`{name}` {shown}")
+    return (
+        "How many times sooner an inertia as low as theirs is reached, other seeds tried where one "
+        f"does not: {'; '.join(told)}."
+    )
+
+
+def measured_by(record: Mapping[str, Any]) -> str:
+    return (
         f"`{record['command']}` on {record['date']}, {record['processor']}, "
         f"{record['processors used']} processors."
+    )
+
+
+def as_page(
+    record: Mapping[str, Any], overhead: Mapping[str, Any], peers: Mapping[str, Any]
+) -> str:
+    return "\n\n".join([*of_scale(record), *of_overhead(overhead), *of_peers(peers)])
+
+
+def of_overhead(record: Mapping[str, Any]) -> list[str]:
+    figures = record["figures"]
+    return [
+        "### Dask beside memory",
+        measured_by(record),
+        f"{figures['parts']} partitions of {figures['megabytes']:.0f} MB, "
+        f"{figures['features']} features, $k = {figures['centers']}$, two worker processes of one "
+        "thread beside two threads of one process.",
+        as_markdown(overhead_table(figures)),
     ]
+
+
+def of_peers(record: Mapping[str, Any]) -> list[str]:
+    figures = record["figures"]
+    made_with = ", ".join(f"{name} {found}" for name, found in figures["made with"].items())
+    return [
+        "### Beside dask-ml",
+        f"{measured_by(record)} {made_with}.",
+        f"{figures['points']:,} points of {figures['features']} features around means, in "
+        f"{figures['parts']} partitions of a cluster of two worker processes, "
+        f"$k = {figures['centers']}$. Inertias are computed anew, in double precision, by "
+        "differences of points and centers and with nothing of either package; the last column is "
+        "what the estimator says itself.",
+        as_markdown(peers_table(figures)),
+        times_sentence(figures),
+    ]
+
+
+def of_scale(record: Mapping[str, Any]) -> list[str]:
+    figures = record["figures"]
+    parts = ["### Rows on disk, and the model of a sweep", measured_by(record)]
     if "memory" in figures:
         memory = figures["memory"]
         parts += [
@@ -191,4 +257,4 @@ def as_page(record: Mapping[str, Any]) -> str:
             as_markdown(plan_table(costs)),
             as_markdown(seeding_table(costs)),
         ]
-    return "\n\n".join(parts)
+    return parts

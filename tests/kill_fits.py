@@ -1,7 +1,8 @@
 """Kill fits at random moments, let them go on, and compare their bits; prints a table.
 
 What SIGKILL hits is a process that fits a file, the client of a fit on Dask, or a worker of Dask.
-The first two are started again with their checkpoint; Dask sees to its workers itself.
+The first two are started again with their checkpoint, all of whose results they must use; Dask
+sees to its workers itself.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans import PowerKMeans, open_data
+from powermeans.rows import journal
+from powermeans.rows.journal import Journal
 
 N_CLUSTERS = 12
 ROWS_PER_PART = 10_000
 SECONDS_BETWEEN_WRITES = 0.1
-HEAD = ("killed", "at second", "of", "bytes noted", "went on for", "same bits")
+HEAD = ("killed", "at second", "of", "noted", "used", "went on for", "as it should")
 N_WORKERS = 2
+# A fit that is over before it is killed does not count, and so often is not by chance.
+ATTEMPTS_PER_KILL = 10
 
 
 @dataclass(frozen=True)
@@ -42,9 +47,23 @@ class Kill:
     what: str
     at: float
     undisturbed: float
-    n_bytes: int
+    n_noted: int
+    n_used: int
     resumed: float
-    is_same: bool
+    has_same_bits: bool
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the bits are the same, and no result that was written down was found anew."""
+        return self.has_same_bits and self.n_used == self.n_noted
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A fit that nobody killed: its bits, and how many results it took from its checkpoint."""
+
+    bits: dict[str, bytes]
+    n_used: int
 
 
 # What is fitted, and what of a fit is compared.
@@ -106,10 +125,25 @@ def fit_as_client(folder: Path, address: str) -> PowerKMeans:
 
 
 def be_the_process(folder: Path, address: str | None) -> None:
-    """Fit, and write the bits down."""
+    """Fit, and write down how it ended."""
+    used = counting_answers()
     print("fitting", flush=True)
     fitted = fit_file(folder) if address is None else fit_as_client(folder, address)
-    (folder / "bits").write_bytes(pickle.dumps(bits_of(fitted)))
+    (folder / "ended").write_bytes(pickle.dumps((bits_of(fitted), len(used))))
+
+
+def counting_answers() -> list[str]:
+    """The questions that the journals of this process will have answered."""
+    answered: list[str] = []
+    answer = Journal.answer
+
+    def counting(journal: Journal, question: str) -> tuple[bool, Any]:
+        is_known, result = answer(journal, question)
+        answered.extend([question] * is_known)
+        return is_known, result
+
+    Journal.answer = counting  # type: ignore[method-assign]
+    return answered
 
 
 def start(folder: Path, address: str | None) -> subprocess.Popen[str]:
@@ -122,13 +156,13 @@ def start(folder: Path, address: str | None) -> subprocess.Popen[str]:
     return process
 
 
-def run_to_the_end(folder: Path, address: str | None) -> tuple[float, dict[str, bytes]]:
-    """Seconds of a fit in a process of its own, and its bits."""
+def run_to_the_end(folder: Path, address: str | None) -> tuple[float, Ended]:
+    """Seconds of a fit in a process of its own, and how it ended."""
     with start(folder, address) as process:
         began = time.perf_counter()
     if process.returncode:
         raise SystemExit(f"a fit that nobody killed ended with {process.returncode}")
-    return time.perf_counter() - began, pickle.loads((folder / "bits").read_bytes())
+    return time.perf_counter() - began, Ended(*pickle.loads((folder / "ended").read_bytes()))
 
 
 def killed(folder: Path, address: str | None, moment: float) -> bool:
@@ -138,12 +172,24 @@ def killed(folder: Path, address: str | None, moment: float) -> bool:
             process.wait(moment)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
-    return process.returncode == -signal.SIGKILL and not (folder / "bits").exists()
+    return process.returncode == -signal.SIGKILL and not (folder / "ended").exists()
 
 
 def forget(folder: Path) -> None:
-    for name in ("state", "bits"):
+    for name in ("state", "ended"):
         (folder / name).unlink(missing_ok=True)
+
+
+def n_results_in(checkpoint: Path) -> int:
+    """How many results are whole, after what tells of which fit they are."""
+    if not checkpoint.exists():
+        return 0
+    contents, start, n_records = checkpoint.read_bytes(), len(journal._MAGIC), 0
+    while start + journal._HEAD.size <= len(contents):
+        n_bytes, _ = journal._HEAD.unpack_from(contents, start)
+        start += journal._HEAD.size + n_bytes
+        n_records += start <= len(contents)
+    return n_records - 1
 
 
 def kills_of_a_process(
@@ -156,16 +202,30 @@ def kills_of_a_process(
         np.save(folder / "points.npy", points)
         bits = bits_without_risk(points, is_on_dask=address is not None)
         undisturbed, _ = run_to_the_end(folder, address)
-        while times:
+
+        def attempt() -> Kill | None:
             forget(folder)
             moment = rng.uniform(0, undisturbed)
             if not killed(folder, address, moment):
-                continue
-            state = folder / "state"
-            n_bytes = state.stat().st_size if state.exists() else 0
-            resumed, found = run_to_the_end(folder, address)
-            yield Kill(what, moment, undisturbed, n_bytes, resumed, found == bits)
+                return None
+            n_noted = n_results_in(folder / "state")
+            resumed, ended = run_to_the_end(folder, address)
+            is_same = ended.bits == bits
+            return Kill(what, moment, undisturbed, n_noted, ended.n_used, resumed, is_same)
+
+        yield from repeated(attempt, times)
+
+
+def repeated(attempt: Callable[[], Kill | None], times: int) -> Iterator[Kill]:
+    """So many kills, however often a fit is over before."""
+    for _ in range(ATTEMPTS_PER_KILL * times):
+        if not times:
+            return
+        if (kill := attempt()) is not None:
+            yield kill
             times -= 1
+    if times:
+        raise SystemExit("fits are over before they are killed: pass more --points")
 
 
 # Workers of Dask.
@@ -200,17 +260,19 @@ def kills_of_a_worker(times: int, rng: random.Random, n_points: int) -> Iterator
     bits = bits_without_risk(points, is_on_dask=True)
     with workers():
         undisturbed, _ = seconds_and_bits(points)
-    while times:
+
+    def attempt() -> Kill | None:
         moment = rng.uniform(0, undisturbed)
         # Workers that are all new: one that has just died may still be counted.
         with workers() as cluster:
             victims = [nanny.pid for nanny in cluster.workers.values()]
             killer = Killer(moment, rng.choice(victims))
             resumed, found = seconds_and_bits(points)
-            has_killed = killer.has_killed()
-        if has_killed:
-            yield Kill("worker", moment, undisturbed, 0, resumed - moment, found == bits)
-            times -= 1
+            if not killer.has_killed():
+                return None
+        return Kill("worker", moment, undisturbed, 0, 0, resumed - moment, found == bits)
+
+    yield from repeated(attempt, times)
 
 
 class Killer:
@@ -253,13 +315,10 @@ KINDS: dict[str, Callable[[int, random.Random, int], Iterator[Kill]]] = {
 
 
 def line_of(kill: Kill) -> str:
-    what, at, undisturbed, n_bytes, resumed, is_same = astuple(kill)
-    cells = [f"{at:.2f}", f"{undisturbed:.2f}", f"{n_bytes}", f"{resumed:.2f}"]
-    shown = [
-        what.ljust(8),
-        *(cell.rjust(len(head)) for cell, head in zip(cells, HEAD[1:5], strict=True)),
-    ]
-    return "  ".join([*shown, "yes" if is_same else "NO"])
+    noted, used = str(kill.n_noted), str(kill.n_used)
+    cells = [f"{kill.at:.2f}", f"{kill.undisturbed:.2f}", noted, used, f"{kill.resumed:.2f}"]
+    shown = [cell.rjust(max(5, len(head))) for cell, head in zip(cells, HEAD[1:6], strict=True)]
+    return "  ".join([kill.what.ljust(8), *shown, "yes" if kill.is_right else "NO"])
 
 
 def main() -> int:
@@ -275,15 +334,17 @@ def main() -> int:
     if args.fit is not None:
         be_the_process(args.fit, args.address)
         return 0
-    print("  ".join([HEAD[0].ljust(8), *HEAD[1:]]))
+    print("  ".join([HEAD[0].ljust(8), *(head.rjust(5) for head in HEAD[1:])]))
     kills = []
     for what in args.what:
         for kill in KINDS[what](args.times, random.Random(args.seed), args.points):
             kills.append(kill)
             print(line_of(kill), flush=True)
-    n_same = sum(kill.is_same for kill in kills)
+    n_same = sum(kill.has_same_bits for kill in kills)
+    n_used = sum(kill.n_used == kill.n_noted for kill in kills)
     print(f"{len(kills)} killed, {n_same} of them ended with the same bits")
-    return int(n_same < len(kills))
+    print(f"{n_used} of them used every result that was written down")
+    return int(not all(kill.is_right for kill in kills))
 
 
 if __name__ == "__main__":

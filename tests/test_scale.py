@@ -106,6 +106,16 @@ def test_the_page_has_what_was_measured() -> None:
     assert hundred[4] == f"{10_240 * 1e-3 + 1e-2:.2f}"
 
 
+def test_the_page_has_the_ratios_of_dask_and_of_its_peer() -> None:
+    sweep = {"one array": 1.0, "kept parts": 1.0, "dask": 1.125, "dask over kept parts": 0.125}
+    table = scale_report.overhead_table({"seconds of a sweep": {"hard": sweep}})
+    assert table[1] == ["hard", "1.00", "1.00", "1.12", "+12 %"]
+    run = {"name": "ours", "seed": 1, "seconds": 32.7, "inertia": 2e6, "own inertia": 1e6}
+    assert scale_report.peers_table({"runs": [run]})[1] == ["ours", "1", "33", "2.0 M", "1.0 M"]
+    told = scale_report.times_sentence({"times to match": {"ours": [10.46, None]}})
+    assert told.endswith("`ours` 10.5, never.")
+
+
 def test_a_fit_that_was_refused_is_shown_as_one() -> None:
     run = {"model": "KMeans", "file": ".npy", "limit": 1e6}
     good = {**run, "peak": 9e6, "held before": 8e6, "sweeps": 3, "same bits": True}

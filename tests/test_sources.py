@@ -347,6 +347,10 @@ def test_memory_limits_make_parts_smaller(blobs):
         open_data(points, memory_limit=1000)
     with pytest.raises(ValueError, match="is no size"):
         open_data(points, memory_limit="much")
+    of_both = open_data(points, memory_limit="6 MiB", rows_per_part=2**20 // 24)
+    assert of_both.rows_per_part == 2**20 // 24
+    with pytest.raises(ValueError, match=f"at most {2**20 // 24} rows, or one of the two"):
+        open_data(points, memory_limit="6 MiB", rows_per_part=2**20 // 24 + 1)
 
 
 # After a fit.

@@ -19,13 +19,15 @@ import pytest
 from comparator import compare_rows, varied_cases
 from divergence_cases import CASES
 from scipy import sparse
+from sklearn.base import clone
 
 import powermeans
-from powermeans import KMeans, PowerKMeans, RobustPowerKMeans
+from powermeans import KMeans, PowerKMeans, RobustPowerKMeans, open_data
 from powermeans.divergences import Poisson
 from powermeans.online import Online
 from powermeans.rows.bregman import BregmanRows
 from powermeans.rows.cosine import CosineRows
+from powermeans.rows.journal import CheckpointError
 from powermeans.rows.native import NativeRows
 from powermeans.rows.twin import TwinRows
 from powermeans.rules import EvenHarmonic, Gaussian, Hard, Harmonic, Power
@@ -559,6 +561,78 @@ def test_an_array_is_worked_on_at_a_device_that_is_asked_for():
     expected = PowerKMeans(4, random_state=0).fit(points, sample_weight=weights)
     assert fitted.inertia_ == pytest.approx(expected.inertia_, rel=1e-5)
     np.testing.assert_allclose(fitted.transform(points), expected.transform(points), rtol=1e-3)
+
+
+def fitted_in_parts(source, weights=None, **options):
+    data = open_data(source, weights=weights, rows_per_part=64)
+    return PowerKMeans(4, random_state=0, device=DEVICE.type, **options).fit(data)
+
+
+def test_parts_are_worked_on_at_a_device(tmp_path):
+    points, weights, _ = clusters(400, 5, 4)
+    fitted = fitted_in_parts(points, weights=weights)
+    assert fitted.placement_.device.startswith(DEVICE.type)
+    assert not fitted.placement_.streamed
+    whole = PowerKMeans(4, init=fitted.cluster_centers_, device=DEVICE.type, random_state=0)
+    whole.fit(points, sample_weight=weights)
+    assert fitted.inertia_ == pytest.approx(whole.inertia_, rel=1e-5)
+    expected = PowerKMeans(4, random_state=0).fit(
+        open_data(points, weights=weights, rows_per_part=64)
+    )
+    assert fitted.inertia_ == pytest.approx(expected.inertia_, rel=1e-5)
+    np.testing.assert_array_equal(fitted.predict(points), expected.predict(points))
+
+
+@pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine", "poisson"])
+def test_parts_of_a_file_at_a_device_give_the_bits_of_those_in_memory(tmp_path, divergence):
+    points = np.abs(clusters(400, 5, 4)[0]) + 0.1
+    np.save(tmp_path / "points.npy", points)
+    from_file = fitted_in_parts(tmp_path / "points.npy", divergence=divergence)
+    in_memory = fitted_in_parts(points, divergence=divergence)
+    np.testing.assert_array_equal(from_file.cluster_centers_, in_memory.cluster_centers_)
+    assert from_file.inertia_ == in_memory.inertia_
+    assert from_file.placement_.streamed
+    labels = from_file.predict(tmp_path / "points.npy", output=tmp_path / "labels.npy")
+    np.testing.assert_array_equal(np.load(labels), in_memory.predict(points))
+
+
+def test_partitions_of_dask_are_worked_on_at_a_device():
+    dask_array = pytest.importorskip("dask.array")
+    points, weights, _ = clusters(400, 5, 4)
+    partitions = dask_array.from_array(points, chunks=(64, 5))
+    model = PowerKMeans(4, random_state=0, device=DEVICE.type)
+    fitted = model.fit(partitions, sample_weight=weights)
+    expected = fitted_in_parts(points, weights=weights)
+    assert fitted.placement_ == expected.placement_
+    np.testing.assert_array_equal(fitted.cluster_centers_, expected.cluster_centers_)
+    assert fitted.inertia_ == expected.inertia_
+    np.testing.assert_array_equal(fitted.labels_.compute(), expected.predict(points))
+
+
+def test_a_checkpoint_is_of_fits_at_the_same_device(tmp_path):
+    points, _, _ = clusters(400, 5, 4)
+    data = open_data(points, rows_per_part=64, checkpoint=tmp_path / "state")
+    model = PowerKMeans(4, effort="fast", random_state=0, device=DEVICE.type)
+    first, again = (clone(model).fit(data) for _ in range(2))
+    np.testing.assert_array_equal(first.cluster_centers_, again.cluster_centers_)
+    assert again.placement_ == first.placement_
+    with pytest.raises(CheckpointError, match="no checkpoint of a fit of these rows"):
+        clone(model).set_params(device=None).fit(data)
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        ({"device": "cuda:99"}, "device='cuda:99' cannot be had"),
+        ({"device": "tpu"}, "device='tpu' is no device of PyTorch"),
+        ({"device": "cpu", "missing": "observed"}, 'missing="observed" has no rows for tensors'),
+    ],
+    ids=["too many", "unknown", "missing entries"],
+)
+def test_what_cannot_be_had_for_parts_is_refused(options, wrong):
+    points, _, _ = clusters(50, 5, 4)
+    with pytest.raises(ValueError, match=wrong):
+        KMeans(4, **options).fit(open_data(points))
 
 
 @pytest.mark.parametrize("divergence", ["cosine", "poisson"])

@@ -48,6 +48,7 @@ from powermeans.rows import open_rows
 from powermeans.rows.described import described
 from powermeans.rows.journal import Journal, Journaled
 from powermeans.rows.native import NativeRows
+from powermeans.rows.on_device import open_on_device
 from powermeans.rows.parts import PartedRows
 from powermeans.rows.places import InTurn, Kept, Opening, Places
 from powermeans.rows.protocol import Rows
@@ -56,7 +57,7 @@ from powermeans.seeds import choose_seeds, uniform_seeds
 from powermeans.sources import PartedData, Scaling, is_dask, is_parted, open_data
 from powermeans.sources.opening import Checkpoint
 from powermeans.sources.partition import Admission, Partition
-from powermeans.tensors import admit_tensor, is_tensor, like, on_host, open_on_device
+from powermeans.tensors import admit_tensor, is_tensor, like, on_host
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 MatrixLike = ArrayLike | SparsePoints | PartedData
@@ -350,7 +351,7 @@ class CenterEstimator(
         return TrainingData(absent, None, rows, parted)
 
     def _check_parted(self, parted: PartedData, sample_weight: ArrayLike | None) -> None:
-        if (reason := self._why_not_in_parts()) is not None:
+        if (reason := self._obstacle_to_parts()) is not None:
             raise ValueError(
                 f"X is {parted.source.name}, to be read part by part, but {reason}: read it into "
                 "one array first, for example with powermeans.tables.read_table"
@@ -361,16 +362,22 @@ class CenterEstimator(
                 'open_data(..., weights="column")'
             )
 
+    def _obstacle_to_parts(self) -> str | None:
+        """Why points cannot be worked on part by part where they are asked to be."""
+        return self._why_not_in_parts() if self._device() is None else self._why_not_on_device()
+
     def _admission(self) -> Admission:
         return Admission(self._divergence(), self._has_missing())
+
+    def _opening(self) -> Opening:
+        return Opening(self._divergence(), self._has_missing(), self._device())
 
     def _open_parts(
         self, parted: PartedData, partition: Partition, checkpoint: Checkpoint | None = None
     ) -> PartedRows:
-        opening = Opening(self._divergence(), self._has_missing())
         places = Kept if parted.is_in_memory else InTurn
         chunks: Any = partition.read() if parted.is_in_memory else partition
-        opened: Places = places(chunks, opening, n_threads=self._wanted_threads())
+        opened: Places = places(chunks, self._opening(), n_threads=self._wanted_threads())
         if checkpoint is not None:
             opened = self._journaled(opened, checkpoint, parted.fingerprint)
         return PartedRows(opened)
@@ -886,10 +893,7 @@ class CenterEstimator(
             )
 
     def _check_on_dask(self) -> None:
-        reason = self._why_not_in_parts()
-        if reason is None and self._device() is not None:
-            reason = f"device={self._device()!r} is for arrays in memory"
-        if reason is not None:
+        if (reason := self._obstacle_to_parts()) is not None:
             raise ValueError(
                 f"X is a Dask collection, whose partitions are worked on one by one, but {reason}: "
                 "pass X.compute(), if it fits into memory"
@@ -933,8 +937,7 @@ class CenterEstimator(
     ) -> PartedRows:
         from powermeans.rows.dask import DaskPlaces
 
-        opening = Opening(self._divergence(), self._has_missing())
-        places = DaskPlaces(points, opening, n_threads=self._wanted_threads())
+        places = DaskPlaces(points, self._opening(), n_threads=self._wanted_threads())
         places.check(n_clusters)
         if checkpoint is not None:
             return PartedRows(self._journaled(places, checkpoint, places.fingerprint))

@@ -55,7 +55,8 @@ class KMeans(CenterEstimator):
     device : str, optional
         Where to work, as PyTorch calls it: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
         (``pip install "powermeans[gpu]"``). By default a tensor is worked on where it is, and all
-        else by the compiled core.
+        else by the compiled core. Of rows in parts, each is brought there, and of a Dask
+        collection, each by the worker that has it.
 
     Attributes
     ----------

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,6 @@ from powermeans.rows import open_rows
 from powermeans.rows.journal import recorded
 from powermeans.rows.parts import PartedRows
 from powermeans.rows.protocol import Rows
-from powermeans.rules import Hard
 from powermeans.seeds import choose_seeds
 from powermeans.types import FloatArray
 
@@ -117,7 +117,7 @@ class ParallelSeeds:
             found = np.concatenate([found, drawn])
             if not len(drawn):
                 break  # every point is at a candidate
-        return Candidates(found, rows.sweep(found, Hard()).weights, rows, divergence)
+        return Candidates(found, _asked(rows, _WeightsNearest(found)), rows, divergence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +163,14 @@ def first_of_race(rows: Rows, centers: FloatArray, n_drawn: int, key: int) -> Fl
     (n_points, n_features)
         The first to arrive comes first.
     """
-    if isinstance(rows, PartedRows):
-        starts = np.array([rows.first_of(number) for number in range(rows.n_parts)])
-        first: _Arrived = rows.total(_Race(centers, n_drawn, key, starts))
-    else:
-        first = _Race(centers, n_drawn, key, np.zeros(1, dtype=np.intp))(rows, 0)
+    first: _Arrived = _asked(rows, _Race(centers, n_drawn, key, _starts_of(rows)))
     return first.points
 
 
 def distinct_places(rows: Rows, n_drawn: int, rng: np.random.RandomState) -> FloatArray:
     """Places drawn by the weight of the points there, none twice unless there are too few.
+
+    One pass over the rows, of which none but so many are held at a time.
 
     Parameters
     ----------
@@ -184,29 +182,49 @@ def distinct_places(rows: Rows, n_drawn: int, rng: np.random.RandomState) -> Flo
     -------
     (n_drawn, n_features)
     """
-    key, n_asked = rng.randint(2**31 - 1), n_drawn
-    while True:
-        n_asked = min(2 * n_asked, rows.n_points)
-        points = first_of_race(rows, np.empty((0, rows.n_features)), n_asked, key)
-        _, first = np.unique(points, axis=0, return_index=True)
-        if len(first) >= n_drawn or n_asked == rows.n_points:
-            return np.resize(points[np.sort(first)], (n_drawn, rows.n_features))
+    nowhere, key = np.empty((0, rows.n_features)), rng.randint(2**31 - 1)
+    race = _Race(nowhere, n_drawn, key, _starts_of(rows), is_of_places=True)
+    first: _Arrived = _asked(rows, race)
+    return np.resize(first.points, (n_drawn, rows.n_features))
+
+
+def _asked(rows: Rows, call: Any) -> Any:
+    """What a call gives for all rows, whether they are in parts or not."""
+    return rows.total(call) if isinstance(rows, PartedRows) else call(rows, 0)
+
+
+def _starts_of(rows: Rows) -> NDArray[np.intp]:
+    """Which row is the first of each part."""
+    if not isinstance(rows, PartedRows):
+        return np.zeros(1, dtype=np.intp)
+    return np.array([rows.first_of(number) for number in range(rows.n_parts)])
 
 
 @recorded
 @dataclass(frozen=True, slots=True)
 class _Arrived:
-    """The first points to arrive, in their order, and no more than are kept."""
+    """The first points to arrive, in their order, and no more than are kept.
+
+    Of places, each that has several points has arrived with the first of them.
+    """
 
     n_kept: int
     times: FloatArray
     points: FloatArray
+    is_of_places: bool = False
 
     def __add__(self, other: _Arrived) -> _Arrived:
         times = np.concatenate([self.times, other.times])
-        first = np.argsort(times, kind="stable")[: self.n_kept]
-        points = np.concatenate([self.points, other.points])[first]
-        return _Arrived(self.n_kept, times[first], points)
+        order = np.argsort(times, kind="stable")
+        points = np.concatenate([self.points, other.points])[order]
+        first = _first_at_places(points) if self.is_of_places else np.arange(len(order))
+        first = first[: self.n_kept]
+        return _Arrived(self.n_kept, times[order][first], points[first], self.is_of_places)
+
+
+def _first_at_places(points: FloatArray) -> NDArray[np.intp]:
+    """The points that none before is equal to."""
+    return np.sort(np.unique(points, axis=0, return_index=True)[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +235,7 @@ class _Race:
     n_drawn: int
     key: int
     starts: NDArray[np.intp]
+    is_of_places: bool = False
 
     @property
     def n_bytes_given(self) -> int:
@@ -230,11 +249,41 @@ class _Race:
             times = np.log(-np.log1p(-uniforms)) - np.log(rates)
             if len(self.centers):
                 times -= np.log(rows.nearness(self.centers).sq_dist())
-        n_kept = min(self.n_drawn, len(times))
+        n_kept = self.n_drawn
+        arrived = self._first(rows, times, n_kept)
+        while self.is_of_places and len(arrived.times) < self.n_drawn and n_kept < len(times):
+            n_kept *= 2
+            arrived = self._first(rows, times, n_kept)
+        return arrived
+
+    def _first(self, rows: Rows, times: FloatArray, n_kept: int) -> _Arrived:
+        """Those of the first so many in which there are no two of the same place, if asked."""
+        n_kept = min(n_kept, len(times))
         first = np.argpartition(times, n_kept - 1)[:n_kept]
         first = first[np.lexsort((first, times[first]))]
         first = first[times[first] < np.inf]
-        return _Arrived(self.n_drawn, times[first], rows.take(first))
+        points = rows.take(first)
+        if self.is_of_places:
+            chosen = _first_at_places(points)[: self.n_drawn]
+            first, points = first[chosen], points[chosen]
+        return _Arrived(self.n_drawn, times[first], points, self.is_of_places)
+
+
+@dataclass(frozen=True, slots=True)
+class _WeightsNearest:
+    """How much the points weigh that are nearest to each center: no sums of points are needed."""
+
+    centers: FloatArray
+
+    @property
+    def n_bytes_given(self) -> int:
+        """How large what comes of a part is."""
+        return 8 * len(self.centers)
+
+    def __call__(self, rows: Rows, number: int) -> FloatArray:
+        labels, _ = rows.assign(self.centers)
+        weights = rows.sample_weight(np.arange(rows.n_points))
+        return np.asarray(np.bincount(labels, weights, minlength=len(self.centers)))
 
 
 def _uniforms(key: int, start: int, n_numbers: int) -> FloatArray:

@@ -116,7 +116,8 @@ class PowerKMeans(CenterEstimator):
     device : str, optional
         Where to work, as PyTorch calls it: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
         (``pip install "powermeans[gpu]"``). By default a tensor is worked on where it is, and all
-        else by the compiled core.
+        else by the compiled core. Of rows in parts, each is brought there, and of a Dask
+        collection, each by the worker that has it.
     callback : callable, optional
         Called after each sweep with a `powermeans.SweepState`. Returning True ends the fit. In a
         search it sees the descents one after another, some with more centers than were asked

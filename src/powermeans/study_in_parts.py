@@ -16,6 +16,7 @@ from powermeans.parallel_seeds import distinct_places
 from powermeans.rows.native import NativeRows
 from powermeans.rows.parts import PartedRows
 from powermeans.rows.places import InTurn, Kept, Opening, Places
+from powermeans.rows.protocol import PartRows
 from powermeans.sources import PartedData
 from powermeans.sources.block import Block, Source
 from powermeans.sources.partition import Admission
@@ -106,12 +107,12 @@ class _Widths:
 
     by_size: list[FloatArray]
 
-    def __call__(self, rows: NativeRows, number: int) -> _WidthSums:
+    def __call__(self, rows: PartRows, number: int) -> _WidthSums:
         counts = rows.sample_weight(np.arange(rows.n_points))
         return _WidthSums([_widths_of(rows, counts, centers) for centers in self.by_size])
 
 
-def _widths_of(rows: NativeRows, counts: FloatArray, centers: FloatArray) -> _OfSize:
+def _widths_of(rows: PartRows, counts: FloatArray, centers: FloatArray) -> _OfSize:
     n_centers = len(centers)
     labels = np.empty(rows.n_points, dtype=np.int32)
     two = np.empty((rows.n_points, 2))
@@ -127,18 +128,19 @@ def _widths_of(rows: NativeRows, counts: FloatArray, centers: FloatArray) -> _Of
     return _OfSize(in_cluster, distances, silhouettes)
 
 
-def _distances(rows: NativeRows, centers: FloatArray) -> Iterator[tuple[slice, Any]]:
+def _distances(rows: PartRows, centers: FloatArray) -> Iterator[tuple[slice, Any]]:
     step = max(1, _VALUES_AT_ONCE // max(len(centers), rows.n_features))
     if rows.n_points <= step:
         yield slice(None), rows.sq_distances(centers)
         return
+    assert isinstance(rows, NativeRows), "studies are the compiled core's"
     for start in range(0, rows.n_points, step):
         block = np.arange(start, min(start + step, rows.n_points))
         some = type(rows)(rows.sample(block), team=rows.team)
         yield slice(start, start + step), some.sq_distances(centers)
 
 
-def _count_weighing(rows: NativeRows, number: int) -> int:
+def _count_weighing(rows: PartRows, number: int) -> int:
     return int(np.count_nonzero(rows.sample_weight(np.arange(rows.n_points))))
 
 

@@ -1,6 +1,6 @@
-"""Tensors at the border of the estimators: in, out, and to a device that is asked for.
+"""Tensors at the border of the estimators: in, and out.
 
-PyTorch is imported where a tensor comes in, which has imported it, or where a device is asked for.
+PyTorch is imported by whoever has made a tensor, and not before.
 """
 
 from __future__ import annotations
@@ -9,12 +9,9 @@ import sys
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from powermeans.divergences import Divergence
 from powermeans.input_checks import Admitted
-from powermeans.rows.protocol import Rows
-from powermeans.types import FloatArray
 
 
 def is_tensor(values: object) -> bool:
@@ -79,42 +76,3 @@ def admit_tensor(
         divergence=divergence,
     )
     return Admitted(points, weights, float("nan"))
-
-
-def open_on_device(
-    points: Any,
-    sample_weight: FloatArray | None,
-    *,
-    device: str | None,
-    divergence: Divergence = "squared_euclidean",
-) -> Rows:
-    """The rows of a tensor, or of an array that is to be worked on at a device.
-
-    Parameters
-    ----------
-    points : Tensor or ndarray of shape (n_points, n_features)
-    sample_weight : (n_points,), optional
-    device : str, optional
-        By default that of the tensor.
-    divergence : Bregman or str
-
-    Returns
-    -------
-    Rows
-    """
-    if sparse.issparse(points):
-        raise ValueError(
-            f"X is sparse, and device={device!r} has rows for dense points alone: pass "
-            "X.toarray(), or leave device out"
-        )
-    try:
-        import powermeans.rows.torch as tensor_rows
-    except ImportError as error:
-        raise ImportError(
-            f"device={device!r} needs PyTorch, which cannot be imported ({error}): "
-            'pip install "powermeans[gpu]"'
-        ) from error
-    tensor = points if is_tensor(points) else tensor_rows.from_array(points)
-    there = tensor_rows.admission.device_for(tensor, device)
-    tensor_rows.admission.check_form(tensor, there)
-    return tensor_rows.open_tensor(tensor, sample_weight, divergence=divergence, device=there)

@@ -50,6 +50,8 @@ class DaskPlaces:
         a cluster what `powermeans.threads.effective_n_threads` says.
     """
 
+    are_brought_anew = False
+
     def __init__(self, data: DaskPoints, opening: Opening, *, n_threads: int | None = None) -> None:
         self.opening = opening
         self._cluster = Cluster.of(data.array)
@@ -86,7 +88,7 @@ class DaskPlaces:
         sent = _Sent(call)
         performed = self._performed(sent, range(len(self._parts)))
         # What comes is about as large as what went, the centers, or as the call says.
-        n_bytes = max(sent.n_bytes, getattr(call, "n_bytes_given", 0))
+        n_bytes = getattr(call, "n_bytes_given", sent.n_bytes)
         if n_bytes * len(self._parts) <= _BYTES_ADDED_HERE:
             return added(self._computed(performed))
         return self._computed([added(performed)])[0]

@@ -30,7 +30,7 @@ def described(opening: Opening) -> str:
     str
     """
     try:
-        return repr([_described(opening.divergence), opening.has_missing])
+        return repr([_described(opening.divergence), opening.has_missing, opening.device])
     except (_Unknown, RecursionError) as error:
         what = error.args[0] if isinstance(error, _Unknown) else "a function within itself"
         raise ValueError(

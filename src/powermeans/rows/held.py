@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.input_checks import PartFacts, check_part
-from powermeans.rows.native import NativeRows
 from powermeans.rows.places import Call, Opening, Result
+from powermeans.rows.protocol import PartRows
 from powermeans.sources.arrays import admitted, fingerprint_of
 from powermeans.types import FloatArray, Points, SparsePoints
 
@@ -48,7 +48,7 @@ class HeldPart:
         self.points, self.weights = _aligned(points), _aligned(weights)
         self.opening, self.facts = opening, facts
         self.package_version = package_version or version("powermeans")
-        self._rows: NativeRows | None = None
+        self._rows: PartRows | None = None
         self._lock = threading.Lock()
 
     def perform(self, call: Call[Result], number: int, n_threads: int) -> Result:

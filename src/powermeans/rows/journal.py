@@ -204,6 +204,11 @@ class Journaled:
         """How the parts are opened."""
         return self._places.opening
 
+    @property
+    def are_brought_anew(self) -> bool:
+        """Whether each call that is not known reads the parts again."""
+        return self._places.are_brought_anew
+
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
         """What a call gives for each part, from the journal as far as that goes."""
         if getattr(call, "is_long", False):

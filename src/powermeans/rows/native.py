@@ -88,6 +88,11 @@ class NativeRows:
         return self._native.moments() if isinstance(self._native, dense) else None
 
     @property
+    def placement(self) -> None:
+        """There is but one place and way."""
+        return None
+
+    @property
     def n_stored(self) -> int:
         """How many values of the points are stored."""
         return int(self._points.nnz if sparse.issparse(self._points) else self._points.size)

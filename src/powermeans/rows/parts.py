@@ -29,8 +29,9 @@ from powermeans.online import Online
 from powermeans.rows.bregman import in_units, step_between_scaled, unit_steps_at
 from powermeans.rows.greedy import greedy_seeds
 from powermeans.rows.journal import recorded
-from powermeans.rows.native import NativeRows
+from powermeans.rows.placement import Placement
 from powermeans.rows.places import Call, Places, Result
+from powermeans.rows.protocol import PartRows
 from powermeans.rules import Hard, Rule
 from powermeans.seeding import draw_indices
 from powermeans.sums import Spread, Sums, added
@@ -82,6 +83,14 @@ class PartedRows:
     def dtype(self) -> np.dtype[np.floating[Any]]:
         """Dtype of the points."""
         return self._seen.first.dtype
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where and how the first of the parts is swept; None by the compiled core."""
+        if (found := self._seen.first.placement) is None:
+            return None
+        first = Placement(*found)
+        return first._replace(streamed=bool(first.streamed or self.places.are_brought_anew))
 
     @property
     def total_weight(self) -> float:
@@ -402,9 +411,10 @@ class _Look:
     moments: ColumnMoments
     at_a_center: Sums
     n_stored: int
+    placement: tuple[Any, ...] | None
 
 
-def _look(rows: NativeRows, number: int) -> _Look:
+def _look(rows: PartRows, number: int) -> _Look:
     moments = rows.column_moments()
     somewhere = moments.means[None, :]
     return _Look(
@@ -415,6 +425,7 @@ def _look(rows: NativeRows, number: int) -> _Look:
         moments,
         rows.sweep(somewhere, Hard()),
         rows.n_stored,
+        rows.placement,
     )
 
 
@@ -423,7 +434,7 @@ class _Sweep:
     centers: FloatArray
     rule: Rule
 
-    def __call__(self, rows: NativeRows, number: int) -> Sums:
+    def __call__(self, rows: PartRows, number: int) -> Sums:
         return rows.sweep(self.centers, self.rule)
 
 
@@ -431,7 +442,7 @@ class _Sweep:
 class _SpreadOf:
     centers: FloatArray
 
-    def __call__(self, rows: NativeRows, number: int) -> Spread:
+    def __call__(self, rows: PartRows, number: int) -> Spread:
         return rows.spread(self.centers)
 
 
@@ -440,7 +451,7 @@ class _Assign:
     is_long: ClassVar[bool] = True
     centers: FloatArray
 
-    def __call__(self, rows: NativeRows, number: int) -> tuple[Labels, float]:
+    def __call__(self, rows: PartRows, number: int) -> tuple[Labels, float]:
         return rows.assign(self.centers)
 
 
@@ -448,7 +459,7 @@ class _Assign:
 class _Summarize:
     centers: FloatArray
 
-    def __call__(self, rows: NativeRows, number: int) -> Assignment:
+    def __call__(self, rows: PartRows, number: int) -> Assignment:
         labels, inertia = rows.assign(self.centers)
         is_used = np.zeros(len(self.centers), dtype=bool)
         is_used[labels] = True
@@ -460,23 +471,23 @@ class _SqDistances:
     is_long: ClassVar[bool] = True
     centers: FloatArray
 
-    def __call__(self, rows: NativeRows, number: int) -> Points:
+    def __call__(self, rows: PartRows, number: int) -> Points:
         return rows.sq_distances(self.centers)
 
 
 class _Getter(Protocol):
-    def __call__(self, rows: NativeRows, indices: IndexArray) -> Any: ...
+    def __call__(self, rows: PartRows, indices: IndexArray) -> Any: ...
 
 
-def _take(rows: NativeRows, indices: IndexArray) -> FloatArray:
+def _take(rows: PartRows, indices: IndexArray) -> FloatArray:
     return rows.take(indices)
 
 
-def _sample(rows: NativeRows, indices: IndexArray) -> Points | SparsePoints:
+def _sample(rows: PartRows, indices: IndexArray) -> Points | SparsePoints:
     return rows.sample(indices)
 
 
-def _weights(rows: NativeRows, indices: IndexArray) -> FloatArray:
+def _weights(rows: PartRows, indices: IndexArray) -> FloatArray:
     return rows.sample_weight(indices)
 
 
@@ -484,7 +495,7 @@ def _weights(rows: NativeRows, indices: IndexArray) -> FloatArray:
 class _SqDistOf:
     centers: FloatArray
 
-    def __call__(self, rows: NativeRows, indices: IndexArray) -> FloatArray:
+    def __call__(self, rows: PartRows, indices: IndexArray) -> FloatArray:
         return rows.nearness(self.centers).sq_dist(indices)
 
 
@@ -492,7 +503,7 @@ class _SqDistOf:
 class _LabelsOf:
     centers: FloatArray
 
-    def __call__(self, rows: NativeRows, indices: IndexArray) -> Labels:
+    def __call__(self, rows: PartRows, indices: IndexArray) -> Labels:
         return rows.assign(self.centers)[0][indices]
 
 
@@ -508,7 +519,7 @@ class _Some:
         """A sample may be sparse, and is large where it is one for the critical power."""
         return self.get is _sample
 
-    def __call__(self, rows: NativeRows, number: int) -> Any:
+    def __call__(self, rows: PartRows, number: int) -> Any:
         return self.get(rows, self.wanted[number])
 
 
@@ -519,7 +530,7 @@ class _SqDist:
     is_long: ClassVar[bool] = True
     centers: FloatArray
 
-    def __call__(self, rows: NativeRows, number: int) -> FloatArray:
+    def __call__(self, rows: PartRows, number: int) -> FloatArray:
         return rows.nearness(self.centers).sq_dist()
 
 
@@ -529,7 +540,7 @@ class _FarthestSqDist:
 
     centers: FloatArray
 
-    def __call__(self, rows: NativeRows, number: int) -> float:
+    def __call__(self, rows: PartRows, number: int) -> float:
         has_weight = _all_weights(rows) > 0
         return float(np.max(rows.nearness(self.centers).sq_dist()[has_weight], initial=0.0))
 
@@ -542,7 +553,7 @@ class _Mass:
     exponent: float
     farthest: float
 
-    def __call__(self, rows: NativeRows, number: int) -> FloatArray:
+    def __call__(self, rows: PartRows, number: int) -> FloatArray:
         return self.of(rows.nearness(self.centers).sq_dist(), _all_weights(rows))
 
     def of(self, sq_dist: FloatArray, weights: FloatArray) -> FloatArray:
@@ -556,7 +567,7 @@ class _Mass:
 class _TotalOf:
     mass: _Mass
 
-    def __call__(self, rows: NativeRows, number: int) -> float:
+    def __call__(self, rows: PartRows, number: int) -> float:
         return float(np.cumsum(self.mass(rows, number))[-1])
 
 
@@ -567,7 +578,7 @@ class _DrawIn:
     mass: _Mass
     targets: dict[int, FloatArray]
 
-    def __call__(self, rows: NativeRows, number: int) -> IndexArray:
+    def __call__(self, rows: PartRows, number: int) -> IndexArray:
         cumulative = np.cumsum(self.mass(rows, number))
         drawn = np.searchsorted(cumulative, self.targets[number], side="right")
         last_with_mass = np.searchsorted(cumulative, cumulative[-1], side="left")
@@ -579,7 +590,7 @@ class _Potentials:
     centers: FloatArray
     points: FloatArray
 
-    def __call__(self, rows: NativeRows, number: int) -> FloatArray:
+    def __call__(self, rows: PartRows, number: int) -> FloatArray:
         nearest, weights = rows.nearness(self.centers).sq_dist(), _all_weights(rows)
         left = [
             np.sum(weights * np.minimum(nearest, rows.nearness(point[None, :]).sq_dist()))
@@ -592,7 +603,7 @@ class _Potentials:
 class _Farthest:
     centers: FloatArray
 
-    def __call__(self, rows: NativeRows, number: int) -> tuple[float, int]:
+    def __call__(self, rows: PartRows, number: int) -> tuple[float, int]:
         nearness = rows.nearness(self.centers)
         index = nearness.farthest()
         at = np.array([index])
@@ -604,7 +615,7 @@ class _Farthest:
 class _InertiaOf:
     centers: FloatArray
 
-    def __call__(self, rows: NativeRows, number: int) -> float:
+    def __call__(self, rows: PartRows, number: int) -> float:
         return rows.nearness(self.centers).inertia()
 
 
@@ -613,12 +624,12 @@ class _ShareOfMoments:
     filling: FloatArray | None
     total_weight: float
 
-    def __call__(self, rows: NativeRows, number: int) -> Moments:
+    def __call__(self, rows: PartRows, number: int) -> Moments:
         points = _filled(rows.sample(np.arange(rows.n_points)), self.filling)
         return moments_about_origin(points, _all_weights(rows) / self.total_weight)
 
 
-def _all_weights(rows: NativeRows) -> FloatArray:
+def _all_weights(rows: PartRows) -> FloatArray:
     return rows.sample_weight(np.arange(rows.n_points))
 
 

@@ -9,14 +9,16 @@ from typing import Any, Protocol, TypeVar
 
 from powermeans.divergences import Divergence
 from powermeans.rows import open_batch
-from powermeans.rows.native import Known, NativeRows, Team, start_team
+from powermeans.rows.native import Known, Team, start_team
+from powermeans.rows.on_device import open_on_device
+from powermeans.rows.protocol import PartRows
 from powermeans.sums import added
 from powermeans.types import FloatArray, Points, SparsePoints
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 
-Call = Callable[[NativeRows, int], Result]
+Call = Callable[[PartRows, int], Result]
 """From the rows of a part and its number to what it gives. It can be pickled."""
 
 # What is remembered of a part of so many rows is less than a hundredth of it.
@@ -36,10 +38,13 @@ class Opening:
         One of which the center is a mean, so that sums add.
     has_missing : bool
         Whether NaN stands for entries that are missing.
+    device : str, optional
+        A device of PyTorch to work at, found where the part is; None is the compiled core.
     """
 
     divergence: Divergence = "squared_euclidean"
     has_missing: bool = False
+    device: str | None = None
 
     def __post_init__(self) -> None:
         if self.divergence == "manhattan":
@@ -56,8 +61,12 @@ class Opening:
         n_threads: int | None = None,
         team: Team | None = None,
         known: Known | None = None,
-    ) -> NativeRows:
+    ) -> PartRows:
         """The rows of a part, the same whether they are kept or opened for each sweep anew."""
+        if self.device is not None:
+            return open_on_device(
+                points, sample_weight, device=self.device, divergence=self.divergence
+            )
         return open_batch(
             points,
             sample_weight,
@@ -75,6 +84,11 @@ class Places(Protocol):
     @property
     def opening(self) -> Opening:
         """How the parts are opened."""
+        ...
+
+    @property
+    def are_brought_anew(self) -> bool:
+        """Whether each call reads the parts again."""
         ...
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
@@ -97,6 +111,8 @@ class Kept:
     n_threads : int, optional
         See `powermeans.threads.effective_n_threads`.
     """
+
+    are_brought_anew = False
 
     def __init__(
         self, chunks: Iterable[Chunk], opening: Opening, *, n_threads: int | None = None
@@ -134,6 +150,8 @@ class InTurn:
         See `powermeans.threads.effective_n_threads`.
     """
 
+    are_brought_anew = True
+
     def __init__(self, chunks: Chunks, opening: Opening, *, n_threads: int | None = None) -> None:
         self.opening = opening
         self._chunks, self._team = chunks, start_team(n_threads)
@@ -152,9 +170,9 @@ class InTurn:
             yield call(rows, number)
             del rows  # or it would be held while the next one is awaited
 
-    def _remember(self, rows: NativeRows, number: int) -> None:
+    def _remember(self, rows: PartRows, number: int) -> None:
         """What a part need not tell again, where that is little beside it."""
-        if rows.n_points >= _FEWEST_ROWS_REMEMBERED and (known := rows.known) is not None:
+        if rows.n_points >= _FEWEST_ROWS_REMEMBERED and isinstance(known := rows.known, Known):
             self._known[number] = known
 
     def total(self, call: Call[Any]) -> Any:

@@ -6,6 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
+from powermeans.column_moments import ColumnMoments
+from powermeans.rows.placement import Placement
 from powermeans.rules import Rule
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -143,4 +145,27 @@ class Rows(Protocol):
 
     def sample(self, indices: IndexArray) -> Points | SparsePoints:
         """These points in the kind they live in (dense or CSR)."""
+        ...
+
+
+class PartRows(Rows, Protocol):
+    """Rows that can be a part of others."""
+
+    @property
+    def n_stored(self) -> int:
+        """How many values of the points are stored."""
+        ...
+
+    @property
+    def known(self) -> object | None:
+        """What need not be found out again where the same points are opened anew."""
+        ...
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where and how sweeps are computed; None by the compiled core."""
+        ...
+
+    def column_moments(self) -> ColumnMoments:
+        """Mean and squared deviations of each column, every point counted once."""
         ...

@@ -87,7 +87,7 @@ class Cluster:
         """
         self.check_connection()
         try:
-            futures = self.client.compute(list(wanted), optimize_graph=False)
+            futures = self._begun(wanted)
             self._wait_for(futures)
             results: Sequence[Any] = self.client.gather(futures)
         except CancelledError as error:
@@ -100,6 +100,14 @@ class Cluster:
                 f"again ({error})"
             ) from error
         return results
+
+    def _begun(self, wanted: Sequence[Any]) -> Sequence[Any]:
+        with warnings.catch_warnings():
+            # Centers go along with the graph, once. What is scattered instead, as Dask advises
+            # for many, is gone with the worker that has it, and the fit along with it.
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            futures: Sequence[Any] = self.client.compute(list(wanted), optimize_graph=False)
+        return futures
 
     def _wait_for(self, futures: Sequence[Any]) -> None:
         import distributed

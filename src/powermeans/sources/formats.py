@@ -29,7 +29,7 @@ from powermeans.tables.reading import open_reader
 from powermeans.tables.text import Text
 from powermeans.types import Points
 
-_BATCH_ROWS, _BATCH_VALUES, _LEAST_BATCH_ROWS = 2**16, 2**18, 2**10
+_BATCH_VALUES, _LEAST_BATCH_ROWS = 2**18, 2**10
 # A column chunk is read so many bytes at a time, however long it is.
 _PARQUET_BUFFER = 2**16
 _BLOCK_VALUES = 2**20
@@ -184,7 +184,7 @@ class _Parquet(_OfArrow):
             groups = list(range(file.metadata.num_row_groups))
             while groups and file.metadata.row_group(groups[0]).num_rows <= first_row:
                 first_row -= file.metadata.row_group(groups.pop(0)).num_rows
-            n_rows = max(_LEAST_BATCH_ROWS, _BATCH_VALUES // len(keys))
+            n_rows = _rows_of_a_batch(len(keys))
             for batch in file.iter_batches(n_rows, row_groups=groups, columns=keys):
                 n_passed = min(first_row, batch.num_rows)
                 first_row -= n_passed
@@ -220,6 +220,7 @@ class _Arrow(_OfArrow):
         dtype: np.dtype[np.floating[Any]],
         at_once: int | None = None,
     ) -> Iterator[Points]:
+        n_rows = _rows_of_a_batch(len(places))
         with (
             pyarrow_part().OSFile(str(self._path)) as file,
             refusing_damage(self.name, "Feather or Arrow"),
@@ -227,8 +228,13 @@ class _Arrow(_OfArrow):
             for batch in self._open(file)[1]:
                 n_passed = min(first_row, batch.num_rows)
                 first_row -= n_passed
-                for start in range(n_passed, batch.num_rows, _BATCH_ROWS):
-                    yield matrix_of(batch.slice(start, _BATCH_ROWS), places, dtype)
+                for start in range(n_passed, batch.num_rows, n_rows):
+                    yield matrix_of(batch.slice(start, n_rows), places, dtype)
+
+
+def _rows_of_a_batch(n_columns: int) -> int:
+    """The wider, the fewer, so that a batch takes about as much memory."""
+    return max(_LEAST_BATCH_ROWS, _BATCH_VALUES // n_columns)
 
 
 class _OfSlices(FileFormat):

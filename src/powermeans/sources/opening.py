@@ -196,7 +196,8 @@ def open_data(
         Roughly how much memory the rows may take at a time, in bytes or as "500MB" or "2GiB". A
         small one makes the parts smaller.
     rows_per_part : int, optional
-        How many rows are in a part. By default as many as take 16 MiB, or fewer by the limit.
+        How many rows are in a part. By default as many as take 16 MiB, or fewer by the limit; one
+        that does not keep to the limit is refused.
     checkpoint : path, optional
         A file in which a fit writes down what it has found out about the rows. Where there is one
         already, the same fit, with the same parameters and an int as `random_state`, goes on
@@ -249,7 +250,10 @@ def open_data(
         return open_dask(source, columns, weights, dtype=wanted, scale=scale, checkpoint=where)
     opened = _source_of(source, columns, weights, wanted, reading)
     n_bytes = opened.n_features * opened.dtype.itemsize + 8 * (weights is not None)
-    n_rows = rows_per_part or _rows_within(memory_limit, n_bytes)
+    n_rows = _rows_within(memory_limit, n_bytes)
+    if rows_per_part is not None:
+        _check_within(memory_limit, rows_per_part, n_bytes)
+        n_rows = rows_per_part
     return PartedData(opened, n_rows, scale, where)
 
 
@@ -378,6 +382,17 @@ def _rows_within(memory_limit: int | str | None, bytes_per_row: int) -> int:
             )
     n_rows = max(_FEWEST_ROWS, n_bytes // bytes_per_row)
     return n_rows // _FEWEST_ROWS * _FEWEST_ROWS
+
+
+def _check_within(memory_limit: int | str | None, rows_per_part: int, bytes_per_row: int) -> None:
+    if memory_limit is None:
+        return
+    most = _bytes_of(memory_limit) // (_COPIES_OF_A_PART * bytes_per_row)
+    if rows_per_part > most:
+        raise ValueError(
+            f"rows_per_part={rows_per_part!r} does not keep to memory_limit={memory_limit!r}: pass "
+            f"at most {most} rows, or one of the two alone"
+        )
 
 
 def _bytes_of(memory_limit: int | str) -> int:

@@ -9,11 +9,10 @@ from powermeans.divergences.bregman import Bregman
 from powermeans.rows.torch import admission
 from powermeans.rows.torch.divergences import TorchBregmanRows, TorchCosineRows
 from powermeans.rows.torch.placing import from_array
-from powermeans.rows.torch.rows import Placement, TorchRows
+from powermeans.rows.torch.rows import TorchRows
 from powermeans.types import FloatArray
 
 __all__ = [
-    "Placement",
     "TorchBregmanRows",
     "TorchCosineRows",
     "TorchRows",

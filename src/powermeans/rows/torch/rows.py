@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
+from powermeans.column_moments import ColumnMoments
 from powermeans.critical_power import critical_power
 from powermeans.online import Online
+from powermeans.rows.placement import Placement
 from powermeans.rows.torch import formulas, fused
 from powermeans.rows.torch.formulas import Added, Part, Seen, View
 from powermeans.rows.torch.nearness import TorchNearness, greedy_seeds_on
@@ -29,15 +31,6 @@ _MOST_FEATURES_FORMED = 4096
 _ROWS_SAMPLED = 10_000
 # Relative errors of 16-bit and TF32 products, and of float32 products that are put together.
 _ROUNDING = {"high": 2.0**-8, "highest": 2.0**-18}
-
-
-class Placement(NamedTuple):
-    """Where and how sweeps are computed."""
-
-    device: str
-    kernel: str
-    precision: str
-    streamed: bool
 
 
 class TorchRows:
@@ -113,6 +106,16 @@ class TorchRows:
         return np.dtype(np.float64 if self._view.dtype == torch.float64 else np.float32)
 
     @property
+    def n_stored(self) -> int:
+        """How many values of the points are stored."""
+        return int(self._held.points.numel())
+
+    @property
+    def known(self) -> None:
+        """Nothing: looking at the columns is little beside bringing the points here."""
+        return None
+
+    @property
     def total_weight(self) -> float:
         """Sum of the sample weights."""
         if self._host_weights is None:
@@ -143,6 +146,11 @@ class TorchRows:
 
     def mean_variance(self) -> float:
         return float(np.mean(self._column_variance))
+
+    def column_moments(self) -> ColumnMoments:
+        """Mean and squared deviations of each column, every point counted once."""
+        counts = np.full(self.n_features, float(self.n_points))
+        return ColumnMoments(counts, self._column_mean, self.n_points * self._column_variance)
 
     def inertia_about_mean(self) -> float:
         return self._inertia_about_mean
