@@ -49,7 +49,7 @@ test: $(STAMPS)/installed $(STAMPS)/test
 
 # PyTorch takes gigabytes, so that only these two install it; a build that is there already is kept.
 test-gpu: $(STAMPS)/installed $(STAMPS)/test $(STAMPS)/gpu
-	$(BIN)/python -m pytest tests/test_torch_rows.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/test_torch_rows.py tests/test_tensors_at_the_border.py tests/test_gpu_benchmark.py $(PYTEST_ARGS)
 	$(BIN)/python -m pytest tests/test_rows_identities.py -k tensor $(PYTEST_ARGS)
 
 bench-gpu: $(STAMPS)/installed $(STAMPS)/gpu

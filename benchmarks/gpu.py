@@ -1,12 +1,13 @@
 """Sweeps, seeding and fits on a GPU, beside flash-kmeans and beside what the card can do at most.
 
-Contestants take turns in one process on the same tensors; figures are medians of several rounds,
-after one that is not counted. The parts:
+Contestants take turns in one process on the same tensors; all figures, those of fits too, are
+medians of several rounds, after one that is not counted. The parts:
 
 - ceilings: multiply-adds a second of products in each precision, and bytes a second of a copy
 - sweeps: one hard sweep beside an iteration of flash-kmeans, and one sweep with a power
 - seeding: k-means++ and greedy k-means++
-- fits: PowerKMeans(effort="fast") beside 25 iterations of flash-kmeans from random points
+- fits: PowerKMeans(effort="fast") beside 25 iterations of flash-kmeans and, where it is installed,
+  of cuML, both from random points
 - agreement: labels and inertia beside those of the compiled core on the CPU
 
 `make bench-gpu` runs all of it. Without a GPU it refuses; `--small --device cpu` tries the
@@ -21,15 +22,18 @@ import warnings
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from statistics import median
-from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import clone
 
 from benchmarks import machine
-from benchmarks.pages import Page, Rows, as_markdown, as_text
-from powermeans import PowerKMeans
+from benchmarks.gpu_peers import CUML_PRECISION, FLASH_PRECISION, cuml_kmeans, flash
+from benchmarks.gpu_report import report
+from benchmarks.pages import Page, as_markdown, as_text
+from powermeans import KMeans, PowerKMeans
 from powermeans.rows.native import NativeRows
+from powermeans.rows.placement import Placement
 from powermeans.rows.torch import TorchRows
 from powermeans.rules import Hard, Power, Rule
 from powermeans.seeding import n_greedy_candidates
@@ -37,12 +41,25 @@ from powermeans.seeds import choose_seeds
 from powermeans.sums import Sums
 
 PAGE = Page("gpu", "python -m benchmarks.gpu --page")
+# Labels and inertia.
+Assigned = tuple[np.ndarray, float]
+
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
 # Points, features, centers; and points and centers of the seeding.
 SIZES = {"whole": (4_200_000, 128, 1024, 1_000_000, 1000), "small": (3_000, 24, 16, 1_000, 10)}
+PRECISIONS = (
+    ("float16", "high"),
+    ("bfloat16", "high"),
+    ("float32", "high"),
+    ("float32", "highest"),
+)
+PRECISIONS_OF_FITS = (("float16", "high"), ("float32", "high"), ("float32", "highest"))
 N_COMPARED = 200_000
-FLASH_ITERATIONS = 25
-NO_FLASH = "flash-kmeans is not installed"
+SWEEPS_COMPARED = 10
+ITERATIONS_OF_PEERS = 25
+MOST_ROUNDS_OF_FITS = 3
+# Distances that agree to this are a tie, which rounding may decide either way.
+TIE = 1e-5
 
 
 class Bench:
@@ -58,11 +75,11 @@ class Bench:
         self.points = torch.randn((self.n_points, self.n_features), **like).add_(middles[groups])
         self.centers = self.points[torch.randperm(self.n_points, **like)[: self.n_centers]]
 
-    def seconds(self, run: Callable[[], object]) -> float:
+    def seconds(self, run: Callable[[], object], most_rounds: int | None = None) -> float:
         """Median over the rounds; the first one compiles and is left out."""
         run()
         found = []
-        for _ in range(self.n_rounds):
+        for _ in range(min(self.n_rounds, most_rounds or self.n_rounds)):
             self.wait()
             began = time.perf_counter()
             run()
@@ -74,17 +91,16 @@ class Bench:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
+    def check(self, placement: Placement) -> None:
+        """Raise where a card would be measured by anything but its kernels."""
+        if self.device.type == "cuda" and placement.kernel != "triton":
+            raise SystemExit(
+                f"the kernel is {placement.kernel!r} and not Triton's: install triton, or use a "
+                "card that it has kernels for"
+            )
+
     def host_centers(self) -> np.ndarray:
         return self.centers.double().cpu().numpy()
-
-
-def flash() -> Callable[..., Any] | None:
-    """Lloyd's algorithm of flash-kmeans, if it is installed."""
-    try:
-        from flash_kmeans import batch_kmeans_Euclid
-    except ImportError:
-        return None
-    return batch_kmeans_Euclid
 
 
 def set_precision(name: str) -> None:
@@ -105,29 +121,30 @@ def ceilings(bench: Bench) -> Iterator[dict]:
 
 
 def sweeps(bench: Bench) -> Iterator[dict]:
-    for name, precision in (("float16", "high"), ("bfloat16", "high"), ("float32", "highest")):
+    for name, precision in PRECISIONS:
         set_precision(precision)
         points, centers = bench.points.to(DTYPES[name]), bench.host_centers()
         rows = TorchRows(points)
+        bench.check(rows.placement)
 
         def sweep(rule: Rule, rows: TorchRows = rows, centers: np.ndarray = centers) -> Sums:
             return rows.sweep(centers, rule)
 
-        figures = {
+        yield {
             "dtype": name,
             "precision": precision,
             "kernel": rows.placement.kernel,
             "hard": bench.seconds(lambda sweep=sweep: sweep(Hard())),
             "power": bench.seconds(lambda sweep=sweep: sweep(Power(-3.0))),
+            "flash": flash_iteration(bench, points, precision),
         }
-        yield figures | with_flash(bench, points)
 
 
-def with_flash(bench: Bench, points: torch.Tensor) -> dict:
+def flash_iteration(bench: Bench, points: torch.Tensor, precision: str) -> float | None:
     """Seconds of an iteration: those of many less those of few."""
     run = flash()
-    if run is None or bench.device.type != "cuda":
-        return {"flash": None}
+    if run is None or bench.device.type != "cuda" or precision != FLASH_PRECISION:
+        return None
     batch, seeds = points[None], bench.centers.to(points.dtype)[None]
     few, many = (
         bench.seconds(
@@ -135,7 +152,7 @@ def with_flash(bench: Bench, points: torch.Tensor) -> dict:
         )
         for n in (1, 11)
     )
-    return {"flash": (many - few) / 10}
+    return (many - few) / 10
 
 
 def seeding(bench: Bench) -> Iterator[dict]:
@@ -152,48 +169,113 @@ def seeding(bench: Bench) -> Iterator[dict]:
 
 
 def fits(bench: Bench) -> Iterator[dict]:
-    for name, precision in (("float16", "high"), ("float32", "highest")):
+    for name, precision in PRECISIONS_OF_FITS:
         set_precision(precision)
         points = bench.points.to(DTYPES[name])
         model = PowerKMeans(bench.n_centers, effort="fast", random_state=0)
-        bench.wait()
-        began = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(points)
-        bench.wait()
-        seconds = time.perf_counter() - began
-        yield {"dtype": name, "seconds": seconds, "inertia": float(model.inertia_)} | flash_fit(
-            bench, points
+        seconds = timed_fit(bench, lambda model=model, points=points: model.fit(points))
+        bench.check(model.placement_)
+        n_hard = int(np.count_nonzero(np.isneginf(model.history_.power)))
+        peers = flash_fit(bench, points, precision) | cuml_fit(bench, points, precision)
+        yield {
+            "dtype": name,
+            "precision": precision,
+            "seconds": seconds,
+            "inertia": inertia_of(points, model.cluster_centers_),
+            "hard sweeps": n_hard,
+            "power sweeps": len(model.history_) - n_hard,
+            **peers,
+        }
+
+
+def timed_fit(bench: Bench, fit: Callable[[], object]) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return bench.seconds(fit, MOST_ROUNDS_OF_FITS)
+
+
+def inertia_of(points: torch.Tensor, centers: torch.Tensor) -> float:
+    """Of anybody's centers, by the same rule."""
+    _, inertia = TorchRows(points, precision="highest").assign(centers.double().cpu().numpy())
+    return inertia
+
+
+def flash_fit(bench: Bench, points: torch.Tensor, precision: str) -> dict:
+    run = flash()
+    if run is None or bench.device.type != "cuda" or precision != FLASH_PRECISION:
+        return {"flash seconds": None, "flash inertia": None}
+    seeds, found = bench.centers.to(points.dtype)[None], []
+
+    def fit() -> None:
+        found[:] = run(
+            points[None],
+            bench.n_centers,
+            max_iters=ITERATIONS_OF_PEERS,
+            tol=0.0,
+            init_centroids=seeds,
         )
 
+    seconds = timed_fit(bench, fit)
+    return {"flash seconds": seconds, "flash inertia": inertia_of(points, found[1][0])}
 
-def flash_fit(bench: Bench, points: torch.Tensor) -> dict:
-    run = flash()
-    if run is None or bench.device.type != "cuda":
-        return {"flash seconds": None, "flash inertia": None}
-    bench.wait()
-    began = time.perf_counter()
-    seeds = bench.centers.to(points.dtype)[None]
-    _, centers, *_ = run(
-        points[None], bench.n_centers, max_iters=FLASH_ITERATIONS, tol=0.0, init_centroids=seeds
+
+def cuml_fit(bench: Bench, points: torch.Tensor, precision: str) -> dict:
+    estimator = cuml_kmeans()
+    is_equal = points.dtype == torch.float32 and precision == CUML_PRECISION
+    if estimator is None or bench.device.type != "cuda" or not is_equal:
+        return {"cuml seconds": None, "cuml inertia": None}
+    model = estimator(
+        n_clusters=bench.n_centers,
+        init=bench.centers,
+        n_init=1,
+        max_iter=ITERATIONS_OF_PEERS,
+        tol=1e-16,
+        output_type="numpy",
     )
-    bench.wait()
-    seconds = time.perf_counter() - began
-    set_precision("highest")
-    _, inertia = TorchRows(points).assign(centers[0].double().cpu().numpy())
-    return {"flash seconds": seconds, "flash inertia": inertia}
+    seconds = timed_fit(bench, lambda: model.fit(points))
+    centers = torch.as_tensor(model.cluster_centers_)
+    return {"cuml seconds": seconds, "cuml inertia": inertia_of(points, centers)}
 
 
 def agreement(bench: Bench) -> Iterator[dict]:
     set_precision("highest")
     points, centers = bench.points[:N_COMPARED], bench.host_centers()
-    labels, inertia = TorchRows(points).assign(centers)
-    expected, expected_inertia = NativeRows(points.cpu().numpy()).assign(centers)
+    host = points.cpu().numpy()
+    of_core = NativeRows(host).assign(centers)
     yield {
-        "labels that differ": int(np.count_nonzero(labels != expected)),
-        "of": len(labels),
-        "inertia, relative": abs(inertia / expected_inertia - 1),
+        "what": "the same centers",
+        **compared(host, centers, TorchRows(points).assign(centers), of_core),
+    }
+    model = KMeans(bench.n_centers, init=centers, n_init=1, max_iter=SWEEPS_COMPARED, tol=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours, core = clone(model).fit(points), clone(model).fit(host)
+    yield {
+        "what": f"{SWEEPS_COMPARED} sweeps from the same centers",
+        **compared(
+            host,
+            core.cluster_centers_.astype(np.float64),
+            (ours.labels_.cpu().numpy(), ours.inertia_),
+            (core.labels_, core.inertia_),
+        ),
+    }
+
+
+def compared(
+    points: np.ndarray, centers: np.ndarray, ours: Assigned, expected: Assigned
+) -> dict[str, float]:
+    differ = np.flatnonzero(ours[0] != expected[0])
+    one, other = (
+        np.square(points[differ] - centers[labels[differ]]).sum(axis=1)
+        for labels, _ in (ours, expected)
+    )
+    return {
+        "labels": len(points),
+        "differ": len(differ),
+        "of these, ties": int(
+            np.count_nonzero(np.abs(one - other) <= TIE * np.maximum(one, other))
+        ),
+        "inertia, relative": abs(ours[1] / expected[1] - 1),
     }
 
 
@@ -206,105 +288,9 @@ PARTS = {
 }
 
 
-# What the figures say.
-
-
-def fraction(figures: dict, cell: dict, n_products: int) -> float:
-    """Of the limit: the larger of arithmetic and memory traffic over the time taken."""
-    can = {line["what"]: line["per second"] for line in figures["parts"]["ceilings"]}
-    n_points, n_features, n_centers, *_ = figures["sizes"]
-    precision = "high" if cell["dtype"] != "float32" else cell["precision"]
-    arithmetic = n_products * n_points * n_features * n_centers
-    traffic = n_points * n_features * DTYPES[cell["dtype"]].itemsize
-    limit = max(arithmetic / can[f"{cell['dtype']} {precision}"], traffic / can["bytes"])
-    return limit / cell["hard" if n_products == 1 else "power"]
-
-
-def shown(value: float | None, form: str = "{:.3g}") -> str:
-    return "not measured" if value is None else form.format(value)
-
-
-def sweep_table(figures: dict) -> Rows:
-    rows = [
-        [
-            "points",
-            "kernel",
-            "hard sweep, ms",
-            "flash-kmeans, ms",
-            "ours : flash",
-            "of the limit",
-            "power sweep : hard",
-            "of the limit",
-        ]
-    ]
-    for cell in figures["parts"]["sweeps"]:
-        hard, peer = cell["hard"], cell["flash"]
-        rows.append(
-            [
-                f"{cell['dtype']}, {cell['precision']}",
-                cell["kernel"],
-                shown(1e3 * hard),
-                shown(None if peer is None else 1e3 * peer),
-                shown(None if peer is None else hard / peer),
-                shown(100 * fraction(figures, cell, 1), "{:.0f} %"),
-                shown(cell["power"] / hard),
-                # Distances twice, and weights times points.
-                shown(100 * fraction(figures, cell, 3), "{:.0f} %"),
-            ]
-        )
-    return rows
-
-
-def seeding_table(figures: dict) -> Rows:
-    rows = [["candidates for each center", "seconds"]]
-    cells = figures["parts"]["seeding"]
-    return rows + [[str(cell["candidates"]), shown(cell["seconds"])] for cell in cells]
-
-
-def fit_table(figures: dict) -> Rows:
-    rows = [["points", "ours, s", "flash-kmeans, s", "inertia, ours : flash"]]
-    for cell in figures["parts"]["fits"]:
-        peer = cell["flash inertia"]
-        ratio = None if peer is None else cell["inertia"] / peer
-        rows.append(
-            [
-                cell["dtype"],
-                shown(cell["seconds"]),
-                shown(cell["flash seconds"]),
-                shown(ratio, "{:.5f}"),
-            ]
-        )
-    return rows
-
-
-def agreement_table(figures: dict) -> Rows:
-    (cell,) = figures["parts"]["agreement"]
-    return [list(cell), [f"{value:.3g}" for value in cell.values()]]
-
-
-TABLES = {
-    "Sweeps": sweep_table,
-    "Seeding": seeding_table,
-    "Fits": fit_table,
-    "Agreement with the CPU": agreement_table,
-}
-
-
-def report(stored: dict, as_table: Callable[[Rows], str]) -> str:
-    figures = stored["figures"]
-    n_points, n_features, n_centers, *of_seeding = figures["sizes"]
-    head = (
-        f"{figures['device']}, {stored['date']}, {figures['versions']}: {n_points} points of "
-        f"{n_features} features and {n_centers} centers; for the seeding {of_seeding[0]} points "
-        f"and {of_seeding[1]} centers. Written by `{stored['command']}`."
-    )
-    parts = [f"**{name}**\n\n{as_table(make(figures))}" for name, make in TABLES.items()]
-    return "\n\n".join([head, *parts])
-
-
 def versions() -> str:
     found = []
-    for name in ("torch", "triton", "flash-kmeans", "powermeans"):
+    for name in ("torch", "triton", "flash-kmeans", "cuml-cu12", "powermeans"):
         try:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:

@@ -67,6 +67,10 @@ def seeds(folder: Path) -> list[bytes]:
         is_gram = getattr(model, "kernel", None) == "precomputed"
         save(model.fit(points @ points.T if is_gram else points), folder / "seed")
         files.append((folder / "seed").read_bytes())
+    for kind in (powermeans.MiniBatchPowerKMeans, powermeans.OnlineKMeans):
+        awaiting = kind(2, init_size=50).partial_fit(points, sample_weight=np.ones(12))
+        save(awaiting, folder / "seed")
+        files.append((folder / "seed").read_bytes())
     return files
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from powermeans.rows.native import NativeRows
@@ -41,6 +45,9 @@ class ReadAgain:
         chosen = range(len(self.chunks)) if numbers is None else numbers
         return (copy.deepcopy(self.chunks[number]) for number in chosen)
 
+    def recheck(self, number: int, points: Points, weights: FloatArray | None) -> None:
+        """They are never others than they were."""
+
 
 def kept_parts(points: Points, weights: FloatArray | None) -> Rows:
     return PartedRows(
@@ -54,27 +61,81 @@ def parts_read_in_turn(points: Points, weights: FloatArray | None) -> Rows:
     )
 
 
-KINDS: dict[str, Callable[[Points, FloatArray | None], Rows]] = {
-    "twin": TwinRows,
-    "twin of CSR": lambda points, weights: TwinRows(sparse.csr_array(points), weights),
-    "native": lambda points, weights: NativeRows(points, weights, n_threads=2),
-    "native of CSR": lambda points, weights: NativeRows(
-        sparse.csr_array(points), weights, n_threads=2
+@dataclass(frozen=True)
+class Kind:
+    """How to open rows of one kind, and how exact they are.
+
+    Attributes
+    ----------
+    open : function
+        From dense points, which float32 holds, and weights.
+    unit : float
+        No claim of equality is to be closer than this; zero where rows are of float64.
+    is_slow : bool
+        Whether to try few and small examples: in Triton's interpreter, a sweep takes half a second.
+    """
+
+    open: Callable[[Points, FloatArray | None], Rows]
+    unit: float = 0.0
+    is_slow: bool = False
+
+    def __call__(self, points: Points, weights: FloatArray | None) -> Rows:
+        return self.open(points, weights)
+
+    def within(self, tolerance: float) -> float:
+        """This tolerance, or what the rows can keep."""
+        return max(tolerance, self.unit)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether rows are of float64."""
+        return self.unit == 0
+
+
+KINDS = {
+    "twin": Kind(TwinRows),
+    "twin of CSR": Kind(lambda points, weights: TwinRows(sparse.csr_array(points), weights)),
+    "native": Kind(lambda points, weights: NativeRows(points, weights, n_threads=2)),
+    "native of CSR": Kind(
+        lambda points, weights: NativeRows(sparse.csr_array(points), weights, n_threads=2)
     ),
-    "kept parts": kept_parts,
-    "parts read in turn": parts_read_in_turn,
+    "kept parts": Kind(kept_parts),
+    "parts read in turn": Kind(parts_read_in_turn),
 }
+# Of float32, which tests with closer tolerances are not for.
+SINGLE_KINDS: dict[str, Kind] = {}
 
 
-def _of_tensor(points: Points, weights: FloatArray | None) -> Rows:
+def _of_tensor(device: str, dtype: type, kernel: Any) -> Callable[..., Rows]:
+    def opened(points: Points, weights: FloatArray | None) -> Rows:
+        import torch
+
+        from powermeans.rows.torch import TorchRows
+
+        torch.set_num_threads(1)
+        there = torch.as_tensor(np.asarray(points, dtype=dtype), device=device)
+        return TorchRows(there, weights, kernel=kernel)
+
+    return opened
+
+
+def _add_kinds_of_tensors() -> None:
     import torch
 
-    from powermeans.rows.torch import TorchRows
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    KINDS["tensor"] = Kind(_of_tensor("cpu", np.float64, "plain"))
+    if device == "cuda":
+        KINDS["tensor on a GPU"] = Kind(_of_tensor(device, np.float64, "auto"))
+    else:
+        os.environ["TRITON_INTERPRET"] = "1"  # is read when the kernels are imported
+    SINGLE_KINDS["tensor of float32"] = Kind(_of_tensor(device, np.float32, "plain"), _SINGLE)
+    if importlib.util.find_spec("triton") is not None:
+        of_triton = _of_tensor(device, np.float32, "triton")
+        SINGLE_KINDS["tensor with Triton"] = Kind(of_triton, _SINGLE, device == "cpu")
 
-    torch.set_num_threads(1)
-    return TorchRows(torch.as_tensor(points), weights, kernel="plain")
 
+_SINGLE = 1e-4
 
 # Where PyTorch is not installed, tests/test_torch_rows.py is skipped and says so.
 if importlib.util.find_spec("torch") is not None:
-    KINDS["tensor"] = _of_tensor
+    _add_kinds_of_tensors()

@@ -67,11 +67,12 @@ def test_what_is_known_is_not_asked_for_again(tmp_path, points):
             places.each = places.total = refuse
         journal = Journal(tmp_path / "state", 0.0, "these points")
         rows = PartedRows(Journaled(places, journal))
-        found = rows.sweep(points[:3], Power(-2.0)), rows.critical_power, rows.mean()
+        found = rows.sweep(points[:3], Power(-2.0)), rows.critical_power(), rows.mean()
         journal.close()
         if call == "write":
             first = found
     np.testing.assert_array_equal(found[0].points, first[0].points)
+    assert found[1] == first[1]
     np.testing.assert_array_equal(found[2], first[2])
 
 
@@ -119,8 +120,13 @@ def test_a_fit_by_chance_has_no_checkpoint(tmp_path, points):
     for random_state in (None, np.random.RandomState(0)):
         with pytest.raises(ValueError, match="pass an int"):
             fitted(PowerKMeans(6, random_state=random_state), points, tmp_path / "state")
-    with pytest.raises(ValueError, match="checkpoint_seconds=-1"):
-        open_data(points, checkpoint=tmp_path / "state", checkpoint_seconds=-1)
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), "60", None, True])
+def test_what_is_no_number_of_seconds_is_refused(tmp_path, points, seconds):
+    with pytest.raises(ValueError, match=f"checkpoint_seconds={seconds!r} must be a number"):
+        open_data(points, checkpoint=tmp_path / "state", checkpoint_seconds=seconds)
 
 
 FIT = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import re
@@ -16,12 +17,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
+from powermeans import PowerKMeans, RobustPowerKMeans
 from powermeans.cluster_summary import summarize
 from powermeans.command_line import failures, main, parts
 from powermeans.command_line.parts import ProgressInParts
+from powermeans.command_line.screen import waiting_for
 from powermeans.command_line.tallies import Tally
 from powermeans.history import SweepState
-from powermeans.saved_models import load
+from powermeans.rows.journal import Claim, Journal
+from powermeans.rows.native import NativeRows
+from powermeans.saved_models import load, save
 
 NAMES = ["a", "b", "c"]
 N_ROWS = 3000
@@ -148,7 +153,163 @@ def test_a_fit_goes_on_from_its_checkpoint_and_says_so(run) -> None:
     assert next(same) == next(same)
     other = run(*command, "--runs", 2, "--seed", 3)
     assert other.code == failures.USAGE
-    assert "--checkpoint state is of a fit with other options" in other.err
+    assert other.err.startswith("powermeans: --checkpoint state is of a fit with other options")
+
+
+def test_a_file_that_is_no_checkpoint_is_not_gone_on_from(run) -> None:
+    assert run("fit", "rows.parquet", "-k", 4, "-m", "m.pm", "-q").code == 0
+    before = Path("m.pm").read_bytes()
+    ended = run("fit", "rows.parquet", "-k", 4, "--checkpoint", "m.pm", "-q")
+    assert ended.code == failures.USAGE
+    assert ended.err == ("powermeans: --checkpoint m.pm is no checkpoint: name another file\n")
+    assert Path("m.pm").read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no locks")
+def test_a_checkpoint_that_another_fit_has_is_refused(run) -> None:
+    claim = Claim("state")
+    ended = run("fit", "rows.parquet", "-k", 4, "--checkpoint", "state", "-q")
+    claim.release()
+    assert ended.code == failures.USAGE
+    assert ended.err.startswith("powermeans: --checkpoint state is in use by another fit: wait")
+
+
+def test_how_often_a_checkpoint_is_written_can_be_said(run, monkeypatch) -> None:
+    asked = list[float]()
+
+    class Asked(Journal):
+        def __init__(self, place: Any, seconds: float, *more: Any, **others: Any) -> None:
+            asked.append(seconds)
+            super().__init__(place, seconds, *more, **others)
+
+    monkeypatch.setattr("powermeans.center_estimator.Journal", Asked)
+    command = ["fit", "rows.parquet", "-k", 4, "--effort", "fast", "-q"]
+    for more in ([], ["--checkpoint-seconds", 2.5]):
+        assert run(*command, "--checkpoint", f"state{len(more)}", *more).code == 0
+    assert asked == [60.0, 2.5]
+    alone = run(*command, "--checkpoint-seconds", 5)
+    assert alone.code == failures.USAGE
+    assert "--checkpoint-seconds is for --checkpoint" in alone.err
+
+
+@pytest.mark.filterwarnings("default")  # which the command tells as notes
+def test_a_full_disk_at_the_end_of_a_fit_costs_only_the_checkpoint(run, monkeypatch) -> None:
+    write, n_writes = Journal.write, 0
+
+    def fail_at_the_end(journal: Journal) -> None:
+        nonlocal n_writes
+        n_writes += 1
+        if n_writes > 1:
+            raise OSError(28, "No space left on device: make room", "state")
+        write(journal)
+
+    monkeypatch.setattr(Journal, "write", fail_at_the_end)
+    command = ["fit", "rows.parquet", "-k", 4, "--checkpoint", "state", "-o", "l.npy", "-m", "m.pm"]
+    ended = run(*command, "-q")
+    assert ended.code == 0, ended.err
+    assert ended.err.startswith("powermeans: note: state: No space left on device: make room.")
+    assert np.load("l.npy").shape == (N_ROWS,)
+    assert load("m.pm").n_clusters == 4
+
+
+def test_a_full_disk_in_the_middle_is_said_of_the_checkpoint(run, monkeypatch) -> None:
+    def fail(journal: Journal, *what: Any) -> None:
+        raise OSError(28, "No space left on device: make room", "state")
+
+    monkeypatch.setattr(Journal, "note", fail)
+    ended = run("fit", "rows.parquet", "-k", 4, "--checkpoint", "state", "-q")
+    assert ended.code == failures.OUTPUT
+    assert ended.err == (
+        "powermeans: state cannot be written: No space left on device: make room\n"
+    )
+
+
+@pytest.mark.parametrize("place", ["fitting_in_parts", "predicting_in_parts"])
+def test_rows_that_cannot_be_read_are_not_said_to_be_labels(place, run, monkeypatch) -> None:
+    assert run("fit", "rows.parquet", "-k", 4, "-m", "m.pm", "-q").code == 0
+
+    def failing(*what: Any) -> Any:
+        yield np.zeros(3, np.int32)
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(f"powermeans.command_line.{place}.labelled", failing)
+    command = {
+        "fitting_in_parts": ["fit", "folder", "-k", 4, "-q"],
+        "predicting_in_parts": ["predict", "m.pm", "folder"],
+    }
+    ended = run(*command[place], "-o", "labels.npy")
+    assert ended.code == failures.DATA
+    assert ended.err == "powermeans: folder cannot be read: Input/output error\n"
+    assert not Path("labels.npy").exists()
+
+
+def test_nor_are_those_of_a_fit(run, monkeypatch) -> None:
+    def failing(*what: Any, **more: Any) -> Any:
+        raise OSError(5, "Input/output error", "part-2")
+
+    monkeypatch.setattr(PowerKMeans, "fit", failing)
+    ended = run("fit", "folder", "-k", 4, "-q")
+    assert ended.code == failures.DATA
+    assert ended.err == "powermeans: part-2 cannot be read: Input/output error\n"
+
+
+@pytest.mark.parametrize("path", ["state", "labels.npy"])
+def test_what_would_be_read_the_next_time_is_refused(path, run) -> None:
+    option = "-o" if path == "labels.npy" else "--checkpoint"
+    ended = run("fit", "folder", "-k", 4, option, f"folder/{path}", "-q")
+    assert ended.code == failures.USAGE, ended.err
+    assert f"folder/{path} is in the folder folder" in ended.err
+    assert not Path("folder", path).exists()
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("limit", [[], ["--memory-limit", "100kB"]])
+@pytest.mark.parametrize("scale", ["none", "standard"])
+def test_predict_looks_at_each_distance_once(limit, scale, run, monkeypatch) -> None:
+    columns = ["--columns", "a,b,c", "--weights", "w"]
+    fit = ["fit", "rows.parquet", *columns, "-k", 4, "-m", "m.pm", "--scale", scale, "-q"]
+    assert run(*fit).code == 0
+    n_rows, assign = 0, NativeRows.assign
+
+    def counting(rows: NativeRows, centers: Any) -> Any:
+        nonlocal n_rows
+        n_rows += rows.n_points
+        return assign(rows, centers)
+
+    monkeypatch.setattr(NativeRows, "assign", counting)
+    ended = run("predict", "m.pm", "rows.parquet", *columns, *limit, "-o", "l.npy", "--json")
+    assert ended.code == 0, ended.err
+    assert n_rows == N_ROWS + 1  # on which a model that was loaded is tried
+    table = parquet.read_table("rows.parquet")
+    points = table.select(NAMES).to_pandas()
+    model = load("m.pm")
+    assert np.load("l.npy").tolist() == model.predict(points).tolist()
+    expected = model.score(points, sample_weight=table["w"].to_numpy())
+    assert json.loads(ended.out)["score"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_model_that_scores_in_another_way_does_so_still(run) -> None:
+    points = parquet.read_table("rows.parquet", columns=NAMES).to_pandas().to_numpy()
+    model = RobustPowerKMeans(4, trim=0.2, random_state=0).fit(points)
+    save(model, "m.pm")
+    ended = run("predict", "m.pm", "rows.parquet", "--columns", "a,b,c", "-o", "l.npy", "--json")
+    assert json.loads(ended.out)["score"] == pytest.approx(model.score(points), rel=1e-12)
+
+
+def test_a_fit_that_is_interrupted_tells_the_inertia_of_what_it_writes(run, monkeypatch) -> None:
+    class Interrupted(ProgressInParts):
+        def __call__(self, state: SweepState) -> None:
+            if state.sweep == 2:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr("powermeans.command_line.fitting_in_parts.ProgressInParts", Interrupted)
+    command = ["fit", "rows.parquet", "-k", 9, "--columns", "a,b,c", "--memory-limit", "100kB"]
+    ended = run(*command, "-m", "m.pm", "--json", "--refine", 0)
+    assert ended.code == failures.INTERRUPTED
+    points = parquet.read_table("rows.parquet", columns=NAMES).to_pandas()
+    found = json.loads(ended.out)
+    assert found["was_interrupted"]
+    assert found["inertia"] == pytest.approx(-load("m.pm").score(points), rel=1e-9)
 
 
 @pytest.mark.filterwarnings("default")  # which the command tells as notes
@@ -226,7 +387,7 @@ class Shown:
 
 def test_a_pass_that_takes_long_says_where_it_is(monkeypatch) -> None:
     now, shown = [0.0], Shown()
-    monkeypatch.setattr(parts.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("powermeans.passes.time.monotonic", lambda: now[0])
     monkeypatch.setattr("powermeans.fit_progress._open", lambda kind: shown)
     tell = ProgressInParts(n_rows=200)
     tell.read(50)
@@ -234,7 +395,7 @@ def test_a_pass_that_takes_long_says_where_it_is(monkeypatch) -> None:
     now[0] = 2.0
     tell.read(100)
     assert shown.texts[-1].startswith("before the first sweep")
-    assert shown.texts[-1].endswith("50% of the next pass")
+    assert shown.texts[-1].endswith("50% of the next pass, about 4.0 s left of it")
     tell.read(10)  # the next one, which has just begun
     assert len(shown.texts) == 1
     tell(SweepState(0, 1, -1.0, 5.0, 4.0, 0.5, 0.1, np.zeros((1, 1))))
@@ -243,10 +404,55 @@ def test_a_pass_that_takes_long_says_where_it_is(monkeypatch) -> None:
     tell.fit_ended()
     assert shown.texts[-1] == "closed"
     failed = ProgressInParts(n_rows=200)
+    failed.read(50)
     now[0] = 9.0
     failed.read(100)
     failed.fit_ended()
     assert shown.texts[-2:] == [
-        "before the first sweep, 0 ms so far, 50% of the next pass",
+        "before the first sweep, 0 ms so far, 50% of the next pass, about 14 s left of it",
         "closed",
     ]
+
+
+def test_rows_that_nobody_counted_are_counted_by_the_first_pass(monkeypatch) -> None:
+    now, shown = [0.0], Shown()
+    monkeypatch.setattr("powermeans.passes.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("powermeans.fit_progress._open", lambda kind: shown)
+    tell = ProgressInParts()
+    for n_rows in (50, 100, 50, 75):
+        now[0] += 2.0
+        tell.read(n_rows)
+    assert shown.texts[0].endswith("100 rows of the next pass")
+    assert shown.texts[1].endswith("75% of the next pass, about 2.0 s left of it")
+    assert tell.n_rows == 100
+
+
+def test_labels_to_come_have_a_bar_where_the_rows_are_counted(monkeypatch) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setenv("TERM", "xterm-256color")
+    with waiting_for("labelling the rows", is_quiet=False, n_rows=200) as say:
+        say(150)
+    assert "labelling the rows" in terminal.getvalue()
+    assert "75%" in terminal.getvalue()
+    with waiting_for("labelling the rows", is_quiet=False, n_rows=None) as say:
+        say(150)
+    assert terminal.getvalue().count("75%") == 1
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_each_piece_of_labels_says_how_many_rows_there_were(run, monkeypatch) -> None:
+    said: list[Any] = []
+
+    @contextlib.contextmanager
+    def waiting(what: str, *, is_quiet: bool, n_rows: int | None = None) -> Any:
+        said.append(n_rows)
+        yield said.append
+
+    monkeypatch.setattr("powermeans.command_line.fitting_in_parts.waiting_for", waiting)
+    assert run("fit", "folder", "-k", 4, "--memory-limit", "100kB", "--refine", 0).code == 0
+    assert said[0] == N_ROWS == said[-1]
+    assert said[1:] == sorted(said[1:])

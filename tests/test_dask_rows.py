@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -28,7 +29,7 @@ from kinds_of_rows import ReadAgain
 from scipy import sparse
 
 import powermeans
-from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
+from powermeans import KMeans, ParallelSeeds, PowerKMeans, divergences, open_data
 from powermeans.divergences import Divergence
 from powermeans.rows import dask as rows_of_dask
 from powermeans.rows import held as rows_that_are_held
@@ -49,7 +50,7 @@ RULES: list[Rule] = [Hard(), Power(-2.0), Harmonic(3.5), Gaussian(4.0)]
 DIVERGENCES: dict[str, Callable[[int], Divergence]] = {
     "squared_euclidean": lambda d: "squared_euclidean",
     "cosine": lambda d: "cosine",
-    **{name: case.divergence for name, case in CASES.items() if name != "given by its function"},
+    **{name: case.divergence for name, case in CASES.items()},
 }
 
 
@@ -131,7 +132,7 @@ def all_that_rows_say(
     nearness = rows.nearness(centers[:2])
     some = np.array([0, 400, 401, 700])
     said += [nearness.draw(np.array([0.1, 0.9])), nearness.potentials(some), nearness.farthest()]
-    return [np.asarray(value) for value in [*said, rows.take(some), rows.sq_distances(centers)]]
+    return [np.asarray(value) for value in [*said, rows.take(some), nearness.sq_dist(some)]]
 
 
 def assert_same_bits(these: list[np.ndarray], those: list[np.ndarray]) -> None:
@@ -249,6 +250,20 @@ def test_a_fit_on_dask_has_the_bits_of_one_in_parts_in_memory(
     assert_that_a_fit_on_dask_has_the_bits_of_one_in_parts(name, is_weighted)
 
 
+def test_a_divergence_of_lambdas_goes_wherever_dask_works(engine: str) -> None:
+    """Pickle knows no lambdas, but what Dask sends things with does."""
+    points = points_for("squared_euclidean")
+    plane = divergences.Generated(lambda x: (x * x).sum(axis=1), lambda x: 2 * x)
+    with pytest.raises(Exception, match="pickle"):
+        pickle.dumps(plane)
+    given: dict[str, Any] = {"refine": 0, "random_state": 0, "divergence": plane}
+    array, parts = in_chunks(points[:700], (300, 300, 100)), points[:700]
+    model = PowerKMeans(3, callback=after(3), **given).fit(array)
+    kept = PowerKMeans(3, callback=after(3), **given).fit(open_data(parts, rows_per_part=300))
+    assert model.cluster_centers_.tobytes() == kept.cluster_centers_.tobytes()
+    assert model.predict(array).compute().shape == (700,)
+
+
 def test_a_fit_by_one_worker_has_the_bits_of_one_in_parts_in_memory(pair: Client) -> None:
     one = next(iter(pair.nthreads()))
     with dask.annotate(workers=[one]):
@@ -264,6 +279,87 @@ def test_other_partitions_give_the_same_to_nine_digits(engine: str) -> None:
         plain = KMeans(4, init=points[:4], n_init=1, tol=0.05).fit(points)
         np.testing.assert_allclose(model.cluster_centers_, plain.cluster_centers_, rtol=1e-9)
         np.testing.assert_allclose(model.inertia_, plain.inertia_, rtol=1e-9)
+
+
+# How far it is.
+
+
+def test_passes_on_dask_are_told_of_part_by_part(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_of_dask, "_SECONDS_BETWEEN_LOOKS", 0.02)
+    told: list[tuple[int, int | None]] = []
+
+    def slowly(block: np.ndarray) -> np.ndarray:
+        time.sleep(0.2)
+        return block
+
+    points = points_for("squared_euclidean")
+    array = in_chunks(points).map_blocks(slowly, meta=np.empty((0, 3)))
+    places = DaskPlaces(
+        DaskPoints(array), Opening(), tell=lambda n_done, n_parts: told.append((n_done, n_parts))
+    )
+    assert told
+    assert {n_parts for _, n_parts in told} == {len(LENGTHS)}
+    told.clear()
+    places.total(Slow())
+    assert [n_done for n_done, _ in told] == sorted({n_done for n_done, _ in told})
+    assert len(told) > 1
+    assert {n_parts for _, n_parts in told} == {4}  # one of them is empty
+
+
+class Slow:
+    """A call whose results are too large for the client to add."""
+
+    n_bytes_given = 2**30
+
+    def __call__(self, rows: Any, number: int) -> int:
+        time.sleep(0.1 * (1 + number))
+        return number
+
+
+# How many clusters.
+
+
+@pytest.mark.parametrize("kind", ["none", "counts", "shares"])
+@pytest.mark.usefixtures("threads")
+def test_k_is_chosen_where_dask_has_the_rows_to_the_same_bits(kind: str) -> None:
+    points = CASES["mahalanobis"].points(700, 3, seed=1, n_groups=4)
+    counts = np.random.default_rng(2).integers(0, 4, size=700).astype(float)
+    weights = {"none": None, "counts": counts, "shares": counts / counts.sum()}[kind]
+    asked: dict[str, Any] = {"criteria": ["bic", "simplified_silhouette", "stability"]}
+    array = in_chunks(points, (300, 300, 100))
+    found = powermeans.choose_k(array, [2, 3, 4, 5], sample_weight=weights, random_state=0, **asked)
+    data = open_data(points, weights=weights, rows_per_part=300)
+    expected = powermeans.choose_k(data, [2, 3, 4, 5], random_state=0, **asked)
+    assert found.table.keys() == expected.table.keys()
+    for name, values in found.table.items():
+        assert values.tobytes() == expected.table[name].tobytes(), name
+    opened = open_data(array, weights=weights)
+    again = powermeans.choose_k(opened, [2, 3, 4, 5], random_state=0, **asked)
+    assert again.table["inertia"].tobytes() == found.table["inertia"].tobytes()
+    with pytest.raises(ValueError, match="names 'gap'"):
+        powermeans.choose_k(opened, [2, 3], criteria="gap")
+    with pytest.raises(ValueError, match="sample_weight is for arrays and Dask collections"):
+        powermeans.choose_k(opened, [2, 3], sample_weight=counts)
+
+
+@pytest.mark.usefixtures("pair")
+def test_workers_choose_k_to_the_same_bits() -> None:
+    points = CASES["mahalanobis"].points(700, 3, seed=1, n_groups=4)
+    asked: dict[str, Any] = {"criteria": "bic", "effort": "fast", "random_state": 0}
+    found = powermeans.choose_k(in_chunks(points, (400, 300)), [2, 3], **asked)
+    expected = powermeans.choose_k(open_data(points, rows_per_part=400), [2, 3], **asked)
+    assert found.table["inertia"].tobytes() == expected.table["inertia"].tobytes()
+
+
+@pytest.mark.usefixtures("threads")
+def test_no_report_pulls_all_rows_here(tmp_path: Path) -> None:
+    model = KMeans.from_centers(np.zeros((1, 3)))
+    with pytest.raises(ValueError, match=r"X is a Dask collection.* pass some of the rows"):
+        powermeans.report(model, in_chunks(points_for("squared_euclidean")), tmp_path / "report")
+    with pytest.raises(ValueError, match=r"X is to be read part by part.* pass some of the rows"):
+        powermeans.report(model, "points.parquet", tmp_path / "report")
 
 
 # What is lazy, and what is not.
@@ -692,6 +788,20 @@ def test_workers_of_another_version_are_refused(
         RuntimeError, match=r"has powermeans .*this process has 99\.0.*workers differ"
     ):
         KMeans(2).fit(in_chunks(points_for("squared_euclidean")))
+
+
+def test_a_worker_that_does_not_answer_is_not_taken_for_one_of_another_version() -> None:
+    class Client:
+        asynchronous, run = False, None
+
+        def sync(self, *args: Any, **options: Any) -> dict[str, Any]:
+            return {"tcp://one:1": version("powermeans"), "tcp://two:2": OSError("Timed out")}
+
+    cluster = cluster_of_dask.Cluster(Client())
+    with pytest.raises(
+        ConnectionError, match=r"worker at tcp://two:2 does not.*OSError: Timed out"
+    ):
+        cluster.check()
 
 
 @pytest.mark.usefixtures("threads")

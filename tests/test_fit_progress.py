@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import itertools
 import math
 import pickle
+import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import dask
+import dask.array
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import powermeans
-from powermeans import PowerKMeans, fit_progress
+from powermeans import KMeans, PowerKMeans, fit_progress, open_data
 from powermeans.history import SweepState
+from powermeans.passes import PassClock
 
 POINTS = np.random.default_rng(0).normal(size=(200, 2))
 
@@ -206,3 +212,109 @@ def test_estimators_show_themselves_in_notebooks() -> None:
     page = PowerKMeans(n_clusters=5, power=-3.0).fit(POINTS)._repr_html_()
     assert "PowerKMeans" in page
     assert "n_clusters" in page
+
+
+# Rows in parts, where passes may take long.
+
+
+@pytest.fixture
+def passing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock on which every look at it takes a second, so that each pass is a long one."""
+    seconds = itertools.count()
+    monkeypatch.setattr("powermeans.passes.time.monotonic", lambda: float(next(seconds)))
+
+
+def parts_of(tmp_path: Path) -> dict[str, Any]:
+    """Rows in eight parts: kept, in a file, and on Dask."""
+    points = np.random.default_rng(0).normal(size=(2048, 2))
+    np.save(tmp_path / "points.npy", points)
+    return {
+        "kept": open_data(points, rows_per_part=256),
+        "file": open_data(tmp_path / "points.npy", rows_per_part=256),
+        "dask": dask.array.from_array(points, chunks=(256, 2)),
+    }
+
+
+class Shown:
+    """A display that keeps what it was to show."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def show(self, text: str, n_sweeps: int) -> None:
+        self.texts.append(text)
+
+    def close(self, text: str, n_sweeps: int) -> None:
+        self.texts.append(f"closed: {text}")
+
+
+@pytest.mark.usefixtures("passing")
+@pytest.mark.parametrize("kind", ["kept", "file", "dask"])
+def test_passes_over_parts_are_shown_with_the_time_left(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fit_progress, "_open", lambda kind: shown)
+    shown, tell = Shown(), powermeans.progress("plain")
+    model = PowerKMeans(3, refine=0, random_state=0, callback=tell)
+    with dask.config.set(scheduler="threads"):
+        model.fit(parts_of(tmp_path)[kind])
+    first = "before the first sweep, .*25% of the next pass, about .* left of it"
+    assert re.match(first, shown.texts[0])
+    ahead = [text for text in shown.texts if re.match("sweep 2, .*88% of the next pass, ab", text)]
+    assert len(ahead) == 1
+    assert shown.texts[-1].startswith("closed: ")
+
+
+@pytest.mark.usefixtures("passing")
+def test_passes_of_a_fit_that_fails_before_its_first_sweep_end_the_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fit_progress, "_open", lambda kind: shown)
+    shown = Shown()
+    points = np.ones((2048, 2))
+    points[-1] = np.nan
+    model = PowerKMeans(3, callback=powermeans.progress("plain"))
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(open_data(lambda: iter(np.split(points, 8)), rows_per_part=256))
+    assert shown.texts[-1] == "closed: ended before the first sweep"
+
+
+@pytest.mark.parametrize("kind", ["kept", "file", "dask"])
+def test_verbose_fits_print_how_far_long_passes_are(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = itertools.count(step=3)
+    monkeypatch.setattr("powermeans.passes.time.monotonic", lambda: float(next(seconds)))
+    with dask.config.set(scheduler="threads"):
+        KMeans(3, random_state=0, verbose=1).fit(parts_of(tmp_path)[kind])
+    printed = capsys.readouterr().out
+    assert re.search(r"So far \d\d% of the next pass, about \d.* left of it\.", printed)
+    assert "Iteration 1, inertia" in printed
+    KMeans(3, random_state=0).fit(parts_of(tmp_path)["kept"])
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.usefixtures("passing")
+def test_choosing_k_shows_its_passes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit_progress, "_open", lambda kind: shown)
+    shown = Shown()
+    with powermeans.progress("plain") as tell:
+        data = parts_of(tmp_path)["file"]
+        powermeans.choose_k(data, [2, 3], criteria="bic", effort="fast", callback=tell)
+    assert any("% of the next pass, about" in text for text in shown.texts)
+
+
+def test_a_clock_tells_nothing_of_short_passes_and_of_each_pass_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("powermeans.passes.time.monotonic", lambda: now[0])
+    clock = PassClock()
+    now[0] = 500.0  # long after it was made
+    assert clock.words(1, 10) is None
+    now[0] = 503.0
+    assert clock.words(4, 10) == "40% of the next pass, about 6.0 s left of it"
+    assert clock.words(10, 10) == "100% of the next pass"
+    assert clock.words(1, 10) is None
+    now[0] = 504.0
+    assert clock.words(2, None) == "2 parts of the next pass"

@@ -258,7 +258,7 @@ def test_an_interrupt_keeps_the_centers_of_the_last_batch(n_batches, monkeypatch
         patched.setattr(MiniBatchPowerKMeans, "_swept", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(points)
-    np.testing.assert_array_equal(model.cluster_centers_, calls[-1][0].centers)
+    np.testing.assert_array_equal(model.cluster_centers_, calls[-1][0].learned.centers)
     np.testing.assert_array_equal(model.labels_, model.predict(points))
     assert len(model.history_) == model.n_steps_ == n_batches
     model.partial_fit(points)

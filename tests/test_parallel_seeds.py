@@ -96,12 +96,12 @@ def test_of_few_points_all_are_candidates():
 
 def test_seeds_are_as_good_as_those_of_greedy_k_means_plus_plus():
     points = blobs()
-    rows, ours, theirs = parted(points, None, 700), [], []
+    rows, whole, ours, theirs = parted(points, None, 700), NativeRows(points), [], []
     for seed in range(8):
         rng = np.random.RandomState(seed)
         seeds = ParallelSeeds().candidates(rows, 12, rng).seeds(12, rng, 4)
         ours.append(rows.assign(seeds)[1])
-        theirs.append(rows.assign(choose_seeds(rows, 12, rng, n_candidates=4)[0])[1])
+        theirs.append(rows.assign(choose_seeds(whole, 12, rng, n_candidates=4)[0])[1])
     assert np.median(ours) < 1.2 * np.median(theirs)
     uniform = [
         rows.assign(distinct_places(rows, 12, np.random.RandomState(i)))[1] for i in range(8)

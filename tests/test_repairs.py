@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from divergence_cases import CASES
+from hypothesis import given
+from hypothesis import strategies as st
+from kinds_of_rows import ReadAgain, cut
 from scipy import sparse
 
+from powermeans import KMeans, open_data
 from powermeans.repairs import LeaveAlone, RelocateEmpty, SeparateCoincident
 from powermeans.rows import open_rows
+from powermeans.rows.farthest import farthest_points
+from powermeans.rows.parts import PartedRows
+from powermeans.rows.places import InTurn, Opening
+from powermeans.rows.twin import TwinRows
 from powermeans.rules import Hard
 
 SPREAD = 2.0
@@ -160,3 +169,133 @@ def test_rounding_does_not_decide_where_coincident_centers_are_pushed():
         assert n_separated == 5
         np.testing.assert_allclose(separated, pushed[0][0], rtol=0, atol=1e-14)
         np.testing.assert_allclose(separated[[0, 6]], centers[[0, 6]], rtol=0, atol=1e-14)
+
+
+# Points in parts, of which a look at all takes a pass.
+
+
+class Counting(ReadAgain):
+    """Chunks that count how often they are read."""
+
+    n_passes = 0
+
+    def read(self, numbers=None):
+        self.n_passes += 1
+        return super().read(numbers)
+
+
+def in_parts(points, weights=None, n_rows=50, opening=None):
+    chunks = Counting(cut(points, weights, n_rows))
+    rows = PartedRows(InTurn(chunks, opening or Opening(), n_threads=1))
+    assert rows.n_points == points.shape[0]
+    chunks.n_passes = 0
+    return rows, chunks
+
+
+def with_a_look_at_all_for_each(rows, centers, n_wanted):
+    nearness, (labels, _) = rows.nearness(centers), rows.assign(centers)
+    for _ in range(n_wanted):
+        at = np.array([nearness.farthest()])
+        yield rows.take(at)[0], rows.sample_weight(at)[0], nearness.sq_dist(at)[0], labels[at[0]]
+        nearness.add(rows.take(at)[0])
+
+
+def same_choice(rows, whole, centers, n_wanted, rounding=1e-9):
+    """To the last bit what looks at all parts would find, and otherwise what is found in memory."""
+    found = list(farthest_points(rows, centers, n_wanted))
+    for far, each in zip(found, with_a_look_at_all_for_each(rows, centers, n_wanted), strict=True):
+        assert far.point.tobytes() == each[0].tobytes()
+        assert (far.weight, far.sq_dist, far.label) == each[1:]
+    for far, near in zip(found, farthest_points(whole, centers, n_wanted), strict=True):
+        np.testing.assert_allclose(far.point, near.point, rtol=1e-12)
+        assert (far.weight, far.label) == (near.weight, near.label)
+        assert far.sq_dist == pytest.approx(near.sq_dist, rel=rounding, abs=1e-12)
+
+
+def test_fifteen_empty_clusters_take_two_passes() -> None:
+    rng = np.random.default_rng(0)
+    points = np.vstack([rng.normal(size=(1000, 3)), 100 * rng.normal(size=(40, 3))])
+    points = rng.permutation(points)
+    centers = np.vstack([rng.normal(size=(5, 3)), np.full((15, 3), 1e4)])
+    rows, chunks = in_parts(points)
+    sums = rows.sweep(centers, Hard())
+    chunks.n_passes = 0
+    repaired, n_relocated = RelocateEmpty().after(rows, centers, sums)
+    assert n_relocated == 15
+    assert chunks.n_passes <= 2
+    whole = TwinRows(points)
+    expected, _ = RelocateEmpty().after(whole, centers, whole.sweep(centers, Hard()))
+    np.testing.assert_allclose(repaired.weights, expected.weights)
+    np.testing.assert_allclose(repaired.points, expected.points, rtol=1e-9)
+
+
+def test_a_pass_is_made_again_where_those_chosen_may_change_which_is_next() -> None:
+    """All of a far group but one are near to the first of it, and only another pass knows which."""
+    rng = np.random.default_rng(1)
+    points = np.vstack([rng.normal(size=(300, 2)), 1000 + rng.normal(size=(300, 2))])
+    rows, chunks = in_parts(rng.permutation(points))
+    whole = TwinRows(rows.take(np.arange(600)))
+    same_choice(rows, whole, np.zeros((1, 2)), 6)
+    chunks.n_passes = 0
+    assert len(list(farthest_points(rows, np.zeros((1, 2)), 6))) == 6
+    assert 1 < chunks.n_passes <= 6
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    n_wanted=st.integers(1, 12),
+    digits=st.integers(0, 3),
+    is_weighted=st.booleans(),
+)
+def test_parts_choose_the_points_that_are_chosen_in_one_piece(
+    seed: int, n_wanted: int, digits: int, is_weighted: bool
+) -> None:
+    """Also where many are as far, and where there are more clusters than places."""
+    rng = np.random.default_rng(seed)
+    points = np.round(rng.normal(size=(150, 2)) * rng.choice([1, 10], size=(150, 1)), digits)
+    weights = rng.integers(0, 4, size=150).astype(float) if is_weighted else None
+    if weights is not None:
+        weights[0] = 1.0
+    rows, _ = in_parts(points, weights, n_rows=40)
+    same_choice(rows, TwinRows(points, weights), points[:2], n_wanted)
+
+
+@pytest.mark.parametrize("kind", ["CSR", "cosine", "missing", "float32", *CASES])
+def test_rows_of_every_kind_choose_as_in_one_piece(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    opening = Opening()
+    points = rng.normal(size=(400, 5)) * rng.choice([1, 9], size=(400, 1))
+    if kind == "CSR":
+        points = sparse.csr_array(np.where(points > 0, points, 0.0))
+    elif kind == "cosine":
+        opening = Opening("cosine")
+    elif kind == "missing":
+        points = np.where(rng.uniform(size=points.shape) < 0.2, np.nan, points)
+        points[:, 0] = 1.0
+        opening = Opening(has_missing=True)
+    elif kind == "float32":
+        points = points.astype(np.float32)
+    else:
+        points, opening = CASES[kind].points(400, 5, seed=3), Opening(CASES[kind].divergence(5))
+    weights = rng.exponential(size=400)
+    whole = open_rows(
+        points, weights, divergence=opening.divergence, has_missing=opening.has_missing
+    )
+    centers = np.array(whole.take(np.arange(3)) + 0.5, dtype=np.float64)
+    if kind in CASES:
+        centers = CASES[kind].points(3, 5, seed=4)
+        centers = centers + 0.5 if "zeros" in kind else centers
+    rows, _ = in_parts(points, weights, opening=opening)
+    same_choice(rows, whole, centers, 9, 1e-6 if kind == "float32" else 1e-9)
+
+
+def test_the_farthest_points_are_known_again_from_a_checkpoint(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "points.npy", np.vstack([rng.normal(size=(900, 2)), [[50.0, 50.0]]]))
+    init = np.array([[0.0, 0.0], [1e4, 1e4], [2e4, 2e4]])
+    fits = []
+    for _ in range(2):
+        data = open_data(tmp_path / "points.npy", rows_per_part=256, checkpoint=tmp_path / "state")
+        fits.append(KMeans(3, init=init, n_init=1, random_state=0).fit(data))
+    assert fits[0].n_relocated_ == fits[1].n_relocated_ >= 2
+    assert fits[0].cluster_centers_.tobytes() == fits[1].cluster_centers_.tobytes()

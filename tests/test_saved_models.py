@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import pickle
 import re
@@ -179,6 +180,38 @@ def test_a_stream_goes_on_after_loading_as_without(kind, file) -> None:
     np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
 
 
+@pytest.mark.parametrize("kind", [OnlineKMeans, MiniBatchPowerKMeans])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("is_weighted", [False, True], ids=["plain", "weighted"])
+def test_a_stream_saved_after_each_chunk_ends_with_the_same_bits(
+    kind, dtype, is_weighted, file
+) -> None:
+    """Also while points are awaited, with and without centers for the time being."""
+    points = np.random.default_rng(0).permutation(np.tile(POINTS, (3, 1)).astype(dtype))
+    stream, saved = (kind(3, init_size=60, random_state=0) for _ in range(2))
+    had_centers = []
+    for start, end in itertools.pairwise([0, 1, 2, 20, 30, 59, 60, 90, 180]):
+        weight = (1.0 + np.arange(end - start)) if is_weighted and start else None
+        stream = stream.partial_fit(points[start:end], sample_weight=weight)
+        saved = saved.partial_fit(points[start:end], sample_weight=weight)
+        saved = there_and_back(saved, file)
+        had_centers.append(hasattr(saved, "cluster_centers_"))
+        assert vars(saved).keys() == vars(stream).keys()
+        if had_centers[-1]:
+            np.testing.assert_array_equal(saved.cluster_centers_, stream.cluster_centers_)
+            assert saved.drift_ == stream.drift_
+    assert had_centers == [False, False, *[True] * 6]
+
+
+def test_a_stream_that_awaits_sparse_points_is_saved(file) -> None:
+    points = sparse.csr_array(np.where(POINTS > 5, POINTS, 0.0))
+    stream = OnlineKMeans(3, init_size=50, random_state=0).partial_fit(points[:20])
+    again = there_and_back(stream, file)
+    again.partial_fit(POINTS[:7]).partial_fit(points[20:])
+    stream.partial_fit(POINTS[:7]).partial_fit(points[20:])
+    np.testing.assert_array_equal(again.cluster_centers_, stream.cluster_centers_)
+
+
 def test_centers_from_elsewhere_are_saved_without_labels(file) -> None:
     again = there_and_back(KMeans.from_centers([[0.0], [3.0]]), file)
     assert again.predict([[1.0], [2.0]]).tolist() == [0, 1]
@@ -238,12 +271,6 @@ def test_what_holds_code_is_refused(model, message, file) -> None:
 def test_a_model_that_is_not_fitted_is_refused(file) -> None:
     with pytest.raises(NotFittedError):
         save(KMeans(3), file)
-
-
-def test_a_stream_that_has_not_begun_is_refused(file) -> None:
-    waiting = OnlineKMeans(3, init_size=50).partial_fit(POINTS[:20])
-    with pytest.raises(TypeError, match="pass more to partial_fit first"):
-        save(waiting, file)
 
 
 # Files that are no models. What is wrong is put into a file that is right otherwise.

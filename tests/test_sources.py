@@ -238,6 +238,50 @@ def test_hdf5_files_are_read_by_rows(tmp_path, blobs, dtype):
     np.testing.assert_array_equal(read, points)
 
 
+def test_damaged_hdf5_files_are_said_to_be_so(tmp_path, blobs):
+    h5py = pytest.importorskip("h5py", reason="h5py reads HDF5, and is not installed")
+    path = tmp_path / "a.hdf5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("points", data=blobs[0], chunks=(100, 3), compression="gzip")
+        file["nothing"] = h5py.Empty("f8")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-100])
+    with pytest.raises(TableError, match=r"a\.hdf5 is a damaged HDF5 file: .*truncated"):
+        open_data(path)
+    middle = len(whole) // 2
+    path.write_bytes(whole[:middle] + bytes(3000) + whole[middle + 3000 :])
+    with pytest.raises(TableError, match=r"a\.hdf5 is a damaged HDF5 file: "):
+        kmeans("random").fit(tmp_path)
+    with h5py.File(path, "w"):
+        pass
+    with pytest.raises(TableError, match="has no arrays"):
+        open_data(path)
+
+
+def test_damaged_and_changed_zarr_arrays_are_said_to_be_so(tmp_path, blobs):
+    zarr = pytest.importorskip("zarr", reason="zarr reads Zarr, and is not installed")
+    path = tmp_path / "a.zarr"
+    stored = zarr.open(path, mode="w", shape=blobs[0].shape, chunks=(99, 3), dtype="f8")
+    stored[:] = blobs[0]
+    chunk = next(file for file in sorted(path.rglob("*")) if file.is_file() and file.parent != path)
+
+    def lose_a_chunk(state):
+        if state.sweep == 2:
+            chunk.unlink()  # which Zarr would take for zeros
+
+    model = PowerKMeans(N_CLUSTERS, refine=0, random_state=0, callback=lose_a_chunk)
+    contents = chunk.read_bytes()
+    with pytest.raises(SourceError, match="has changed since"):
+        model.fit(open_data(path, rows_per_part=400))
+    chunk.write_bytes(contents[:50])
+    with pytest.raises(TableError, match=r"a\.zarr is a damaged Zarr file"):
+        kmeans("random").fit(path)
+    for file in path.glob("*zar*"):
+        file.write_text("{")
+    with pytest.raises(TableError, match=r"a\.zarr is a damaged Zarr file"):
+        open_data(path)
+
+
 def test_zarr_arrays_are_read_by_rows(tmp_path, blobs):
     zarr = pytest.importorskip("zarr", reason="zarr reads Zarr, and is not installed")
     stored = zarr.open(
@@ -485,6 +529,28 @@ def test_some_parts_must_be_as_long_as_before(blobs):
         list(partition.read([1]))
 
 
+@pytest.mark.parametrize("name", ["labels.npy", "deep/labels.npy", "../rows/labels.txt"])
+def test_labels_are_not_written_into_a_folder_that_is_read(tmp_path, blobs, name):
+    write_folder(tmp_path / "rows", blobs[0])
+    (tmp_path / "rows" / "deep").mkdir()
+    model = kmeans(blobs[0][:5]).fit(tmp_path / "rows")
+    for X in (tmp_path / "rows", [os.fspath(tmp_path / "rows")]):
+        with pytest.raises(ValueError, match="or in a folder that is read"):
+            model.predict(X, output=tmp_path / "rows" / name)
+    assert open_data(tmp_path / "rows").n_rows == N_ROWS
+    # What is passed over may be there, and so may what is beside the files that are read.
+    model.predict(tmp_path / "rows", output=tmp_path / "rows" / "_labels.npy")
+    model.predict([tmp_path / "rows" / "part-0.parquet"], output=tmp_path / "rows" / "labels.npy")
+
+
+def test_labels_are_not_written_over_a_file_without_rows(tmp_path, blobs):
+    write_parquet(tmp_path / "a.parquet", blobs[0])
+    write_parquet(tmp_path / "b.parquet", blobs[0][:0])
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    with pytest.raises(ValueError, match="is a file that X is read from"):
+        kmeans(blobs[0][:5]).fit(paths).predict(paths, output=paths[1])
+
+
 def test_labels_are_not_written_over_the_rows(tmp_path, blobs):
     path = tmp_path / "p.npy"
     np.save(path, blobs[0])
@@ -567,6 +633,111 @@ def test_files_of_a_folder_must_be_alike(tmp_path, blobs):
     parquet.write_table(table_of(blobs[0]).drop_columns("depth"), tmp_path / "b.parquet")
     with pytest.raises(SourceError, match="same columns in the same order"):
         open_data(tmp_path)
+
+
+def write_npy(path, points):
+    np.save(path, points)
+
+
+def write_csv(path, points):
+    csv.write_csv(pa.table({f"f{f}": column for f, column in enumerate(points.T)}), path)
+
+
+def write_unnamed_parquet(path, points):
+    parquet.write_table(pa.table({f"f{f}": column for f, column in enumerate(points.T)}), path)
+
+
+PLAIN_WRITERS = {"npy": write_npy, "csv": write_csv, "parquet": write_unnamed_parquet}
+
+
+@pytest.mark.parametrize("kind", PLAIN_WRITERS)
+def test_no_file_has_more_columns_than_the_first(tmp_path, blobs, kind):
+    narrow, wide = tmp_path / f"a.{kind}", tmp_path / f"b.{kind}"
+    PLAIN_WRITERS[kind](narrow, blobs[0][:, :2])
+    PLAIN_WRITERS[kind](wide, blobs[0])
+    for paths in ([narrow, wide], [wide, narrow]):
+        with pytest.raises(SourceError, match="same columns in the same order"):
+            open_data(paths)
+    # What was asked for is there.
+    assert open_data([narrow, wide], columns=["1", "2"]).n_rows in (None, 2 * N_ROWS)
+
+
+def test_an_index_that_only_some_files_have_is_no_column(tmp_path, blobs):
+    pandas = pytest.importorskip("pandas", reason="pandas writes an index, and is not installed")
+    frame = pandas.DataFrame(blobs[0], columns=NAMES)
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame[frame["height"] > 0].to_parquet(tmp_path / "b.parquet")
+    assert pa.parquet.read_schema(tmp_path / "b.parquet").names == [*NAMES, "__index_level_0__"]
+    data = open_data(tmp_path)
+    assert data.feature_names == tuple(NAMES)
+    assert data.n_rows > N_ROWS
+
+
+EMPTY = {
+    "parquet": lambda path: write_unnamed_parquet(path, np.empty((0, 3))),
+    "csv": lambda path: path.write_text("f0,f1,f2\n"),
+    "blank csv": lambda path: path.write_text(""),
+    "npy": lambda path: np.save(path, np.empty((0, 3))),
+    "npz": lambda path: np.savez(path, points=np.empty((0, 3))),
+}
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+@pytest.mark.parametrize("place", ["a", "c"], ids=["first", "last"])
+def test_files_without_rows_are_passed_over(tmp_path, blobs, kind, place):
+    """As Spark and Dask write them for partitions that are empty."""
+    ending = kind.split()[-1]
+    if ending == "npz":
+        np.savez(tmp_path / "b.npz", points=blobs[0])
+    else:
+        PLAIN_WRITERS[ending](tmp_path / f"b.{ending}", blobs[0])
+    EMPTY[kind](tmp_path / f"{place}.{ending}")
+    data = open_data(tmp_path, rows_per_part=400)
+    np.testing.assert_array_equal(everything(data)[0], blobs[0])
+    assert same_fit(
+        kmeans(blobs[0][:5]).fit(data),
+        kmeans(blobs[0][:5]).fit(open_data(blobs[0], rows_per_part=400)),
+    )
+    (tmp_path / f"b.{ending}").unlink()
+    with pytest.raises(TableError, match=rf"{place}\.{ending}.* (no rows|empty|\(0, 3\))"):
+        open_data(tmp_path)
+
+
+def test_a_file_of_nothing_that_is_no_text_is_damaged(tmp_path, blobs):
+    write_parquet(tmp_path / "a.parquet", blobs[0])
+    (tmp_path / "b.parquet").touch()
+    with pytest.raises(TableError, match=r"b\.parquet is empty"):
+        open_data(tmp_path)
+
+
+def test_columns_may_be_numbers(tmp_path, blobs):
+    write_parquet(tmp_path / "a.parquet", blobs[0])
+    assert open_data(tmp_path, columns=[3, np.int64(1)]).feature_names == ("depth", "height")
+    for unknown in (0, 4, -1, 1.5, True):
+        with pytest.raises(TableError, match=rf"no column {unknown}: .*from 1 to 3"):
+            open_data(tmp_path, columns=[unknown])
+    with pytest.raises(TableError, match=r"columns='height' is one name: pass a list"):
+        open_data(tmp_path, columns="height")
+
+
+@pytest.mark.parametrize("dtype", ["foo", "int32", object(), 3])
+def test_a_dtype_that_is_none_is_named(blobs, dtype):
+    with pytest.raises(ValueError, match='is not for points: pass "float32" or "float64"'):
+        open_data(blobs[0], dtype=dtype)
+
+
+def test_errors_name_arguments_and_not_options(tmp_path):
+    for name, text, options in [
+        ("text", "x,kind\n1,red\n", {}),
+        ("late", "x,y\n" + "1,2\n" * 300 + "1,abc\n", {}),
+        ("ragged", "x,y\n1,2\n3\n4,5\n", {}),
+        ("commas", "x|y\n1,234|2\n", {"delimiter": "|"}),
+        ("huge", "id,x\n7,1\n12345678901234567,2\n", {}),
+    ]:
+        (tmp_path / name).write_text(text)
+        with pytest.raises(ValueError, match=r"columns=|delimiter=|decimal=") as caught:
+            kmeans("random").fit(open_data(tmp_path / name, **options))
+        assert "--" not in str(caught.value)
 
 
 def test_what_is_no_source_is_named(tmp_path, blobs):
@@ -701,11 +872,3 @@ def test_the_decimal_mark_of_text_may_be_given(tmp_path):
     assert everything(open_data(commas, decimal=","))[0].tolist() == [[1.5, 2.25], [3.5, 4.125]]
     with pytest.raises(ValueError, match="decimal is for files"):
         open_data(np.ones((2, 2)), decimal=",")
-
-
-def test_labels_of_some_points_are_those_of_all(blobs):
-    rows = PartedRows(
-        InTurn(open_data(lambda: [blobs[0]], rows_per_part=300).partition(), Opening())
-    )
-    centers, some = blobs[0][:4], np.array([2400, 3, 700])
-    assert np.array_equal(rows.labels_of(centers, some), rows.assign(centers)[0][some])

@@ -141,7 +141,7 @@ def test_a_comma_that_may_be_between_thousands_is_settled_by_others(
 
 def test_a_comma_in_doubt_is_refused_until_the_mark_is_given(write) -> None:
     file = write("a.tsv", "x\ty\n1,234\t2\n2,500\t3\n")
-    with pytest.raises(TableError, match=r"\"x\" has '1,234', in which .*: pass --decimal , if"):
+    with pytest.raises(TableError, match=r"\"x\" has '1,234', in which .*: pass decimal=\",\" if"):
         read_table(file)
     assert read_table(file, columns=["y"]).points.tolist() == [[2.0], [3.0]]
     assert read_table(file, decimal=",").points.tolist() == [[1.234, 2.0], [2.5, 3.0]]
@@ -251,7 +251,8 @@ def test_an_index_of_pandas_is_no_column_unless_it_is_asked_for(writer, index, n
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_nameless_column_that_counts_the_rows_is_told(first, write) -> None:
     file = write("a.csv", f",x,y\n{first},5,2\n{first + 1},3,4\n")
-    with pytest.warns(UserWarning, match=r"^a.csv: the first .* leave it out with --columns x,y$"):
+    told = r'^a.csv: the first .* leave it out with columns=\["x", "y"\]$'
+    with pytest.warns(UserWarning, match=told):
         assert read_table(file).names == ("c1", "x", "y")
     assert read_table(file, columns=["c1", "y"]).points[0].tolist() == [first, 2]
     assert read_table(write("b.csv", "0,5\n1,3\n")).names == ("c1", "c2")
@@ -322,7 +323,8 @@ def test_of_named_fields_the_one_of_text_is_blamed_and_may_be_left_out(write) ->
     np.save("f.npy", fields)
     np.savez("f.npz", X=fields)
     for file in ("f.npy", "f.npz"):
-        with pytest.raises(TableError, match=r'column "name" is no number .* --columns x,y$'):
+        told = r'column "name" is no number .* with columns=\["x", "y"\]$'
+        with pytest.raises(TableError, match=told):
             read_table(file)
         assert read_table(file, columns=["x", "y"]).points.tolist() == ONE_TO_FOUR
 
@@ -342,24 +344,25 @@ ERRORS: dict[str, tuple[str | bytes, dict[str, object], str]] = {
     "ragged": (
         "x,y\n1,2\n3\n4,5\n",
         {},
-        "f.csv: row 2 has 1 cells where 2 are expected: correct it, or name the right --delimiter",
+        "f.csv: row 2 has 1 cells where 2 are expected: correct it, or pass the right delimiter=",
     ),
     "text": (
         "x,kind,y\n1,red,2\n3,blue,4\n",
         {},
-        "f.csv: column \"kind\" is no number but text ('red'): leave it out with --columns x,y",
+        "f.csv: column \"kind\" is no number but text ('red'): leave it out with "
+        'columns=["x", "y"]',
     ),
     "late text": (
         "x,y\n" + "1,2\n" * 300 + "1,abc\n",
         {},
         "f.csv: column \"y\" has 'abc' in row 301, which is no number: correct it, or leave the "
-        "column out with --columns",
+        "column out with columns=",
     ),
     "late Latin-1": (
         b"x,y\n" + b"1,2\n" * 100_000 + "1,ä\n".encode("latin-1") + b"1,2\n",
         {},
         "f.csv: column \"y\" has 'ä' in row 100001, which is no number: correct it, or leave the "
-        "column out with --columns",
+        "column out with columns=",
     ),
     "no columns": ("x,y\n1,2\n", {"columns": []}, "columns=[] names none of f.csv: name some"),
     "wrong delimiter": (
@@ -371,7 +374,7 @@ ERRORS: dict[str, tuple[str | bytes, dict[str, object], str]] = {
         "id,x\n7,1\n12345678901234567,2\n",
         {},
         'f.csv: column "id" has in row 2 a whole number of more than 15 digits, which looks like a '
-        "name: leave the column out with --columns, or write 1.0e17 for a number",
+        "name: leave the column out with columns=, or write 1.0e17 for a number",
     ),
     "infinity": (
         "x,y\n1,2\n3,inf\n",
@@ -381,14 +384,14 @@ ERRORS: dict[str, tuple[str | bytes, dict[str, object], str]] = {
     "missing": (
         "x,y\n1,\n2,3\n,4\n",
         {},
-        'f.csv: column "y" has no value in row 1 (2 of 3 rows lack some): --missing drop leaves '
-        "such rows out, --missing observed goes by the values that are there",
+        'f.csv: column "y" has no value in row 1 (2 of 3 rows lack some): missing="drop" '
+        'leaves such rows out, missing="observed" goes by the values that are there',
     ),
     "all dropped": (
         "x,y\n1,\n,3\n",
         {"missing": "drop"},
-        'f.csv: column "y" has no value in row 1 (2 of 2 rows lack some): --missing drop leaves '
-        "such rows out, --missing observed goes by the values that are there",
+        'f.csv: column "y" has no value in row 1 (2 of 2 rows lack some): missing="drop" '
+        'leaves such rows out, missing="observed" goes by the values that are there',
     ),
     "unknown column": (
         "height,weight\n1,2\n",
@@ -449,7 +452,7 @@ def test_objects_are_never_unpickled(write) -> None:
 
 def test_one_of_several_arrays_has_to_be_named(write) -> None:
     np.savez("f.npz", points=np.ones((2, 2)), labels=np.ones(2))
-    with pytest.raises(TableError, match='choose with --array one of "points", "labels"'):
+    with pytest.raises(TableError, match='choose with array= one of "points", "labels"'):
         read_table("f.npz")
     with pytest.raises(TableError, match='no array "point": did you mean "points"'):
         read_table("f.npz", array="point")

@@ -7,23 +7,27 @@ GPU, the fused kernels run in Triton's interpreter.
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import subprocess
 import sys
 import warnings
+import zipfile
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
-from comparator import compare_rows, varied_cases
 from divergence_cases import CASES
 from scipy import sparse
 from sklearn.base import clone
 
 import powermeans
 from powermeans import KMeans, PowerKMeans, RobustPowerKMeans, open_data
-from powermeans.divergences import Poisson
+from powermeans.divergences import Mahalanobis, Poisson
+from powermeans.errors import ModelFileError
 from powermeans.online import Online
 from powermeans.rows.bregman import BregmanRows
 from powermeans.rows.cosine import CosineRows
@@ -46,6 +50,7 @@ from powermeans.rows.torch import (  # noqa: E402
     TorchCosineRows,
     TorchRows,
     admission,
+    formulas,
     fused,
     open_tensor,
     placing,
@@ -64,14 +69,6 @@ RULES = [
     Gaussian(0.7),
     Gaussian(2.0, (0.25,) * 4),
 ]
-# In the interpreter a kernel takes seconds for what a GPU does at once.
-CASES_OF_KERNELS = (
-    "odd sizes",
-    "values of 1e12",
-    "far from the origin, many features",
-    "duplicates",
-    "one center",
-)
 
 
 @pytest.fixture(autouse=True)
@@ -118,25 +115,6 @@ def all_bytes(rows, centers):
 # ---- Against the readable rows ------------------------------------------------------------------
 
 
-def kernel_cases():
-    cases = varied_cases(dtypes=[np.float32], storages=["dense"])
-    return [case for case in cases if case.name.rpartition(", float32")[0] in CASES_OF_KERNELS]
-
-
-@needs_triton
-@pytest.mark.parametrize("case", kernel_cases(), ids=lambda case: case.name)
-def test_fused_kernels_agree_with_the_twin_in_all_quantities(case):
-    oracle = TwinRows(case.points, case.sample_weight, precision=np.longdouble)
-    rows = TorchRows(tensor(case.points), case.sample_weight, kernel="triton")
-    powers = (-np.inf, -0.1, -3.3, -1e3)
-    compare_rows(rows, oracle, case.centers, tolerance=case.tolerance, powers=powers)
-
-
-@needs_triton
-def test_the_cases_of_the_kernels_are_all_there():
-    assert len(kernel_cases()) == len(CASES_OF_KERNELS)
-
-
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 @pytest.mark.parametrize("n_features", [3, 40])
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -144,6 +122,22 @@ def test_sweeps_with_every_rule_are_those_of_the_twin(kernel, n_features, rule):
     points, weights, centers = clusters(150, n_features, 4, shift=5.0)
     swept = TorchRows(tensor(points), weights, kernel=kernel).sweep(centers, rule)
     assert_same_sums(swept, TwinRows(points, weights).sweep(centers, rule), 3e-5)
+
+
+@needs_triton
+@pytest.mark.parametrize("n_features", [3, 40])
+def test_more_centers_than_a_tile_and_more_points_than_a_stretch(n_features, monkeypatch):
+    monkeypatch.setattr(fused, "_FEWEST_POINTS_OF_STRETCH", 64)
+    points, weights, _ = clusters(150, n_features, 3)
+    centers = np.random.default_rng(1).normal(scale=2, size=(140, n_features))
+    assert fused._rows_of_stretch(150, 140, n_features) == 64
+    rows, twin = TorchRows(tensor(points), weights, kernel="triton"), TwinRows(points, weights)
+    for rule in (Power(-3.0), Gaussian(1.0)):
+        assert_same_sums(rows.sweep(centers, rule), twin.sweep(centers, rule), 3e-5)
+    np.testing.assert_array_equal(rows.assign(centers)[0], twin.assign(centers)[0])
+    found, expected = rows.spread(centers), twin.spread(centers)
+    np.testing.assert_allclose(found.error, expected.error, rtol=1e-5)
+    np.testing.assert_allclose(found.utility, expected.utility, rtol=1e-4, atol=1e-4)
 
 
 def test_a_rule_without_a_kernel_is_swept_by_its_formulas():
@@ -191,6 +185,24 @@ def test_rounded_products_find_nearly_the_nearest_and_still_add_up_exactly():
     assert "high" in rows.placement.precision
 
 
+@needs_triton
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["float16", "bfloat16"])
+def test_soft_weights_rounded_to_16_bits_are_so_in_all_sums(dtype):
+    points, weights, centers = clusters(150, 24, 4)
+    halves = tensor(points, dtype)
+    rows = TorchRows(halves, weights, kernel="triton", precision="high")
+    expected = TwinRows(halves.double().cpu().numpy(), weights).sweep(centers, Power(-2.0))
+    swept = rows.sweep(centers, Power(-2.0))
+    eps = torch.finfo(dtype).eps
+    assert_same_sums(swept, expected, 16 * eps)
+    # Points that are all alike have their mean at themselves, however weights are rounded.
+    same = TorchRows(
+        tensor(np.full((90, 24), 1.5), dtype), weights[:90], kernel="triton", precision="high"
+    )
+    found = same.sweep(centers, Power(-2.0)).centers(centers)
+    np.testing.assert_allclose(found, 1.5, rtol=1e-6)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_norms_above_the_range_of_float16_do_not_overflow(kernel):
     points, _, centers = clusters(100, 32, 4)
@@ -230,7 +242,7 @@ def test_greedy_seeds_are_those_of_the_compiled_core():
     order = np.random.default_rng(1).permutation(3000)
     numbers = np.random.default_rng(2).uniform(size=(9, 4))
     wide = points.astype(np.float64)
-    found = TorchRows(torch.as_tensor(wide), weights).greedy_seeds(order, 0.4, numbers)
+    found = TorchRows(tensor(wide, torch.float64), weights).greedy_seeds(order, 0.4, numbers)
     expected = NativeRows(wide, weights).greedy_seeds(order, 0.4, numbers)
     np.testing.assert_array_equal(found, expected)
 
@@ -296,6 +308,66 @@ def test_angles_are_swept_as_by_the_compiled_core(kernel):
     assert rows.critical_power() == pytest.approx(expected.critical_power(), rel=1e-3)
 
 
+@pytest.mark.parametrize("spread", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("divergence", [Poisson(), Mahalanobis(np.eye(20))], ids=["P", "M"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_divergences_of_tight_clusters_keep_their_digits_in_float32(kernel, divergence, spread):
+    rng = np.random.default_rng(0)
+    means, labels = rng.uniform(1, 100, size=(5, 20)), rng.integers(5, size=80)
+    points = (means[labels] * (1 + spread * rng.normal(size=(80, 20)))).astype(np.float32)
+    centers = np.array([points[labels == j].mean(axis=0, dtype=float) for j in range(5)])
+    rows = TorchBregmanRows(tensor(points), divergence=divergence, kernel=kernel)
+    expected = BregmanRows(points.astype(float), divergence=divergence)
+    found, inertia = rows.assign(centers)
+    np.testing.assert_array_equal(found, labels)
+    assert inertia == pytest.approx(expected.assign(centers)[1], rel=1e-5)
+    for rule in (Hard(), Power(-3.0)):
+        assert_same_sums(rows.sweep(centers, rule), expected.sweep(centers, rule), 1e-5)
+    assert rows.sweep(centers, Hard()).inertia == pytest.approx(inertia, rel=1e-12)
+    split = np.vstack([centers, centers[0] * (1 + 1e-2 * spread)])
+    np.testing.assert_array_equal(rows.assign(split)[0], expected.assign(split)[0])
+    assert rows.spread(split).utility == pytest.approx(expected.spread(split).utility, rel=1e-4)
+
+
+# ---- The ends of dtypes -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", [Hard(), Power(-2.0), Gaussian(1e8)], ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_points_beyond_float16_when_told_from_their_mean_are_swept_in_low_precision(kernel, rule):
+    rng = np.random.default_rng(0)
+    points = 40_000 + 2_000 * rng.normal(size=(60, 20))
+    points[:3] = -50_000
+    halves = tensor(points, torch.float16)
+    held = halves.double().cpu().numpy()
+    centers = np.stack([held[0] + 5, held[10], held[20], np.full(20, 9e4)])
+    swept = TorchRows(halves, kernel=kernel, precision="high").sweep(centers, rule)
+    assert_same_sums(swept, TwinRows(held).sweep(centers, rule), 2e-2)
+
+
+@pytest.mark.parametrize("n_features", [3, 20])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_subnormal_float32_points_are_swept_like_their_multiples(kernel, n_features):
+    points, weights, centers = clusters(60, n_features, 3)
+    unit = 2.0**-140  # of which float32 still holds some digits
+    points = np.round(64 * points) / 64
+    tiny = (points * unit).astype(np.float32)
+    multiples = tiny.astype(np.float64) / unit
+    rows, expected = TorchRows(tensor(tiny), weights, kernel=kernel), TwinRows(multiples, weights)
+    for rule in (Hard(), Power(-3.0)):
+        sums, wanted = rows.sweep(unit * centers, rule), expected.sweep(centers, rule)
+        np.testing.assert_allclose(sums.centers(centers) / unit, wanted.centers(centers), rtol=1e-4)
+        assert sums.inertia / unit**2 == pytest.approx(wanted.inertia, rel=1e-4)
+
+
+def test_float64_points_whose_squares_vanish_still_have_centers():
+    points, weights, centers = clusters(60, 4, 3)
+    rows = TorchRows(tensor(1e-250 * points.astype(float), torch.float64), weights)
+    found = rows.sweep(1e-250 * centers, Power(-2.0)).centers(centers)
+    expected = TwinRows(points, weights).sweep(centers, Power(-2.0)).centers(centers)
+    np.testing.assert_allclose(found * 1e250, expected, rtol=1e-9)
+
+
 # ---- Determinism, streams, memory ---------------------------------------------------------------
 
 
@@ -346,20 +418,124 @@ def test_too_little_memory_for_any_block_is_an_error():
         placing.rows_at_once(10**6, 1000, torch.device("cpu"), 4, 2**20)
 
 
-def test_smaller_blocks_add_up_to_the_same(monkeypatch):
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_smaller_blocks_add_up_to_the_same(kernel, monkeypatch):
     points, weights, centers = clusters(700, 20, 5)
     expected = TorchRows(tensor(points), weights).sweep(centers, Power(-3.0))
     monkeypatch.setattr(placing, "free_bytes", lambda device: 20 * 8 * 6 * 128)
     with pytest.warns(RuntimeWarning, match="128 points are worked on at once instead of 700"):
-        rows = TorchRows(tensor(points), weights)
+        rows = TorchRows(tensor(points), weights, kernel=kernel)
     assert_same_sums(rows.sweep(centers, Power(-3.0)), expected, 1e-6)
+
+
+class Watched:
+    """How many points `formulas.distances` is asked for at a time."""
+
+    def __init__(self, monkeypatch):
+        self.sizes, distances = [], formulas.distances
+
+        def watched(part, seen, view):
+            self.sizes.append(len(part.points))
+            return distances(part, seen, view)
+
+        monkeypatch.setattr(formulas, "distances", watched)
+
+
+def tight_clusters(n_points=300):
+    rng = np.random.default_rng(0)
+    means, labels = 100 * rng.normal(size=(5, 24)), rng.integers(0, 5, n_points)
+    points = (means[labels] + 1e-3 * rng.normal(size=(n_points, 24))).astype(np.float32)
+    return points, means, labels
+
+
+@needs_triton
+def test_labels_of_tight_clusters_need_no_float64_where_no_two_centers_are_alike(monkeypatch):
+    points, means, labels = tight_clusters()
+    rows, watched = TorchRows(tensor(points), kernel="triton"), Watched(monkeypatch)
+    np.testing.assert_array_equal(rows.assign(means)[0], labels)
+    rows.spread(means)
+    assert (sum(watched.sizes), rows.n_swept_again) == (0, 0)
+    halves = np.vstack([means, means[0] + 1e-3])
+    expected = TwinRows(points).assign(halves)[0]
+    np.testing.assert_array_equal(rows.assign(halves)[0], expected)
+    assert sum(watched.sizes) == rows.n_swept_again == np.sum(labels == 0)
+    assert rows.spread(halves).utility == pytest.approx(TwinRows(points).spread(halves).utility)
+
+
+@needs_triton
+@pytest.mark.parametrize("rule", [Hard(), Power(-3.0)], ids=repr)
+def test_points_swept_again_are_taken_in_blocks_that_fit(rule, monkeypatch):
+    points, means, _ = tight_clusters()
+    centers = np.repeat(means, 8, axis=0) + 1e-3 * np.random.default_rng(1).normal(size=(40, 24))
+    rows = TorchRows(tensor(points), kernel="triton")
+    monkeypatch.setattr(rows, "_n_at_once", lambda width: 2000 // max(width, 24))
+    watched = Watched(monkeypatch)
+    swept = rows.sweep(centers, rule)
+    assert sum(watched.sizes) == 300
+    assert max(watched.sizes) == 2000 // 40
+    assert_same_sums(swept, TwinRows(points).sweep(centers, rule), 1e-5)
 
 
 @needs_gpu
 def test_points_larger_than_the_card_would_be_streamed(monkeypatch):
-    monkeypatch.setattr(placing, "free_bytes", lambda device: 2**20)
+    monkeypatch.setattr(placing, "free_bytes", lambda device: 2**23)
     held = placing.Held(torch.zeros((10**5, 64)), DEVICE)
     assert held.is_streamed
+
+
+def test_what_is_held_for_each_point_counts_where_there_are_few_features(monkeypatch):
+    points, elsewhere = torch.zeros((10_000, 2)), torch.device("meta")
+    monkeypatch.setattr(placing, "free_bytes", lambda device: 1_300_000)
+    assert not placing.Held(points, elsewhere).is_streamed
+    monkeypatch.setattr(placing, "free_bytes", lambda device: 1_100_000)
+    held = placing.Held(points, elsewhere)
+    assert held.is_streamed
+    sizes = [len(piece) for _, piece in held.pieces()]
+    assert sum(sizes) == 10_000
+    assert max(sizes) * 108 <= 700_000 / 8
+    monkeypatch.setattr(placing, "free_bytes", lambda device: 410_000)
+    with pytest.raises(MemoryError, match="40 bytes stay there for each of 10000 points"):
+        placing.Held(points, elsewhere)
+
+
+def test_a_device_without_memory_left_is_told_as_an_error_of_python(monkeypatch):
+    def lacking(*args, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 52 GiB")
+
+    points, _, centers = clusters(20, 3, 2)
+    rows = TorchRows(tensor(points), kernel="plain")
+    monkeypatch.setattr(formulas, "distances", lacking)
+    for work in (lambda: rows.sweep(centers, Hard()), lambda: rows.assign(centers)):
+        with pytest.raises(MemoryError, match=r"allocate 52 GiB. Free memory on the device"):
+            work()
+    monkeypatch.setattr(TorchRows, "_look_at_columns", lacking)
+    with pytest.raises(MemoryError, match="allocate 52 GiB"):
+        open_tensor(tensor(points), divergence="cosine")
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_parts_too_long_for_32_bits_are_cut(kernel, monkeypatch):
+    points, weights, centers = clusters(60, 20, 3)
+    rows = TorchRows(tensor(points), weights, kernel=kernel)
+    expected = rows.assign(centers)[0], rows.sweep(centers, Power(-3.0)), rows.spread(centers)
+    monkeypatch.setattr("powermeans.rows.torch.rows._MOST_POINTS_OF_PART", 25)
+    assert [len(part.points) for part in rows._parts()] == [25, 25, 10]
+    np.testing.assert_array_equal(rows.assign(centers)[0], expected[0])
+    assert_same_sums(rows.sweep(centers, Power(-3.0)), expected[1], 1e-6)
+    np.testing.assert_allclose(rows.spread(centers).error, expected[2].error, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n_points", "n_centers", "fewest", "most"),
+    [(100_000, 64, 150, 600), (1_000_000, 64, 400, 600), (10**9, 10, 512, 65_535)],
+)
+def test_stretches_are_enough_for_a_card_and_no_more_than_a_grid_has(
+    n_points, n_centers, fewest, most
+):
+    rows_of_stretch = fused._rows_of_stretch(n_points, n_centers, 128)
+    assert rows_of_stretch % 64 == 0
+    assert fewest <= -(-n_points // rows_of_stretch) <= most
+    assert -(-(2**31) // fused._rows_of_stretch(2**31, 1, 1)) <= 65_535
 
 
 # ---- What is chosen is told ---------------------------------------------------------------------
@@ -388,6 +564,64 @@ def test_lower_precision_is_taken_only_where_it_is_asked_for():
         torch.set_float32_matmul_precision(before)
 
 
+@pytest.mark.skipif(not hasattr(torch.backends.cuda.matmul, "fp32_precision"), reason="older")
+def test_the_newer_switch_of_precision_is_read():
+    points = tensor(clusters(20, 3, 2)[0])
+    switch = torch.backends.cuda.matmul
+    before = switch.fp32_precision
+    try:
+        for told, expected in (("tf32", "high"), ("ieee", "highest")):
+            switch.fp32_precision = told
+            assert TorchRows(points).placement.precision == f"float32, {expected}"
+    finally:
+        switch.fp32_precision = before
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_autocasting_and_a_default_device_change_nothing(kernel):
+    points, weights, centers = clusters(60, 20, 4)
+
+    def everything():
+        rows = TorchRows(tensor(points), weights, kernel=kernel)
+        formed = np.array([rows.critical_power(), *rows.mean()])
+        formulaic = rows.sweep(centers, EvenHarmonic(3.0)).points
+        of_divergence = TorchBregmanRows(tensor(np.abs(points) + 1), divergence=Poisson())
+        swept = of_divergence.sweep(np.abs(centers) + 1, Power(-1.0)).points
+        arrays = (formed, formulaic, swept)
+        return all_bytes(rows, centers) + b"".join(array.tobytes() for array in arrays)
+
+    expected = everything()
+    with torch.autocast(DEVICE.type, dtype=torch.bfloat16):
+        assert everything() == expected
+    before = torch.get_default_device()
+    torch.set_default_device("meta")
+    try:
+        assert everything() == expected
+    finally:
+        torch.set_default_device(None if before == torch.device("cpu") else before)
+
+
+@needs_gpu
+def test_points_are_streamed_where_the_default_device_is_a_gpu():
+    points = torch.as_tensor(clusters(333, 20, 5)[0])
+    rows = TorchRows(points, device=DEVICE, rows_of_piece=100)
+    expected = rows.mean()
+    torch.set_default_device(DEVICE)
+    try:
+        again = TorchRows(points, device=DEVICE, rows_of_piece=100)
+        np.testing.assert_array_equal(again.mean(), expected)
+    finally:
+        torch.set_default_device(None)
+
+
+def test_cards_that_kernels_are_not_for_are_told(monkeypatch):
+    points, card = tensor(clusters(20, 3, 2)[0]), torch.device("cuda", 0)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    assert "compute capability 8.0 or more, which cuda:0 lacks" in fused.why_not(points, card)
+    monkeypatch.setattr(torch.version, "hip", "6.4")
+    assert "ROCm" in fused.why_not(points, card)
+
+
 def test_kernels_that_cannot_be_had_are_an_error(monkeypatch):
     points = tensor(clusters(20, 3, 2)[0], torch.float64)
     with pytest.raises(ValueError, match=r'kernel="triton" cannot be had: the points are float64'):
@@ -398,21 +632,40 @@ def test_kernels_that_cannot_be_had_are_an_error(monkeypatch):
             TorchRows(points.float(), kernel="triton")
 
 
+# What a program may have on the cards of a compute capability, by the CUDA programming guide.
+SHARED_MEMORY = {80: 166_912, 89: 101_376, 90: 232_448, 120: 101_376}
+
+
 @pytest.mark.slow
 @needs_triton
-@pytest.mark.parametrize("precision", ["highest", "high"])
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_kernels_compile_for_gpus_and_leave_no_registers_to_memory(dtype, precision):
+@pytest.mark.parametrize(
+    ("capability", "dtype", "precision", "n_features", "more"),
+    [
+        (90, "float32", "highest", 128, []),
+        (90, "float16", "high", 128, ["--moved"]),
+        (90, "bfloat16", "high", 768, ["--moved"]),
+        (80, "float32", "high", 256, ["--gaussian"]),
+        (89, "float16", "high", 256, ["--moved"]),
+        (89, "float16", "highest", 256, []),
+        (120, "bfloat16", "high", 768, []),
+    ],
+)
+def test_kernels_compile_for_gpus_and_fit_there(capability, dtype, precision, n_features, more):
     """No GPU is needed to compile, in a process that does not interpret."""
     environment = {**os.environ, "TRITON_INTERPRET": "0"}
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.gpu_compiled", dtype, precision]
+    command += ["--capability", str(capability), "--features", str(n_features), *more]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     figures = [line.split() for line in done.stdout.splitlines()]
-    assert len(figures) == 3
-    for _, shared, _registers, spilled in figures:
-        assert int(shared) <= 101_376
-        assert int(spilled) <= 16
+    assert len(figures) == (6 if n_features <= fused.MOST_FEATURES_SOFT else 4)
+    for name, shared, _registers, spilled, products in figures:
+        assert int(shared) <= SHARED_MEMORY[capability]
+        assert int(spilled) <= 32
+        # The interpreter multiplies with all digits whatever it is told.
+        takes_distances = name in ("nearest_kernel", "log_sums_kernel", "soft_sums_kernel")
+        if dtype == "float32" and takes_distances:
+            assert products == {"highest": "tf32x3", "high": "tf32"}[precision]
 
 
 # ---- The border ---------------------------------------------------------------------------------
@@ -563,6 +816,13 @@ def test_an_array_is_worked_on_at_a_device_that_is_asked_for():
     np.testing.assert_allclose(fitted.transform(points), expected.transform(points), rtol=1e-3)
 
 
+def test_distances_that_would_vanish_are_refused_as_those_of_arrays_are():
+    points = clusters(60, 3, 3)[0].astype(np.float64) * 1e-170
+    for of_kind in (points, tensor(points, torch.float64)):
+        with pytest.raises(ValueError, match="squared distances would vanish"):
+            KMeans(3).fit(of_kind)
+
+
 def fitted_in_parts(source, weights=None, **options):
     data = open_data(source, weights=weights, rows_per_part=64)
     return PowerKMeans(4, random_state=0, device=DEVICE.type, **options).fit(data)
@@ -607,6 +867,31 @@ def test_partitions_of_dask_are_worked_on_at_a_device():
     np.testing.assert_array_equal(fitted.cluster_centers_, expected.cluster_centers_)
     assert fitted.inertia_ == expected.inertia_
     np.testing.assert_array_equal(fitted.labels_.compute(), expected.predict(points))
+
+
+def test_partitions_are_worked_on_at_the_devices_of_workers():
+    dask_array = pytest.importorskip("dask.array")
+    distributed = pytest.importorskip("distributed")
+    points, weights, _ = clusters(400, 5, 4)
+    partitions = dask_array.from_array(points, chunks=(64, 5))
+    model = PowerKMeans(4, random_state=0, effort="fast", device=DEVICE.type)
+    one_worker = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**one_worker) as cluster, distributed.Client(cluster) as client:
+        fitted = model.fit(partitions, sample_weight=weights)
+        labels = fitted.labels_.compute()
+        has_rows_of_tensors = client.run(has_imported, "powermeans.rows.torch")
+    assert list(has_rows_of_tensors.values()) == [True]
+    expected = fitted_in_parts(points, weights=weights, effort="fast")
+    assert fitted.history_.placement == expected.placement_
+    np.testing.assert_allclose(
+        fitted.cluster_centers_, expected.cluster_centers_, rtol=1e-5, atol=1e-5
+    )
+    assert fitted.inertia_ == pytest.approx(expected.inertia_, rel=1e-6)
+    np.testing.assert_array_equal(labels, expected.predict(points))
+
+
+def has_imported(module):
+    return module in sys.modules
 
 
 def test_a_checkpoint_is_of_fits_at_the_same_device(tmp_path):
@@ -681,6 +966,72 @@ def test_a_model_of_a_tensor_is_read_again_as_one_of_arrays(tmp_path):
     np.testing.assert_array_equal(fitted.to_sklearn().labels_, read.labels_)
 
 
+@pytest.mark.parametrize("device", [None, DEVICE.type], ids=["tensor", "array"])
+def test_the_history_tells_device_kernel_and_precision_also_when_it_was_saved(tmp_path, device):
+    points = clusters(100, 3, 2)[0]
+    X = points if device else tensor(points)
+    fitted = PowerKMeans(2, random_state=0, effort="fast", device=device).fit(X)
+    powermeans.save(fitted, tmp_path / "model.pm")
+    read, unpickled = powermeans.load(tmp_path / "model.pm"), pickle.loads(pickle.dumps(fitted))
+    kernel = TorchRows(tensor(points)).placement.kernel
+    for model in (fitted, read, unpickled):
+        placement = model.history_.placement
+        assert placement == fitted.placement_
+        assert placement.device.startswith(DEVICE.type)
+        assert (placement.kernel, placement.precision) == (kernel, "float32, highest")
+        np.testing.assert_array_equal(model.history_.inertia, fitted.history_.inertia)
+    powermeans.save(PowerKMeans(2, random_state=0, effort="fast").fit(points), tmp_path / "core.pm")
+    assert powermeans.load(tmp_path / "core.pm").history_.placement is None
+
+
+def test_a_placement_that_a_file_tells_has_to_be_one(tmp_path):
+    fitted = KMeans(2, random_state=0).fit(tensor(clusters(100, 3, 2)[0]))
+    powermeans.save(fitted, tmp_path / "model.pm")
+    told = f'"kernel": "{fitted.placement_.kernel}"'
+    for entry in ('"kernel": 7', '"kernel": null', '"colonel": "plain"'):
+        with zipfile.ZipFile(tmp_path / "model.pm") as archive:
+            members = {
+                name: archive.read(name).replace(told.encode(), entry.encode())
+                for name in archive.namelist()
+            }
+        with zipfile.ZipFile(tmp_path / "other.pm", "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        with pytest.raises(ModelFileError, match="do not tell where the sweeps were computed"):
+            powermeans.load(tmp_path / "other.pm")
+
+
+def test_a_fit_that_is_interrupted_leaves_tensors_and_its_own_placement():
+    points = tensor(clusters(200, 5, 4)[0])
+
+    def interrupt(state):
+        if state.sweep == 3:
+            raise KeyboardInterrupt
+
+    model = PowerKMeans(4, random_state=0, effort="fast").fit(points.double())
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(callback=interrupt).fit(points)
+    assert model.cluster_centers_.device == model.labels_.device == points.device
+    assert model.cluster_centers_.dtype == torch.float32
+    assert model.placement_.precision == model.history_.placement.precision == "float32, highest"
+    assert len(model.history_) == 3
+    assert torch.equal(model.predict(points), model.labels_)
+
+
+def test_a_fit_that_fails_before_its_first_sweep_leaves_the_former_one():
+    points = clusters(200, 5, 4)[0]
+    model = PowerKMeans(4, random_state=0, effort="fast").fit(points)
+
+    def fail(X, n_clusters, random_state):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        model.set_params(init=fail).fit(tensor(points))
+    assert isinstance(model.cluster_centers_, np.ndarray)
+    assert isinstance(model.labels_, np.ndarray)
+    assert not hasattr(model, "placement_")
+
+
 def test_without_pytorch_a_device_is_an_error_that_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("powermeans.rows.torch")]:
         monkeypatch.delitem(sys.modules, name)
@@ -690,15 +1041,38 @@ def test_without_pytorch_a_device_is_an_error_that_names_the_extra(monkeypatch):
         KMeans(2, device="cpu").fit(np.eye(3))
 
 
-def test_the_code_of_the_page_on_gpus_runs():
+@pytest.fixture
+def one_worker_in_this_process(monkeypatch):
+    """What `dask_cuda` starts, but one worker in this process, whatever devices it has."""
+    distributed = pytest.importorskip("distributed")
+    started = []
+
+    def start():
+        options = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
+        started.append(distributed.LocalCluster(**options))
+        return started[-1]
+
+    monkeypatch.setitem(sys.modules, "dask_cuda", SimpleNamespace(LocalCUDACluster=start))
+    yield started
+    for cluster in started:
+        cluster.close()
+
+
+def test_the_code_of_the_page_on_gpus_runs(one_worker_in_this_process):
+    dask_frame = pytest.importorskip("dask.dataframe")
     page = (Path(__file__).parent.parent / "docs" / "gpu.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```{code-block} python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    namespace = {}
+    table = pd.DataFrame(clusters(300, 3, 4)[0], columns=["a", "b", "c"])
+    namespace = {"frame": dask_frame.from_pandas(table, npartitions=3), "columns": ["a", "b"]}
     for block in blocks:
-        here = block.replace('"cuda"', repr(DEVICE.type)).replace("2000, 64", "300, 8")
-        exec(here, namespace)
-    assert len(blocks) == 2
+        here = block.replace('"cuda"', repr(DEVICE.type))
+        exec(here.replace("2000, 64", "300, 8").replace("=1000", "=4, effort='fast'"), namespace)
+    namespace["client"].close()
+    assert len(blocks) == 3
     assert np.bincount(namespace["labels"]).shape == (20,)
+    assert len(one_worker_in_this_process) == 1
+    assert namespace["model"].placement_.device.startswith(DEVICE.type)
+    assert namespace["model"].n_features_in_ == 2
 
 
 def test_importing_the_package_imports_no_pytorch():

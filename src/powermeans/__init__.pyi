@@ -4,6 +4,7 @@ from powermeans import datasets, plots
 from powermeans.choice_of_k import ChoiceOfK
 from powermeans.choosing_k import choose_k
 from powermeans.dp_means import DPMeans
+from powermeans.drift import Drift
 from powermeans.entropy_weighted import EntropyWeightedPowerKMeans
 from powermeans.errors import (
     IndefiniteKernelWarning,
@@ -39,6 +40,7 @@ __all__ = [
     "AuthorsSchedule",
     "ChoiceOfK",
     "DPMeans",
+    "Drift",
     "EntropyWeightedPowerKMeans",
     "Fixed",
     "FuzzyCMeans",

@@ -7,7 +7,7 @@ import copy
 import functools
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from numbers import Integral, Real
@@ -26,12 +26,13 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, make_constraint
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from powermeans.anneal import Callback, Stage, StageEnd, anneal, says_stop
 from powermeans.divergences import Divergence
-from powermeans.history import History, Spent, SweepState
+from powermeans.history import History, Spent, SweepRecords, SweepState
 from powermeans.input_checks import (
     Admitted,
     admit,
@@ -44,11 +45,12 @@ from powermeans.input_checks import (
 )
 from powermeans.label_file import write_labels
 from powermeans.parallel_seeds import Candidates, ParallelSeeds, distinct_places
+from powermeans.passes import PassLines, Tell
 from powermeans.rows import open_rows
 from powermeans.rows.described import described
-from powermeans.rows.journal import Journal, Journaled
+from powermeans.rows.journal import Claim, Journal, Journaled
 from powermeans.rows.native import NativeRows
-from powermeans.rows.on_device import open_on_device
+from powermeans.rows.on_device import open_on_device, threads_at
 from powermeans.rows.parts import PartedRows
 from powermeans.rows.places import InTurn, Kept, Opening, Places
 from powermeans.rows.protocol import Rows
@@ -57,10 +59,10 @@ from powermeans.seeds import choose_seeds, uniform_seeds
 from powermeans.sources import PartedData, Scaling, is_dask, is_parted, open_data
 from powermeans.sources.opening import Checkpoint
 from powermeans.sources.partition import Admission, Partition
-from powermeans.tensors import admit_tensor, is_tensor, like, on_host
+from powermeans.tensors import admit_tensor, check_tensor, is_tensor, like, on_host, shares_of
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
-MatrixLike = ArrayLike | SparsePoints | PartedData
+MatrixLike = ArrayLike | SparsePoints | PartedData | Iterable[Any] | Callable[[], Iterable[Any]]
 
 _BLOCK_ELEMENTS = 2**17
 
@@ -118,7 +120,7 @@ class CenterEstimator(
     scaling_: Scaling | None
     n_iter_: int
     n_relocated_: int
-    history_: np.recarray[Any, Any]
+    history_: SweepRecords
 
     # Where labels are to be written is no metadata to be routed.
     __metadata_request__predict: ClassVar[dict[str, str]] = {"output": UNUSED}
@@ -259,15 +261,16 @@ class CenterEstimator(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), path or PartedData
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), path, chunks or PartedData
             The points. They are never changed, and are copied only where their dtype is not
             float32 or float64 or their order is not C (CSR, if sparse). float16 becomes float32,
             every other dtype float64. Where an estimator needs no more than sums, a file, a
-            folder or a list of them is read part by part and need not fit into memory: see
-            `powermeans.open_data`, which also says how. Then there is no `labels_`. A Dask array or
-            DataFrame is worked on where Dask has it, and `labels_` is a Dask array. A tensor of
-            PyTorch is worked on where it is, and centers and labels are tensors there; what
-            `placement_` tells is how.
+            folder or a list of them is read part by part and need not fit into memory, as are
+            chunks: a list of arrays, an iterable that starts anew each time, or a function that
+            returns one. See `powermeans.open_data`, which also says how. Then there is no
+            `labels_`. A Dask array or DataFrame is worked on where Dask has it, and `labels_` is a
+            Dask array. A tensor of PyTorch is worked on where it is, and centers and labels are
+            tensors there; what `placement_` tells is how.
         y : None
             Ignored, here for scikit-learn's convention.
         sample_weight : array-like of shape (n_samples,), optional
@@ -281,14 +284,24 @@ class CenterEstimator(
         self._validate_params()
         watch, rng = self._watcher(), check_random_state(self.random_state)
         try:
-            data = self._training_data(X, sample_weight)
-            self._keep_best_run(data, self._stages(data), rng, self._leaving(watch))
-            n_found = self._n_found(data)
+            with threads_at(X, self._device(), self._wanted_threads()):
+                data = self._training_data(X, sample_weight)
+                former = self.__dict__.get("history_")
+                try:
+                    self._keep_best_run(data, self._stages(data), rng, self._leaving(watch))
+                    n_found = self._n_found(data)
+                finally:
+                    # Also of a fit that was cut short, but not of one that left nothing.
+                    if self.__dict__.get("history_") is not former:
+                        self._give_as(X, data.rows)
         finally:
             self.__dict__.pop("_candidates", None)
-            if (journal := self.__dict__.pop("_journal", None)) is not None:
-                journal.close()
+            self._close_journal()
             self._after_fit()
+            # Also where passes were shown, and no sweep came.
+            fit_ended = getattr(getattr(self, "callback", None), "fit_ended", None)
+            if fit_ended is not None:
+                fit_ended()
         n_needed = self._n_needed()
         if n_found < n_needed:
             warnings.warn(
@@ -297,7 +310,6 @@ class CenterEstimator(
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self._give_as(X, data.rows)
         return self
 
     def _give_as(self, X: MatrixLike, rows: Rows) -> None:
@@ -305,6 +317,7 @@ class CenterEstimator(
         self.__dict__.pop("placement_", None)
         if (placement := getattr(rows, "placement", None)) is not None:
             self.placement_ = placement
+            self.history_.placement = placement
         if is_tensor(X):
             self.cluster_centers_ = like(X, self.cluster_centers_)
             self.labels_ = like(X, self.labels_)
@@ -324,8 +337,12 @@ class CenterEstimator(
         self.__dict__.pop("scaling_", None)
         absent: Any = None
         if is_dask(X):
+            # A DataFrame may have a column of that name.
+            if isinstance(checkpoint := getattr(X, "checkpoint", None), Checkpoint):
+                self._claim(checkpoint)
             points = self._dask_points(X, sample_weight, reset=True)
-            rows = self._open_on_dask(points, self._n_needed(), points.checkpoint)
+            tell = self._told_of_passes()
+            rows = self._open_on_dask(points, self._n_needed(), points.checkpoint, tell)
             self.n_features_in_ = rows.n_features
             return TrainingData(absent, None, rows, collection=points.array)
         data = self._admit(
@@ -337,8 +354,11 @@ class CenterEstimator(
         self, parted: PartedData, sample_weight: ArrayLike | None
     ) -> TrainingData:
         self._check_parted(parted, sample_weight)
+        if parted.checkpoint is not None:
+            parted.checkpoint.refuse_rows(parted)
+            self._claim(parted.checkpoint)
         partition = parted.partition(self._admission())
-        rows = self._open_parts(parted, partition, parted.checkpoint)
+        rows = self._open_parts(parted, partition, parted.checkpoint, self._told_of_passes())
         names = parted.feature_names
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
@@ -359,7 +379,7 @@ class CenterEstimator(
         if sample_weight is not None:
             raise ValueError(
                 "sample_weight is for arrays: weights of files are one of their columns, so pass "
-                'open_data(..., weights="column")'
+                'open_data(..., weights="column"), and those of chunks come with them, as pairs'
             )
 
     def _obstacle_to_parts(self) -> str | None:
@@ -372,24 +392,58 @@ class CenterEstimator(
     def _opening(self) -> Opening:
         return Opening(self._divergence(), self._has_missing(), self._device())
 
+    def _told_of_passes(self) -> Tell | None:
+        """Who is told how far passes over rows in parts are: a callback that asks, or lines."""
+        tell: Tell | None = getattr(getattr(self, "callback", None), "pass_goes_on", None)
+        return PassLines() if tell is None and self.verbose else tell
+
     def _open_parts(
-        self, parted: PartedData, partition: Partition, checkpoint: Checkpoint | None = None
+        self,
+        parted: PartedData,
+        partition: Partition,
+        checkpoint: Checkpoint | None = None,
+        tell: Tell | None = None,
     ) -> PartedRows:
         places = Kept if parted.is_in_memory else InTurn
         chunks: Any = partition.read() if parted.is_in_memory else partition
-        opened: Places = places(chunks, self._opening(), n_threads=self._wanted_threads())
+        opened: Places = places(
+            chunks, self._opening(), n_threads=self._wanted_threads(), tell=tell
+        )
         if checkpoint is not None:
             opened = self._journaled(opened, checkpoint, parted.fingerprint)
         return PartedRows(opened)
 
+    def _claim(self, checkpoint: Checkpoint) -> None:
+        """Hold the file of the checkpoint, before there is anything to write into it."""
+        self._check_repeatable()
+        self._claimed = Claim(checkpoint.path)
+
     def _journaled(
         self, places: Places, checkpoint: Checkpoint, fingerprint: Callable[[], str]
     ) -> Places:
-        self._check_repeatable()
         how = described(places.opening)
         of_fit = repr([version("powermeans"), fingerprint(), how])
-        self._journal = Journal(checkpoint.path, checkpoint.seconds, of_fit)
+        self._journal = Journal(
+            self._claimed, checkpoint.seconds, of_fit, when_used=checkpoint.when_used
+        )
         return Journaled(places, self._journal)
+
+    def _close_journal(self) -> None:
+        """Let go of the checkpoint. A result that there is already is not lost for its sake."""
+        journal: Journal | None = self.__dict__.pop("_journal", None)
+        claimed: Claim | None = self.__dict__.pop("_claimed", None)
+        try:
+            if journal is not None:
+                journal.close()
+        except OSError as error:
+            warnings.warn(
+                f"{error.filename}: {error.strerror}. The fit itself is not touched by that",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        finally:
+            if claimed is not None:
+                claimed.release()
 
     def _check_repeatable(self) -> None:
         if not isinstance(self.random_state, Integral):
@@ -434,7 +488,7 @@ class CenterEstimator(
             except BaseException:
                 self._leave_journal()
                 if history.centers is not None:
-                    best = self._better(best, self._finish(data, history))
+                    best = self._better(best, self._cut_short(data, history))
                 if best is not None:
                     self._keep(best)
                 raise
@@ -447,18 +501,35 @@ class CenterEstimator(
 
     def _finish(self, data: TrainingData, history: History, ends: Sequence[StageEnd] = ()) -> Run:
         """Labels and inertia of the centers as they are stored."""
+        centers = self._stored(data, history)
+        if isinstance(data.rows, PartedRows):
+            inertia = data.rows.assignment(centers.astype(np.float64)).inertia
+            labels = self._labels_to_come(data, centers)
+        else:
+            labels, inertia = data.rows.assign(centers.astype(np.float64))
+        return Run(centers, labels, inertia, history, history.spent(), ends)
+
+    def _cut_short(self, data: TrainingData, history: History) -> Run:
+        """The outcome of a run that an error or an interrupt ended.
+
+        Of points in parts no more is asked: a pass may take long, or fail as the last one did.
+        """
+        if not isinstance(data.rows, PartedRows):
+            return self._finish(data, history)
+        centers = self._stored(data, history)
+        labels = self._labels_to_come(data, centers)
+        return Run(centers, labels, history.known_inertia, history, history.spent())
+
+    def _stored(self, data: TrainingData, history: History) -> Points:
+        """The centers in the dtype of the points."""
         assert history.centers is not None, "every run has a sweep"
         is_elsewhere = isinstance(data.rows, PartedRows) or is_tensor(data.points)
         dtype = data.rows.dtype if is_elsewhere else data.points.dtype
-        centers = np.array(history.centers, dtype=dtype)
-        if isinstance(data.rows, PartedRows):
-            inertia = data.rows.assignment(centers.astype(np.float64)).inertia
-            labels = (
-                None if data.collection is None else self._lazy_labels(data.collection, centers)
-            )
-            return Run(centers, labels, inertia, history, history.spent(), ends)
-        labels, inertia = data.rows.assign(centers.astype(np.float64))
-        return Run(centers, labels, inertia, history, history.spent(), ends)
+        return np.array(history.centers, dtype=dtype)
+
+    def _labels_to_come(self, data: TrainingData, centers: Points) -> Any:
+        """Labels of points in parts: a Dask array of those on Dask, and None of others."""
+        return None if data.collection is None else self._lazy_labels(data.collection, centers)
 
     def _better(self, best: Run | None, run: Run) -> Run:
         return run if best is None or self._merit(run) < self._merit(best) else best
@@ -515,7 +586,7 @@ class CenterEstimator(
         return found.seeds(n_clusters, rng, 1 if is_plain else n_greedy_candidates(n_clusters))
 
     def _checked_init(self, init: ArrayLike, n_features: int) -> FloatArray:
-        centers = check_init(on_host(init), self.n_clusters, n_features)
+        centers = check_init(init, self.n_clusters, n_features)
         check_domain(centers, self._divergence(), name="init")
         return centers
 
@@ -584,8 +655,9 @@ class CenterEstimator(
         opened = _opened(X)
         if opened.is_read_from(output):
             raise ValueError(
-                f"output={os.fspath(output)!r} is a file that X is read from, and would be lost: "
-                "write the labels to another"
+                f"output={os.fspath(output)!r} is a file that X is read from and that would be "
+                "lost, or in a folder that is read, so that the next fit would take labels for "
+                "rows: write them elsewhere"
             )
         parted = self._parted_rows(opened)
         centers = self._centers(self.n_features_in_)
@@ -620,11 +692,13 @@ class CenterEstimator(
         return np.ldexp(distances, exponent, out=distances) if exponent else distances
 
     def _distances_of_tensor(self, X: Any) -> Any:
-        """What `transform` returns, never leaving the device."""
+        """What `transform` returns, never leaving the device unless a table is asked for."""
         rows: Any = self._rows(X)
         sq_dist = rows.sq_distances_there(self._centers(rows.n_features))
         is_squared = self._divergence() == "squared_euclidean"
-        return rows.put_together(block.sqrt_() if is_squared else block for block in sq_dist)
+        there = rows.put_together(block.sqrt_() if is_squared else block for block in sq_dist)
+        wants_table = _get_output_config("transform", self)["dense"] != "default"
+        return on_host(there) if wants_table else there
 
     def fit_transform(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -672,6 +746,14 @@ class CenterEstimator(
             return -rows.assignment(self._centers(self.n_features_in_)).inertia
         _, inertia = rows.assign(self._centers(rows.n_features))
         return -inertia
+
+    def _labels_and_score(
+        self, X: MatrixLike, sample_weight: ArrayLike | None = None
+    ) -> tuple[Labels, float]:
+        """What `predict` and `score` say of an array, from one look at its distances."""
+        rows = self._rows(X, sample_weight)
+        labels, inertia = rows.assign(self._centers(rows.n_features))
+        return labels, -inertia
 
     @classmethod
     def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
@@ -792,27 +874,32 @@ class CenterEstimator(
             raise ValueError(
                 f"X is a tensor, but {reason}: pass X.cpu().numpy(), which runs on the CPU"
             )
-        if reset:
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = int(X.shape[-1]) if X.ndim else 0
-        elif X.ndim != 2 or X.shape[1] != self.n_features_in_:
+        check_tensor(X, self._device())
+        if not reset and X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has the shape {tuple(X.shape)}, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
-        return admit_tensor(
+        admitted = admit_tensor(
             X,
             sample_weight,
             device=self._device(),
             init=self.init if reset else None,
             n_clusters=requirements.get("n_clusters", 1),
             divergence=self._divergence(),
+            must_differ=requirements.get("must_differ", False),
         )
+        if reset:
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = int(X.shape[1])
+        return admitted
 
     def _why_not_on_device(self) -> str | None:
         """Why points cannot be tensors; None where they can."""
         if self._has_missing():
             return 'missing="observed" has no rows for tensors'
+        if type(self)._why_not_in_parts is CenterEstimator._why_not_in_parts:
+            return f"{type(self).__name__} works on arrays alone"
         return self._why_not_in_parts()
 
     def _device(self) -> str | None:
@@ -911,8 +998,6 @@ class CenterEstimator(
             )
         points = X if isinstance(X, DaskPoints) else DaskPoints(X, sample_weight)
         if reset:
-            if points.checkpoint is not None:
-                self._check_repeatable()
             if points.scaling is not None:
                 self.scaling_ = points.scaling
             self.__dict__.pop("feature_names_in_", None)
@@ -933,11 +1018,15 @@ class CenterEstimator(
         return points
 
     def _open_on_dask(
-        self, points: Any, n_clusters: int = 1, checkpoint: Checkpoint | None = None
+        self,
+        points: Any,
+        n_clusters: int = 1,
+        checkpoint: Checkpoint | None = None,
+        tell: Tell | None = None,
     ) -> PartedRows:
         from powermeans.rows.dask import DaskPlaces
 
-        places = DaskPlaces(points, self._opening(), n_threads=self._wanted_threads())
+        places = DaskPlaces(points, self._opening(), n_threads=self._wanted_threads(), tell=tell)
         places.check(n_clusters)
         if checkpoint is not None:
             return PartedRows(self._journaled(places, checkpoint, places.fingerprint))
@@ -960,7 +1049,8 @@ class CenterEstimator(
     def _bare(self, centers: Points) -> Self:
         """An estimator with these centers and nothing that is not needed to look at points."""
         bare = copy.copy(self)
-        for name in ("labels_", "history_", "feature_names_in_", "_candidates", "_journal"):
+        kept_for_a_fit = ("_candidates", "_journal", "_claimed")
+        for name in ("labels_", "history_", "feature_names_in_", *kept_for_a_fit):
             bare.__dict__.pop(name, None)
         if hasattr(bare, "callback"):
             bare.callback = None
@@ -994,16 +1084,34 @@ class CenterEstimator(
         rows = open_rows(points, n_threads=self._wanted_threads())
         return rows.sq_distances(np.ldexp(centers, -exponent)), exponent
 
-    def _shares(self, X: MatrixLike, memberships: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Memberships, which do not depend on the unit of distance, some points at a time."""
+    def _shares(
+        self,
+        X: MatrixLike,
+        memberships: Callable[[FloatArray], FloatArray],
+        exponent: float,
+    ) -> FloatArray:
+        """Memberships, which do not depend on the unit of distance, some points at a time.
+
+        They are proportional to distances to the exponent, which is all that a device is told.
+        """
+        if not is_parted(X) and (is_tensor(X) or self._device() is not None):
+            return self._shares_at_device(X, exponent)
         sq_dist, _ = self._squared_distances(X)
         shares = np.empty(sq_dist.shape)
         n_block = max(1, _BLOCK_ELEMENTS // sq_dist.shape[1])
         for start in range(0, len(sq_dist), n_block):
             block = slice(start, start + n_block)
             shares[block] = memberships(sq_dist[block].astype(np.float64))
-        given: FloatArray = like(X, shares)
-        return given
+        return shares
+
+    def _shares_at_device(self, X: MatrixLike, exponent: float) -> FloatArray:
+        check_is_fitted(self)
+        rows: Any = self._open(self._admit(X))
+        blocks = shares_of(rows.sq_distances_there(self._centers(rows.n_features)), exponent)
+        if is_tensor(X):
+            there: FloatArray = rows.put_together(blocks)
+            return there
+        return np.concatenate([on_host(block) for block in blocks]).astype(np.float64, copy=False)
 
     def _centers(self, n_features: int) -> FloatArray:
         return check_centers(on_host(self.cluster_centers_), n_features)

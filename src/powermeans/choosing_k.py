@@ -32,12 +32,13 @@ from powermeans.input_checks import (
     exponent_to_square,
     wanted_form,
 )
+from powermeans.passes import Tell
 from powermeans.rows import open_rows
 from powermeans.rows.parts import PartedRows
 from powermeans.rows.protocol import Rows
 from powermeans.search import Solution
 from powermeans.seeds import order_by_place
-from powermeans.sources import PartedData, is_parted, open_data
+from powermeans.sources import PartedData, is_dask, is_parted, open_data
 from powermeans.types import FloatArray
 from powermeans.verdicts import CRITERIA, FOR_WHOLE_POINTS, MOST_AXES, Settings, Study, Verdict
 
@@ -91,10 +92,12 @@ def choose_k(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features), path or PartedData
-        The points. Scale the columns first, as for any clustering. A path, or what `open_data`
-        opens, is read part by part: each k takes some dozens of passes, "silhouette" and
-        "stability" look at samples, as they do where there are many points, and "gap" is refused.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), path, chunks, PartedData, Dask
+        The points. Scale the columns first, as for any clustering. A path, chunks, or what
+        `open_data` opens, is read part by part: each k takes some dozens of passes, "silhouette"
+        and "stability" look at samples, as they do where there are many points, and "gap" is
+        refused.
+        So it is for a Dask array or DataFrame, whose partitions stay where Dask has them.
     k_range : iterable of int, default=range(2, 21)
         The values of k to try, rising, at most as many as there are distinct rows. Let it go some
         way beyond the largest that is thinkable; `jump` and `dp_means` compare neighbours and are
@@ -174,10 +177,16 @@ def choose_k(
     sizes, has_missing = checked_sizes(k_range), missing == "observed"
     names = _checked_criteria(criteria, has_missing=has_missing)
     _check_decider(decide_by, names)
-    is_in_parts = is_parted(X)
-    if is_in_parts:
+    if is_parted(X) or is_dask(X):
         names = _checked_for_parts(criteria, names, decide_by)
-        scaled = _Scaled.of_parts(X, sample_weight, sizes[-1], n_threads, has_missing=has_missing)
+        scaled = _Scaled.of_parts(
+            X,
+            sample_weight,
+            sizes[-1],
+            n_threads,
+            has_missing=has_missing,
+            tell=getattr(callback, "pass_goes_on", None),
+        )
     else:
         points = check_array(X, input_name="X", **wanted_form(X))
         data = admit(
@@ -260,14 +269,10 @@ class _Scaled:
         n_threads: int | None,
         *,
         has_missing: bool,
+        tell: Tell | None = None,
     ) -> _Scaled:
-        """Rows that are read part by part, in the unit that they have."""
-        if sample_weight is not None:
-            raise ValueError(
-                "sample_weight is for arrays: weights of files are one of their columns, so pass "
-                'open_data(..., weights="column")'
-            )
-        data = X if isinstance(X, PartedData) else open_data(X)
+        """Rows that are looked at part by part, in the unit that they have."""
+        data = _opened(X, sample_weight)
         if data.checkpoint is not None:
             raise ValueError(
                 "choose_k writes no checkpoint, and X has one: pass open_data without checkpoint"
@@ -278,6 +283,7 @@ class _Scaled:
             has_missing=has_missing,
             n_threads=n_threads,
             most_counted=_MOST_COUNTED,
+            tell=tell,
         )
         return cls(None, np.empty(0), rows, 0, unit)
 
@@ -292,6 +298,21 @@ class _Scaled:
 
     def centers(self, found: dict[int, Solution]) -> dict[int, FloatArray]:
         return {k: np.ldexp(solution.centers, self.exponent) for k, solution in found.items()}
+
+
+def _opened(X: Any, sample_weight: Any) -> Any:
+    """Rows in parts, be they Dask's, which alone may have weights beside them."""
+    if is_dask(X):
+        from powermeans.sources.dask import DaskPoints
+
+        if not isinstance(X, DaskPoints):
+            return DaskPoints(X, sample_weight)
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight is for arrays and Dask collections themselves: weights of files are one "
+            'of their columns, so pass open_data(..., weights="column")'
+        )
+    return X if is_dask(X) or isinstance(X, PartedData) else open_data(X)
 
 
 def _check_parameters(arguments: dict[str, Any]) -> None:

@@ -178,27 +178,39 @@ def _eigenvalue(
     return _eigenvalue_of_sample(draw, moments, n_sampled, rng)
 
 
-def critical_power_by_sample(
-    draw: Callable[[FloatArray], Points | SparsePoints], moments: Moments, n_sampled: int
-) -> float:
+def strata_to_sample(n_sampled: int) -> FloatArray:
+    """By which rising numbers of [0, 1) points are drawn for `critical_power_of_sample`.
+
+    Parameters
+    ----------
+    n_sampled : int
+        As `n_rows_to_sample` says.
+
+    Returns
+    -------
+    (n_sampled,)
+    """
+    return _strata(n_sampled, np.random.default_rng(0))
+
+
+def critical_power_of_sample(drawn: Points | SparsePoints, moments: Moments) -> float:
     """`critical_power` of points that are not at hand, from some of them.
 
     Parameters
     ----------
-    draw : callable
-        From rising numbers of [0, 1) to the points drawn by them, in proportion to their weights.
+    drawn : (n_sampled, n_features)
+        Drawn by `strata_to_sample`, in proportion to their weights.
     moments : Moments
         Of all points, with weights that add to one.
-    n_sampled : int
-        As `n_rows_to_sample` says.
 
     Returns
     -------
     float
         s_c, at most 1/2.
     """
+    rng = np.random.default_rng(0)
     with blas_on_one_thread():
-        eigenvalue = _eigenvalue_of_sample(draw, moments, n_sampled, np.random.default_rng(0))
+        eigenvalue = _eigenvalue_of_sample(lambda _: drawn, moments, drawn.shape[0], rng)
     return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
 
 
@@ -242,8 +254,7 @@ def _eigenvalue_of_sample(
     of random matrices, where one eigenvalue stands out, the errors of the two are each other's
     inverse, so their geometric mean is right.
     """
-    strata = (np.arange(n_sampled) + rng.random(n_sampled)) / n_sampled
-    drawn, places = draw(strata), np.arange(n_sampled)
+    drawn, places = draw(_strata(n_sampled, rng)), np.arange(n_sampled)
     halves = [
         _Directions(drawn[half], _shares(len(half), None), moments)
         for half in (places[0::2], places[1::2])
@@ -255,6 +266,11 @@ def _eigenvalue_of_sample(
         for other, (_, vector) in zip(reversed(halves), pairs, strict=True)
     )
     return math.sqrt(within * across) / 2
+
+
+def _strata(n_sampled: int, rng: np.random.Generator) -> FloatArray:
+    """One number in each of so many equal shares of [0, 1)."""
+    return np.asarray((np.arange(n_sampled) + rng.random(n_sampled)) / n_sampled)
 
 
 def _largest_eigenpair(

@@ -11,6 +11,7 @@ import warnings
 from typing import Any, Literal, Protocol, Self
 
 from powermeans.history import SweepState
+from powermeans.passes import PassClock, duration
 
 Kind = Literal["auto", "rich", "tqdm", "plain"]
 
@@ -42,6 +43,7 @@ class FitProgress:
                 f'kind="{self.kind}" needs {self.kind}, which is not installed: '
                 f'pip install {self.kind}, or pass kind="auto"'
             )
+        self._clock = PassClock()
         self._begin()
 
     def _begin(self) -> None:
@@ -52,7 +54,7 @@ class FitProgress:
 
     def __call__(self, state: SweepState) -> None:
         """Show one sweep."""
-        if state.sweep == 1 and state.run == 0:
+        if state.sweep == 1 and state.run == 0 and self._last is not None:
             self.fit_ended()
         display = self._display or self._open_display(state.seconds)
         self._n_sweeps += 1
@@ -72,9 +74,31 @@ class FitProgress:
 
     def fit_ended(self) -> None:
         """End the line; the next fit begins another."""
-        if self._display is not None and self._last is not None:
+        if self._display is not None:
             display, self._display = self._display, None
-            display.close(self.words(self._last), self._n_sweeps)
+            is_empty = self._last is None
+            display.close(
+                "ended before the first sweep" if is_empty else self._last_words(), self._n_sweeps
+            )
+
+    def pass_goes_on(self, n_done: int, n_in_all: int | None = None) -> None:
+        """Show how far a pass over rows in parts is, if it takes long.
+
+        Parameters
+        ----------
+        n_done : int
+            How many parts are done.
+        n_in_all : int, optional
+            Of how many, where that is known.
+        """
+        if (said := self._clock.words(n_done, n_in_all)) is not None:
+            display = self._display or self._open_display()
+            display.show(f"{self._last_words()}, {said}", self._n_sweeps)
+
+    def _last_words(self) -> str:
+        if self._last is None:
+            return f"before the first sweep, {self.time_so_far()}"
+        return self.words(self._last)
 
     def words(self, state: SweepState) -> str:
         """What there is to say of a sweep."""
@@ -90,10 +114,10 @@ class FitProgress:
         """The time since the fit began, and what is left of it where that is known."""
         elapsed = time.monotonic() - self._started
         if self._display is None:
-            return f"{_duration(elapsed)} in all"
+            return f"{duration(elapsed)} in all"
         if not share_done >= _LEAST_SHARE:
-            return f"{_duration(elapsed)} so far"
-        return f"about {_duration(elapsed / share_done - elapsed)} left after {_duration(elapsed)}"
+            return f"{duration(elapsed)} so far"
+        return f"about {duration(elapsed / share_done - elapsed)} left after {duration(elapsed)}"
 
     def __enter__(self) -> Self:
         return self
@@ -116,7 +140,9 @@ def progress(kind: Kind = "auto") -> FitProgress:
     the time so far, the least inertia with so many centers as are wanted, and how many there are at
     present. How long a search takes is known only roughly: what is left goes by the parts that it
     has planned and by how long the others took, and rises where it finds something. Of a single
-    descent nobody knows, so that there the time so far is all that is told.
+    descent nobody knows, so that there the time so far is all that is told. Where rows are in
+    parts, in files or on Dask, and a pass over them takes more than a second, it also tells how far
+    the pass is and about how long the rest of it takes.
 
     Parameters
     ----------
@@ -147,18 +173,6 @@ def progress(kind: Kind = "auto") -> FitProgress:
     1.0
     """
     return FitProgress(kind)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 0.095:
-        return f"{1000 * seconds:.0f} ms"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    if seconds < 119.5:
-        return f"{seconds:.0f} s"
-    if seconds < 7170:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 class PlainDisplay:

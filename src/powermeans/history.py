@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powermeans.planned_work import PlannedWork
+from powermeans.rows.placement import Placement
 from powermeans.types import FloatArray
 
 
@@ -22,6 +23,32 @@ class SweepRecord(NamedTuple):
     center_shift: float
     seconds: float
     skipped: float = 0.0
+
+
+class SweepRecords(np.recarray[Any, Any]):
+    """The records of a fit, one for each sweep, and where the sweeps were computed.
+
+    Attributes
+    ----------
+    placement : Placement or None
+        The device, the kernel and the precision; None is the compiled core. (`device` alone is an
+        attribute of every array, and tells where the records are.)
+    """
+
+    placement: Placement | None
+
+    def __array_finalize__(self, of: object) -> None:
+        super().__array_finalize__(of)
+        self.placement = getattr(of, "placement", None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuilding: Any = super().__reduce__()
+        *how, state = rebuilding
+        return *how, (state, self.placement)
+
+    def __setstate__(self, state: Any) -> None:
+        of_array, self.placement = state
+        super().__setstate__(of_array)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +209,14 @@ class History:
         return self.last.centers
 
     @property
+    def known_inertia(self) -> float:
+        """That of `centers` where a search has accepted them, else that before the last sweep."""
+        accepted = [chain[-1] for chain in self.accepted if chain]
+        if accepted or self.last is None:
+            return min(accepted, default=math.inf)
+        return self.last.inertia
+
+    @property
     def share_done(self) -> float:
         """About which share of the work of the fit is done; NaN where that is not known."""
         return (self.run + self.planned.share_done()) / self.n_runs
@@ -197,7 +232,7 @@ class History:
             skipped=self._n_centers_skipped / max(1, self._n_centers_swept),
         )
 
-    def as_recarray(self) -> np.recarray[Any, Any]:
+    def as_recarray(self) -> SweepRecords:
         """One record for each sweep; `pandas.DataFrame` takes it as it is."""
         dtype = [(field, np.float64) for field in SweepRecord._fields]
-        return np.array(self.records, dtype=dtype).view(np.recarray)
+        return np.array(self.records, dtype=dtype).view(SweepRecords)

@@ -20,6 +20,7 @@ from scipy import sparse
 from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman, first_fault
 from powermeans.divergences.cosine import largest_of_rows
+from powermeans.host_memory import brought_to_host, refuse_tensor_elsewhere
 from powermeans.rules import Power
 from powermeans.types import FloatArray, Points, SparsePoints
 
@@ -50,6 +51,7 @@ class Admitted:
 
 def wanted_form(X: object) -> dict[str, Any]:
     """How scikit-learn's validation should leave points; finiteness is looked at by `admit`."""
+    refuse_tensor_elsewhere(X)
     return {
         "accept_sparse": "csr",
         "dtype": wanted_dtype(X),
@@ -206,7 +208,7 @@ def check_points(
     n_points, n_features = points.shape
     _refuse_huge(largest, max(float(n_points), total_weight or 0.0), n_features, name)
     if must_differ and not _differ_at_a_glance(points, largest):
-        _refuse_tiny_spread(_spread(points), name)
+        refuse_tiny_spread(_spread(points), name)
     return largest
 
 
@@ -221,7 +223,16 @@ def _refuse_huge(largest: float, total: float, n_features: int, name: str) -> No
         )
 
 
-def _refuse_tiny_spread(spread: float, name: str) -> None:
+def refuse_tiny_spread(spread: float, name: str) -> None:
+    """Raise where points differ, by so little that their squared distances are zero.
+
+    Parameters
+    ----------
+    spread : float
+        The largest difference within a column.
+    name : str
+        What the error calls the points.
+    """
     if 0 < spread < _LEAST_SPREAD:
         raise ValueError(
             f"Input {name} varies by no more than {spread:.3g}: squared distances would "
@@ -381,7 +392,7 @@ def check_parts(facts: PartFacts, *, n_features: int, n_clusters: int = 1, name:
     if np.isnan(facts.lowest).any():
         column = int(np.argmax(np.isnan(facts.lowest)))
         raise ValueError(f"{name} has nothing but NaN in column {column}: leave it out")
-    _refuse_tiny_spread(_widest(facts.lowest, facts.highest), name)
+    refuse_tiny_spread(_widest(facts.lowest, facts.highest), name)
 
 
 def check_n_clusters(n_clusters: int, n_points: int) -> None:
@@ -605,7 +616,7 @@ def _first_not_finite(points: Points | SparsePoints) -> tuple[int, int, float]:
 
 def _real_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """As float64 in C order, without a copy where that is what it is."""
-    given: NDArray[Any] = np.asarray(values)
+    given: NDArray[Any] = np.asarray(brought_to_host(values, name))
     if given.dtype.kind not in "biufO":
         raise ValueError(f"{name} has the dtype {given.dtype}: pass real numbers")
     try:

@@ -72,7 +72,12 @@ class KMeans(CenterEstimator):
         How often an empty cluster was moved to where the error is largest.
     history_ : recarray
         A record for each of these sweeps: `power` (always -inf), `objective` and `inertia` at the
-        centers before the sweep, `center_shift`, `seconds`.
+        centers before the sweep, `center_shift`, `seconds`. Of sweeps at a device of PyTorch,
+        ``history_.placement`` tells device, kernel and precision.
+    placement_ : Placement
+        Where and how sweeps were computed by PyTorch, for a tensor or with `device` alone:
+        `device`, `kernel`, `precision`, and `streamed`, whether each sweep brought the points to
+        the device anew. The history has it too, as ``history_.placement``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -38,12 +38,12 @@ def write_labels(path: str | os.PathLike[str], pieces: Iterable[Labels]) -> Path
     ...     np.load(path)
     array([0, 0, 1], dtype=int32)
     """
-    wanted = Path(path)
+    wanted, not_ours = Path(path), list[BaseException]()
     try:
         with whole_file(wanted) as file:
-            write_npy(file, pieces)
+            write_npy(file, _remembering_errors(pieces, not_ours))
     except OSError as error:
-        if error.filename is not None or error.errno is None:
+        if error.filename is not None or error.errno is None or error in not_ours:
             raise
         raise OSError(
             error.errno, f"{error.strerror}: the labels were not written", os.fspath(wanted)
@@ -77,6 +77,15 @@ def write_npy(file: IO[bytes], pieces: Iterable[Labels]) -> None:
     # NumPy leaves room in a header, so that one of more rows is as long.
     file.seek(0)
     _write_header(file, n_labels)
+
+
+def _remembering_errors(pieces: Iterable[Labels], errors: list[BaseException]) -> Iterator[Labels]:
+    """The same pieces; an error of those who make them is put into the list."""
+    try:
+        yield from pieces
+    except OSError as error:
+        errors.append(error)
+        raise
 
 
 def _write_header(file: IO[bytes], n_labels: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from powermeans.divergences import squared_euclidean
+from powermeans.host_memory import on_host
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
@@ -83,8 +84,8 @@ def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike
     # Imported when used: it takes longer than the rest of the package together.
     from sklearn.metrics import normalized_mutual_info_score
 
-    score = normalized_mutual_info_score(labels_true, labels_pred, average_method="geometric")
-    return float(score)
+    pair = on_host(labels_true), on_host(labels_pred)
+    return float(normalized_mutual_info_score(*pair, average_method="geometric"))
 
 
 def adjusted_rand_index(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -113,7 +114,7 @@ def adjusted_rand_index(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     # Imported when used: it takes longer than the rest of the package together.
     from sklearn.metrics import adjusted_rand_score
 
-    return float(adjusted_rand_score(labels_true, labels_pred))
+    return float(adjusted_rand_score(on_host(labels_true), on_host(labels_pred)))
 
 
 def centroid_index(centers_a: ArrayLike, centers_b: ArrayLike) -> int:
@@ -209,12 +210,12 @@ def quality_ratio(
 
 def _dense_labels(labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Labels counted from zero, and how often each occurs."""
-    _, dense, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
+    _, dense, counts = np.unique(on_host(labels), return_inverse=True, return_counts=True)
     return dense.ravel(), counts
 
 
 def _as_centers(centers: ArrayLike) -> FloatArray:
-    return np.asarray(centers, dtype=np.float64)
+    return np.asarray(on_host(centers), dtype=np.float64)
 
 
 def _error(

@@ -17,17 +17,20 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from powermeans.anneal import Callback, Stage, StageEnd, run_stage
 from powermeans.center_estimator import Run, TrainingData
+from powermeans.drift import Course
 from powermeans.history import History, SweepState
 from powermeans.input_checks import Admitted
 from powermeans.power_kmeans import PowerKMeans
+from powermeans.rows.parts import PartedRows
 from powermeans.rows.protocol import Rows
 from powermeans.rules import Power
 from powermeans.running import RunningSums
 from powermeans.search import EFFORTS
 from powermeans.stopping import Never, are_hard
-from powermeans.stream_estimator import StreamEstimator
+from powermeans.stream_estimator import Step, StreamEstimator
 from powermeans.sums import Sums
-from powermeans.types import FloatArray, IndexArray
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.weighted_sample import weighted_sample
 
 _BATCHES_AWAITED = 3
 _POINTS_AWAITED_PER_CENTER = 30
@@ -51,6 +54,11 @@ class _Remembered:
     power: float
     n_steps: int = 0
 
+    @property
+    def weights(self) -> FloatArray:
+        """The weights of the centers."""
+        return self.sums.weights
+
 
 class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     """Power k-means for more points than fit into memory, or into the time there is.
@@ -70,13 +78,19 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     Use it where `PowerKMeans` takes too long or the points do not fit: it finds centers nearly as
     good after one pass. It does not find rare clusters that the first sample has missed: that must
-    cover the space, and so should each chunk. `fit` draws them from all of the points;
-    `partial_fit` takes them as they come. A stream that is sorted, or drifts through space, ends at
-    an inertia far above that of a fit, and other parameters or initial centers do not make up for
-    it: a center without a point so far is sent to where the points are now. Mix such points before
-    they come, and if they do not fit into memory, chunks from all over the file. Centers that
-    coincide, as where the first sample has fewer distinct points than clusters, are moved to other
-    points once such come.
+    cover the space, and so should each chunk. `fit` draws them from all of the points, of an array
+    or of a file; `partial_fit` takes them as they come, since of a stream nobody knows what is to
+    come. A stream that is sorted, or drifts through space, ends at an inertia far above that of a
+    fit, and other parameters or initial centers do not make up for it: a center without a point so
+    far is sent to where the points are now. `drift_` shows it. Fit such points at once where they
+    are at hand, or mix them before they come. Centers that coincide, as where the first sample has
+    fewer distinct points than clusters, are moved to other points once such come.
+
+    Of rows that are read in parts, such as a file, `fit` draws the first sample in one pass,
+    heavier rows the likelier, and takes all rows together for one batch in each pass after that,
+    with hard weights. So it does not matter in what order they are, nor in which pieces they come,
+    and memory does not grow with the file. It reads them once to check them, once for the sample,
+    once for each of `max_iter`, and once for `inertia_`.
 
     Parameters
     ----------
@@ -87,7 +101,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         n_features).
     batch_size : int, default=1024
         How many points a batch of `fit` has. Later ones have a tenth of what has come before, if
-        that is more, while that is no more than 2^18 numbers. In `partial_fit` each chunk is one.
+        that is more, while that is no more than 2^18 numbers. In `partial_fit` each chunk is one,
+        and so are so many numbers of a file.
     max_iter : int, default=1
         How many passes `fit` makes over the points, in a random order, another one in each.
     power : float or "auto", default="auto"
@@ -101,7 +116,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     init_size : int or None, default=None
         How many points the first sample has, drawn at random by `fit`; `partial_fit` awaits them.
         None is three batches, or 30 points for each center if that is more, or in `fit` a fiftieth
-        of all. More take longer, and find lower inertia where there are many clusters or rare ones.
+        of all, which of rows in parts is no more than 2^18 numbers. More take longer, and find
+        lower inertia where there are many clusters or rare ones.
     memory : float or None, default=None
         About how many points, by their weight, are remembered: those before fade away. None
         remembers all, which is best where the points do not change with time.
@@ -128,12 +144,16 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         The centers, in the widest dtype of the points so far.
     labels_ : ndarray of shape (n_samples,)
         Label of the nearest center of each point; after `partial_fit` of those in the last chunk.
+        There are none of rows that were read in parts.
     inertia_ : float
         Weighted sum of squared distances to the nearest center, of the same points.
     power_ : float
         The power of the next batch.
     n_steps_ : int
         How many batches have come, the first sample among them.
+    drift_ : Drift
+        How far the last call of `partial_fit`, or all of a fit, has moved the centers, and how well
+        they fitted what came.
     n_iter_ : int
         Number of passes of the fit, the last of which an interrupt may have cut short. As
         `history_`, only after `fit`, and as it was then also when `partial_fit` follows.
@@ -148,6 +168,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     --------
     PowerKMeans : All points in every sweep; lower inertia.
     OnlineKMeans : Steps after each point.
+    Drift : What `drift_` tells.
 
     Notes
     -----
@@ -195,7 +216,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     power_: float
     n_steps_: int
-    _in_fit: dict[int, tuple[_Remembered, int]]
+    _in_fit: dict[int, tuple[_Remembered, int, Course]]
 
     def __init__(
         self,
@@ -246,20 +267,31 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     ) -> list[StageEnd]:
         # Of their own, so that what follows does not depend on how many rows there are.
         orders = np.random.RandomState(rng.randint(2**31))
-        indices, self._in_fit = self._that_come(data), {}
-        parts = self._parts(data, indices, orders)
+        self._in_fit = {}
+        n_all, parts = self._all_parts(data, orders)
         _, first = next(parts)
-        learned, state = self._begin_at(first, first, rng)
-        self._take_down(learned, 1, state, history, watch)
-        n_seen, n_all = first.rows.n_points, len(indices) * self.max_iter
+        step, state = self._begin_at(first, first, rng)
+        course = self._take_down(step, Course(step.origin), 1, state, history, watch)
+        n_seen = first.rows.n_points
         for n_passes, batch in parts:
-            if n_seen >= _LONGEST_SOFT_SHARE * n_all:
+            learned = step.learned
+            if n_seen >= _LONGEST_SOFT_SHARE * n_all or isinstance(batch.rows, PartedRows):
                 learned = replace(learned, power=-math.inf)
-            learned, state = self._swept(learned, batch)
-            self._take_down(learned, n_passes, state, history, watch)
+            step, state = self._swept(learned, batch)
+            course = self._take_down(step, course, n_passes, state, history, watch)
             n_seen += batch.rows.n_points
-        self._in_fit[learned.n_steps] = replace(learned, power=-math.inf), self.max_iter
+        learned = replace(step.learned, power=-math.inf)
+        self._in_fit[learned.n_steps] = learned, self.max_iter, course
         return [StageEnd(learned.centers, -math.inf, "the points came to their end")]
+
+    def _all_parts(
+        self, data: TrainingData, orders: np.random.RandomState
+    ) -> tuple[int, Iterator[tuple[int, TrainingData]]]:
+        """How many points come, and batches of them, with the number of the pass."""
+        if isinstance(data.rows, PartedRows):
+            return data.rows.n_points * self.max_iter, self._parts_of_parts(data, data.rows, orders)
+        indices = self._that_come(data)
+        return len(indices) * self.max_iter, self._parts(data, indices, orders)
 
     def _that_come(self, data: TrainingData) -> IndexArray:
         """The points that have weight, and as many others as it takes for one in each cluster."""
@@ -273,7 +305,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         self, data: TrainingData, indices: IndexArray, orders: np.random.RandomState
     ) -> Iterator[tuple[int, TrainingData]]:
         """The first sample, and batches of all other points, with the number of the pass."""
-        most = max(self.batch_size, _MOST_ELEMENTS // _elements_per_point(data))
+        most = self._largest_batch(data.points)
         n_first, n_seen = self._n_awaited(len(indices) // _POINTS_PER_POINT_OF_FIRST), 0
         for n_passes in range(1, self.max_iter + 1):
             order = orders.permutation(indices)
@@ -285,19 +317,39 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
                 yield n_passes, self._part(data, part)
                 n_seen += len(part)
 
+    def _parts_of_parts(
+        self, data: TrainingData, rows: PartedRows, orders: np.random.RandomState
+    ) -> Iterator[tuple[int, TrainingData]]:
+        """A sample of points in parts, and then all of them as one batch in each pass.
+
+        What order the rows are in does not matter so, where batches one after the other would draw
+        the centers along.
+        """
+        share = rows.n_points // _POINTS_PER_POINT_OF_FIRST
+        fitting = _MOST_ELEMENTS // rows.n_features
+        n_first = self._n_awaited(min(share, fitting))
+        sample = weighted_sample(rows, n_first, orders, n_least=self.n_clusters)
+        yield 1, self._opened(Admitted(sample.points, sample.weights, math.nan))
+        for n_passes in range(2 if sample.is_all else 1, self.max_iter + 1):
+            yield n_passes, data
+
     def _take_down(
         self,
-        learned: _Remembered,
+        step: Step[_Remembered],
+        course: Course,
         n_passes: int,
         state: SweepState,
         history: History,
         watch: Callback,
-    ) -> None:
+    ) -> Course:
         """A batch has come when the history says so, wherever an interrupt falls."""
-        self._in_fit[learned.n_steps] = learned, n_passes
+        learned = step.learned
+        course = course.with_points(step.sum_sq_dist, step.weight, self._remembered_weight())
+        self._in_fit[learned.n_steps] = learned, n_passes, course
         history.append(replace(state, sweep=learned.n_steps))
         self._in_fit.pop(learned.n_steps - 1, None)
         watch(replace(state, sweep=learned.n_steps))
+        return course
 
     def _part(self, data: TrainingData, indices: IndexArray) -> TrainingData:
         if len(indices) == data.rows.n_points:
@@ -314,13 +366,27 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     def _keep(self, run: Run) -> None:
         super()._keep(run)
-        learned, self.n_iter_ = self._in_fit[len(run.history.records)]
-        self.__dict__.update(self._described(learned), _stream=learned)
+        learned, self.n_iter_, course = self._in_fit[len(run.history.records)]
+        drift = course.drift(learned.centers, learned.weights)
+        self.__dict__.update(self._described(learned), drift_=drift, _stream=learned)
 
     def _after_fit(self) -> None:
         self.__dict__.pop("_in_fit", None)
 
     # A stream.
+
+    def _remembered_weight(self) -> float:
+        return math.inf if self.memory is None else self.memory
+
+    def _chunks_of(self, part: Admitted) -> Iterator[Admitted]:
+        n_points, n_each = part.points.shape[0], self._largest_batch(part.points)
+        for start in range(0, n_points, n_each):
+            chunk = _between(part, start, start + n_each)
+            if chunk.weights is None or chunk.weights.any():
+                yield chunk
+
+    def _largest_batch(self, points: Points | SparsePoints) -> int:
+        return max(self.batch_size, _MOST_ELEMENTS // _elements_per_point(points))
 
     def _n_awaited(self, at_least: int = 0) -> int:
         by_centers = _POINTS_AWAITED_PER_CENTER * self.n_clusters
@@ -331,7 +397,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         nothing = Sums(np.zeros_like(centers), np.zeros(len(centers)), 0.0, 0.0)
         return _Remembered(centers, nothing, 0.0, -math.inf)
 
-    def _begin(self, data: TrainingData, rng: np.random.RandomState) -> _Remembered:
+    def _begin(self, data: TrainingData, rng: np.random.RandomState) -> Step[_Remembered]:
         n_points, n_awaited = data.rows.n_points, self._n_awaited()
         if n_points <= n_awaited:
             return self._begin_at(data, data, rng)[0]
@@ -340,7 +406,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     def _begin_at(
         self, sample: TrainingData, data: TrainingData, rng: np.random.RandomState
-    ) -> tuple[_Remembered, SweepState]:
+    ) -> tuple[Step[_Remembered], SweepState]:
         """Power k-means in a sample, and the sums of all of the points at its centers."""
         model = PowerKMeans(
             self.n_clusters,
@@ -355,28 +421,32 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(sample.points, sample_weight=sample.weights)
         at_sample = self._from(model.cluster_centers_.astype(np.float64))
-        begun, state = self._swept(at_sample, data)
-        return replace(begun, power=float(model.history_.power[0])), state
+        step, state = self._swept(at_sample, data)
+        begun = replace(step.learned, power=float(model.history_.power[0]))
+        return replace(step, learned=begun), state
 
-    def _learn(self, learned: _Remembered, data: TrainingData) -> _Remembered:
+    def _learn(self, learned: _Remembered, data: TrainingData) -> Step[_Remembered]:
         return self._swept(learned, data)[0]
 
-    def _swept(self, learned: _Remembered, data: TrainingData) -> tuple[_Remembered, SweepState]:
+    def _swept(
+        self, learned: _Remembered, data: TrainingData
+    ) -> tuple[Step[_Remembered], SweepState]:
         """One sweep, and centers from the sums of all."""
         running = RunningSums(
             data.rows,
             learned.sums,
             learned.weight,
-            memory=math.inf if self.memory is None else self.memory,
+            memory=self._remembered_weight(),
             least_share=self.reassignment_ratio,
         )
         stage = Stage([learned.power], Never(), 1, running)
         history = History()
         end = run_stage(data.rows, learned.centers, stage, history)
-        assert history.last is not None, "a stage has a sweep"
+        state = history.last
+        assert state is not None, "a stage has a sweep"
         power, n_steps = self._harder(learned.power, running.sums), learned.n_steps + 1
         remembered = _Remembered(end.centers, running.sums, running.weight, power, n_steps)
-        return remembered, history.last
+        return Step(remembered, learned.centers, state.inertia, data.rows.total_weight), state
 
     def _harder(self, power: float, batch: Sums) -> float:
         """The power after this one, or minus infinity where weights are as good as hard."""
@@ -388,8 +458,13 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return {"power_": learned.power, "n_steps_": learned.n_steps}
 
 
-def _elements_per_point(data: TrainingData) -> int:
+def _between(part: Admitted, start: int, end: int) -> Admitted:
+    """Some points of a part, one after the other."""
+    weights = None if part.weights is None else part.weights[start:end]
+    return replace(part, points=part.points[start:end], weights=weights)
+
+
+def _elements_per_point(points: Points | SparsePoints) -> int:
     """How many numbers a point has stored, on average."""
-    points = data.points
     n_stored = points.nnz if sparse.issparse(points) else points.size
     return max(1, int(n_stored) // int(points.shape[0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -14,15 +15,19 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from powermeans.anneal import Callback, Stage, StageEnd, anneal, run_stage
 from powermeans.center_estimator import Run, TrainingData
-from powermeans.history import History
+from powermeans.drift import Course
+from powermeans.history import History, SweepState
+from powermeans.input_checks import Admitted
 from powermeans.learning_rates import LearningRate, rates_of
 from powermeans.online import Online
+from powermeans.parts_in_turn import contents_in_turn
 from powermeans.repairs import RelocateEmpty, Repair
+from powermeans.rows.parts import PartedRows
 from powermeans.rows.protocol import Rows
 from powermeans.running import found_anew, handed_over, leaders_of
 from powermeans.schedules import Fixed
 from powermeans.stopping import CentersSettled, Never
-from powermeans.stream_estimator import StreamEstimator
+from powermeans.stream_estimator import Step, StreamEstimator
 from powermeans.sums import Sums
 from powermeans.types import FloatArray
 from powermeans.walks import order_by_chance
@@ -37,6 +42,11 @@ class _Counted:
     centers: FloatArray
     counts: FloatArray
     n_steps: int = 0
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights of the centers."""
+        return self.counts
 
 
 class OnlineKMeans(StreamEstimator[_Counted]):
@@ -57,6 +67,13 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     `MiniBatchPowerKMeans` learns more from each and is faster, since an online pass cannot be
     shared among threads.
 
+    `partial_fit` chooses the seeds among the first `init_size` points, since nobody knows what is
+    to come: where those are not like the others, as in a stream that is sorted, the centers end at
+    a higher inertia than those of a fit. Rows that are read in parts, such as a file, are never in
+    memory as a whole: `fit` finds their seeds by k-means|| in some passes, wherever in the file
+    they are, takes part after part in an online epoch, and then makes the sweeps of all. Partitions
+    of Dask come to this process for that, one at a time.
+
     Parameters
     ----------
     n_clusters : int, default=8
@@ -76,7 +93,8 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     shuffle : bool, default=True
         Whether the points of an epoch come in a random order, another one in each; it does not
         depend on which rows they are in, and copies of a point follow one another. Else they come
-        as they are, and points that are sorted teach badly. `partial_fit` takes them as they come.
+        as they are, and points that are sorted teach badly. Rows in parts are shuffled within each
+        part. `partial_fit` takes them as they come.
     init_size : int or None, default=None
         How many points `partial_fit` awaits before it chooses seeds among them, if `init` is no
         array; None is ten for each center.
@@ -101,12 +119,16 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         The centers, in the widest dtype of the points so far.
     labels_ : ndarray of shape (n_samples,)
         Label of the nearest center of each point; after `partial_fit` of those in the last chunk.
+        There are none of rows that were read in parts.
     inertia_ : float
         Weighted sum of squared distances to the nearest center, of the same points.
     counts_ : ndarray of shape (n_clusters,)
         The n_j: weight of the points that each center has won, or has after Lloyd's sweeps.
     n_steps_ : int
         How many points have moved a center.
+    drift_ : Drift
+        How far the last call of `partial_fit`, or all of a fit, has moved the centers, and how well
+        they fitted what came in it, or in the epochs of a fit.
     n_iter_ : int
         Number of epochs and sweeps of the fit. As `history_`, only after `fit`, and as it was then
         also when `partial_fit` follows.
@@ -121,6 +143,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     --------
     MiniBatchPowerKMeans : For streams of many points at a time.
     GradientKMeans : The same gradient, of all points at once.
+    Drift : What `drift_` tells.
 
     Notes
     -----
@@ -171,7 +194,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     counts_: FloatArray
     n_steps_: int
-    _tally: tuple[FloatArray, int]
+    _tally: tuple[FloatArray, int, Course]
 
     def __init__(
         self,
@@ -220,19 +243,61 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         rng: np.random.RandomState,
         watch: Callback,
     ) -> list[StageEnd]:
+        origin, first = seeds(), len(history.records)
         epochs = _Epochs(data, self.learning_rate, rng if self.shuffle else None, self.n_clusters)
-        online = Stage(epochs, Never(), self.n_epochs, epochs)
         after_online = [_counting(stage, epochs) for stage in stages]
         try:
-            return anneal(data.rows, seeds(), [online, *after_online], history, watch)
+            if isinstance(data.rows, PartedRows):
+                centers = self._epochs_in_parts(data.rows, origin, epochs, history, rng, watch)
+                online_end = StageEnd(centers, -math.inf, f"{self.n_epochs} epochs")
+                return [online_end, *anneal(data.rows, centers, after_online, history, watch)]
+            online = Stage(epochs, Never(), self.n_epochs, epochs)
+            return anneal(data.rows, origin, [online, *after_online], history, watch)
         finally:
-            self._tally = epochs.counts, epochs.n_steps
+            course = Course(origin)
+            for record in history.records[first : first + self.n_epochs]:
+                course = course.with_points(record.inertia, data.rows.total_weight)
+            self._tally = epochs.counts, epochs.n_steps, course
+
+    def _epochs_in_parts(
+        self,
+        rows: PartedRows,
+        centers: FloatArray,
+        epochs: _Epochs,
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> FloatArray:
+        """Passes in which the parts take turns; their points are shuffled within each part."""
+        learned = _Counted(centers, epochs.counts)
+        for _ in range(self.n_epochs):
+            started, before, inertia = time.perf_counter(), learned.centers, 0.0
+            for points, weights in contents_in_turn(rows):
+                part = self._opened(Admitted(points, weights, math.nan))
+                step = self._taught(learned, part, rng if self.shuffle else None)
+                learned, inertia = step.learned, inertia + step.sum_sq_dist
+            epochs.counts, epochs.n_steps = learned.counts, learned.n_steps
+            state = SweepState(
+                run=history.run,
+                sweep=len(history.records) + 1,
+                power=-math.inf,
+                objective=inertia,
+                inertia=inertia,
+                center_shift=float(np.linalg.norm(learned.centers - before)),
+                seconds=time.perf_counter() - started,
+                centers=learned.centers,
+            )
+            history.append(state)
+            watch(state)
+        return learned.centers
 
     def _keep(self, run: Run) -> None:
         super()._keep(run)
         assert run.history.centers is not None, "every run has a sweep"
-        learned = _Counted(run.history.centers, *self._tally)
-        self.__dict__.update(self._described(learned), _stream=learned)
+        counts, n_steps, course = self._tally
+        learned = _Counted(run.history.centers, counts, n_steps)
+        drift = course.drift(learned.centers, learned.weights)
+        self.__dict__.update(self._described(learned), drift_=drift, _stream=learned)
 
     def _report_end(self, run: Run) -> None:
         end = run.ends[-1]
@@ -249,16 +314,24 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     def _from(self, centers: FloatArray) -> _Counted:
         return _Counted(centers, np.zeros(len(centers)))
 
-    def _begin(self, data: TrainingData, rng: np.random.RandomState) -> _Counted:
+    def _begin(self, data: TrainingData, rng: np.random.RandomState) -> Step[_Counted]:
         return self._learn(self._from(self._initial_centers(data, rng)), data)
 
-    def _learn(self, learned: _Counted, data: TrainingData) -> _Counted:
-        epoch = _Epochs(data, self.learning_rate, None, len(learned.centers))
+    def _learn(self, learned: _Counted, data: TrainingData) -> Step[_Counted]:
+        return self._taught(learned, data, None)
+
+    def _taught(
+        self, learned: _Counted, data: TrainingData, rng: np.random.RandomState | None
+    ) -> Step[_Counted]:
+        """What points teach as they come or, with random numbers, in a random order."""
+        epoch = _Epochs(data, self.learning_rate, rng, len(learned.centers))
         centers, epoch.counts = self._apart(learned, data)
         epoch.n_steps = learned.n_steps
-        stage = Stage(epoch, Never(), 1, epoch)
-        end = run_stage(data.rows, centers, stage, History())
-        return _Counted(end.centers, epoch.counts, epoch.n_steps)
+        stage, history = Stage(epoch, Never(), 1, epoch), History()
+        end = run_stage(data.rows, centers, stage, history)
+        counted = _Counted(end.centers, epoch.counts, epoch.n_steps)
+        sum_sq_dist = history.records[0].inertia
+        return Step(counted, learned.centers, sum_sq_dist, data.rows.total_weight)
 
     def _apart(self, learned: _Counted, data: TrainingData) -> tuple[FloatArray, FloatArray]:
         """Centers and counts, where of those that coincide all but one go to points of the chunk.

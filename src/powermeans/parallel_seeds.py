@@ -243,7 +243,7 @@ class _Race:
         return 8 * self.n_drawn * (int(self.centers.shape[1]) + 1)
 
     def __call__(self, rows: Rows, number: int) -> _Arrived:
-        uniforms = _uniforms(self.key, int(self.starts[number]), rows.n_points)
+        uniforms = uniforms_of_rows(self.key, int(self.starts[number]), rows.n_points)
         rates = rows.sample_weight(np.arange(rows.n_points))
         with np.errstate(divide="ignore"):
             times = np.log(-np.log1p(-uniforms)) - np.log(rates)
@@ -286,7 +286,7 @@ class _WeightsNearest:
         return np.asarray(np.bincount(labels, weights, minlength=len(self.centers)))
 
 
-def _uniforms(key: int, start: int, n_numbers: int) -> FloatArray:
+def uniforms_of_rows(key: int, start: int, n_numbers: int) -> FloatArray:
     """Of one long sequence of random numbers those from a place on."""
     bits = np.random.Philox(key=key)
     bits.advance(start // _NUMBERS_AT_A_TIME)

@@ -112,7 +112,8 @@ class PowerKMeans(CenterEstimator):
     n_threads : int, optional
         How many threads to use; None leaves it to threadpoolctl's limits, the environment
         variables POWERMEANS_NUM_THREADS and OMP_NUM_THREADS, and the processors there are. The
-        result does not depend on it.
+        result of the compiled core does not depend on it. Where PyTorch works on the CPU it takes
+        so many threads during a fit, or with None its own number; last digits may depend on that.
     device : str, optional
         Where to work, as PyTorch calls it: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
         (``pip install "powermeans[gpu]"``). By default a tensor is worked on where it is, and all
@@ -141,7 +142,8 @@ class PowerKMeans(CenterEstimator):
         A record for each of these sweeps: `power` (-inf for Lloyd), `objective` and `inertia` at
         the centers before the sweep, `center_shift`, `seconds`, and `skipped`, the share of the
         distances that it need not compute. ``pandas.DataFrame(history_)``
-        makes a table of it. In a search it tells of all its descents, one after another.
+        makes a table of it. In a search it tells of all its descents, one after another. Of sweeps
+        at a device of PyTorch, ``history_.placement`` tells device, kernel and precision.
     power_ : float
         The power at which annealing last ended; -inf if all sweeps were Lloyd's.
     critical_power_ : float
@@ -156,6 +158,10 @@ class PowerKMeans(CenterEstimator):
         need not compute.
     covariance_ : ndarray of shape (n_features, n_features)
         With ``divergence="mahalanobis"`` alone: that of the clusters, of determinant one.
+    placement_ : Placement
+        Where and how sweeps were computed by PyTorch, for a tensor or with `device` alone:
+        `device`, `kernel`, `precision`, and `streamed`, whether each sweep brought the points to
+        the device anew. The history has it too, as ``history_.placement``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -313,7 +319,7 @@ class PowerKMeans(CenterEstimator):
         """
         check_is_fitted(self)
         at = self.power_ if power is None else power
-        return self._shares(X, lambda sq_dist: memberships(sq_dist, at))
+        return self._shares(X, lambda sq_dist: memberships(sq_dist, at), at - 1)
 
     @classmethod
     def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from powermeans.extent import is_at_center
-from powermeans.rows.parts import PartedRows
+from powermeans.rows.farthest import farthest_points
 from powermeans.rows.protocol import Rows
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray
@@ -116,24 +115,11 @@ class RelocateEmpty:
         if np.minimum.reduce(sums.weights) > 0:
             return sums, 0
         empty = np.flatnonzero(sums.weights <= 0)
-        nearness, label_of = rows.nearness(centers), _labels_at(rows, centers)
         n_relocated = 0
-        for cluster in empty:
-            index = np.array([nearness.farthest()])
-            point, weight = rows.take(index)[0], rows.sample_weight(index)[0]
-            former = label_of(index)
-            is_near = nearness.sq_dist(index)[0] == 0 or is_at_center(point, centers[former])
-            if weight == 0 or is_near:
+        for cluster, far in zip(empty, farthest_points(rows, centers, len(empty)), strict=True):
+            is_near = far.sq_dist == 0 or is_at_center(far.point, centers[far.label])
+            if far.weight == 0 or is_near:
                 break
-            sums = sums.moved(former, int(cluster), point, float(weight))
-            nearness.add(point)
+            sums = sums.moved(far.label, int(cluster), far.point, far.weight)
             n_relocated += 1
         return sums, n_relocated
-
-
-def _labels_at(rows: Rows, centers: FloatArray) -> Callable[[IndexArray], int]:
-    """What tells the label of one point, without labels of all where they are too many to hold."""
-    if isinstance(rows, PartedRows):
-        return lambda index: int(rows.labels_of(centers, index)[0])
-    labels, _ = rows.assign(centers)
-    return lambda index: int(labels[index[0]])

@@ -29,6 +29,7 @@ from powermeans.plots.palette import OKABE_ITO, color_of
 from powermeans.plots.plane import Plane
 from powermeans.python_code import python_code
 from powermeans.recording import PathRecorder
+from powermeans.sources import is_dask, is_parted
 from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
 from powermeans.whole_files import whole_file
 
@@ -162,6 +163,7 @@ def report(
     ...     written.stat().st_size < 100_000
     True
     """
+    _refuse_parted(X)
     subject = _subject(model, X, max_points, sample_weight, scalers)
     code = python_code(
         model,
@@ -187,6 +189,15 @@ def report(
     with whole_file(path) as file:
         file.write(page.encode("utf-8"))
     return Path(path)
+
+
+def _refuse_parted(X: Any) -> None:
+    if is_dask(X) or is_parted(X):
+        kind = "a Dask collection" if is_dask(X) else "to be read part by part"
+        raise ValueError(
+            f"a report looks at all rows at once, and X is {kind}, which may not fit into memory: "
+            "pass some of the rows, as an array"
+        )
 
 
 def _subject(

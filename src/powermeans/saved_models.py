@@ -27,6 +27,7 @@ from powermeans.errors import ModelFileError
 from powermeans.input_checks import check_domain
 from powermeans.kernel_power_kmeans import KernelPowerKMeans
 from powermeans.saved_values import ESTIMATORS, HEADER, SCALERS, Decoder, Encoder
+from powermeans.stream_estimator import is_waiting
 from powermeans.whole_files import whole_file
 
 FORMAT_VERSION = 1
@@ -49,7 +50,9 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     ----------
     model : estimator
         Any fitted estimator of this package, or a scikit-learn pipeline that ends in one and begins
-        with a `StandardScaler` or `MinMaxScaler`.
+        with a `StandardScaler` or `MinMaxScaler`. One with `partial_fit` may be saved as soon as
+        it has had points, also those that it holds back until it can begin: saved now and then, a
+        stream that was killed goes on from there, with the same bits.
     path : str or path
         Where to write. The file takes this name once it is complete.
 
@@ -76,7 +79,8 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             f"model is a {type(model).__name__}, which is no estimator of powermeans: use pickle "
             "or joblib for it"
         )
-    check_is_fitted(model)
+    if not is_waiting(model):
+        check_is_fitted(model)
     encoder = Encoder()
     header = {
         "format": _MAGIC,
@@ -239,7 +243,7 @@ def _try_out(model: Any) -> None:
         return
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        if isinstance(model, CenterEstimator):
+        if isinstance(model, CenterEstimator) and hasattr(model, "cluster_centers_"):
             centers: Any = model.cluster_centers_
             check_domain(centers, model._divergence(), name="cluster_centers_")
             _check_labels(model, len(centers))

@@ -25,20 +25,24 @@ from sklearn.utils.validation import check_is_fitted
 from powermeans import divergences, mini_batch, online_kmeans, schedules
 from powermeans.center_estimator import CenterEstimator
 from powermeans.dp_means import DPMeans
+from powermeans.drift import Drift
 from powermeans.entropy_weighted import EntropyWeightedPowerKMeans
 from powermeans.gradient_kmeans import GradientKMeans
-from powermeans.history import Spent
+from powermeans.history import Spent, SweepRecords
+from powermeans.input_checks import Admitted, admit
 from powermeans.kernel_power_kmeans import KernelPowerKMeans
 from powermeans.kmeans import KMeans
 from powermeans.mini_batch import MiniBatchPowerKMeans
 from powermeans.online_kmeans import OnlineKMeans
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.robust_power_kmeans import RobustPowerKMeans
+from powermeans.rows.placement import Placement
 from powermeans.self_organizing_map import SelfOrganizingMap
 from powermeans.soft_means import FuzzyCMeans, KHarmonicMeans
 from powermeans.sources import Scaling, is_dask
 from powermeans.spectral import SpectralClustering
 from powermeans.spherical_mixture import SphericalMixture
+from powermeans.stream_estimator import Waiting
 from powermeans.sums import Sums
 from powermeans.tensors import on_host
 
@@ -50,7 +54,8 @@ _DTYPES = frozenset(
 )
 
 # What each attribute has to be. In brackets are the lengths of an array's axes: those of the same
-# letter are the same throughout an estimator. A question mark allows None as well.
+# letter are the same throughout an estimator. A value with [1] is alone in a tuple. A question mark
+# allows None as well, and a vertical bar another kind of value.
 _OF_ALL = {
     "n_features_in_": "length[d]",
     "feature_names_in_": "names[d]",
@@ -74,7 +79,7 @@ _OF_POWER_KMEANS = {
     "spent_": "Spent",
     "covariance_": "finite[d,d]",
 }
-_OF_STREAMS = {**_OF_CENTERS, "n_steps_": "count"}
+_OF_STREAMS = {**_OF_CENTERS, "n_steps_": "count", "drift_": "Drift"}
 _OFSCALERS = {**_OF_ALL, "n_samples_seen_": "any", "scale_": "weight[d]?"}
 
 ESTIMATORS: dict[type[BaseEstimator], dict[str, str]] = {
@@ -84,8 +89,8 @@ ESTIMATORS: dict[type[BaseEstimator], dict[str, str]] = {
     GradientKMeans: _OF_CENTERS,
     KHarmonicMeans: {**_OF_CENTERS, "objective_": "number"},
     FuzzyCMeans: {**_OF_CENTERS, "objective_": "number"},
-    OnlineKMeans: {**_OF_STREAMS, "counts_": "weight[k]", "_stream": "_Counted"},
-    MiniBatchPowerKMeans: {**_OF_STREAMS, "power_": "number", "_stream": "_Remembered"},
+    OnlineKMeans: {**_OF_STREAMS, "counts_": "weight[k]", "_stream": "_Counted|Waiting"},
+    MiniBatchPowerKMeans: {**_OF_STREAMS, "power_": "number", "_stream": "_Remembered|Waiting"},
     DPMeans: {
         **_OF_CENTERS,
         "penalty_": "number",
@@ -178,6 +183,20 @@ _VALUES: dict[type[Any], dict[str, str]] = {
         "inertia": "number",
         "n_skipped": "number",
     },
+    Drift: {
+        "center_shifts": "weight[k]",
+        "rms_shift": "weight",
+        "mean_sq_dist": "number",
+        "running_mean_sq_dist": "weight",
+        "total_weight": "weight",
+    },
+    Admitted: {"points": "finite[awaited,d]", "weights": "weight[awaited]?", "largest": "weight"},
+    Waiting: {
+        "chunks": "Admitted[1]",
+        "n_points": "count",
+        "learned": "_Counted|_Remembered?",
+        "n_seen": "count",
+    },
     online_kmeans._Counted: {"centers": "finite[k,d]", "counts": "weight[k]", "n_steps": "count"},
     mini_batch._Remembered: {
         "centers": "finite[k,d]",
@@ -226,6 +245,7 @@ class Encoder:
 
     def _tagged(self, value: Any, name: str) -> dict[str, Any]:
         value = on_host(value)  # a tensor is read again as an array
+        value = value.as_one_chunk() if isinstance(value, Waiting) else value
         if type(value) in ESTIMATORS:
             return {"estimator": self._estimator(value)}
         if type(value) in _VALUES:
@@ -265,7 +285,9 @@ class Encoder:
 
     def _array(self, value: NDArray[Any], name: str) -> dict[str, Any]:
         if value.dtype.names:
-            return {"records": {part: self.encode(value[part], name) for part in value.dtype.names}}
+            columns = {part: self.encode(value[part], name) for part in value.dtype.names}
+            placement = getattr(value, "placement", None)
+            return {"records": columns if placement is None else [columns, placement._asdict()]}
         if value.dtype.kind in "OU" and value.ndim == 1 and all(isinstance(v, str) for v in value):
             return {"strings": [str(entry) for entry in value]}
         stored = np.asarray(value, dtype=value.dtype.newbyteorder("<"))
@@ -278,8 +300,6 @@ class Encoder:
     @staticmethod
     def _cannot(value: Any, name: str) -> str:
         what = getattr(value, "__name__", None) or type(value).__name__
-        if name == "_stream":
-            return "the stream has had too few points to begin with: pass more to partial_fit first"
         return (
             f"{name} is {what}, which cannot be saved without saving code: replace it with "
             f"model.set_params({name}=...) if it is of no more use, or use pickle"
@@ -343,14 +363,18 @@ class Decoder:
         with self.archive.open(name) as member:
             return _read_array(member, self.archive.getinfo(name).file_size, name)
 
-    def _records(self, columns: Any) -> np.recarray[Any, Any]:
+    def _records(self, content: Any) -> SweepRecords:
+        """Columns, and where the sweeps were computed if that was at a device."""
+        columns, *where = content if isinstance(content, list) and content else [content]
         arrays = self._entries(columns)
         if not all(isinstance(column, np.ndarray) for column in arrays.values()):
             raise ValueError("its records are not of columns")
         found: np.recarray[Any, Any] = np.rec.fromarrays(
             list(arrays.values()), dtype=[(name, column.dtype) for name, column in arrays.items()]
         )
-        return found
+        records = found.view(SweepRecords)
+        records.placement = _placement(*_list(where, 1)) if where else None
+        return records
 
     def _csr(self, kind: Any, parts: Any) -> Any:
         data, indices, indptr, *shape = self.decode(_list(parts))
@@ -384,10 +408,14 @@ class Decoder:
         model._validate_params()
         found = self._known(attributes, set(ESTIMATORS[kind]), name)
         _check(found, ESTIMATORS[kind], name, {})
-        if issubclass(kind, CenterEstimator) and "cluster_centers_" not in found:
+        stream = found.get("_stream")
+        if isinstance(stream, Waiting):
+            found["_stream"] = _checked_waiting(stream, found, name)
+        elif issubclass(kind, CenterEstimator) and "cluster_centers_" not in found:
             raise ValueError(f"{name} has no cluster_centers_")
         vars(model).update(found)
-        check_is_fitted(model)
+        if stream is None:
+            check_is_fitted(model)
         return model
 
     def _known(self, entries: Any, known: set[str], name: str) -> dict[str, Any]:
@@ -395,6 +423,23 @@ class Decoder:
         if strange := sorted(set(found) - known):
             raise ValueError(f"{name} has no {strange[0][:40]}")
         return found
+
+
+def _checked_waiting(waiting: Any, found: Mapping[str, Any], owner: str) -> Any:
+    """A stream that has not begun, with its points as they leave the border."""
+    (chunk,), learned = waiting.chunks, waiting.learned
+    kind = "_Counted" if "counts_" in found else "_Remembered"
+    is_likely = (
+        chunk.points.shape[0] == waiting.n_points >= waiting.n_seen
+        and (learned is None) == ("cluster_centers_" not in found)
+        and type(learned).__name__ in ("NoneType", kind)
+        and chunk.points.dtype in (np.float32, np.float64)
+        and "n_features_in_" in found
+    )
+    if not is_likely:
+        raise ValueError(f"_stream of {owner} awaits points in a way that cannot have come about")
+    points = chunk.points if _is_sparse(chunk.points) else np.ascontiguousarray(chunk.points)
+    return Waiting((admit(points, chunk.weights),), waiting.n_points, learned, waiting.n_seen)
 
 
 def _read_array(member: IO[bytes], size: int, name: str) -> NDArray[Any]:
@@ -423,6 +468,13 @@ def _list(content: Any, length: int | None = None) -> list[Any]:
     if not isinstance(content, list) or (length is not None and len(content) != length):
         raise ValueError(f"{HEADER} has {content!r:.40} for a list")
     return content
+
+
+def _placement(entries: Any) -> Placement:
+    is_whole = isinstance(entries, dict) and set(entries) == set(Placement._fields)
+    if not is_whole or not all(isinstance(entry, str | bool) for entry in entries.values()):
+        raise ValueError("its records do not tell where the sweeps were computed")
+    return Placement(**entries)
 
 
 def _strings(entries: Any) -> NDArray[np.object_]:
@@ -460,7 +512,7 @@ def _check_steps(model: Pipeline) -> None:
 
 # Checking values by what they have to be.
 
-_EXPECTATION = re.compile(r"(?P<kind>\w+)(\[(?P<axes>[\w,]+)\])?(?P<or_none>\??)")
+_EXPECTATION = re.compile(r"(?P<kind>[\w|]+)(\[(?P<axes>[\w,]+)\])?(?P<or_none>\??)")
 
 
 def _check(
@@ -473,17 +525,20 @@ def _check(
         if value is None and match["or_none"]:
             continue
         kind, axes = match["kind"], match["axes"].split(",") if match["axes"] else []
-        if kind in _VALUE_OF or kind in _ESTIMATOR_OF:
-            is_right = type(value).__name__ == kind
+        kinds = kind.split("|")
+        if kinds[0] in _VALUE_OF or kind in _ESTIMATOR_OF:
+            is_right = not axes or (isinstance(value, tuple) and len(value) == 1)
+            value = value[0] if axes and is_right else value
+            is_right = is_right and type(value).__name__ in kinds
         elif kind == "length":
             is_right = _is_int(value) and value > 0 and _has_lengths((value,), axes, lengths)
         else:
             is_right = kind == "any" or _is_of(kind, value, axes, lengths)
         if not is_right:
             raise ValueError(f"{name} of {owner} is not {expected[name]}")
-        if kind in _VALUE_OF:
+        if kinds[0] in _VALUE_OF:
             parts = {part.name: getattr(value, part.name) for part in fields(value)}
-            _check(parts, _VALUES[type(value)], kind, lengths)
+            _check(parts, _VALUES[type(value)], type(value).__name__, lengths)
 
 
 def _is_of(kind: str, value: Any, axes: list[str], lengths: dict[str, int]) -> bool:

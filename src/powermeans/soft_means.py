@@ -57,7 +57,8 @@ class SoftMeans(CenterEstimator):
         ndarray of shape (n_samples, n_clusters)
             Each row adds up to one.
         """
-        return self._shares(X, self._rule().memberships)
+        rule = self._rule()
+        return self._shares(X, rule.memberships, rule.power - 1)
 
     def _stages(self, data: TrainingData) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
@@ -335,7 +336,7 @@ class FuzzyCMeans(SoftMeans):
         ndarray of shape (n_samples, n_clusters)
             Each row adds up to one.
         """
-        return self._shares(X, self._fuzzy_memberships)
+        return self._shares(X, self._fuzzy_memberships, self._rule().power)
 
     def _rule(self) -> Rule:
         return Power(-1 / (float(self.fuzzifier) - 1))

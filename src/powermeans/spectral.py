@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from powermeans.center_estimator import MatrixLike
+from powermeans.host_memory import refuse_tensor_elsewhere
 from powermeans.input_checks import admit
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -219,6 +220,7 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         return np.zeros(self.embedding_.shape[0], dtype=np.int32)
 
     def _affinities(self, X: MatrixLike) -> Graph:
+        refuse_tensor_elsewhere(X)
         form = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False}
         given = validate_data(self, X, ensure_min_samples=2, order="C", **form)
         points = admit(given, n_clusters=self.n_clusters).points

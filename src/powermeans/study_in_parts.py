@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from powermeans import criteria as formulas
-from powermeans.input_checks import exponent_to_square
+from powermeans.input_checks import PartFacts, exponent_to_square
 from powermeans.parallel_seeds import distinct_places
+from powermeans.passes import Tell
 from powermeans.rows.native import NativeRows
 from powermeans.rows.parts import PartedRows
 from powermeans.rows.places import InTurn, Kept, Opening, Places
 from powermeans.rows.protocol import PartRows
-from powermeans.sources import PartedData
+from powermeans.sources import PartedData, is_dask
 from powermeans.sources.block import Block, Source
 from powermeans.sources.partition import Admission
 from powermeans.types import FloatArray, IndexArray
@@ -161,40 +162,41 @@ class _Counted:
 
 
 def opened(
-    data: PartedData,
+    data: Any,
     n_clusters: int,
     *,
     has_missing: bool,
     n_threads: int | None,
     most_counted: float,
+    tell: Tell | None = None,
 ) -> tuple[PartedRows, float]:
     """Rows whose weights are counts of copies, and what the weights were multiplied by.
 
     Parameters
     ----------
-    data : PartedData
+    data : PartedData or DaskPoints
     n_clusters : int
         How many distinct rows there must be.
     has_missing : bool
     n_threads : int, optional
     most_counted : float
         No sum of weights above this is one of counts.
+    tell : callable, optional
+        Told how far each pass over all parts is.
 
     Returns
     -------
     rows : PartedRows
     unit : float
     """
-    rows = _rows(data, n_clusters, has_missing=has_missing, n_threads=n_threads)
-    unit = 1.0
+    opening, how = Opening(has_missing=has_missing), _How(n_clusters, n_threads, tell)
+    rows, unit = _rows(data, opening, how), 1.0
     if rows.total_weight != rows.n_points:
         n_weighing = sum(rows.each(_count_weighing))
         if not n_weighing <= rows.total_weight <= most_counted:
             unit = n_weighing / rows.total_weight
-            source: Any = _Counted(data.source, unit)
-            counted = PartedData(source, data.rows_per_part, data.scaling)
-            counted.is_in_memory = data.is_in_memory
-            rows = _rows(counted, n_clusters, has_missing=has_missing, n_threads=n_threads)
+            counted = data.weighing(unit) if is_dask(data) else _counted(data, unit)
+            rows = _rows(counted, opening, how)
     places = distinct_places(rows, n_clusters, np.random.RandomState(0))
     n_distinct = len(np.unique(places, axis=0))
     if n_distinct < n_clusters:
@@ -205,23 +207,52 @@ def opened(
     return rows, unit
 
 
-def _rows(
-    data: PartedData, n_clusters: int, *, has_missing: bool, n_threads: int | None
-) -> PartedRows:
-    opening = Opening(has_missing=has_missing)
-    partition = data.partition(Admission(has_missing=has_missing))
-    places: Places = (
-        Kept(partition.read(), opening, n_threads=n_threads)
-        if data.is_in_memory
-        else InTurn(partition, opening, n_threads=n_threads)
-    )
-    rows = PartedRows(places)
-    _ = rows.n_points  # the first pass, in which every row is checked
-    partition.check(n_clusters)
-    largest = 0.0 if partition.facts is None else partition.facts.largest
+def _counted(data: PartedData, unit: float) -> PartedData:
+    source: Any = _Counted(data.source, unit)
+    counted = PartedData(source, data.rows_per_part, data.scaling)
+    counted.is_in_memory = data.is_in_memory
+    return counted
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """How rows are opened for a study."""
+
+    n_clusters: int
+    n_threads: int | None
+    tell: Tell | None
+
+
+def _rows(data: Any, opening: Opening, how: _How) -> PartedRows:
+    find = _rows_on_dask if is_dask(data) else _rows_in_turn
+    rows, facts = find(data, opening, how)
+    largest = 0.0 if facts is None else facts.largest
     if exponent_to_square(largest, data.dtype):
         raise ValueError(
             f"X has {largest:g}, whose square {data.dtype} does not hold to its last digits: pass "
             'open_data(..., scale="standard") or dtype="float64"'
         )
     return rows
+
+
+def _rows_on_dask(data: Any, opening: Opening, how: _How) -> tuple[PartedRows, PartFacts]:
+    from powermeans.rows.dask import DaskPlaces
+
+    places = DaskPlaces(data, opening, n_threads=how.n_threads, tell=how.tell)
+    places.check(how.n_clusters)
+    return PartedRows(places), places.facts
+
+
+def _rows_in_turn(
+    data: PartedData, opening: Opening, how: _How
+) -> tuple[PartedRows, PartFacts | None]:
+    partition = data.partition(Admission(has_missing=opening.has_missing))
+    places: Places = (
+        Kept(partition.read(), opening, n_threads=how.n_threads, tell=how.tell)
+        if data.is_in_memory
+        else InTurn(partition, opening, n_threads=how.n_threads, tell=how.tell)
+    )
+    rows = PartedRows(places)
+    _ = rows.n_points  # the first pass, in which every row is checked
+    partition.check(how.n_clusters)
+    return rows, partition.facts

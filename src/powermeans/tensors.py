@@ -1,31 +1,18 @@
-"""Tensors at the border of the estimators: in, and out.
-
-PyTorch is imported by whoever has made a tensor, and not before.
-"""
+"""Tensors at the border of the estimators: in, and out."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from powermeans.divergences import Divergence
+from powermeans.host_memory import is_tensor, on_host
 from powermeans.input_checks import Admitted
 
-
-def is_tensor(values: object) -> bool:
-    """Whether this is a tensor of PyTorch."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(values, torch.Tensor)
-
-
-def on_host(values: Any) -> Any:
-    """A tensor as an array in host memory, in float32 at least; all else is itself."""
-    if not is_tensor(values):
-        return values
-    host = values.detach().cpu()
-    return (host.float() if host.is_floating_point() and host.itemsize < 4 else host).numpy()
+__all__ = ["admit_tensor", "check_tensor", "is_tensor", "like", "on_host", "shares_of"]
 
 
 def like(values: Any, result: Any) -> Any:
@@ -33,7 +20,40 @@ def like(values: Any, result: Any) -> Any:
     if not is_tensor(values):
         return result
     torch = sys.modules["torch"]
-    return torch.as_tensor(np.array(result)).to(values.device)
+    return _as_held_by(values.device.type, torch.as_tensor(np.array(result))).to(values.device)
+
+
+def _as_held_by(device_type: str, values: Any) -> Any:
+    """In float32 where the device has nothing wider."""
+    is_too_wide = device_type == "mps" and values.is_floating_point() and values.itemsize > 4
+    return values.float() if is_too_wide else values
+
+
+def shares_of(distances: Iterable[Any], exponent: float) -> Iterator[Any]:
+    """Of blocks of distances to centers, how much points belong to these, where the blocks are.
+
+    Parameters
+    ----------
+    distances : iterable of Tensor of shape (n_points, n_centers)
+    exponent : float
+        Negative, of the distances.
+
+    Yields
+    ------
+    Tensor of shape (n_points, n_centers)
+        Each row adds up to one.
+    """
+    from powermeans.rows.torch.shares import shares
+
+    return (shares(block, exponent) for block in distances)
+
+
+def check_tensor(points: Any, device: str | None) -> None:
+    """Raise where points have no form that rows take at their device, or at that asked for."""
+    from powermeans.rows.torch import admission
+
+    admission.check_numbers(points)
+    admission.check_form(points, admission.device_for(points, device))
 
 
 def admit_tensor(
@@ -44,12 +64,14 @@ def admit_tensor(
     init: Any = None,
     n_clusters: int = 1,
     divergence: Divergence = "squared_euclidean",
+    must_differ: bool = False,
 ) -> Admitted:
     """Let a tensor across the border, or say what is wrong with it.
 
     Parameters
     ----------
     points : Tensor of shape (n_points, n_features)
+        Of a form that `check_tensor` lets pass.
     sample_weight : (n_points,), optional
         As from the user; a tensor must be on the device of the points.
     device : str, optional
@@ -59,6 +81,8 @@ def admit_tensor(
     n_clusters : int
         How many points there must be at least.
     divergence : Bregman or str
+    must_differ : bool
+        Whether squared distances among the points must not vanish.
 
     Returns
     -------
@@ -74,5 +98,6 @@ def admit_tensor(
         n_clusters=n_clusters,
         total_weight=None if weights is None else float(weights.sum()),
         divergence=divergence,
+        must_differ=must_differ,
     )
     return Admitted(points, weights, float("nan"))

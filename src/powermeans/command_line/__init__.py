@@ -85,4 +85,4 @@ def _tell(message: str) -> None:
 
 
 def _note(message: Warning | str, *where: object, **more: object) -> None:
-    _tell(f"note: {message}")
+    _tell(f"note: {failures.of_tables(str(message))}")

@@ -96,7 +96,7 @@ class _Read:
 def _read(source: Source, sizes: range, scale: Scale, limits: Limits) -> _Read:
     if (why := why_in_parts(source, limits)) is not None:
         data = opened(source, limits, scale=scale)
-        note_parts(source, limits, why)
+        note_parts(source, why)
         return _Read(data)
     table, seconds_reading = source.read()
     check_enough_rows(table, source, sizes[-1], "--to")

@@ -65,6 +65,14 @@ Memory = Annotated[
         "--memory-limit", metavar="SIZE", help="Read part by part, in about so much: 500MB, 2GiB."
     ),
 ]
+Checkpoint = Annotated[
+    str | None,
+    typer.Option(help="File in which the fit writes how far it is, to go on from if killed."),
+]
+CheckpointSeconds = Annotated[
+    float | None,
+    typer.Option(min=0, help="How often the checkpoint is written, at most; 60 by default."),
+]
 Clusters = Annotated[int, typer.Option("-k", "--clusters", min=1, help="How many clusters.")]
 Columns = Annotated[
     str | None, typer.Option(help="Columns to use, by name or number from 1, between commas.")
@@ -155,10 +163,8 @@ def fit(
     model: Annotated[str | None, typer.Option("--model", "-m", help="File for the model.")] = None,
     report: Annotated[str | None, typer.Option(help="File for a page about it, HTML.")] = None,
     memory_limit: Memory = None,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(help="File in which the fit writes how far it is, to go on from if killed."),
-    ] = None,
+    checkpoint: Checkpoint = None,
+    checkpoint_seconds: CheckpointSeconds = None,
     seed: Seed = 0,
     threads: Threads = None,
     delimiter: Delimiter = None,
@@ -176,6 +182,8 @@ def fit(
 
     if max_seconds is not None and not max_seconds > 0:
         raise typer.BadParameter(f"--max-seconds is more than 0, not {max_seconds:g}")
+    if checkpoint is None and checkpoint_seconds is not None:
+        raise typer.BadParameter("--checkpoint-seconds is for --checkpoint: name a file there")
     settings = {
         "n_clusters": clusters,
         "divergence": _divergence(divergence, trials),
@@ -195,7 +203,8 @@ def fit(
     shown |= {} if trials is None else {"trials": trials}
     wanted = Wanted(settings, scale.value, output, model, report, quiet, shown)
     source = _source(data, columns, weights, missing, delimiter, header, array, decimal)
-    screen, limits = _screen(as_json=as_json, output=output), Limits(memory_limit, checkpoint)
+    limits = Limits(memory_limit, checkpoint, checkpoint_seconds)
+    screen = _screen(as_json=as_json, output=output)
     if (why := why_in_parts(source, limits)) is not None:
         fit_in_parts(source, wanted, limits, why, screen)
     else:

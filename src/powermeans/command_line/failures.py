@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+Piece = TypeVar("Piece")
 
 BUG = 1
 USAGE = 2
@@ -29,7 +32,6 @@ _IN_OPTIONS: dict[str, str] = {
     r"\bk_range goes to (\d+), but X has": r"--to \1 is too large: the data has",
     r"\bk_range=\[.*?\]": "these k",
     r"\bcriteria=\[.*?\] names": "--criteria names",
-    r"\bmissing=\"(\w+)\"": r"--missing \1",
     r"\bScale X, divide it": "Scale the data, divide it",
     r"\bbut X has": "but the data has",
     r"^X is (.*), to be read part by part, but (.*): read it into one array first.*": (
@@ -45,6 +47,18 @@ _IN_OPTIONS: dict[str, str] = {
     r"^(.*) is no checkpoint of a fit of these rows.*": (
         r"--checkpoint \1 is of other rows, or of none: name another file, or remove this one"
     ),
+    r"^(.*) is no checkpoint: .*": r"--checkpoint \1 is no checkpoint: name another file",
+    r"^(.*) is in use by another fit: .*": (
+        r"--checkpoint \1 is in use by another fit: wait until that has ended, or name another file"
+    ),
+}
+
+_COLUMNS_NAMED = re.compile(r"\bwith columns=\[(.*)\]")
+_IN_OPTIONS_OF_TABLES: dict[str, str] = {
+    r"\bpass the right delimiter=": "name the right --delimiter",
+    r"\bpass decimal=\"(.)\"": r"pass --decimal \1",
+    r"\bmissing=\"(\w+)\"": r"--missing \1",
+    r"\bwith (columns|array)=": r"with --\1",
 }
 
 
@@ -75,7 +89,7 @@ def refusing(code: int, *kinds: type[Exception]) -> Iterator[None]:
     try:
         yield
     except kinds as error:
-        raise Failure(one_line(str(error)), code) from error
+        raise Failure(of_tables(one_line(str(error))), code) from error
 
 
 @contextlib.contextmanager
@@ -90,11 +104,22 @@ def refusing_fit() -> Iterator[None]:
 
 def _of_options(message: str) -> str:
     """What is said to those who write Python, to those who type a command."""
+    message = of_tables(message)
     for pattern, words in _IN_OPTIONS.items():
         message = re.sub(pattern, words, message)
     named = "|".join(_OPTIONS)
     message = re.sub(rf"The '({named})' parameter of \w+", lambda m: _OPTIONS[m[1]], message)
     return re.sub(rf"(?<![-\w])({named})=", lambda m: f"{_OPTIONS[m[1]]} ", message)
+
+
+def of_tables(message: str) -> str:
+    """What is said of a table to those who write Python, to those who type a command."""
+    message = _COLUMNS_NAMED.sub(
+        lambda found: "with --columns " + found[1].strip('"').replace('", "', ","), message
+    )
+    for pattern, words in _IN_OPTIONS_OF_TABLES.items():
+        message = re.sub(pattern, words, message)
+    return message
 
 
 @contextlib.contextmanager
@@ -107,6 +132,24 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise Failure(f"{os.fspath(path)} cannot be written: {reason}", OUTPUT) from error
+
+
+@contextlib.contextmanager
+def reading(name: str, *, writes: str | None = None) -> Iterator[None]:
+    """What the system says is said of the data of this name, or of the file that is written."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if writes is not None and error.filename == writes:
+            raise Failure(f"{writes} cannot be written: {reason}", OUTPUT) from error
+        raise Failure(f"{error.filename or name} cannot be read: {reason}", DATA) from error
+
+
+def read_from(name: str, pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The same pieces; that they cannot be read is not said of what is written from them."""
+    with reading(name):
+        yield from pieces
 
 
 def one_line(message: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from powermeans.command_line.screen import Screen, waiting_for
 from powermeans.command_line.sources import Source
 from powermeans.command_line.tallies import Tally, labelled
 from powermeans.sources import PartedData, Scaling
+from powermeans.types import Labels
 
 
 def fit_in_parts(source: Source, wanted: Wanted, limits: Limits, why: str, screen: Screen) -> None:
@@ -44,15 +46,18 @@ def fit_in_parts(source: Source, wanted: Wanted, limits: Limits, why: str, scree
             "it out, and report on some of the rows",
             failures.USAGE,
         )
-    outputs = [wanted.model, limits.checkpoint]
-    check_outputs(*outputs, reads=files_of(source), labels=wanted.output)
+    outputs, reads = [wanted.model, limits.checkpoint], [*source.paths, *files_of(source)]
+    check_outputs(*outputs, reads=reads, labels=wanted.output)
     data = opened(source, limits, scale=wanted.scale)
-    note_parts(source, limits, why)
-    fitted = _fitted(data, wanted)
+    note_parts(source, why)
+    watch = None if wanted.is_quiet else ProgressInParts()
+    fitted = _fitted(data, source, wanted, limits, watch)
+    n_rows, is_quiet = data.n_rows if watch is None else watch.n_rows, wanted.is_quiet
     with interruptible() as done:
         tally = Tally(fitted.model.cluster_centers_)
-        with waiting_for("labelling the rows", is_quiet=wanted.is_quiet or screen.as_json):
-            _label(fitted, data, tally, wanted, done)
+        is_quiet |= screen.as_json
+        with waiting_for("labelling the rows", is_quiet=is_quiet, n_rows=n_rows) as say:
+            _label(fitted, data, source, tally, wanted, done, say)
         name_columns(fitted, data.feature_names or ())
         if fitted.scaler is not None:
             fitted.scaler.n_samples_seen_ = tally.n_rows
@@ -63,28 +68,66 @@ def fit_in_parts(source: Source, wanted: Wanted, limits: Limits, why: str, scree
     end(fitted, wanted, screen)
 
 
-def _fitted(data: PartedData, wanted: Wanted) -> Fitted:
-    watch = None if wanted.is_quiet else ProgressInParts()
+def _fitted(
+    data: PartedData,
+    source: Source,
+    wanted: Wanted,
+    limits: Limits,
+    watch: ProgressInParts | None,
+) -> Fitted:
     if watch is not None:
         watch.watch(data)
-    with failures.refusing(failures.OUTPUT, OSError):
+    with failures.reading(source.name, writes=limits.checkpoint):
         fitted = fitted_to(data, None, None, wanted, watch)
+    ProgressInParts.leave(data)
     scaler = None if data.scaling is None else scaler_of(data.scaling, wanted.scale)
     if scaler is not None:
         fitted.model.scaling_ = None  # since the scaler does it
     return Fitted(fitted.model, scaler, fitted.seconds, fitted.was_interrupted)
 
 
-def _label(fitted: Fitted, data: PartedData, tally: Tally, wanted: Wanted, done: list[str]) -> None:
+def _label(
+    fitted: Fitted,
+    data: PartedData,
+    source: Source,
+    tally: Tally,
+    wanted: Wanted,
+    done: list[str],
+    say: Callable[[int], object],
+) -> None:
     """A last pass, which counts the rows and writes their labels where that is wanted."""
-    pieces = labelled(fitted.model, data, tally)
+    read = failures.read_from(source.name, labelled(fitted.model, data, tally))
+    pieces = counting(read, tally, say)
     with failures.refusing_fit():
         if wanted.output is None:
             for _ in pieces:
                 pass
-            return
-        write_label_pieces(wanted.output, pieces)
-    done.append(wanted.output)
+        else:
+            write_label_pieces(wanted.output, pieces)
+            done.append(wanted.output)
+    if fitted.was_interrupted:
+        fitted.model.inertia_ = -tally.score  # of the centers as they are, not a sweep before
+
+
+def counting(
+    pieces: Iterable[Labels], tally: Tally, say: Callable[[int], object]
+) -> Iterator[Labels]:
+    """The same labels, and after each piece how many rows there were is said.
+
+    Parameters
+    ----------
+    pieces : iterable of (n_rows,)
+    tally : Tally
+        Which counts them.
+    say : callable
+
+    Yields
+    ------
+    (n_rows,)
+    """
+    for labels in pieces:
+        say(tally.n_rows)
+        yield labels
 
 
 def scaler_of(scaling: Scaling, scale: str) -> Any:

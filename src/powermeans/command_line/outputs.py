@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from powermeans.command_line import failures
 from powermeans.label_file import write_npy
+from powermeans.sources.opening import is_read_with
 from powermeans.types import Labels
 from powermeans.whole_files import whole_file
 
@@ -42,7 +43,7 @@ def check_outputs(
     files += [labels] if labels not in (None, "-") else []
     for number, path in enumerate(files):
         _check_place(path)
-        _refuse_same(path, reads, "is read and would be overwritten: name another file to write")
+        _refuse_read(path, reads)
         _refuse_same(path, files[:number], "would be written twice: name two files")
     if page is not None and Path(page).suffix.lower() not in ("", ".html", ".htm"):
         raise failures.Failure(f"{page}: the report is a page of HTML: .html", failures.USAGE)
@@ -55,6 +56,17 @@ def check_outputs(
             f"{labels}: labels are written as {', '.join(_KINDS_OF_LABELS)}",
             failures.USAGE,
         )
+
+
+def _refuse_read(path: str, reads: Iterable[str]) -> None:
+    _refuse_same(path, reads, "is read and would be overwritten: name another file to write")
+    for folder in reads:
+        if os.path.isdir(folder) and is_read_with(path, folder):
+            raise failures.Failure(
+                f"{path} is in the folder {folder}, which is read, and would be taken for rows of "
+                "it the next time: name a file elsewhere",
+                failures.USAGE,
+            )
 
 
 def _refuse_same(path: str, others: Iterable[str], problem: str) -> None:
@@ -125,9 +137,19 @@ def everywhere(labels: Labels, is_kept: NDArray[np.bool_] | None) -> Labels:
 
 def _as_text(pieces: Iterable[Labels]) -> Iterator[bytes]:
     yield b"cluster\n"
+    lines = _lines_up_to(0)
     for labels in pieces:
-        words = ("" if label < 0 else str(label) for label in labels.tolist())
-        yield "".join(f"{word}\n" for word in words).encode()
+        for start in range(0, len(labels), _AT_ONCE):
+            some = labels[start : start + _AT_ONCE]
+            if (largest := int(some.max())) > len(lines) - 2:
+                lines = _lines_up_to(2 * largest)
+            # NumPy fills them up with zeros to the length of the longest.
+            yield lines[some].tobytes().replace(b"\0", b"")
+
+
+def _lines_up_to(label: int) -> NDArray[np.bytes_]:
+    """The lines of labels, and at the end, where -1 points to, that of a row without one."""
+    return np.array([*(b"%d\n" % number for number in range(label + 1)), b"\n"])
 
 
 def _write_columns(file: IO[bytes], pieces: Iterable[Labels], suffix: str) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from powermeans.command_line import failures
 from powermeans.command_line.memory import free_memory
 from powermeans.command_line.sources import Source, split_names
 from powermeans.fit_progress import FitProgress
-from powermeans.history import SweepState
+from powermeans.passes import PassClock
 from powermeans.sources import PartedData, open_data
 from powermeans.sources.block import Block
 from powermeans.sources.files import files_at
@@ -25,8 +23,6 @@ _SHARE_OF_MEMORY = 4
 _BYTES_OF_A_NUMBER = 8
 _PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 _HDF5 = b"\x89HDF"
-# A pass that takes longer than this says where it is.
-_LONG_PASS_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +31,7 @@ class Limits:
 
     memory: str | None = None
     checkpoint: str | None = None
+    checkpoint_seconds: float | None = None
 
 
 def why_in_parts(source: Source, limits: Limits) -> str | None:
@@ -86,11 +83,12 @@ def _form_of(path: Path, source: Source) -> FileFormat:
 
 
 def files_of(source: Source) -> list[str]:
-    """All files that are read, also those in folders."""
+    """All that is read: folders, the files in them, and other files."""
     if source.data == "-":
         return []
+    folders = [str(path) for path in source.paths if Path(path).is_dir()]
     with failures.refusing(failures.DATA, ValueError):
-        return [str(file) for path in source.paths for file in files_at(Path(path))]
+        return folders + [str(file) for path in source.paths for file in files_at(Path(path))]
 
 
 def names_in(source: Source) -> list[str]:
@@ -134,6 +132,8 @@ def opened(
     if columns is None and source.columns is not None:
         columns = split_names(source.columns)
     wanted: Any = {"scale": None if scale == "none" else scale, "memory_limit": limits.memory}
+    if limits.checkpoint_seconds is not None:
+        wanted["checkpoint_seconds"] = limits.checkpoint_seconds
     with failures.refusing_fit():
         data: PartedData = open_data(
             source.paths,
@@ -143,18 +143,23 @@ def opened(
             **wanted,
             **source.reading,
         )
+    if data.checkpoint is not None:
+        data.checkpoint = replace(
+            data.checkpoint, when_used=lambda: _note_checkpoint(limits.checkpoint)
+        )
     return data
 
 
-def note_parts(source: Source, limits: Limits, why: str) -> None:
-    """Say that rows are read part by part, and where a run goes on."""
+def _note_checkpoint(path: str | None) -> None:
+    warnings.warn(
+        f"the fit goes on from {path}: what is in there is not computed again", stacklevel=2
+    )
+
+
+def note_parts(source: Source, why: str) -> None:
+    """Say that rows are read part by part, if that was not asked for."""
     if why:
         warnings.warn(f"{source.name} is read part by part, since {why}", stacklevel=2)
-    if limits.checkpoint is not None and os.path.exists(limits.checkpoint):
-        warnings.warn(
-            f"the fit goes on from {limits.checkpoint}: what is in there is not computed again",
-            stacklevel=2,
-        )
 
 
 class Watched:
@@ -168,15 +173,15 @@ class Watched:
     """
 
     def __init__(self, source: Any, tell: Callable[[int], None]) -> None:
-        self._source, self._tell = source, tell
+        self.source, self._tell = source, tell
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._source, name)
+        return getattr(self.source, name)
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Those of the source."""
         n_read = first_row
-        for block in self._source.blocks(first_row, at_once):
+        for block in self.source.blocks(first_row, at_once):
             n_read += block.points.shape[0]
             yield block
             del block
@@ -194,48 +199,31 @@ class ProgressInParts(FitProgress):
 
     def __init__(self, n_rows: int | None = None) -> None:
         super().__init__()
-        self._n_rows = n_rows
-        self._pass_began, self._n_before = time.monotonic(), 0
-        self._is_sweeping = False
+        self._n_rows, self._n_before = n_rows, 0
+        self._clock = PassClock("rows")
 
     def read(self, n_rows: int) -> None:
         """So many rows of a pass are read."""
-        now = time.monotonic()
-        if n_rows < self._n_before:
-            self._pass_began = now
+        if n_rows <= self._n_before and self._n_rows is None:
+            self._n_rows = self._n_before  # since a pass has come to its end
         self._n_before = n_rows
-        if now - self._pass_began < _LONG_PASS_SECONDS:
-            return
-        display = self._display or self._open_display()
-        display.show(f"{self._place()}, {self._share(n_rows)}", self._n_sweeps)
+        super().pass_goes_on(n_rows, self._n_rows)
+
+    def pass_goes_on(self, n_done: int, n_in_all: int | None = None) -> None:
+        """Nothing: rows that are read tell more, and scaling is no pass over parts."""
 
     def watch(self, data: PartedData) -> None:
         """Tell how far passes over these rows are."""
         self._n_rows = data.n_rows
         data.source = Watched(data.source, self.read)
 
-    def __call__(self, state: SweepState) -> None:
-        """Show one sweep, on the line that the passes before it began."""
-        self._is_sweeping = True
-        try:
-            super().__call__(state)
-        finally:
-            self._is_sweeping = False
+    @staticmethod
+    def leave(data: PartedData) -> None:
+        """Tell no more of them."""
+        if isinstance(data.source, Watched):
+            data.source = data.source.source
 
-    def fit_ended(self) -> None:
-        """End the line, also of a fit that came to no sweep."""
-        super().fit_ended()
-        if self._display is not None and not self._is_sweeping:
-            display, self._display = self._display, None
-            display.close("ended before the first sweep", 0)
-
-    def _place(self) -> str:
-        if self._last is None:
-            return f"before the first sweep, {self.time_so_far()}"
-        state: SweepState = self._last
-        return self.words(state)
-
-    def _share(self, n_rows: int) -> str:
-        if self._n_rows:
-            return f"{n_rows / self._n_rows:.0%} of the next pass"
-        return f"{n_rows} rows of the next pass"
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are, where that is known by now."""
+        return self._n_rows

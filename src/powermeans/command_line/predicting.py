@@ -21,6 +21,7 @@ from powermeans.command_line.outputs import (
 )
 from powermeans.command_line.screen import Screen, counted, number, seconds
 from powermeans.command_line.sources import Source, are_names, rows_left_out
+from powermeans.command_line.tallies import labels_and_score
 from powermeans.errors import ModelFileError
 from powermeans.saved_models import load
 from powermeans.tables import Table, nearest
@@ -34,8 +35,7 @@ def predict(path: str, source: Source, output: str | None, screen: Screen) -> No
     table, _ = read_for(model, path, source)
     started = time.perf_counter()
     with failures.refusing(failures.DATA, ValueError):
-        labels = model.predict(table.points)
-        score = model.score(table.points, sample_weight=table.weights)
+        labels, score = labels_and_score(model, table.points, table.weights)
     elapsed = time.perf_counter() - started
     with interruptible() as done:
         if output is not None or not screen.as_json:

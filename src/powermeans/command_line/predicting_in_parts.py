@@ -23,7 +23,6 @@ from powermeans.command_line.screen import Screen
 from powermeans.command_line.sources import Source
 from powermeans.command_line.tallies import Tally, labelled
 from powermeans.sources import PartedData
-from powermeans.types import FloatArray, Points
 
 
 def predict_in_parts(
@@ -43,7 +42,7 @@ def predict_in_parts(
         Why rows are read part by part; empty where that was asked for.
     screen : Screen
     """
-    check_outputs(reads=[path, *files_of(source)], labels=output)
+    check_outputs(reads=[path, *source.paths, *files_of(source)], labels=output)
     if output is None and screen.as_json:
         raise failures.Failure(
             "the labels of rows that are read part by part may not fit into one JSON object: name "
@@ -52,19 +51,16 @@ def predict_in_parts(
         )
     model = loaded(path)
     data = opened_for(model, path, source, limits)
-    note_parts(source, limits, why)
-    started, scores = time.perf_counter(), list[float]()
-
-    def score(points: Points, weights: FloatArray | None) -> None:
-        scores.append(float(model.score(points, sample_weight=weights)))
-
+    note_parts(source, why)
+    started = time.perf_counter()
     with interruptible() as done:
         tally = Tally(np.zeros((n_clusters_of(model), data.n_features)))
         with failures.refusing_fit():
-            write_label_pieces(output or "-", labelled(model, data, tally, score))
+            pieces = failures.read_from(source.name, labelled(model, data, tally))
+            write_label_pieces(output or "-", pieces)
         done.append(output or "-")
         elapsed = time.perf_counter() - started
-        found = Predicted(tally.sizes, tally.weights, sum(scores), elapsed)
+        found = Predicted(tally.sizes, tally.weights, tally.score, elapsed)
         tell(found, path, source, output, screen, {})
 
 

@@ -7,11 +7,18 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -71,13 +78,25 @@ class Screen:
 
 
 @contextlib.contextmanager
-def waiting_for(what: str, *, is_quiet: bool) -> Iterator[None]:
-    """On a terminal a line that says what is being done, and vanishes when it is."""
+def waiting_for(
+    what: str, *, is_quiet: bool, n_rows: int | None = None
+) -> Iterator[Callable[[int], object]]:
+    """On a terminal a line that says what is being done, and vanishes when it is.
+
+    Where the number of rows is known it has a bar, which is moved by what this yields: to be called
+    with how many of them are done.
+    """
     if is_quiet or not sys.stderr.isatty():
-        yield
-        return
-    with Console(stderr=True).status(Text(what)):
-        yield
+        yield lambda n_done: None
+    elif n_rows is None:
+        with Console(stderr=True).status(Text(what)):
+            yield lambda n_done: None
+    else:
+        share = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        words = TextColumn("{task.description}", markup=False)
+        with Progress(words, *share, console=Console(stderr=True), transient=True) as shown:
+            task = shown.add_task(what, total=n_rows)
+            yield lambda n_done: shown.update(task, completed=n_done)
 
 
 def _plain(value: Any) -> Any:

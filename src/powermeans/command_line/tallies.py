@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from powermeans.center_estimator import CenterEstimator
 from powermeans.cluster_summary import ClusterSummary, Columns, summaries_of_sums
 from powermeans.rows.places import read_ahead
 from powermeans.sources import PartedData
@@ -32,6 +33,7 @@ class Tally:
         self.weights = np.zeros(n_clusters)
         self._deviations, self._squares = np.zeros((2, n_clusters, n_features))
         self._lowest, self._highest = np.full((2, n_features), np.nan)
+        self.score = 0.0
 
     @property
     def n_rows(self) -> int:
@@ -85,9 +87,7 @@ class Tally:
         return self.centers + apart, np.maximum(squares, 0.0)
 
 
-def labelled(
-    model: Any, data: PartedData, tally: Tally, score: Callable[..., None] | None = None
-) -> Iterator[Labels]:
+def labelled(model: Any, data: PartedData, tally: Tally) -> Iterator[Labels]:
     """The labels of one part after the other, which are counted as they come.
 
     Parameters
@@ -95,8 +95,6 @@ def labelled(
     model : estimator or Pipeline
     data : PartedData
     tally : Tally
-    score : callable, optional
-        Called with the points and weights of each part.
 
     Yields
     ------
@@ -106,9 +104,38 @@ def labelled(
     admission = Admission(has_missing=getattr(last, "missing", "error") == "observed")
     parts: Iterator[Any] = read_ahead(data.partition(admission).read())
     for points, weights in parts:
-        labels: Labels = model.predict(points)
+        labels, score = labels_and_score(model, points, weights)
         tally.add(points, labels, weights)
-        if score is not None:
-            score(points, weights)
+        tally.score += score
         del points, weights
         yield labels
+
+
+def labels_and_score(
+    model: Any, points: Points, weights: FloatArray | None
+) -> tuple[Labels, float]:
+    """What a model says of points, from one look at their distances where both are of these.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+    points : (n_points, n_features)
+    weights : (n_points,), optional
+
+    Returns
+    -------
+    labels : (n_points,)
+    score : float
+    """
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    if not _says_both_by_distances(type(last)):
+        return model.predict(points), float(model.score(points, sample_weight=weights))
+    if last is not model:
+        points = model[:-1].transform(points)
+    found: tuple[Labels, float] = last._labels_and_score(points, weights)
+    return found
+
+
+def _says_both_by_distances(kind: type[Any]) -> bool:
+    base = CenterEstimator
+    return issubclass(kind, base) and (kind.predict, kind.score) == (base.predict, base.score)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from powermeans.host_memory import is_tensor, on_host
 from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
 
 PointsLike = ArrayLike | SparsePoints
@@ -16,8 +17,8 @@ PointsLike = ArrayLike | SparsePoints
 def labels_of(model: Any, X: PointsLike) -> Labels:
     """What the model predicts of the points; its own labels where it cannot predict."""
     if hasattr(model, "predict"):
-        return np.asarray(model.predict(X), dtype=np.int32)
-    labels = np.asarray(model.labels_, dtype=np.int32)
+        return np.asarray(on_host(model.predict(X)), dtype=np.int32)
+    labels = np.asarray(on_host(model.labels_), dtype=np.int32)
     if len(labels) != n_rows(X):
         raise ValueError(
             f"{type(model).__name__} does not predict, and was fitted to {len(labels)} points, "
@@ -38,7 +39,7 @@ def centers_of(model: Any) -> FloatArray:
             f"{type(model).__name__} has no cluster_centers_: pass a fitted estimator whose "
             "centers are points, for example PowerKMeans"
         )
-    return np.asarray(model.cluster_centers_, dtype=np.float64)
+    return np.asarray(on_host(model.cluster_centers_), dtype=np.float64)
 
 
 def n_clusters_of(model: Any, labels: Labels) -> int:
@@ -65,7 +66,7 @@ def points_of(model: Any, X: PointsLike, labels: Labels) -> FloatArray | SparseP
     """The points in float64; an entry that is missing is that of its center."""
     if sparse.issparse(X):
         return sparse.csr_matrix(X, dtype=np.float64)
-    points = np.asarray(X, dtype=np.float64)
+    points = np.asarray(on_host(X), dtype=np.float64)
     if points.ndim != 2:
         raise ValueError(f"X has {points.ndim} dimensions instead of 2: pass rows of numbers")
     is_missing = np.isnan(points)
@@ -85,11 +86,11 @@ def sample_of(n_points: int, most: int) -> IndexArray:
 
 
 def rows_of(X: PointsLike, rows: IndexArray) -> PointsLike:
-    """Some of the points, of the same kind as all: a table stays one."""
+    """Some of the points, of the same kind as all: a table stays one, and so does a tensor."""
     if len(rows) == n_rows(X):
         return X
     if hasattr(X, "iloc"):
         return X.iloc[rows]  # type: ignore[no-any-return]
     if sparse.issparse(X):
         return sparse.csr_matrix(X)[rows]
-    return np.asarray(X)[rows]
+    return (X if is_tensor(X) else np.asarray(X))[rows]  # type: ignore[index]

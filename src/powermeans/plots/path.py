@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.host_memory import on_host
 from powermeans.plots import fitted
 from powermeans.plots.canvas import Axes, axes_or_new, tidy
 from powermeans.plots.fitted import PointsLike
@@ -76,7 +77,7 @@ def annealing_path(
 def _centers_of(path: PathRecorder | Iterable[FloatArray]) -> list[FloatArray]:
     """Centers step by step, as many in each."""
     given = path.centers() if isinstance(path, PathRecorder) else path
-    steps = [np.asarray(centers, dtype=np.float64) for centers in given]
+    steps = [np.asarray(on_host(centers), dtype=np.float64) for centers in given]
     if not steps:
         raise ValueError("path is empty: pass the recorder as callback of a fit before plotting")
     if len({centers.shape for centers in steps}) > 1:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.host_memory import on_host
 from powermeans.plots import fitted
 from powermeans.plots.canvas import Axes, axes_or_new, label_centers, tidy
 from powermeans.plots.fitted import PointsLike
@@ -219,15 +220,15 @@ def _memberships(model: Any, X: PointsLike, power: float | None) -> FloatArray:
     """The model's own, or those of power k-means at a power."""
     wanted = -1.0 if power is None else power
     if hasattr(model, "memberships") and hasattr(model, "power_"):
-        return np.asarray(model.memberships(X, power=wanted))
+        return np.asarray(on_host(model.memberships(X, power=wanted)))
     if hasattr(model, "memberships") and power is None:
-        return np.asarray(model.memberships(X))
+        return np.asarray(on_host(model.memberships(X)))
     if not hasattr(model, "transform"):
         raise ValueError(
             f"{type(model).__name__} has neither memberships nor distances to centers: pass an "
             "estimator with centers, for example PowerKMeans"
         )
-    distances = np.asarray(model.transform(X), dtype=np.float64)
+    distances = np.asarray(on_host(model.transform(X)), dtype=np.float64)
     return memberships(np.square(distances), wanted)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from powermeans.host_memory import on_host
 from powermeans.plots import fitted
 from powermeans.plots.canvas import Axes, axes_or_new, tidy
 from powermeans.plots.fitted import PointsLike
@@ -55,7 +56,7 @@ def sizes(
     """
     labels = fitted.labels_of(model, X)
     n_clusters = fitted.n_clusters_of(model, labels)
-    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weights = None if sample_weight is None else np.asarray(on_host(sample_weight), np.float64)
     counts = np.bincount(labels, weights, minlength=n_clusters)
     ax = axes_or_new(ax)
     bars = ax.bar(range(n_clusters), counts, color=[color_of(label) for label in range(n_clusters)])

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from powermeans.host_memory import on_host
 from powermeans.plots.canvas import Axes, axes_or_new, colors_of, tidy
 from powermeans.plots.palette import INK
 from powermeans.power_mean import power_mean
@@ -70,7 +71,8 @@ def objective_surface(
     >>> ax.get_title()
     's = −∞'
     """
-    points, fixed = np.array(X, dtype=np.float64), np.array(centers, dtype=np.float64)
+    points = np.array(on_host(X), dtype=np.float64)
+    fixed = np.array(on_host(centers), dtype=np.float64)
     _check(points, fixed, vary, feature, n_grid)
     values = np.linspace(points[:, feature].min(), points[:, feature].max(), n_grid)
     heights = surface_heights(points, power, fixed, vary, feature, values)

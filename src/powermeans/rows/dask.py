@@ -7,9 +7,10 @@ with its worker is run again by Dask, and gives the same bits.
 
 from __future__ import annotations
 
-import pickle
+import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -20,10 +21,11 @@ import numpy as np
 from dask.base import get_scheduler
 
 from powermeans.input_checks import PartFacts, check_parts
+from powermeans.passes import Tell
 from powermeans.rows.held import HeldPart, Report, fingerprint_of_held, hold, report_on
 from powermeans.rows.native import thread_limit
 from powermeans.rows.places import Call, Opening, Result
-from powermeans.sources.cluster import Cluster, computed
+from powermeans.sources.cluster import Cluster, Watch, computed
 from powermeans.sources.dask import DaskPoints
 from powermeans.sums import added
 from powermeans.threads import effective_n_threads
@@ -34,6 +36,8 @@ _BYTES_IN_A_TASK = 2**15
 # Results are about as large as the call. If all of them together have no more bytes they come here
 # to be added, which takes half the time of additions that are tasks of their own.
 _BYTES_ADDED_HERE = 2**20
+# The names of the tasks of which there is one for each partition begin like that.
+_SAYS_WHEN_DONE = ("_hold", "_perform", "_report")
 
 
 class DaskPlaces:
@@ -48,19 +52,36 @@ class DaskPlaces:
     n_threads : int, optional
         For all that a process works on at a time. By default as many as a worker has, and without
         a cluster what `powermeans.threads.effective_n_threads` says.
+
+    tell : callable, optional
+        Told how far each pass over all partitions is, every second or so.
+
+    Attributes
+    ----------
+    facts : PartFacts
+        What was found when all partitions were checked.
     """
 
     are_brought_anew = False
 
-    def __init__(self, data: DaskPoints, opening: Opening, *, n_threads: int | None = None) -> None:
+    def __init__(
+        self,
+        data: DaskPoints,
+        opening: Opening,
+        *,
+        n_threads: int | None = None,
+        tell: Tell | None = None,
+    ) -> None:
         self.opening = opening
         self._cluster = Cluster.of(data.array)
         n_workers = 1 if self._cluster is None else self._cluster.check()
-        held = _held(data, opening)
-        report = dask.delayed(report_on, pure=False)
-        reports = self._computed([report(part) for part in held])
+        self._passes = None if tell is None else _Passes(tell, self._cluster)
+        held = self._held(data)
+        report, signal = dask.delayed(_report, pure=False), self._begin_pass(len(held))
+        reports = self._computed([report(part, signal) for part in held])
         facts = _facts_of(reports)
-        self._facts, self.n_features = added(facts), reports[0].n_features
+        self.facts: PartFacts = added(facts)
+        self.n_features = reports[0].n_features
         self._parts = [part for part, fact in zip(held, facts, strict=True) if fact.n_points]
         if not self._parts:
             raise ValueError("X has no rows: pass some")
@@ -69,6 +90,13 @@ class DaskPlaces:
             n_threads = effective_n_threads(n_threads, thread_limit())
         self._threads = Threads(n_threads, per_worker, _tasks_at_once(self._cluster))
 
+    def _held(self, data: DaskPoints) -> Sequence[Any]:
+        """The partitions, computed once and kept where Dask computed them."""
+        blocks = data.blocks()
+        self._begin_pass(len(blocks))
+        with nullcontext() if self._passes is None else self._passes.heard_here():
+            return _persisted(blocks, self.opening)
+
     def fingerprint(self) -> str:
         """Of all points and weights, where the workers have them, and of where they are cut."""
         digest = dask.delayed(fingerprint_of_held, pure=False)
@@ -76,31 +104,69 @@ class DaskPlaces:
 
     def check(self, n_clusters: int = 1) -> None:
         """Raise where all rows together cannot be clustered."""
-        check_parts(self._facts, n_features=self.n_features, n_clusters=n_clusters, name="X")
+        check_parts(self.facts, n_features=self.n_features, n_clusters=n_clusters, name="X")
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
         """What a call gives for each part, all of them worked on at once."""
-        chosen = range(len(self._parts)) if numbers is None else numbers
-        return iter(self._computed(self._performed(_Sent(call), chosen)))
+        return iter(self._computed(self._performed(_Sent(call), numbers)))
 
     def total(self, call: Call[Any]) -> Any:
         """What a call gives, added up here or, where that is much, by the workers."""
         sent = _Sent(call)
-        performed = self._performed(sent, range(len(self._parts)))
+        performed = self._performed(sent, None)
         # What comes is about as large as what went, the centers, or as the call says.
         n_bytes = getattr(call, "n_bytes_given", sent.n_bytes)
         if n_bytes * len(self._parts) <= _BYTES_ADDED_HERE:
             return added(self._computed(performed))
         return self._computed([added(performed)])[0]
 
-    def _performed(self, sent: _Sent, numbers: Sequence[int]) -> list[Any]:
+    def _performed(self, sent: _Sent, numbers: Sequence[int] | None) -> list[Any]:
         is_passed_on = self._cluster is not None and sent.n_bytes > _BYTES_IN_A_TASK
         given: Any = dask.delayed(sent, pure=False) if is_passed_on else sent
         perform = dask.delayed(_perform, pure=False)
-        return [perform(self._parts[number], given, number, self._threads) for number in numbers]
+        signal = self._begin_pass(len(self._parts)) if numbers is None else None
+        return [
+            perform(self._parts[number], given, number, self._threads, signal)
+            for number in (range(len(self._parts)) if numbers is None else numbers)
+        ]
+
+    def _begin_pass(self, n_parts: int) -> Signal | None:
+        return None if self._passes is None else self._passes.begin(n_parts)
 
     def _computed(self, wanted: Sequence[Any]) -> Sequence[Any]:
-        return computed(wanted, self._cluster)
+        watch = None if self._passes is None else self._passes.current
+        return computed(wanted, self._cluster, watch)
+
+
+Signal = tuple[str, int]
+"""What workers say once they are done with a part: the topic of the fit, and which pass it is."""
+
+
+class _Passes:
+    """Passes over all partitions, of which one is on at a time, and who wants to know of them."""
+
+    def __init__(self, tell: Tell, cluster: Cluster | None) -> None:
+        self._tell, self._cluster = tell, cluster
+        self._topic, self._number = f"powermeans-passes-{uuid.uuid4()}", 0
+        self.current: Watch | None = None
+        if cluster is not None:
+            cluster.client.subscribe_topic(self._topic, self._hear)
+
+    def begin(self, n_parts: int) -> Signal | None:
+        """What the workers of the next pass are to say; in this process they need not."""
+        self._number += 1
+        self.current = Watch(self._tell, n_parts, _SAYS_WHEN_DONE)
+        return None if self._cluster is None else (self._topic, self._number)
+
+    def heard_here(self) -> AbstractContextManager[Any]:
+        """While Dask works in this process."""
+        if self._cluster is not None or self.current is None:
+            return nullcontext()
+        return self.current.here()
+
+    def _hear(self, event: tuple[float, Any]) -> None:
+        if event[1] == self._number and self.current is not None:
+            self.current.hear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +238,40 @@ class _Sent:
 
     def __init__(self, content: Any) -> None:
         self.content = content
-        self.n_bytes = len(pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL))
+        self.n_bytes = _n_bytes_in(content)
 
 
-def _perform(part: HeldPart, sent: _Sent, number: int, threads: Threads) -> Any:
-    return part.perform(sent.content, number, threads.of_a_task())
+def _n_bytes_in(content: Any) -> int:
+    """Of its arrays, which are all that makes a call large: nothing is pickled to find out."""
+    if isinstance(content, np.ndarray):
+        return int(content.nbytes)
+    if isinstance(content, dict):
+        return sum(map(_n_bytes_in, content.values()))
+    if isinstance(content, list | tuple):
+        return sum(map(_n_bytes_in, content))
+    if is_dataclass(content):
+        return sum(_n_bytes_in(getattr(content, field.name)) for field in fields(content))
+    return 0
+
+
+def _perform(
+    part: HeldPart, sent: _Sent, number: int, threads: Threads, signal: Signal | None
+) -> Any:
+    result = part.perform(sent.content, number, threads.of_a_task())
+    _say(signal)
+    return result
+
+
+def _report(held: HeldPart | Report, signal: Signal | None) -> Report:
+    _say(signal)
+    return report_on(held)
+
+
+def _say(signal: Signal | None) -> None:
+    if signal is not None:
+        from distributed import get_worker
+
+        get_worker().log_event(*signal)
 
 
 def _hold(points: Any, weights: Any, sent: _Sent, name: str) -> HeldPart | Report:
@@ -184,14 +279,13 @@ def _hold(points: Any, weights: Any, sent: _Sent, name: str) -> HeldPart | Repor
     return hold(points, weights, opening, name, package_version)
 
 
-def _held(data: DaskPoints, opening: Opening) -> Sequence[Any]:
-    """The partitions, computed once and kept where Dask computed them."""
+def _persisted(blocks: Sequence[tuple[Any, Any]], opening: Opening) -> Sequence[Any]:
     holding = dask.delayed(_hold, pure=False)
     sent = _Sent((opening, version("powermeans")))
     parts: tuple[Any, ...] = dask.persist(
         *(
             holding(points, weights, sent, f"X in partition {number}")
-            for number, (points, weights) in enumerate(data.blocks())
+            for number, (points, weights) in enumerate(blocks)
         )
     )
     return parts

@@ -12,14 +12,15 @@ import hashlib
 import json
 import os
 import struct
+import sys
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from io import BufferedRandom
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,9 @@ from powermeans.rows.cosine import UnitSums
 from powermeans.rows.observed import ObservedSums
 from powermeans.rows.places import Call, Opening, Places, Result
 from powermeans.sums import Spread, Sums
-from powermeans.whole_files import whole_file
+from powermeans.whole_files import check_folder
+
+Found = TypeVar("Found")
 
 _MAGIC = b"powermeans checkpoint 1\n"
 # Length of the contents and their checksum.
@@ -42,13 +45,78 @@ _KINDS: dict[str, type[Any]] = {
 
 
 class CheckpointError(ValueError):
-    """A checkpoint is of another fit than the one that was to go on."""
+    """A file is no checkpoint of the fit that was to go on, or another fit has it."""
 
 
 def recorded(kind: type[Result]) -> type[Result]:
     """Let values of a dataclass be written down; for use as a decorator."""
     _KINDS[kind.__name__] = kind
     return kind
+
+
+class Claim:
+    """The file of a checkpoint, which is held so that no other fit writes to it.
+
+    The system lets go of what a process held that is killed. Where it knows no locks, as on
+    Windows and on some disks of other machines, nothing is held.
+
+    Parameters
+    ----------
+    path : path
+        Of a checkpoint, or of a new file, which vanishes again where nothing is written to it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        check_folder(self.path)
+        self._is_new = not self.path.exists()
+        self._number = self._opened()
+        try:
+            while not self._is_held():
+                os.close(self._number)
+                self._number = self._opened()
+            self._refuse_what_is_no_checkpoint()
+        except BaseException:
+            os.close(self._number)
+            raise
+
+    def release(self) -> None:
+        """Let others have it; more than once does no harm."""
+        if self._number < 0:
+            return
+        if self._is_new and not os.fstat(self._number).st_size:
+            with suppress(OSError):
+                self.path.unlink()
+        os.close(self._number)
+        self._number = -1
+
+    def _opened(self) -> int:
+        return os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+
+    def _is_held(self) -> bool:
+        """Hold the file; False where it is not the one of that name any more."""
+        if sys.platform == "win32":
+            return True
+        import fcntl
+
+        try:
+            fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CheckpointError(
+                f"{self.path} is in use by another fit: wait until that has ended, or pass "
+                "another path"
+            ) from None
+        except OSError:
+            return True  # there are no locks on this disk
+        try:
+            return os.path.samestat(os.fstat(self._number), os.stat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def _refuse_what_is_no_checkpoint(self) -> None:
+        start = os.read(self._number, len(_MAGIC)) if self.path.is_file() else b"?"
+        if not _MAGIC.startswith(start):
+            raise CheckpointError(f"{self.path} is no checkpoint: pass another path")
 
 
 class Journal:
@@ -59,31 +127,55 @@ class Journal:
 
     Parameters
     ----------
-    path : path
+    place : path or Claim
         Of a journal to go on with, or of a new one.
     seconds : float
         How often it is written to, at most.
     fingerprint : str
         Of the points, of how they are cut into parts, and of what looks at them.
+    when_used : callable, optional
+        Called once all that is there turns out to be of the same fit.
     """
 
-    def __init__(self, path: str | os.PathLike[str], seconds: float, fingerprint: str) -> None:
-        self._path, self._seconds = Path(path), seconds
+    def __init__(
+        self,
+        place: str | os.PathLike[str] | Claim,
+        seconds: float,
+        fingerprint: str,
+        when_used: Callable[[], object] | None = None,
+    ) -> None:
+        self._claim = place if isinstance(place, Claim) else Claim(place)
+        self._path, self._seconds = self._claim.path, seconds
         self._written = time.monotonic()
         self._waiting: list[bytes] = []
         self._is_left = False
-        self._is_replaying = self._path.exists()
-        if not self._is_replaying:
-            with whole_file(self._path) as file:
-                file.write(_MAGIC + _record(fingerprint.encode()))
+        self._is_used, self._when_used = False, when_used
         self._file: BufferedRandom = open(self._path, "r+b")  # noqa: SIM115 - closed by `close`
-        if self._file.read(len(_MAGIC)) != _MAGIC or self._whole() != fingerprint.encode():
+        self._n_bytes = self._path.stat().st_size
+        try:
+            self._is_replaying = self._begin(fingerprint.encode())
+        except BaseException:
             self._file.close()
+            self._claim.release()
+            raise
+
+    def _begin(self, fingerprint: bytes) -> bool:
+        """Whether there may be results already; else the file begins with what it is of."""
+        head = _MAGIC + _record(fingerprint)
+        there = self._file.read(len(head))
+        if there == head:
+            return True
+        if not head.startswith(there):
             raise CheckpointError(
                 f"{self._path} is no checkpoint of a fit of these rows, cut into parts in this "
                 "way, with this divergence and this version of powermeans: pass another path, or "
                 "remove the file to begin anew"
             )
+        # It is new, or who began it was killed in this place.
+        self._file.seek(0)
+        self._waiting.append(head)
+        self.write()
+        return False
 
     def answer(self, question: str) -> tuple[bool, Any]:
         """Whether the next result is known, and what it is.
@@ -103,6 +195,7 @@ class Journal:
         contents = self._next()
         if contents is None:
             self._is_replaying = False
+            self._tell_that_it_is_used()
             return False, None
         asked, result = _decoded(contents)
         if asked != question:
@@ -110,7 +203,30 @@ class Journal:
                 f"{self._path} is a checkpoint of a fit with other parameters: pass those again, "
                 "random_state among them as an int, or remove the file to begin anew"
             )
+        self._is_used = True
+        if self._file.tell() == self._n_bytes:
+            self._tell_that_it_is_used()
         return True, result
+
+    def once(self, question: str, find: Callable[[], Found]) -> Found:
+        """What is known, or else what is found now and noted.
+
+        Parameters
+        ----------
+        question : str
+        find : callable
+            Asks nothing of this journal itself.
+
+        Returns
+        -------
+        object
+        """
+        is_known, result = self.answer(question)
+        if not is_known:
+            result = find()
+            self.note(question, result)
+        found: Found = result
+        return found
 
     def note(self, question: str, result: Any) -> None:
         """Write a result down, at the latest when the seconds are over and there is another."""
@@ -138,7 +254,10 @@ class Journal:
         except OSError as error:
             self._take_back(start)
             raise OSError(
-                error.errno, f"{error.strerror}: the checkpoint was not written", str(self._path)
+                error.errno,
+                f"{error.strerror}: the checkpoint was not written on; make room for it, and the "
+                "same fit goes on from what is there",
+                str(self._path),
             ) from error
         except BaseException:
             self._take_back(start)
@@ -149,11 +268,19 @@ class Journal:
 
     def close(self) -> None:
         """Write all that waits, and let go of the file."""
-        if not self._file.closed:
-            try:
-                self.write()
-            finally:
-                self._file.close()
+        try:
+            if not self._file.closed:
+                try:
+                    self.write()
+                finally:
+                    self._file.close()
+        finally:
+            self._claim.release()
+
+    def _tell_that_it_is_used(self) -> None:
+        tell, self._when_used = self._when_used, None
+        if self._is_used and tell is not None:
+            tell()
 
     def _take_back(self, start: int) -> None:
         """Close the file without what was written since, some of which may still be in memory."""
@@ -214,20 +341,26 @@ class Journaled:
         if getattr(call, "is_long", False):
             return self._places.each(call, numbers)
         question = _digest(["each", call, None if numbers is None else list(numbers)])
-        is_known, results = self._journal.answer(question)
-        if not is_known:
-            results = list(self._places.each(call, numbers))
-            self._journal.note(question, results)
-        return iter(results)
+        return iter(self._journal.once(question, lambda: list(self._places.each(call, numbers))))
 
     def total(self, call: Call[Any]) -> Any:
         """What a call gives, added up over all parts."""
-        question = _digest(["total", call])
-        is_known, result = self._journal.answer(question)
-        if not is_known:
-            result = self._places.total(call)
-            self._journal.note(question, result)
-        return result
+        return self._journal.once(_digest(["total", call]), lambda: self._places.total(call))
+
+    def once(self, what: str, find: Callable[[], Found]) -> Found:
+        """What comes of results that are too long to be written down, and need not be then.
+
+        Parameters
+        ----------
+        what : str
+        find : callable
+            Whose calls are long ones alone.
+
+        Returns
+        -------
+        object
+        """
+        return self._journal.once(_digest(["once", what]), find)
 
 
 def _digest(question: Any) -> str:

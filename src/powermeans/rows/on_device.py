@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from powermeans.divergences import Divergence
+from powermeans.host_memory import is_tensor
 from powermeans.rows.protocol import PartRows
+from powermeans.threads import effective_n_threads
 from powermeans.types import FloatArray
 
 
@@ -49,3 +52,31 @@ def open_on_device(
     there = tensor_rows.admission.device_for(tensor, device)
     tensor_rows.admission.check_form(tensor, there)
     return tensor_rows.open_tensor(tensor, sample_weight, divergence=divergence, device=there)
+
+
+def threads_at(
+    points: Any, device: str | None, n_threads: int | None
+) -> AbstractContextManager[None]:
+    """While this is open, PyTorch takes so many threads, where it is on the CPU that it works.
+
+    Parameters
+    ----------
+    points : object
+        A tensor, or what else the user has.
+    device : str, optional
+        That the user asks for; by default that of a tensor.
+    n_threads : int, optional
+        As in `powermeans.threads.effective_n_threads`, but that None leaves PyTorch as it is.
+
+    Returns
+    -------
+    context manager
+    """
+    where = points.device.type if device is None and is_tensor(points) else device
+    if n_threads is None or where is None or where.partition(":")[0] != "cpu":
+        return nullcontext()
+    try:
+        from powermeans.rows.torch.threads import threads_of_torch
+    except ImportError:
+        return nullcontext()  # that PyTorch is not there is said where it is to work
+    return threads_of_torch(effective_n_threads(n_threads))

@@ -7,7 +7,7 @@ no bit. Nothing as long as the points is held, but where that is what was asked 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -20,22 +20,26 @@ from powermeans.column_moments import ColumnMoments
 from powermeans.critical_power import (
     Moments,
     critical_power,
-    critical_power_by_sample,
+    critical_power_of_sample,
     moments_about_origin,
     n_rows_to_sample,
+    strata_to_sample,
 )
 from powermeans.divergences.bregman import Bregman
 from powermeans.online import Online
 from powermeans.rows.bregman import in_units, step_between_scaled, unit_steps_at
-from powermeans.rows.greedy import greedy_seeds
-from powermeans.rows.journal import recorded
+from powermeans.rows.journal import Journaled, recorded
 from powermeans.rows.placement import Placement
 from powermeans.rows.places import Call, Places, Result
 from powermeans.rows.protocol import PartRows
 from powermeans.rules import Hard, Rule
-from powermeans.seeding import draw_indices
 from powermeans.sums import Spread, Sums, added
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+_NO_ORDER = (
+    "points in parts are drawn as they come, since an order of all of them is too long to hold: "
+    "leave order out, and choose seeds with powermeans.parallel_seeds.ParallelSeeds"
+)
 
 
 class PartedRows:
@@ -148,20 +152,30 @@ class PartedRows:
         n_sampled = n_rows_to_sample(self.n_points, self.n_features, per_row)
         if n_sampled is None:
             return self._critical_power_of(self._everything())
-        weigh = _ShareOfMoments(self._filling(), self._seen.total_weight)
+        weigh = _ShareOfMoments(self.filling, self._seen.total_weight)
         moments: Moments = self.places.total(weigh)
         nowhere = self.nearness(np.empty((0, self.n_features)))
-
-        def draw(strata: FloatArray) -> Points | SparsePoints:
-            return _filled(self.sample(nowhere.draw(strata)), self._filling())
-
-        return critical_power_by_sample(draw, moments, n_sampled)
+        drawn = nowhere.draw(strata_to_sample(n_sampled))
+        return self._known_or_found(
+            lambda: critical_power_of_sample(filled(self.sample(drawn), self.filling), moments)
+        )
 
     def _critical_power_of(self, some: IndexArray) -> float:
-        points, weights = _filled(self.sample(some), self._filling()), self.sample_weight(some)
-        if isinstance(self.places.opening.divergence, Bregman):
-            points = in_units(points, self.unit_steps())
-        return critical_power(points, None if np.all(weights == 1) else weights)
+        weights = self.sample_weight(some)
+
+        def find() -> float:
+            points = filled(self.sample(some), self.filling)
+            if isinstance(self.places.opening.divergence, Bregman):
+                points = in_units(points, self.unit_steps())
+            return critical_power(points, None if np.all(weights == 1) else weights)
+
+        return self._known_or_found(find)
+
+    def _known_or_found(self, find: Callable[[], float]) -> float:
+        """The critical power, which a journal knows, though not the sample that it is of."""
+        if isinstance(self.places, Journaled):
+            return self.places.once("critical power", find)
+        return find()
 
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         """Weigh every point by the rule and add up."""
@@ -188,11 +202,6 @@ class PartedRows:
             inertias.append(inertia)
         return labels, float(added(inertias))
 
-    def labels_of(self, centers: FloatArray, indices: IndexArray) -> Labels:
-        """What `assign` says of these points, with a look at their parts alone."""
-        labels: Labels = self._gathered(_LabelsOf(centers), indices)
-        return labels
-
     def assigned(self, centers: FloatArray) -> Iterator[tuple[Labels, float]]:
         """Labels and inertia of one part after the other."""
         return self.places.each(_Assign(centers))
@@ -205,26 +214,30 @@ class PartedRows:
         return self._last[1]
 
     def sq_distances(self, centers: FloatArray) -> Points:
-        """All squared distances, in the points' dtype."""
-        distances: Points = np.concatenate(list(self.places.each(_SqDistances(centers))))
-        return distances
+        """Refused: there may be no room for all of them."""
+        raise TypeError(
+            "all distances of points in parts are too many to hold: ask for those of one part "
+            "after the other, with each"
+        )
 
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> PartedNearness:
         """Nearness to these centers, of which there may be none."""
-        return PartedNearness(self, centers, order)
+        if order is not None:
+            raise TypeError(_NO_ORDER)
+        return PartedNearness(self, centers)
 
     def greedy_seeds(
         self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
     ) -> IndexArray:
-        """Which points greedy k-means++ chooses."""
-        return greedy_seeds(self, order, first, others, exponent)
+        """Refused: draws would walk along an order of all points."""
+        raise TypeError(_NO_ORDER)
 
     def take(self, indices: IndexArray) -> FloatArray:
         """These points, dense."""
-        if not self._has_missing():
+        if not self.has_missing:
             return np.asarray(self._gathered(_take, indices))
-        filled = _filled(self.sample(indices), self._seen.moments.means)
-        return np.ascontiguousarray(filled, dtype=np.float64)
+        points = filled(self.sample(indices), self.filling)
+        return np.ascontiguousarray(points, dtype=np.float64)
 
     def sample_weight(self, indices: IndexArray) -> FloatArray:
         """The weights of these points."""
@@ -250,11 +263,15 @@ class PartedRows:
     def _everything(self) -> IndexArray:
         return np.arange(self.n_points)
 
-    def _has_missing(self) -> bool:
+    @property
+    def has_missing(self) -> bool:
+        """Whether NaN stands for entries that are missing."""
         return self.places.opening.has_missing
 
-    def _filling(self) -> FloatArray | None:
-        return self._seen.moments.means if self._has_missing() else None
+    @property
+    def filling(self) -> FloatArray | None:
+        """What stands for missing entries where points must be whole: the means of the columns."""
+        return self._seen.moments.means if self.has_missing else None
 
     def _gathered(self, get: _Getter, indices: IndexArray) -> Any:
         """What a function gets of some points of each part, put in the order of the indices."""
@@ -293,27 +310,19 @@ class Assignment:
 
 
 class PartedNearness:
-    """Squared distances to the nearest center chosen so far, computed anew for each question.
+    """Squared distances to the nearest center chosen so far, computed anew for each question."""
 
-    Only where draws walk along an order are they held, since that leads through all parts.
-    """
-
-    def __init__(self, rows: PartedRows, centers: FloatArray, order: IndexArray | None) -> None:
-        self._rows, self._order = rows, order
-        self._centers = np.array(centers, dtype=np.float64)
-        self._held: FloatArray | None = None
-        if order is not None:
-            self._held = np.full(rows.n_points, np.inf)
-            if len(centers):
-                self._approach(self._centers)
+    def __init__(self, rows: PartedRows, centers: FloatArray) -> None:
+        self._rows, self._centers = rows, np.array(centers, dtype=np.float64)
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
         """Draw one point for each number, by weight times distance to the exponent."""
-        farthest = max(self._rows.places.each(_FarthestSqDist(self._centers)))
-        mass = _Mass(self._centers, exponent, farthest)
-        if self._order is not None:
-            return self._drawn_along(self._order, uniforms, mass)
+        mass = self._mass(exponent)
         ends = np.cumsum(list(self._rows.places.each(_TotalOf(mass))))
+        if len(mass.centers) and not 0 < ends[-1] < np.inf:
+            # No point has any mass once all are at a center.
+            mass = _Mass(self._centers[:0])
+            ends = np.cumsum(list(self._rows.places.each(_TotalOf(mass))))
         # The last part with any mass ends where all of it does.
         last = int(np.searchsorted(ends, ends[-1], side="left"))
         targets = np.asarray(uniforms) * ends[-1]
@@ -329,6 +338,12 @@ class PartedNearness:
             drawn[numbers == number] = self._rows.first_of(number) + indices
         return drawn
 
+    def _mass(self, exponent: float) -> _Mass:
+        if exponent == 2.0 or not len(self._centers):
+            return _Mass(self._centers)
+        farthest = max(self._rows.places.each(_FarthestSqDist(self._centers)))
+        return _Mass(self._centers, exponent, farthest or 1.0)
+
     def potentials(self, candidates: IndexArray) -> FloatArray:
         """The inertia that adding each of these points as a center would leave."""
         points = self._rows.take(candidates)
@@ -338,8 +353,6 @@ class PartedNearness:
         """Take one more center into account."""
         added_center = np.asarray(center, dtype=np.float64)[None, :]
         self._centers = np.concatenate([self._centers, added_center])
-        if self._held is not None:
-            self._approach(added_center)
 
     def farthest(self) -> int:
         """The point with the largest weighted squared distance."""
@@ -352,36 +365,10 @@ class PartedNearness:
         return float(self._rows.places.total(_InertiaOf(self._centers)))
 
     def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
-        """The squared distances of these points, or of all."""
-        if self._held is not None:
-            return self._held.copy() if indices is None else self._held[indices]
+        """The squared distances of these points."""
         if indices is None:
-            of_parts = self._rows.places.each(_SqDist(self._centers))
-            return self._filled_in(np.empty(self._rows.n_points), of_parts)
+            raise TypeError("distances of all points in parts are too many to hold: ask for some")
         return np.asarray(self._rows._gathered(_SqDistOf(self._centers), indices))
-
-    def _approach(self, centers: FloatArray) -> None:
-        assert self._held is not None
-        start = 0
-        for sq_dist in self._rows.places.each(_SqDist(centers)):
-            of_part = self._held[start : start + len(sq_dist)]
-            np.minimum(of_part, sq_dist, out=of_part)
-            start += len(sq_dist)
-
-    def _drawn_along(self, order: IndexArray, uniforms: FloatArray, mass: _Mass) -> IndexArray:
-        assert self._held is not None
-        weights = self._rows.sample_weight(np.arange(self._rows.n_points))
-        walked = mass.of(self._held, weights)[order]
-        drawn: IndexArray = order[draw_indices(walked, uniforms)]
-        return drawn
-
-    @staticmethod
-    def _filled_in(values: FloatArray, of_parts: Iterator[FloatArray]) -> FloatArray:
-        start = 0
-        for of_part in of_parts:
-            values[start : start + len(of_part)] = of_part
-            start += len(of_part)
-        return values
 
 
 # What is asked of a part. All of these can be pickled.
@@ -431,6 +418,7 @@ def _look(rows: PartRows, number: int) -> _Look:
 
 @dataclass(frozen=True, slots=True)
 class _Sweep:
+    tells_of_faults: ClassVar[bool] = True
     centers: FloatArray
     rule: Rule
 
@@ -466,15 +454,6 @@ class _Summarize:
         return Assignment(inertia, is_used)
 
 
-@dataclass(frozen=True, slots=True)
-class _SqDistances:
-    is_long: ClassVar[bool] = True
-    centers: FloatArray
-
-    def __call__(self, rows: PartRows, number: int) -> Points:
-        return rows.sq_distances(self.centers)
-
-
 class _Getter(Protocol):
     def __call__(self, rows: PartRows, indices: IndexArray) -> Any: ...
 
@@ -500,14 +479,6 @@ class _SqDistOf:
 
 
 @dataclass(frozen=True, slots=True)
-class _LabelsOf:
-    centers: FloatArray
-
-    def __call__(self, rows: PartRows, indices: IndexArray) -> Labels:
-        return rows.assign(self.centers)[0][indices]
-
-
-@dataclass(frozen=True, slots=True)
 class _Some:
     """Something of some points of each part."""
 
@@ -524,43 +495,37 @@ class _Some:
 
 
 @dataclass(frozen=True, slots=True)
-class _SqDist:
-    """Squared distances to the nearest of some centers, infinite where there are none."""
-
-    is_long: ClassVar[bool] = True
-    centers: FloatArray
-
-    def __call__(self, rows: PartRows, number: int) -> FloatArray:
-        return rows.nearness(self.centers).sq_dist()
-
-
-@dataclass(frozen=True, slots=True)
 class _FarthestSqDist:
     """The largest squared distance of a point with a weight, zero where there is no such point."""
 
     centers: FloatArray
 
     def __call__(self, rows: PartRows, number: int) -> float:
-        has_weight = _all_weights(rows) > 0
+        has_weight = all_weights(rows) > 0
         return float(np.max(rows.nearness(self.centers).sq_dist()[has_weight], initial=0.0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Mass:
-    """What a point is drawn in proportion to: its weight times a distance to an exponent."""
+    """What a point is drawn in proportion to: its weight times a distance to an exponent.
+
+    Where there are no centers it is the weight.
+    """
 
     centers: FloatArray
-    exponent: float
-    farthest: float
+    exponent: float = 2.0
+    farthest: float = 1.0
 
     def __call__(self, rows: PartRows, number: int) -> FloatArray:
-        return self.of(rows.nearness(self.centers).sq_dist(), _all_weights(rows))
-
-    def of(self, sq_dist: FloatArray, weights: FloatArray) -> FloatArray:
-        if not 0 < self.farthest < np.inf:
+        weights = all_weights(rows)
+        if not len(self.centers):
             return weights
-        # In units of the farthest, so that no exponent overflows.
-        return np.asarray(weights * (sq_dist / self.farthest) ** (self.exponent / 2))
+        sq_dist = rows.nearness(self.centers).sq_dist()
+        if self.exponent != 2.0:
+            # In units of the farthest, so that no exponent overflows.
+            sq_dist = (sq_dist / self.farthest) ** (self.exponent / 2)
+        with np.errstate(invalid="ignore"):
+            return np.where(weights > 0, weights * sq_dist, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -591,7 +556,7 @@ class _Potentials:
     points: FloatArray
 
     def __call__(self, rows: PartRows, number: int) -> FloatArray:
-        nearest, weights = rows.nearness(self.centers).sq_dist(), _all_weights(rows)
+        nearest, weights = rows.nearness(self.centers).sq_dist(), all_weights(rows)
         left = [
             np.sum(weights * np.minimum(nearest, rows.nearness(point[None, :]).sq_dist()))
             for point in self.points
@@ -625,16 +590,27 @@ class _ShareOfMoments:
     total_weight: float
 
     def __call__(self, rows: PartRows, number: int) -> Moments:
-        points = _filled(rows.sample(np.arange(rows.n_points)), self.filling)
-        return moments_about_origin(points, _all_weights(rows) / self.total_weight)
+        points = filled(rows.sample(np.arange(rows.n_points)), self.filling)
+        return moments_about_origin(points, all_weights(rows) / self.total_weight)
 
 
-def _all_weights(rows: PartRows) -> FloatArray:
+def all_weights(rows: PartRows) -> FloatArray:
+    """The weights of all points of a part."""
     return rows.sample_weight(np.arange(rows.n_points))
 
 
-def _filled(points: Points | SparsePoints, filling: FloatArray | None) -> Points | SparsePoints:
-    """The points with these values for what is missing."""
+def filled(points: Points | SparsePoints, filling: FloatArray | None) -> Points | SparsePoints:
+    """The points with these values for what is missing.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+    filling : (n_features,), optional
+
+    Returns
+    -------
+    (n_points, n_features)
+    """
     if filling is None or sparse.issparse(points):
         return points
     return np.where(np.isnan(points), filling.astype(points.dtype), points)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+from scipy import sparse
+
 from powermeans.divergences import Divergence
+from powermeans.passes import Tell
 from powermeans.rows import open_batch
 from powermeans.rows.native import Known, Team, start_team
 from powermeans.rows.on_device import open_on_device
@@ -110,20 +115,30 @@ class Kept:
     opening : Opening
     n_threads : int, optional
         See `powermeans.threads.effective_n_threads`.
+    tell : callable, optional
+        Told how far each pass over all parts is.
     """
 
     are_brought_anew = False
 
     def __init__(
-        self, chunks: Iterable[Chunk], opening: Opening, *, n_threads: int | None = None
+        self,
+        chunks: Iterable[Chunk],
+        opening: Opening,
+        *,
+        n_threads: int | None = None,
+        tell: Tell | None = None,
     ) -> None:
-        self.opening, team = opening, start_team(n_threads)
+        self.opening, self._tell, team = opening, tell, start_team(n_threads)
         self._rows = [opening.open(points, weights, team=team) for points, weights in chunks]
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
         """One part after the other."""
-        chosen = range(len(self._rows)) if numbers is None else numbers
-        return (call(self._rows[number], number) for number in chosen)
+        for number in range(len(self._rows)) if numbers is None else numbers:
+            result = call(self._rows[number], number)
+            if self._tell is not None and numbers is None:
+                self._tell(number + 1, len(self._rows))
+            yield result
 
     def total(self, call: Call[Any]) -> Any:
         """What a call gives, added up over all parts."""
@@ -137,6 +152,17 @@ class Chunks(Protocol):
         """All parts in their order, or those of rising numbers."""
         ...
 
+    @property
+    def n_parts(self) -> int | None:
+        """How many there are, where that is known."""
+        ...
+
+    def recheck(
+        self, number: int, points: Points | SparsePoints, weights: FloatArray | None
+    ) -> None:
+        """Raise where a part is not fit to be worked on, though it was when it was first read."""
+        ...
+
 
 class InTurn:
     """Parts that are read for each call anew: one is worked on while the next one is read.
@@ -148,12 +174,21 @@ class InTurn:
     opening : Opening
     n_threads : int, optional
         See `powermeans.threads.effective_n_threads`.
+    tell : callable, optional
+        Told how far each pass over all parts is.
     """
 
     are_brought_anew = True
 
-    def __init__(self, chunks: Chunks, opening: Opening, *, n_threads: int | None = None) -> None:
-        self.opening = opening
+    def __init__(
+        self,
+        chunks: Chunks,
+        opening: Opening,
+        *,
+        n_threads: int | None = None,
+        tell: Tell | None = None,
+    ) -> None:
+        self.opening, self._tell = opening, tell
         self._chunks, self._team = chunks, start_team(n_threads)
         self._known: dict[int, Known] = {}
 
@@ -162,13 +197,36 @@ class InTurn:
         names = iter(range(2**63)) if numbers is None else iter(numbers)
         for points, weights in read_ahead(self._chunks.read(numbers)):
             number = next(names)
+            if not _tells_of_faults(call) and not self._are_finite(points, weights):
+                self._chunks.recheck(number, points, weights)
             known = self._known.get(number)
             rows = self.opening.open(points, weights, team=self._team, known=known)
             if known is None:
                 self._remember(rows, number)
             del points, weights
-            yield call(rows, number)
-            del rows  # or it would be held while the next one is awaited
+            result = call(rows, number)
+            if _tells_of_faults(call) and not _tells_of_finite_rows(result):
+                self._recheck(rows, number)
+            del rows  # or they would be held while the next ones are awaited
+            if self._tell is not None and numbers is None:
+                self._tell(number + 1, self._chunks.n_parts)
+            yield result
+            del result
+
+    def _are_finite(self, points: Points | SparsePoints, weights: FloatArray | None) -> bool:
+        """Whether they surely are; what overflows when it is added up is no fault."""
+        values: Any = points.data if sparse.issparse(points) else points
+        if self.opening.has_missing:
+            values = np.isinf(values)  # since NaN is an entry that is missing
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = np.add.reduce(values, axis=None)
+            of_weights = 0.0 if weights is None else weights.sum()
+        is_fine = total == 0 if self.opening.has_missing else math.isfinite(total)
+        return bool(is_fine and math.isfinite(of_weights))
+
+    def _recheck(self, rows: PartRows, number: int) -> None:
+        all_of_them = np.arange(rows.n_points)
+        self._chunks.recheck(number, rows.sample(all_of_them), rows.sample_weight(all_of_them))
 
     def _remember(self, rows: PartRows, number: int) -> None:
         """What a part need not tell again, where that is little beside it."""
@@ -178,6 +236,20 @@ class InTurn:
     def total(self, call: Call[Any]) -> Any:
         """What a call gives, added up over all parts."""
         return added(self.each(call))
+
+
+# Rows are checked when they are first read. That they are what they were then is seen later from
+# the sums of sweeps, which costs nothing; before other calls, which are few, it is looked for.
+
+
+def _tells_of_faults(call: Call[Any]) -> bool:
+    return bool(getattr(call, "tells_of_faults", False))
+
+
+def _tells_of_finite_rows(sums: Any) -> bool:
+    """Of wide rows and many centers only the sums of points tell, and of some rules the others."""
+    told = math.isfinite(sums.objective) and math.isfinite(sums.inertia)
+    return told and bool(np.isfinite(sums.points).all())
 
 
 def read_ahead(items: Iterator[Item]) -> Iterator[Item]:

@@ -14,6 +14,8 @@ from powermeans.input_checks import canonical_csr, check_sample_weight, wanted_d
 from powermeans.sources.block import Block, SourceError
 from powermeans.types import FloatArray, Points, SparsePoints
 
+_EACH_PASS = "the rows must be the same in every pass"
+
 
 class ArraySource:
     """An array in memory, dense or CSR, with weights where there are some.
@@ -36,8 +38,7 @@ class ArraySource:
         *,
         dtype: np.dtype[np.floating[Any]] | None = None,
     ) -> None:
-        columns = getattr(points, "columns", None)
-        self.feature_names = None if columns is None else tuple(map(str, columns))
+        self.feature_names = _names_in(_labels_of(points))
         self.points = admitted(points, "X", dtype)
         self.weights = check_sample_weight(weights, self.points.shape[0])
 
@@ -79,7 +80,6 @@ class IterableSource:
 
     name = "the chunks"
     can_skip = False
-    feature_names = None
     n_rows = None
 
     def __init__(
@@ -89,26 +89,39 @@ class IterableSource:
         dtype: np.dtype[np.floating[Any]] | None = None,
     ) -> None:
         self._chunks, self._wanted = chunks, dtype
-        first = next(iter(self._pass()), None)
+        self._last_pass: Iterator[Any] | None = None
+        self._first_row: str | None = None
+        first = next(self._pass(), None)
         if first is None:
             raise SourceError("there are no chunks: pass at least one with a row")
         points, weights = _as_pair(first)
+        self._labels = _labels_of(points)
+        self.feature_names = _names_in(self._labels)
         whole = admitted(points, "chunk 0", dtype)
         self.n_features, self.dtype = int(whole.shape[1]), whole.dtype
         self._is_sparse, self._has_weights = sparse.issparse(whole), weights is not None
+        self._refuse_others(whole)
 
     def fingerprint(self) -> str:
         """Of the first chunk, since to look at all of them would be a pass."""
-        points, weights = _as_pair(next(self._pass()))
+        first = next(self._pass(), None)
+        if first is None:
+            raise SourceError(f"{self.name} have no rows any more: {_EACH_PASS}")
+        points, weights = _as_pair(first)
         return fingerprint_of(admitted(points, "chunk 0", self._wanted), weights)
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Chunk after chunk; rows before the first one that is wanted are passed over."""
+        has_begun = False
         for number, chunk in enumerate(self._pass()):
             where = f"chunk {number}"
             given, weights = _as_pair(chunk)
+            self._check_labels(_labels_of(given), where)
             points = admitted(given, where, self._wanted)
             self._check(points, weights, where)
+            if not has_begun and points.shape[0]:
+                has_begun = True
+                self._refuse_others(points)
             n_passed = min(first_row, points.shape[0])
             first_row -= n_passed
             if n_passed < points.shape[0]:
@@ -118,13 +131,54 @@ class IterableSource:
 
     def _pass(self) -> Iterator[Any]:
         chunks = self._chunks() if callable(self._chunks) else self._chunks
-        if iter(chunks) is chunks and not callable(self._chunks):
+        if not hasattr(chunks, "__iter__"):
+            raise SourceError(
+                f"{self._chunks!r} gives a {type(chunks).__name__} and no chunks: pass a function "
+                "of nothing that returns a new iterable of arrays each time"
+            )
+        this_pass = iter(chunks)
+        if this_pass is chunks and not callable(self._chunks):
             raise SourceError(
                 f"{chunks!r} can be iterated only once, and a fit reads the rows once for each "
-                "sweep: pass a list, an object whose __iter__ starts anew, or the function that "
-                "makes the generator, without calling it"
+                "sweep. Pass what can be iterated again and again: a list, an object whose "
+                "__iter__ starts anew, or the function that makes the generator, without calling "
+                "it; powermeans.open_data says more"
             )
-        return iter(chunks)
+        if this_pass is self._last_pass:
+            raise SourceError(
+                f"{self._chunks!r} returns the same {type(chunks).__name__} each time, which can "
+                "be iterated only once: make a new one in the function"
+            )
+        self._last_pass = this_pass  # which also keeps another one from being taken for it
+        return this_pass
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An iterator can neither be copied nor pickled.
+        return {**self.__dict__, "_last_pass": None}
+
+    def _refuse_others(self, points: Points | SparsePoints) -> None:
+        """Where a pass begins with another row than the first one did."""
+        if not points.shape[0]:
+            return
+        row = fingerprint_of(points[:1], None)
+        if self._first_row is None:
+            self._first_row = row
+        elif self._first_row != row:
+            raise SourceError(
+                f"{self.name} begin with another row than the first time: {_EACH_PASS}"
+            )
+
+    def _check_labels(self, labels: tuple[Any, ...] | None, where: str) -> None:
+        if labels == self._labels:
+            return
+        if labels is None or self._labels is None:
+            are_named = _names_in(labels) is not None or self.feature_names is not None
+            if not are_named:
+                return
+        raise SourceError(
+            f"{where} has {_as_told(labels)} and chunk 0 has {_as_told(self._labels)}: give all "
+            "chunks the same columns in the same order"
+        )
 
     def _check(self, points: Points | SparsePoints, weights: Any, where: str) -> None:
         if points.shape[1] != self.n_features:
@@ -177,6 +231,24 @@ def fingerprint_of(points: Points | SparsePoints, weights: Any) -> str:
         digest.update(f"{values.dtype.str}{values.shape}".encode())
         digest.update(values.data)
     return digest.hexdigest()
+
+
+def _labels_of(chunk: Any) -> tuple[Any, ...] | None:
+    """What the columns of a table are called; None of what is no table."""
+    # Those of an Arrow table are in `columns` themselves.
+    labels = getattr(chunk, "column_names", None)
+    labels = getattr(chunk, "columns", None) if labels is None else labels
+    return None if labels is None else tuple(labels)
+
+
+def _names_in(labels: tuple[Any, ...] | None) -> tuple[str, ...] | None:
+    """The labels of columns, if they are names and not mere numbers."""
+    are_names = labels is not None and all(isinstance(label, str) for label in labels)
+    return labels if are_names else None
+
+
+def _as_told(labels: tuple[Any, ...] | None) -> str:
+    return "no names of columns" if labels is None else f"the columns {list(labels)[:20]}"
 
 
 def _as_pair(chunk: Any) -> tuple[Any, Any]:

@@ -7,12 +7,16 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 import dask
 from dask.base import get_scheduler
+from dask.callbacks import Callback
+
+from powermeans.passes import Tell
 
 _SECONDS_TO_ANSWER = 10.0
 _SECONDS_BETWEEN_LOOKS = 1.0
@@ -68,6 +72,9 @@ class Cluster:
             found = self.client.sync(self.client.run, _version_finder(), **ask)
         except (OSError, RuntimeError, TimeoutError, CancelledError) as error:
             raise self.lost(error) from error
+        for worker, there in found.items():
+            if isinstance(there, BaseException):
+                raise self.lost(there, worker) from there
         others = {worker: there for worker, there in found.items() if there != _our_version()}
         if others:
             worker, there = next(iter(others.items()))
@@ -79,7 +86,7 @@ class Cluster:
             )
         return len(found)
 
-    def computed(self, wanted: Sequence[Any]) -> Sequence[Any]:
+    def computed(self, wanted: Sequence[Any], watch: Watch | None = None) -> Sequence[Any]:
         """What is wanted, computed while there are workers to do so.
 
         Without any a warning says so after some seconds, and an error once Dask's own
@@ -88,7 +95,7 @@ class Cluster:
         self.check_connection()
         try:
             futures = self._begun(wanted)
-            self._wait_for(futures)
+            self._wait_for(futures, watch)
             results: Sequence[Any] = self.client.gather(futures)
         except CancelledError as error:
             raise self.lost(error) from error
@@ -109,7 +116,7 @@ class Cluster:
             futures: Sequence[Any] = self.client.compute(list(wanted), optimize_graph=False)
         return futures
 
-    def _wait_for(self, futures: Sequence[Any]) -> None:
+    def _wait_for(self, futures: Sequence[Any], watch: Watch | None) -> None:
         import distributed
 
         lack = _Lack(self)
@@ -120,6 +127,8 @@ class Cluster:
                     return
                 except TimeoutError:
                     lack.look()
+                    if watch is not None:
+                        watch.look()
 
     def check_connection(self) -> None:
         """Raise where the client has lost its scheduler: it would wait for what nobody does."""
@@ -134,13 +143,54 @@ class Cluster:
         except (AttributeError, OSError, TimeoutError):
             return None
 
-    def lost(self, error: BaseException) -> ConnectionError:
-        """What to tell where the scheduler is gone."""
+    def lost(self, error: BaseException, worker: str | None = None) -> ConnectionError:
+        """What to tell where the scheduler is gone, or a worker of it."""
+        if worker is None:
+            who, way_out = f"scheduler at {self.address}", "connect a new Client to it"
+        else:
+            who, way_out = f"worker at {worker}", "start it anew if not"
         return ConnectionError(
-            f"the Dask scheduler at {self.address} does not answer "
-            f"({type(error).__name__}: {error}): see whether it runs, and connect a new Client to "
-            "it"
+            f"the Dask {who} does not answer ({type(error).__name__}: {error}): see whether it "
+            f"runs, and {way_out}"
         )
+
+
+class Watch:
+    """Counts the tasks of a pass that are done, and tells of them now and then.
+
+    Parameters
+    ----------
+    tell : callable
+        See `powermeans.passes.Tell`.
+    n_tasks : int
+        How many there are.
+    names : tuple of str
+        What the keys of these tasks begin with.
+    """
+
+    def __init__(self, tell: Tell, n_tasks: int, names: tuple[str, ...]) -> None:
+        self._tell, self._n_tasks, self._names = tell, n_tasks, names
+        self._n_done = self._n_told = 0
+
+    def hear(self) -> None:
+        """A task is done; it may be told of by another thread, and twice if it was done twice."""
+        self._n_done += 1
+
+    def look(self) -> None:
+        """Tell what is new."""
+        if (n_done := min(self._n_done, self._n_tasks)) > self._n_told:
+            self._n_told = n_done
+            self._tell(n_done, self._n_tasks)
+
+    def here(self) -> AbstractContextManager[Any]:
+        """While Dask works in this process, it says itself what is done."""
+        listening: AbstractContextManager[Any] = Callback(posttask=self._hear_and_look)
+        return listening
+
+    def _hear_and_look(self, key: Any, *more: Any) -> None:
+        if str(key).startswith(self._names):
+            self.hear()
+            self.look()
 
 
 class _Lack:
@@ -178,7 +228,9 @@ class _Lack:
             )
 
 
-def computed(wanted: Sequence[Any], cluster: Cluster | None) -> Sequence[Any]:
+def computed(
+    wanted: Sequence[Any], cluster: Cluster | None, watch: Watch | None = None
+) -> Sequence[Any]:
     """What is wanted of Dask, by a cluster or, where there is none, in this process.
 
     Parameters
@@ -186,14 +238,16 @@ def computed(wanted: Sequence[Any], cluster: Cluster | None) -> Sequence[Any]:
     wanted : sequence
         Delayed, or other collections.
     cluster : Cluster, optional
+    watch : Watch, optional
 
     Returns
     -------
     sequence
     """
     if cluster is not None:
-        return cluster.computed(wanted)
-    results: tuple[Any, ...] = dask.compute(*wanted, optimize_graph=False)
+        return cluster.computed(wanted, watch)
+    with nullcontext() if watch is None else watch.here():
+        results: tuple[Any, ...] = dask.compute(*wanted, optimize_graph=False)
     return results
 
 

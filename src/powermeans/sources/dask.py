@@ -121,6 +121,12 @@ class DaskPoints:
         """The points and weights of each partition, delayed."""
         return self._blocks(self.array)
 
+    def weighing(self, unit: float) -> DaskPoints:
+        """The same points, whose weights are so many times as large."""
+        assert self._weights is not None, "points without weights count as they are"
+        weights = self._weights_like_the_points(self._weights) * unit
+        return DaskPoints(self._given, weights, scale=self.scaling, checkpoint=self.checkpoint)
+
     def _blocks(self, array: Any) -> list[tuple[Any, Any]]:
         points = list(array.to_delayed().ravel())
         if self._weights is None:

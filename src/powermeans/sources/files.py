@@ -16,9 +16,11 @@ from powermeans.sources.formats import FileFormat, format_of
 from powermeans.tables.checking import check_whole_numbers
 from powermeans.tables.columns import wanted_columns
 from powermeans.tables.names import nearest
+from powermeans.tables.table import NoRowsError, TableError
 from powermeans.types import FloatArray, Points
 
-_ENDINGS = (".parquet", ".pq", ".feather", ".arrow", ".ipc", ".csv", ".tsv", ".txt", ".npy", ".h5")
+_TABLES = (".parquet", ".pq", ".feather", ".arrow", ".ipc", ".csv", ".tsv", ".txt")
+_ENDINGS = (*_TABLES, ".npy", ".npz", ".h5", ".hdf5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,22 @@ class _State:
     @classmethod
     def of(cls, path: Path) -> _State:
         try:
-            found = path.stat()
+            found = [file.stat() for file in [path, *_inside(path)]]
         except OSError as error:
             raise SourceError(
                 f"{path} is gone ({error.strerror}): rows on disk are read once for each sweep, so "
                 "keep the file in its place until the fit is done"
             ) from None
-        return cls(found.st_size, found.st_mtime_ns, found.st_ino)
+        return cls(
+            sum(one.st_size for one in found),
+            max(one.st_mtime_ns for one in found),
+            found[0].st_ino,
+        )
+
+
+def _inside(path: Path) -> list[Path]:
+    """What an array that is a folder has in it."""
+    return [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else []
 
 
 class _File:
@@ -64,7 +75,7 @@ class FileSource:
     ----------
     paths : sequence of path
         Files, or folders of files, which are taken in the order of their names.
-    columns : sequence of str, optional
+    columns : sequence of str or int, optional
         The columns to read, by name or by number from one; None is all but `weights`.
     weights : str, optional
         The column that holds weights of the rows.
@@ -78,29 +89,33 @@ class FileSource:
         self,
         paths: Sequence[str | os.PathLike[str]],
         *,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str | int] | None = None,
         weights: str | None = None,
         dtype: np.dtype[np.floating[Any]] | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
-        files = [file for path in paths for file in files_at(Path(path))]
-        self.name = os.fspath(paths[0]) if len(paths) == 1 else f"{len(files)} files"
-        first = format_of(files[0], **(options or {}))
+        self._places = [Path(path) for path in paths]
+        there = [file for path in self._places for file in files_at(path)]
+        self.name = os.fspath(paths[0]) if len(paths) == 1 else f"{len(there)} files"
+        found = _with_rows(there, options or {})
+        first = found[0][1]
+        self._is_all = columns is None
         self._has_weights = weights is not None
         self._wanted = wanted_columns(first, columns, weights)
         n_features = len(self._wanted) - self._has_weights
         self.feature_names = tuple(first.names[place] for place in self._wanted[:n_features])
         self.n_features = n_features
         self.dtype = dtype or first.dtype_of(self._wanted[:n_features])
-        forms = [first, *(format_of(file, **(options or {})) for file in files[1:])]
-        for file, form in zip(files[1:], forms[1:], strict=True):
+        for file, form in found[1:]:
             self._check_like(first, file, form, is_dtype_given=dtype is not None)
-        self._files = [_File(file, form) for file, form in zip(files, forms, strict=True)]
+        self._files = [_File(file, form) for file, form in found]
+        self._without_rows = set(there) - {file for file, _ in found}
 
     @property
     def paths(self) -> list[Path]:
-        """The files."""
-        return [file.path for file in self._files]
+        """The files, and the folders that they were found in."""
+        folders = [place for place in self._places if place.is_dir()]
+        return [*folders, *(file.path for file in self._files), *self._without_rows]
 
     @property
     def can_skip(self) -> bool:
@@ -142,6 +157,9 @@ class FileSource:
         dtype = np.dtype(np.float64) if self._has_weights else self.dtype
         try:
             yield from file.form.blocks(self._wanted, first_row, dtype, at_once)
+        except TableError:
+            file.check_unchanged()
+            raise
         except OSError as error:
             file.check_unchanged()
             raise SourceError(f"{file.path} cannot be read: {error.strerror or error}") from None
@@ -168,7 +186,8 @@ class FileSource:
     ) -> None:
         names = [first.names[place] for place in self._wanted]
         there = [form.names[place] for place in self._wanted if place < len(form.names)]
-        if there != names or form.texts.keys() & set(self._wanted):
+        has_more = self._is_all and _columns_in(form) != _columns_in(first)
+        if there != names or has_more or form.texts.keys() & set(self._wanted):
             raise SourceError(
                 f"{path} has the columns {list(form.names)[:20]} where {first.name} has "
                 f"{list(first.names)[:20]}: give all files the same columns in the same order"
@@ -179,6 +198,38 @@ class FileSource:
                 f"{path} holds {found} where {first.name} holds {self.dtype}: write all files in "
                 'one precision, or pass dtype="float64"'
             )
+
+
+def _with_rows(files: Sequence[Path], options: dict[str, Any]) -> list[tuple[Path, FileFormat]]:
+    """Programs that write a file for each partition of their rows also do so for empty ones."""
+    found, problem = list[tuple[Path, FileFormat]](), None
+    for file in files:
+        try:
+            found.append((file, format_of(file, **options)))
+        except NoRowsError as error:
+            problem = problem or error
+    if problem is not None and not found:
+        raise problem
+    return found
+
+
+def _columns_in(form: FileFormat) -> list[str]:
+    """All that are no index of pandas, which only files of some rows may have."""
+    return [name for place, name in enumerate(form.names) if place not in form.index]
+
+
+def is_passed_over(path: Path) -> bool:
+    """Whether a file at this path within a folder is not read with it.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    bool
+    """
+    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def files_at(path: Path) -> list[Path]:
@@ -201,8 +252,7 @@ def files_at(path: Path) -> list[Path]:
     there = sorted(
         file
         for file in path.rglob("*")
-        if not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
-        and file.is_file()
+        if not is_passed_over(file.relative_to(path)) and file.is_file()
     )
     found = [file for file in there if file.suffix.lower() in _ENDINGS]
     if not found:

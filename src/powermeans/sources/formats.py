@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from powermeans.tables.arrow import (
 from powermeans.tables.names import distinct
 from powermeans.tables.reader import Reader
 from powermeans.tables.reading import open_reader
+from powermeans.tables.table import NoRowsError
 from powermeans.tables.text import Text
 from powermeans.types import Points
 
@@ -245,8 +247,10 @@ class _OfSlices(FileFormat):
     _is_in_rows = True
 
     def _know_array(self, path: Path, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
-        if len(shape) not in (1, 2) or 0 in shape or dtype.kind not in "biuf":
-            raise TableError(
+        is_table = len(shape) in (1, 2) and 0 not in shape[1:] and dtype.kind in "biuf"
+        if not is_table or not shape[0]:
+            kind = NoRowsError if is_table else TableError
+            raise kind(
                 f"{path} holds an array of dtype {dtype} and shape {tuple(shape)}: pass numbers in "
                 "rows and columns"
             )
@@ -356,24 +360,27 @@ class _OfArrays(FileFormat):
 
 class _Hdf5(_OfSlices):
     def __init__(self, path: Path, array: str | None) -> None:
-        h5py = _module("h5py", "HDF5")
-        with h5py.File(path, "r") as file:
+        self._path = path
+        with refusing_what_is_damaged(path, "HDF5"), self._open() as file:
             found: list[str] = []
-            file.visititems(lambda name, it: found.append(name) if hasattr(it, "shape") else None)
+            file.visititems(lambda name, it: found.append(name) if _has_shape(it) else None)
             self._key = _chosen(found, array, path)
             self._know_array(path, file[self._key].shape, file[self._key].dtype)
-        self._path = path
+
+    def _open(self) -> Any:
+        return _module("h5py", "HDF5").File(self._path, "r")
 
     def _rows(self, start: int, end: int, rooms: Rooms) -> Any:
-        with _module("h5py", "HDF5").File(self._path, "r") as file:
+        with refusing_what_is_damaged(self._path, "HDF5"), self._open() as file:
             return np.asarray(file[self._key][start:end]).reshape(end - start, -1)
 
 
 class _Zarr(_OfSlices):
     def __init__(self, path: Path, array: str | None) -> None:
         self._path, self._key = path, array
-        opened = self._open()
-        self._know_array(path, opened.shape, opened.dtype)
+        with refusing_what_is_damaged(path, "Zarr"):
+            opened = self._open()
+            self._know_array(path, opened.shape, opened.dtype)
 
     def _open(self) -> Any:
         opened = _module("zarr", "Zarr").open(str(self._path), mode="r")
@@ -382,12 +389,38 @@ class _Zarr(_OfSlices):
         return opened[_chosen(list(opened.array_keys()), self._key, self._path)]
 
     def _rows(self, start: int, end: int, rooms: Rooms) -> Any:
-        return np.asarray(self._open()[start:end]).reshape(end - start, -1)
+        with refusing_what_is_damaged(self._path, "Zarr"):
+            return np.asarray(self._open()[start:end]).reshape(end - start, -1)
+
+
+def _has_shape(found: Any) -> bool:
+    return getattr(found, "shape", None) is not None
+
+
+@contextlib.contextmanager
+def refusing_what_is_damaged(path: Path, kind: str) -> Iterator[None]:
+    """What a library says of a file, whichever error it is for it, is said of that file.
+
+    Parameters
+    ----------
+    path : Path
+    kind : str
+        Of file.
+    """
+    try:
+        yield
+    except TableError:
+        raise
+    except Exception as error:
+        problem = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise TableError(f"{path} is a damaged {kind} file: {problem}") from None
 
 
 def _chosen(keys: Sequence[str], wanted: str | None, path: Path) -> str:
     if wanted in keys:
         return str(wanted)
+    if not keys:
+        raise TableError(f"{path} has no arrays: write one of rows and columns into it")
     if wanted is not None or len(keys) != 1:
         raise TableError(f"{path} has the arrays {list(keys)[:20]}: choose one with array=")
     return keys[0]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from scipy import sparse
 
 from powermeans.sources.arrays import ArraySource, IterableSource
 from powermeans.sources.block import Block, Source, SourceError
-from powermeans.sources.files import FileSource
+from powermeans.sources.files import FileSource, is_passed_over
 from powermeans.sources.partition import Admission, Partition, cut
 from powermeans.sources.scaling import Scale, Scaling, learned_scaling
 
@@ -29,6 +30,16 @@ _FEWEST_ROWS = 256
 _VALUES_TO_LEARN_FROM = 2**18
 # Not to be imported before there is something of Dask's.
 _MODULE_OF_DASK = "powermeans.sources.dask"
+# Of these an array or a table has some.
+_OF_ARRAYS = (
+    "__array__",
+    "__array_interface__",
+    "__array_namespace__",
+    "__cuda_array_interface__",
+    "__dataframe__",
+    "__dlpack__",
+    "__arrow_c_stream__",
+)
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
 
@@ -42,15 +53,28 @@ class Checkpoint:
     path : str
     seconds : float
         How often, at most.
+    when_used : callable, optional
+        Called once a fit has found all that is there to be its own, and goes on from it.
     """
 
     path: str
     seconds: float
+    when_used: Callable[[], object] | None = None
 
     def __post_init__(self) -> None:
-        if not self.seconds >= 0:
+        given: object = self.seconds
+        if isinstance(given, bool) or not isinstance(given, Real) or not self.seconds >= 0:
             raise ValueError(
-                f"checkpoint_seconds={self.seconds!r} must be at least 0: pass for example 60.0"
+                f"checkpoint_seconds={self.seconds!r} must be a number and at least 0: pass for "
+                "example 60.0"
+            )
+
+    def refuse_rows(self, data: PartedData) -> None:
+        """Raise where the rows are read from this file, or from a folder that it would be in."""
+        if data.is_read_from(self.path):
+            raise ValueError(
+                f"checkpoint={self.path!r} is a file that X is read from, or in a folder that is: "
+                "pass another path"
             )
 
 
@@ -132,11 +156,9 @@ class PartedData:
         return Partition(self.source, self.rows_per_part, admission or Admission(), self.scaling)
 
     def is_read_from(self, path: str | os.PathLike[str]) -> bool:
-        """Whether rows are from this file."""
-        files: Sequence[Path] = getattr(self.source, "paths", ())
-        return os.path.exists(path) and any(
-            os.path.samefile(file, path) for file in files if file.exists()
-        )
+        """Whether rows are from this file, or would be the next time, since from its folder."""
+        read: Sequence[Path] = getattr(self.source, "paths", ())
+        return any(is_read_with(path, other) for other in read)
 
     def fingerprint(self) -> str:
         """Another one where the rows, or how they are cut into parts, are others."""
@@ -154,7 +176,7 @@ class PartedData:
 def open_data(
     source: Any,
     *,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str | int] | None = None,
     weights: str | ArrayLike | None = None,
     scale: Scale | Scaling | None = None,
     dtype: str | None = None,
@@ -177,14 +199,15 @@ def open_data(
     ----------
     source : path, list of paths, array of shape (n_samples, n_features), iterable, callable or Dask
         A file or a folder of files: Parquet, Feather or Arrow, CSV and its kin, NPY, and HDF5 or
-        Zarr where `h5py` or `zarr` is installed. In a folder, what begins with a dot or an
-        underscore is passed over, and a file of another kind is refused. Or an array, dense or
-        CSR, whose parts stay in memory. Or an iterable of arrays, or of pairs of an array and
-        weights, which must start anew each time it is iterated; or a function that returns one.
-        Or a Dask array or DataFrame.
-    columns : sequence of str, optional
+        Zarr where `h5py` or `zarr` is installed; NPZ, an archive, is read into memory as a whole.
+        In a folder, what begins with a dot or an underscore is passed over, and a file of another
+        kind is refused. Files without rows are passed over, if others have some. Or an array,
+        dense or CSR, whose parts stay in memory. Or an iterable of arrays or tables, or of pairs
+        of one and weights, which must start anew each time it is iterated; or a function that
+        returns a new one each time. Or a Dask array or DataFrame.
+    columns : sequence of str or int, optional
         Of files and Dask DataFrames, the columns to read, by name or, of files, by number from
-        one. None is all but `weights`.
+        one. None is all but `weights`, and then all files must have the same.
     weights : str or array-like of shape (n_samples,), optional
         The column that holds weights of the rows; for an array, the weights themselves.
     scale : {"standard", "minmax"} or Scaling, optional
@@ -221,6 +244,7 @@ def open_data(
     See Also
     --------
     PowerKMeans : Takes what this opens, as do `KMeans`, `KHarmonicMeans` and `FuzzyCMeans`.
+    MiniBatchPowerKMeans : Takes it part after part, as does `OnlineKMeans`.
     ParallelSeeds : How seeds of such rows are found.
 
     Examples
@@ -247,7 +271,8 @@ def open_data(
         _refuse_for_dask(rows_per_part, memory_limit, reading)
         from powermeans.sources.dask import open_dask
 
-        return open_dask(source, columns, weights, dtype=wanted, scale=scale, checkpoint=where)
+        named: Any = columns
+        return open_dask(source, named, weights, dtype=wanted, scale=scale, checkpoint=where)
     opened = _source_of(source, columns, weights, wanted, reading)
     n_bytes = opened.n_features * opened.dtype.itemsize + 8 * (weights is not None)
     n_rows = _rows_within(memory_limit, n_bytes)
@@ -257,8 +282,33 @@ def open_data(
     return PartedData(opened, n_rows, scale, where)
 
 
+def is_read_with(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Whether a file is this other one, or is taken to be of it where that is a folder.
+
+    Parameters
+    ----------
+    path : path
+        Of a file that there may be.
+    other : path
+        Of a file or folder that is read.
+
+    Returns
+    -------
+    bool
+    """
+    if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
+        return True
+    file, folder = Path(os.path.realpath(path)), Path(os.path.realpath(other))
+    if not folder.is_dir():
+        return file == folder
+    return file.is_relative_to(folder) and not is_passed_over(file.relative_to(folder))
+
+
 def is_parted(data: object) -> bool:
-    """Whether an estimator is to read these rows part by part: paths, and what is open already.
+    """Whether an estimator is to read these rows part by part.
+
+    Those are paths, what is open already, and what gives chunks: a function, an iterable that is
+    neither a sequence nor an array, or a list of arrays that have rows and columns each.
 
     Parameters
     ----------
@@ -270,11 +320,14 @@ def is_parted(data: object) -> bool:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from powermeans.sources import is_parted
     >>> is_parted("points.parquet"), is_parted([[1.0], [2.0]])
     (True, False)
+    >>> is_parted([np.ones((2, 1)), np.ones((3, 1))]), is_parted(np.ones((2, 1)))
+    (True, False)
     """
-    return isinstance(data, PartedData) or _are_paths(data)
+    return isinstance(data, PartedData) or _are_paths(data) or _are_chunks(data)
 
 
 def is_dask(data: object) -> bool:
@@ -306,10 +359,29 @@ def _are_paths(data: object) -> bool:
     return all(isinstance(path, (str, os.PathLike)) for path in data)
 
 
+def _are_chunks(data: object) -> bool:
+    """All else that can be iterated, or has rows of numbers, is left to scikit-learn to judge."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and _is_chunk(data[0])
+    if sparse.issparse(data) or isinstance(data, (type, Mapping, Set)) or is_dask(data):
+        return False
+    if any(hasattr(data, name) for name in _OF_ARRAYS):
+        return False
+    is_sequence = hasattr(data, "__getitem__") and hasattr(data, "__len__")
+    return callable(data) or (hasattr(data, "__iter__") and not is_sequence)
+
+
+def _is_chunk(data: object) -> bool:
+    """Whether it has rows and columns of its own, or is that and weights."""
+    points = data[0] if isinstance(data, tuple) and len(data) == 2 else data
+    shape = getattr(points, "shape", None)
+    return isinstance(shape, tuple) and len(shape) == 2
+
+
 def _check_options(scale: object, dtype: Any, rows_per_part: Any) -> None:
     if not (scale is None or isinstance(scale, Scaling) or scale in ("standard", "minmax")):
         raise ValueError(f'scale={scale!r} is unknown: pass "standard", "minmax" or a Scaling')
-    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
+    if dtype is not None and not _is_for_points(dtype):
         raise ValueError(f'dtype={dtype!r} is not for points: pass "float32" or "float64"')
     if rows_per_part is not None and (
         isinstance(rows_per_part, bool) or not hasattr(rows_per_part, "__index__")
@@ -317,6 +389,13 @@ def _check_options(scale: object, dtype: Any, rows_per_part: Any) -> None:
         raise ValueError(f"rows_per_part={rows_per_part!r} is no integer: pass how many rows")
     if rows_per_part is not None and int(rows_per_part) < 1:
         raise ValueError(f"rows_per_part={rows_per_part!r} must be at least 1")
+
+
+def _is_for_points(dtype: Any) -> bool:
+    try:
+        return np.dtype(dtype) in (np.float32, np.float64)
+    except TypeError:
+        return False
 
 
 def _refuse_for_dask(rows_per_part: object, memory_limit: object, reading: dict[str, Any]) -> None:
@@ -340,7 +419,7 @@ def _refuse_for_dask(rows_per_part: object, memory_limit: object, reading: dict[
 
 def _source_of(
     source: Any,
-    columns: Sequence[str] | None,
+    columns: Sequence[str | int] | None,
     weights: Any,
     dtype: Any,
     reading: dict[str, Any],

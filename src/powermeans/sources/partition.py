@@ -15,6 +15,8 @@ from powermeans.sources.block import Block, Source, SourceError
 from powermeans.sources.scaling import Scaling
 from powermeans.types import FloatArray, Points, SparsePoints
 
+_ALL_ALIKE = "The rows were fine the first time, and must be the same in every pass"
+
 Part = tuple[Points | SparsePoints, FloatArray | None]
 
 
@@ -80,6 +82,53 @@ class Partition:
             return self._some(numbers)
         return cut(self._admitted(), self.rows_per_part) if self.facts is None else self._again()
 
+    @property
+    def n_parts(self) -> int | None:
+        """How many there are, where that is known without a look at all rows."""
+        n_rows = self.source.n_rows if self.facts is None else self.facts.n_points
+        return None if n_rows is None else -(-n_rows // self.rows_per_part)
+
+    def recheck(
+        self, number: int, points: Points | SparsePoints, weights: FloatArray | None
+    ) -> None:
+        """Raise where a part that was read again is no longer what the first pass admitted.
+
+        Parameters
+        ----------
+        number : int
+            Which part it is.
+        points : (n_points, n_features)
+            As it was read the last time.
+        weights : (n_points,), optional
+        """
+        first_row = number * self.rows_per_part
+        try:
+            self._admit(Block(points, weights, self.source.name, first_row))
+        except ValueError as error:
+            raise SourceError(
+                f"{self._told_by_another_look(error, number)}. {_ALL_ALIKE}"
+            ) from None
+
+    def _told_by_another_look(self, error: ValueError, number: int) -> ValueError:
+        """The same error with the place that it is from, if it is there once more."""
+        for block in self._blocks(number * self.rows_per_part):
+            try:
+                self._admit(block)
+            except ValueError as found:
+                return found
+        return error
+
+    def _admit(self, block: Block) -> PartFacts:
+        return check_part(
+            block.points,
+            block.weights,
+            name=block.where,
+            first_row=block.first_row,
+            feature_names=self.source.feature_names,
+            has_missing=self._admission.has_missing,
+            divergence=self._admission.divergence,
+        )
+
     def _again(self) -> Iterator[Part]:
         assert self.facts is not None
         n_read = 0
@@ -100,15 +149,7 @@ class Partition:
     def _admitted(self) -> Iterator[Block]:
         facts: PartFacts | None = None
         for block in self._blocks(0):
-            found = check_part(
-                block.points,
-                block.weights,
-                name=block.where,
-                first_row=block.first_row,
-                feature_names=self.source.feature_names,
-                has_missing=self._admission.has_missing,
-                divergence=self._admission.divergence,
-            )
+            found = self._admit(block)
             facts = found if facts is None else facts + found
             yield block
         if facts is None or not facts.n_points:

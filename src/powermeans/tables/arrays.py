@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.tables.names import distinct, listed, nearest
-from powermeans.tables.table import TableError
+from powermeans.tables.table import NoRowsError, TableError
 from powermeans.types import Points
 
 _KEYS_OF_SPARSE = {"format", "shape", "data"}
@@ -102,9 +102,7 @@ def _key_of(keys: Sequence[str], wanted: str | None, name: str) -> str:
         suggestion = nearest(wanted, keys) or f": there are {listed(keys)}"
         raise TableError(f'{name} has no array "{wanted}"{suggestion}')
     if wanted is None and len(keys) != 1:
-        raise TableError(
-            f"{name} has {len(keys)} arrays: choose with --array one of {listed(keys)}"
-        )
+        raise TableError(f"{name} has {len(keys)} arrays: choose with array= one of {listed(keys)}")
     return wanted or keys[0]
 
 
@@ -112,5 +110,6 @@ def _checked_array(array: NDArray[Any], name: str) -> NDArray[Any]:
     if array.ndim not in (1, 2) or (array.dtype.names and array.ndim == 2):
         raise TableError(f"{name} has the shape {array.shape}: pass rows and columns")
     if not array.size:
-        raise TableError(f"{name} has the shape {array.shape} and is empty")
+        kind = TableError if len(array) else NoRowsError
+        raise kind(f"{name} has the shape {array.shape} and is empty")
     return array

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.tables.names import distinct
-from powermeans.tables.table import TableError
+from powermeans.tables.table import NoRowsError, TableError
 from powermeans.types import Points
 
 _BATCH_ROWS = 2**16
@@ -70,7 +70,7 @@ class Batches:
     @classmethod
     def _of(cls, path: Path, name: str, schema: Any, n_rows: int, open_batches: Any) -> Batches:
         if not n_rows:
-            raise TableError(f"{name} has columns and no rows")
+            raise NoRowsError(f"{name} has columns and no rows")
         texts = {
             number: f"of the type {field.type}"
             for number, field in enumerate(schema)

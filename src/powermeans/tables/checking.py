@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.tables.names import shortened
+from powermeans.tables.names import listed
 from powermeans.tables.reader import Reader
 from powermeans.tables.table import Missing, Table, TableError
 from powermeans.types import Points
@@ -31,7 +31,7 @@ def check_whole_numbers(
                 raise TableError(
                     f'{reader.name}: column "{reader.names[number]}" has in row '
                     f"{first_row + int(np.argmax(is_huge)) + 1} a whole number of more than 15 "
-                    "digits, which looks like a name: leave the column out with --columns, or "
+                    "digits, which looks like a name: leave the column out with columns=, or "
                     "write 1.0e17 for a number"
                 )
 
@@ -45,7 +45,7 @@ def note_counted_rows(reader: Reader, wanted: Sequence[int], points: Points) -> 
     if first[0] in (0, 1) and np.array_equal(first, np.arange(len(first)) + first[0]):
         warnings.warn(
             f"{reader.name}: the first column has no name and counts the rows, as an index does: "
-            f"leave it out with --columns {shortened(','.join(names[1:]), 300)}",
+            f"leave it out with columns=[{listed(names[1:], 300)}]",
             stacklevel=3,
         )
 
@@ -59,8 +59,8 @@ def with_last_as_weights(table: Table, name: str, missing: Missing) -> Table:
         row = int(np.argmax(is_missing))
         raise TableError(
             f'{name}: column "{table.names[-1]}" has no value in row {row + 1}, and rows need '
-            f"weights ({np.count_nonzero(is_missing)} of {len(weights)} have none): --missing drop "
-            "leaves such rows out"
+            f"weights ({np.count_nonzero(is_missing)} of {len(weights)} have none): "
+            'missing="drop" leaves such rows out'
         )
     if is_bad.any():
         row = int(np.argmax(is_bad))
@@ -101,7 +101,7 @@ def _lacking(table: Table, is_kept: NDArray[np.bool_], name: str) -> TableError:
     return TableError(
         f"{name}: {column if is_missing.any() else 'the weight'} has no value in row {row + 1} "
         f"({n_rows} of "
-        f"{len(is_kept)} rows lack some): --missing drop leaves such rows out, --missing observed "
+        f'{len(is_kept)} rows lack some): missing="drop" leaves such rows out, missing="observed" '
         "goes by the values that are there"
     )
 

@@ -20,9 +20,9 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f': did you mean "{by_lower[found[0]]}"?' if found else ""
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names as an error shows them."""
-    return shortened(", ".join(f'"{name}"' for name in names), 200)
+def listed(names: Sequence[str], length: int = 200) -> str:
+    """Names as an error shows them, in no more letters than this."""
+    return shortened(", ".join(f'"{name}"' for name in names), length)
 
 
 def shortened(text: str, length: int) -> str:

@@ -25,18 +25,19 @@ from powermeans.tables.checking import (
 from powermeans.tables.columns import wanted_columns
 from powermeans.tables.names import nearest
 from powermeans.tables.reader import Reader
-from powermeans.tables.table import Missing, Table, TableError
+from powermeans.tables.table import Missing, NoRowsError, Table, TableError
 from powermeans.tables.text import Text
 from powermeans.tables.text_form import SAMPLE_BYTES
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
+_TEXTS = (".csv", ".tsv", ".txt")
 _COPIED_AT_ONCE = 2**20
 
 
 def read_table(
     source: str | os.PathLike[str],
     *,
-    columns: Sequence[str] | Callable[[Sequence[str]], Sequence[str] | None] | None = None,
+    columns: Sequence[str | int] | Callable[[Sequence[str]], Sequence[str] | None] | None = None,
     weights: str | None = None,
     missing: Missing = "error",
     delimiter: str | None = None,
@@ -53,7 +54,7 @@ def read_table(
     ----------
     source : str or path
         A file; ``-`` is standard input.
-    columns : sequence of str or callable, optional
+    columns : sequence of str or int, or callable, optional
         The columns to read, by name or by number from one. None is all of them but `weights`.
         A function chooses from the names there are.
     weights : str, optional
@@ -194,7 +195,9 @@ def open_reader(
     """
     start = _start_of(path, name, SAMPLE_BYTES)
     if not start.strip():
-        raise TableError(f"{name} is empty")
+        # Of the other kinds also a file without rows has a beginning.
+        kind = NoRowsError if path.suffix.lower() in _TEXTS else TableError
+        raise kind(f"{name} is empty")
     if start.startswith(tuple(_PACKED)):
         raise TableError(f"{name} is packed: unpack it first")
     if start.startswith(b"\x93NUMPY"):

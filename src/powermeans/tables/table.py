@@ -17,6 +17,10 @@ class TableError(ValueError):
     """A file is no table of numbers, or not the one that was asked for."""
 
 
+class NoRowsError(TableError):
+    """A file is a table, but has no rows: of several, others may have some."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Numbers, with the names of their columns.

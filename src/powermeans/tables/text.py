@@ -14,7 +14,7 @@ import numpy as np
 
 from powermeans.tables.arrow import fill, matrix_of, pyarrow_part
 from powermeans.tables.names import distinct
-from powermeans.tables.table import TableError
+from powermeans.tables.table import NoRowsError, TableError
 from powermeans.tables.text_form import (
     NO_VALUE,
     are_whole,
@@ -68,7 +68,7 @@ class Text:
         has_header = has_names(rows) if header is None else header
         body = rows[1:] if has_header else rows
         if not body:
-            raise TableError(f"{name} has a header and no rows")
+            raise NoRowsError(f"{name} has a header and no rows")
         n_columns = len(rows[0])
         names = distinct(rows[0] if has_header else [""] * n_columns)
         columns = [[row[j].strip() for row in body if len(row) > j] for j in range(n_columns)]
@@ -136,7 +136,7 @@ class Text:
                 for place in range(len(wanted)):
                     fill(points[start:end, place], [batch.column(place)])
         if not end:
-            raise TableError(f"{self.name} has a header and no rows")
+            raise NoRowsError(f"{self.name} has a header and no rows")
         return points[:end]
 
     def _opened(self, options: dict[str, Any]) -> Any:
@@ -197,7 +197,7 @@ class Text:
             cell, number = cells[0]
             raise TableError(
                 f'{self.name}: column "{self.names[number]}" has {cell!r}, in which the comma may '
-                "stand before a fraction or between thousands: pass --decimal , if it is the "
+                'stand before a fraction or between thousands: pass decimal="," if it is the '
                 "first, else write the numbers without it"
             )
         return ","
@@ -219,7 +219,7 @@ class Text:
             value, row = self._place_of(found[2], number)
             return (
                 f'{self.name}: column "{self.names[number]}" has {value[:40]!r} in row {row}, '
-                "which is no number: correct it, or leave the column out with --columns"
+                "which is no number: correct it, or leave the column out with columns="
             )
         try:
             for _ in self._column(0):
@@ -231,7 +231,7 @@ class Text:
             where = f"row {row - bool(self.n_skipped)}" if row else "a row"
             return (
                 f"{self.name}: {where} has {found[3]} cells where {found[2]} are expected: "
-                "correct it, or name the right --delimiter"
+                "correct it, or pass the right delimiter="
             )
         return f"{self.name} cannot be read: {problem.splitlines()[0][:200]}"
 

@@ -8,7 +8,7 @@ from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman
 from powermeans.rows.torch import admission
 from powermeans.rows.torch.divergences import TorchBregmanRows, TorchCosineRows
-from powermeans.rows.torch.placing import from_array
+from powermeans.rows.torch.placing import from_array, lack_of_memory_is_told
 from powermeans.rows.torch.rows import TorchRows
 from powermeans.types import FloatArray
 
@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 
+@lack_of_memory_is_told
 def open_tensor(
     points: Any,
     sample_weight: FloatArray | None = None,

@@ -10,17 +10,20 @@ import torch
 
 from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman
+from powermeans.host_memory import brought_to_host, fault_of_tensor
 from powermeans.input_checks import (
     check_domain,
     check_n_clusters,
     check_points,
     check_sample_weight,
+    refuse_tiny_spread,
 )
 from powermeans.rows.torch.placing import blocks, find_device
 from powermeans.types import FloatArray
 
 _ENTRIES_AT_ONCE = 2**24
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_DEVICES = ("cpu", "cuda", "mps")
 
 
 def admit_points(
@@ -30,6 +33,7 @@ def admit_points(
     n_clusters: int = 1,
     total_weight: float | None = None,
     divergence: Divergence = "squared_euclidean",
+    must_differ: bool = False,
 ) -> torch.Tensor:
     """The points as rows take them, or an error that says what is wrong.
 
@@ -43,17 +47,22 @@ def admit_points(
         How many points there must be at least.
     total_weight : float, optional
     divergence : Bregman or str
+    must_differ : bool
+        Whether squared distances among the points must not vanish.
 
     Returns
     -------
     Tensor
         The same one, never a copy.
     """
+    check_numbers(points)
     check_form(points, device)
     check_n_clusters(n_clusters, len(points))
     largest = _largest(points)
     total = max(float(len(points)), total_weight or 0.0)
     check_points(np.array([[largest]]), total_weight=total * points.shape[1])
+    if must_differ and points.dtype == torch.float64:  # no narrower dtype has numbers so small
+        refuse_tiny_spread(float((points.amax(0) - points.amin(0)).amax()), "X")
     if divergence != "squared_euclidean":
         _check_domain(points, divergence)
     return points
@@ -63,7 +72,6 @@ def admit_weights(sample_weight: Any, points: torch.Tensor) -> FloatArray | None
     """Weights in host memory; a tensor of them must be where the points are."""
     if isinstance(sample_weight, torch.Tensor):
         _check_neighbour(sample_weight, points, "sample_weight")
-        sample_weight = sample_weight.detach().double().cpu().numpy()
     return check_sample_weight(sample_weight, len(points))
 
 
@@ -72,7 +80,7 @@ def admit_init(init: Any, points: torch.Tensor) -> Any:
     if not isinstance(init, torch.Tensor):
         return init
     _check_neighbour(init, points, "init")
-    return init.double().cpu().numpy()
+    return brought_to_host(init, "init")
 
 
 def device_for(points: torch.Tensor, wanted: str | None) -> torch.device:
@@ -83,7 +91,9 @@ def device_for(points: torch.Tensor, wanted: str | None) -> torch.device:
     if wanted is None:
         return points.device
     device = find_device(wanted)
-    if points.device.type != "cpu" and points.device != device:
+    if _is_same(points.device, device):
+        return points.device
+    if points.device.type != "cpu":
         raise ValueError(
             f"X is on {points.device} and device={wanted!r}: pass X.to({wanted!r}), or leave "
             "device out to work where X is"
@@ -91,18 +101,25 @@ def device_for(points: torch.Tensor, wanted: str | None) -> torch.device:
     return device
 
 
+def _is_same(one: torch.device, other: torch.device) -> bool:
+    """Whether both are the same; a device without a number is the first, which mps calls mps:0."""
+    return one.type == other.type and (one.index or 0) == (other.index or 0)
+
+
+def check_numbers(points: torch.Tensor) -> None:
+    """Raise where a tensor has no numbers, in rows and columns, that rows can work with."""
+    if (fault := fault_of_tensor(points, "X")) is not None:
+        raise ValueError(f"X {fault}")
+    if points.device.type not in _DEVICES:
+        raise ValueError(
+            f"X is on {points.device}, where there are no rows for tensors: pass X.cpu(), which is "
+            "worked on by PyTorch on the CPU, or X.cpu().numpy(), which is by the compiled core"
+        )
+
+
 def check_form(points: torch.Tensor, device: torch.device) -> None:
     """Raise where layout, shape or dtype are none that rows on this device take."""
     shape, dtype = tuple(points.shape), points.dtype
-    if points.layout != torch.strided:
-        raise ValueError(
-            f"X is a tensor with the layout {points.layout}: pass X.to_dense(), or a SciPy CSR "
-            "matrix, which runs on the CPU"
-        )
-    if points.requires_grad:
-        raise ValueError(
-            "X requires a gradient, and clustering has none: pass X.detach(), which copies nothing"
-        )
     if points.ndim != 2:
         raise ValueError(f"X has the shape {shape}: pass a tensor of shape (n_samples, n_features)")
     if points.shape[0] == 0 or points.shape[1] == 0:
@@ -122,12 +139,10 @@ def check_form(points: torch.Tensor, device: torch.device) -> None:
 
 
 def _check_neighbour(values: torch.Tensor, points: torch.Tensor, name: str) -> None:
-    if values.device != points.device:
+    if not values.is_nested and values.device != points.device:
         raise ValueError(
             f"{name} is on {values.device} and X on {points.device}: pass {name}.to(X.device)"
         )
-    if values.requires_grad:
-        raise ValueError(f"{name} requires a gradient: pass {name}.detach()")
 
 
 def _largest(points: torch.Tensor) -> float:

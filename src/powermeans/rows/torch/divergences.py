@@ -101,8 +101,17 @@ class TorchBregmanRows(TorchRows):
                         f"X is in row {row} infinitely far from the mean by {self._divergence!r}: "
                         "scale X, or what the divergence is given"
                     )
-                heights[of_all] = torch.as_tensor(found).to(heights)
+                heights[of_all] = self._there(found, heights.dtype)
         return heights
+
+    def _all_lengths(self) -> torch.Tensor:
+        lengths = torch.empty(self.n_points, dtype=self._view.dtype, device=self.device)
+        for rows, points in self._held.pieces():
+            for block in blocks(len(points), self._n_at_once(1)):
+                of_all = slice(rows.start + block.start, rows.start + block.stop)
+                seen = self._view.of(points[block])
+                lengths[of_all] = torch.linalg.vector_norm(seen, dim=1)
+        return lengths
 
 
 class TorchCosineRows(TorchRows):

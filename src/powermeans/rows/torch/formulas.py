@@ -8,6 +8,7 @@ stay logarithms until the largest of each center is known, so that none leaves t
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,10 +62,13 @@ class View:
         """The origin in host memory."""
         return 0.0 if self.origin is None else self.origin.cpu().numpy().astype(np.float64)
 
-    def in_dtype(self, dtype: torch.dtype) -> View:
-        """The same view in another dtype."""
-        origin = None if self.origin is None else self.origin.to(dtype)
-        return replace(self, dtype=dtype, origin=origin)
+    @property
+    def exact(self) -> View:
+        """The same view in the dtype of sums."""
+        if self.dtype == self.wide:
+            return self
+        origin = None if self.origin is None else self.origin.to(self.wide)
+        return replace(self, dtype=self.wide, origin=origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,24 +81,38 @@ class Seen:
     lifts : (n_centers,)
     is_euclidean : bool
         Whether slopes are the places of the centers, and lifts the squares of their lengths.
+    reach : float
+        The largest magnitude among the slopes.
+    in_wide : Seen, optional
+        The same in the dtype of sums, where that is another.
     """
 
     slopes: torch.Tensor
     lifts: torch.Tensor
     is_euclidean: bool
+    reach: float = 0.0
+    in_wide: Seen | None = None
 
     @classmethod
     def of(
         cls, slopes: FloatArray, lifts: FloatArray, view: View, like: torch.Tensor, euclidean: bool
     ) -> Seen:
-        """From float64 in host memory to the dtype of the view, on the device of a tensor."""
-        there = {"dtype": view.dtype, "device": like.device}
-        as_array = np.ascontiguousarray
-        return cls(
-            torch.as_tensor(as_array(slopes), **there),
-            torch.as_tensor(as_array(lifts), **there),
-            euclidean,
-        )
+        """From float64 in host memory to the dtypes of the view, on the device of a tensor."""
+        reach = float(np.max(np.abs(slopes)))
+
+        def in_dtype(dtype: torch.dtype, in_wide: Seen | None = None) -> Seen:
+            there = {"dtype": dtype, "device": like.device}
+            of_slopes = torch.as_tensor(np.ascontiguousarray(slopes), **there)
+            of_lifts = torch.as_tensor(np.ascontiguousarray(lifts), **there)
+            return cls(of_slopes, of_lifts, euclidean, reach, in_wide)
+
+        exact = in_dtype(view.wide)
+        return exact if view.dtype == view.wide else in_dtype(view.dtype, exact)
+
+    @property
+    def exact(self) -> Seen:
+        """The same in the dtype of sums."""
+        return self if self.in_wide is None else self.in_wide
 
     @property
     def is_direct(self) -> bool:
@@ -115,16 +133,20 @@ class Part:
         Those of the user over the unit of weights, in the dtype of sums.
     rows : slice
         Which of all points they are.
+    lengths : (n_points,), optional
+        Of the points in the view, where heights are not their squares.
     """
 
     points: torch.Tensor
     heights: torch.Tensor
     weights: torch.Tensor
     rows: slice
+    lengths: torch.Tensor | None = None
 
     def __getitem__(self, rows: slice | torch.Tensor) -> Part:
         """Some of these points."""
-        return Part(self.points[rows], self.heights[rows], self.weights[rows], self.rows)
+        lengths = None if self.lengths is None else self.lengths[rows]
+        return Part(self.points[rows], self.heights[rows], self.weights[rows], self.rows, lengths)
 
     def in_blocks(self, n_at_once: int) -> Any:
         """So many of them at a time, with the slice they are of."""
@@ -154,22 +176,39 @@ def distances(part: Part, seen: Seen, view: View) -> tuple[torch.Tensor, torch.T
     points = view.of(part.points)
     if seen.is_direct:
         return _squared_differences(points, seen.slopes), points
-    heights = part.heights.to(view.dtype)
-    found = torch.addmm(seen.lifts[None, :], points, seen.slopes.T, alpha=-2)
-    found.add_(heights[:, None]).clamp_(min=0)
-    if seen.is_euclidean:
-        _mend(found, points, heights, seen)
+    with as_they_are(points):
+        found = torch.addmm(seen.lifts[None, :], points, seen.slopes.T, alpha=-2)
+    found.add_(part.heights.to(view.dtype)[:, None]).clamp_(min=0)
+    if seen.is_euclidean or view.dtype != view.wide:
+        _mend(found, part, seen, view)
     return found, points
 
 
 def to_own(part: Part, seen: Seen, view: View, labels: torch.Tensor) -> torch.Tensor:
-    """Distance of each point to the center of its label, in the dtype of sums."""
-    points, slopes = view.of(part.points), seen.slopes[labels.long()]
+    """Distance of each point to the center of its label, computed in the dtype of sums."""
+    exact, labels = seen.exact, labels.long()
+    points, slopes = view.exact.of(part.points), exact.slopes[labels]
     if seen.is_euclidean:
-        return (points - slopes).to(view.wide).square_().sum(1)
-    products = (points.to(view.wide) * slopes.to(view.wide)).sum(1)
-    own = part.heights.to(view.wide) + seen.lifts.to(view.wide)[labels.long()] - 2 * products
+        return (points - slopes).square_().sum(1)
+    products = (points * slopes).sum(1)
+    own = part.heights.to(view.wide) + exact.lifts[labels] - 2 * products
     return own.clamp_(min=0)
+
+
+def sizes_to_own(part: Part, seen: Seen, labels: torch.Tensor) -> torch.Tensor:
+    """Size of what the distance to the center of the label is the difference of."""
+    labels = labels.long()
+    if part.lengths is None:
+        return part.heights + seen.lifts[labels]
+    lengths = torch.linalg.vector_norm(seen.slopes, dim=1)
+    sizes = 2 * part.lengths * lengths[labels] + seen.lifts.abs()[labels]
+    return sizes + part.heights.to(sizes)
+
+
+def as_they_are(values: torch.Tensor) -> AbstractContextManager[Any]:
+    """Products keep the dtype of their factors here, also where `torch.autocast` is on."""
+    kind = values.device.type
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
 def nearest(found: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -238,10 +277,24 @@ def sweep(part: Part, seen: Seen, view: View, rule: Rule) -> Added:
     log_weights, objectives = _log_weights(found, least, labels, view, rule)
     log_weights += torch.log(part.weights).to(view.dtype)[:, None]
     added, weights = add_up(log_weights, points, view)
-    inertia = torch.dot(part.weights, least.to(view.wide))
     if objectives is None:
+        inertia = torch.dot(part.weights, to_own(part, seen, view, labels))
         return Added(added, weights, inertia, inertia)
+    inertia = torch.dot(part.weights, least.to(view.wide))
     return Added(added, weights, torch.dot(part.weights, objectives), inertia)
+
+
+def spread(part: Part, seen: Seen, view: View) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of each center its error and what it saves, (n_centers, 2), and its weight."""
+    found, _ = distances(part, seen, view)
+    n_centers = found.shape[1]
+    least, labels = nearest(found)
+    second = least
+    if n_centers > 1:
+        second = found.scatter_(1, labels[:, None], math.inf).amin(1)
+    logs = one_hot_logs(labels, n_centers, view.dtype)
+    logs += torch.log(part.weights).to(view.dtype)[:, None]
+    return add_up(logs, torch.stack([least, second - least], dim=1), view)
 
 
 def add_up(
@@ -252,7 +305,8 @@ def add_up(
     highest = torch.where(torch.isfinite(highest), highest, 0.0)
     weights = log_weights.sub_(highest).exp_()
     factors = torch.exp(highest.to(view.wide))
-    sums = (weights.T @ points).to(view.wide) * factors[:, None]
+    with as_they_are(points):
+        sums = (weights.T @ points).to(view.wide) * factors[:, None]
     return sums, weights.sum(0).to(view.wide) * factors
 
 
@@ -292,8 +346,8 @@ def _gaussian_logs(
     found: torch.Tensor, view: View, rule: Gaussian
 ) -> tuple[torch.Tensor, torch.Tensor]:
     variance = variance_in_unit(rule, view.scale)
-    lifts = torch.as_tensor(2 * variance * log_shares(rule, found.shape[1]))
-    energies = found.sub_(lifts.to(found)[None, :])
+    lifts = _like(found, 2 * variance * log_shares(rule, found.shape[1]))
+    energies = found.sub_(lifts[None, :])
     least = energies.amin(1)
     logs = (least[:, None] - energies).div_(2 * variance)
     log_sums = torch.log(logs.exp().sum(1)).to(view.wide)
@@ -308,8 +362,12 @@ def _logs_by_formula(
     unit = view.scale**2
     weights, objectives = rule.weigh(found.cpu().numpy().astype(np.float64) / unit)
     with np.errstate(divide="ignore"):
-        logs = torch.as_tensor(np.log(weights)).to(found)
-    return logs, torch.as_tensor(objectives * unit).to(device=found.device, dtype=view.wide)
+        logs = _like(found, np.log(weights))
+    return logs, torch.as_tensor(objectives * unit, dtype=view.wide, device=found.device)
+
+
+def _like(found: torch.Tensor, values: FloatArray) -> torch.Tensor:
+    return torch.as_tensor(values, dtype=found.dtype, device=found.device)
 
 
 def _squared_differences(points: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
@@ -320,10 +378,20 @@ def _squared_differences(points: torch.Tensor, places: torch.Tensor) -> torch.Te
     return found
 
 
-def _mend(found: torch.Tensor, points: torch.Tensor, heights: torch.Tensor, seen: Seen) -> None:
-    """Take the distances again that cancellation has spoilt."""
-    sizes = heights[:, None] + seen.lifts[None, :]
-    i, j = (found < _CANCELLATION[found.dtype] * sizes).nonzero(as_tuple=True)
-    for pairs in blocks(len(i), max(1, _PAIRS_ENTRIES // points.shape[1])):
-        differences = points[i[pairs]] - seen.slopes[j[pairs]]
-        found[i[pairs], j[pairs]] = differences.square_().sum(1)
+def _mend(found: torch.Tensor, part: Part, seen: Seen, view: View) -> None:
+    """Take the distances again, in the dtype of sums, that cancellation has spoilt."""
+    limits = _sizes(found, part, seen).mul_(_CANCELLATION[found.dtype])
+    i, j = (found < limits).nonzero(as_tuple=True)
+    for pairs in blocks(len(i), max(1, _PAIRS_ENTRIES // part.points.shape[1])):
+        own = to_own(part[i[pairs]], seen, view, j[pairs])
+        found[i[pairs], j[pairs]] = own.to(found.dtype)
+
+
+def _sizes(found: torch.Tensor, part: Part, seen: Seen) -> torch.Tensor:
+    """Sizes of what distances are the differences of, (n_points, n_centers)."""
+    heights = part.heights.to(found.dtype)[:, None]
+    if part.lengths is None:
+        return heights + seen.lifts[None, :]
+    lengths = torch.linalg.vector_norm(seen.slopes, dim=1)
+    products = torch.outer(2 * part.lengths.to(found.dtype), lengths)
+    return products.add_(heights).add_(seen.lifts.abs()[None, :])

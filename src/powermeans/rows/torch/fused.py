@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from powermeans.rows.torch import formulas
 from powermeans.rows.torch.formulas import Added, Part, Seen, View
+from powermeans.rows.torch.placing import blocks
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.types import FloatArray
 
 # A point nearer than this share of the squares that its distance is the difference of has lost
 # digits, and is swept in float64.
 _CANCELLATION = 1 / 256
+# What products may take the difference of two distances wrong by, in units of the same squares.
+_ALIKE = {"highest": 2.0**-14, "high": 2.0**-6}
 # The least distance that a float32 tells from zero with all its digits.
 _LEAST = 1e-30
 MOST_FEATURES_SOFT = 256
@@ -24,6 +29,11 @@ _POINTS_OF_CHUNK = 256
 _CHUNKS_AT_ONCE = 32
 # Sums of one stretch are in float32, those of stretches in float64.
 _POINTS_OF_STRETCH = 16_384
+_FEWEST_POINTS_OF_STRETCH = 512
+# Several for each of the 132 multiprocessors of a large card.
+_PROGRAMS_FOR_A_CARD = 512
+# As long as the second axis of a grid may be.
+_MOST_STRETCHES = 65_535
 _POINTS_OF_TILE = 64
 _MOST_ENTRIES_OF_STRETCHES = 2**25
 # Labels below this fit into 16 bits, which are sorted sooner.
@@ -31,6 +41,9 @@ _MOST_SHORT_LABELS = 2**15
 # As Triton has always done it; newer ones warn where nobody says so.
 _LAUNCH = {"enable_fp_fusion": True}
 PRODUCTS = {"highest": "tf32x3", "high": "tf32"}
+# The first that multiplies TF32, and has shared memory enough.
+_LEAST_CAPABILITY = (8, 0)
+_LEAST_SHARED = 101_376
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +56,16 @@ class Fused:
         Of float32.
     precision : {"highest", "high"}
         As `torch.set_float32_matmul_precision` has it.
-    n_at_once : int
-        Points of a block, for those that need float64.
+    rows_at_once : function
+        How many points to work on in plain PyTorch, with so many entries for each.
+    counts : Counter
+        "float64" counts the points that were swept again so, each time that they were.
     """
 
     view: View
     precision: str
-    n_at_once: int
+    rows_at_once: Callable[[int], int]
+    counts: Counter[str] = field(default_factory=Counter)
 
     def can_sweep(self, rule: Rule, seen: Seen) -> bool:
         """Whether there is a kernel for this rule with so many features."""
@@ -57,31 +73,86 @@ class Fused:
             return bool(seen.slopes.shape[1] <= MOST_FEATURES_SOFT)
         return isinstance(rule, Hard)
 
-    def labels(self, part: Part, seen: Seen, exact: Seen) -> torch.Tensor:
+    def labels(self, part: Part, seen: Seen) -> torch.Tensor:
         """Nearest center of each point, the first of several, int32."""
         with _current(part.points):
-            return self._labels(part, seen, exact)
+            return self._labels(part, seen)
 
-    def sweep(self, part: Part, seen: Seen, exact: Seen, rule: Rule) -> Added:
+    def sweep(self, part: Part, seen: Seen, rule: Rule) -> Added:
         """Weigh these points by the rule and add up."""
         with _current(part.points):
             if isinstance(rule, Hard):
-                return self._by_label(part, exact, self._labels(part, seen, exact))
-            return self._softly(part, seen, exact, rule)
+                return self._by_label(part, seen, self._labels(part, seen))
+            return self._softly(part, seen, rule)
+
+    def spread(self, part: Part, seen: Seen) -> tuple[torch.Tensor, torch.Tensor]:
+        """Of each center its error and what it saves, (n_centers, 2), and its weight."""
+        with _current(part.points):
+            labels, least, second = self._nearest(part, seen, tells_second=True)
+            spoilt = self._spoilt(part, seen, second, labels, is_soft=False)
+            for some in self._some(spoilt, len(seen.lifts)):
+                labels[some], least[some], second[some] = self._exactly(part[some], seen)
+            return self._spread(part, seen, labels, second - least)
+
+    def _spread(
+        self, part: Part, seen: Seen, labels: torch.Tensor, saved: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        figures = torch.zeros((len(labels), 2), dtype=torch.float32, device=labels.device)
+        figures[:, 1] = saved
+        for rows, block in part.in_blocks(self.rows_at_once(1)):
+            figures[rows, 0] = formulas.to_own(block, seen, self.view, labels[rows]).float()
+        places = figures.new_zeros((len(seen.lifts), 2), dtype=torch.float64)
+        beside = Fused(View(torch.float32, torch.float64), self.precision, self.rows_at_once)
+        of_figures = Part(figures, part.heights, part.weights, part.rows)
+        added = beside._by_label(of_figures, Seen(places, places[:, 0], True), labels)
+        return added.points, added.weights
 
     # The hard rule.
 
-    def _labels(self, part: Part, seen: Seen, exact: Seen) -> torch.Tensor:
-        kernels = _kernels()
+    def _labels(self, part: Part, seen: Seen) -> torch.Tensor:
+        labels, least, _ = self._nearest(part, seen)
+        spoilt = self._spoilt(part, seen, least, labels, is_soft=False)
+        for some in self._some(spoilt, len(seen.lifts)):
+            labels[some] = self._certain_labels(part[some], seen)
+        return labels
+
+    def _certain_labels(self, part: Part, seen: Seen) -> torch.Tensor:
+        """Labels of points whose distances have lost digits: by float64 where two are alike."""
+        labels, least, second = self._nearest(part, seen, tells_second=True)
+        sizes = formulas.sizes_to_own(part, seen, labels)
+        is_alike = second - least < _ALIKE[self.precision] * sizes
+        alike = torch.nonzero(is_alike)[:, 0]
+        labels[alike] = self._exactly(part[alike], seen)[0]
+        return labels
+
+    def _exactly(self, part: Part, seen: Seen) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Labels, least and second least distances of some points, computed in float64."""
+        self.counts["float64"] += len(part.points)
+        found, _ = formulas.distances(part, seen.exact, self.view.exact)
+        least, labels = formulas.nearest(found)
+        second = found.scatter_(1, labels[:, None], torch.inf).amin(1)
+        return labels.int(), least.float(), second.float()
+
+    def _some(self, indices: torch.Tensor, n_centers: int) -> Iterator[torch.Tensor]:
+        """As many of these points at a time as may have all their distances in memory."""
+        n_at_once = self.rows_at_once(n_centers)
+        return (indices[some] for some in blocks(len(indices), n_at_once))
+
+    def _nearest(
+        self, part: Part, seen: Seen, *, tells_second: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Labels, distances to them, and the least ones to others if these are to be told."""
         n_points, n_centers, n_features = _sizes(part, seen)
         labels = torch.empty(n_points, dtype=torch.int32, device=part.points.device)
         least = torch.empty(n_points, dtype=torch.float32, device=part.points.device)
+        second = torch.empty_like(least) if tells_second else least
         used = self._rounded(part, seen)
-        tiles = nearest_tiles(used.slopes.dtype, self.precision, n_features, n_centers)
-        kernels.nearest_kernel[(_parts(n_points, tiles["ROWS"]),)](
+        tiles = self._tiles(nearest_tiles, part, used)
+        _kernels().nearest_kernel[(_parts(n_points, tiles["ROWS"]),)](
             *self._inputs(part, used),
             labels,
             least,
+            second,
             n_points,
             n_centers,
             n_features,
@@ -89,16 +160,14 @@ class Fused:
             **tiles,
             **_LAUNCH,
             **self._choices(used),
+            TELLS_SECOND=tells_second,
         )
-        spoilt = self._spoilt(part, seen, least, is_soft=False)
-        if len(spoilt):
-            labels[spoilt] = self._exact_labels(part[spoilt], exact)
-        return labels
+        return labels, least, second
 
-    def _by_label(self, part: Part, exact: Seen, labels: torch.Tensor) -> Added:
-        n_centers, n_features = exact.slopes.shape
-        if not exact.is_euclidean:
-            return self._by_label_and_height(part, exact, labels)
+    def _by_label(self, part: Part, seen: Seen, labels: torch.Tensor) -> Added:
+        n_centers, n_features = seen.slopes.shape
+        if not seen.is_euclidean:
+            return self._by_label_and_height(part, seen, labels)
         chunks = _Chunks.of(labels, n_centers)
         like = {"dtype": torch.float64, "device": labels.device}
         sums = torch.zeros((chunks.n_chunks, n_features), **like)
@@ -106,7 +175,7 @@ class Fused:
         _kernels().cluster_sums_kernel[(chunks.n_chunks,)](
             part.points,
             self._origin(part),
-            exact.slopes,
+            seen.exact.slopes,
             part.weights,
             chunks.order,
             chunks.offsets,
@@ -118,9 +187,7 @@ class Fused:
             n_centers,
             n_features,
             self.view.scale,
-            LENGTH=_POINTS_OF_CHUNK,
-            ROWS=32,
-            FEATURES=min(128, _power_of_two(n_features)),
+            **chunk_tiles(n_features),
             IS_MOVED=self._is_moved(),
             **_LAUNCH,
         )
@@ -128,39 +195,52 @@ class Fused:
         weights = chunks.add(figures[0][:, None].contiguous())[:, 0]
         return Added(chunks.add(sums), weights, inertia, inertia)
 
-    def _by_label_and_height(self, part: Part, exact: Seen, labels: torch.Tensor) -> Added:
+    def _by_label_and_height(self, part: Part, seen: Seen, labels: torch.Tensor) -> Added:
         """Where distances are not those to places: the inertia by heights and slopes."""
-        places = Seen(torch.zeros_like(exact.slopes), exact.lifts, True)
+        places = Seen(torch.zeros_like(seen.exact.slopes), seen.exact.lifts, True)
         added = self._by_label(part, places, labels)
         inertia = torch.zeros_like(added.inertia)
-        for rows, block in part.in_blocks(self.n_at_once):
-            own = formulas.to_own(block, exact, self.view, labels[rows])
+        for rows, block in part.in_blocks(self.rows_at_once(1)):
+            own = formulas.to_own(block, seen, self.view, labels[rows])
             inertia += torch.dot(block.weights, own)
         return Added(added.points, added.weights, inertia, inertia)
 
-    def _exact_labels(self, part: Part, exact: Seen) -> torch.Tensor:
-        view, found = self.view.in_dtype(torch.float64), []
-        for _, block in part.in_blocks(self.n_at_once):
-            distances, _ = formulas.distances(block, exact, view)
-            found.append(formulas.nearest(distances)[1].int())
-        return torch.cat(found)
-
     # Soft rules.
 
-    def _softly(self, part: Part, seen: Seen, exact: Seen, rule: Rule) -> Added:
-        n_points, n_centers, n_features = _sizes(part, seen)
-        references, log_sums, least = torch.empty(
-            (3, n_points), dtype=torch.float32, device=part.points.device
-        )
+    def _softly(self, part: Part, seen: Seen, rule: Rule) -> Added:
+        n_centers = len(seen.lifts)
         used, shares = self._rounded(part, seen), self._shares(rule, seen)
-        is_gaussian = isinstance(rule, Gaussian)
-        tiles = nearest_tiles(used.slopes.dtype, self.precision, n_features, n_centers)
+        references, log_sums, least, labels = self._log_sums(part, used, shares, rule)
+        terms = self._terms(rule, references, log_sums, n_centers)
+        spoilt = self._spoilt(part, seen, least, labels, is_soft=True)
+        logs = (terms.terms + torch.log(part.weights)).float()
+        logs[spoilt] = -torch.inf
+        weights = part.weights.clone()
+        weights[spoilt] = 0.0
+        sums, of_centers = self._soft_sums(part, used, shares, references, logs, rule)
+        objective = torch.dot(weights, terms.objectives)
+        added = Added(sums, of_centers, objective, torch.dot(weights, least.double()))
+        self.counts["float64"] += len(spoilt)
+        for some in self._some(spoilt, n_centers):
+            added += formulas.sweep(part[some], seen.exact, self.view.exact, rule)
+        return added
+
+    def _log_sums(
+        self, part: Part, used: Seen, shares: torch.Tensor, rule: Rule
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """References, log-sums, least distances, and the centers of these if they matter."""
+        n_points, n_centers, n_features = _sizes(part, used)
+        device = part.points.device
+        found = torch.empty((3, n_points), dtype=torch.float32, device=device)
+        # The size of what has cancelled depends on the center.
+        tells_label = not used.is_euclidean
+        labels = torch.empty(n_points if tells_label else 1, dtype=torch.int32, device=device)
+        tiles = self._tiles(nearest_tiles, part, used)
         _kernels().log_sums_kernel[(_parts(n_points, tiles["ROWS"]),)](
             *self._inputs(part, used),
             shares,
-            references,
-            log_sums,
-            least,
+            *found,
+            labels,
             n_points,
             n_centers,
             n_features,
@@ -169,25 +249,11 @@ class Fused:
             **tiles,
             **_LAUNCH,
             **self._choices(used),
-            IS_GAUSSIAN=is_gaussian,
+            IS_GAUSSIAN=isinstance(rule, Gaussian),
+            TELLS_LABEL=tells_label,
         )
-        terms = self._terms(rule, references, log_sums, n_centers)
-        spoilt = self._spoilt(part, seen, least, is_soft=True)
-        logs = (terms.terms + torch.log(part.weights)).float()
-        logs[spoilt] = -torch.inf
-        weights = part.weights.clone()
-        weights[spoilt] = 0.0
-        sums, of_centers = self._soft_sums(part, used, shares, references, logs, rule)
-        added = Added(
-            sums,
-            of_centers,
-            torch.dot(weights, terms.objectives),
-            torch.dot(weights, least.double()),
-        )
-        for _, block in part[spoilt].in_blocks(self.n_at_once):
-            view = self.view.in_dtype(torch.float64)
-            added += formulas.sweep(block, exact, view, rule)
-        return added
+        references, log_sums, least = found
+        return references, log_sums, least, labels
 
     def _soft_sums(
         self,
@@ -204,7 +270,7 @@ class Fused:
         like = {"dtype": torch.float32, "device": part.points.device}
         sums = torch.empty((n_stretches, n_centers, n_features), **like)
         weights, highest = torch.empty((2, n_stretches, n_centers), **like)
-        tiles = soft_tiles(self.precision, n_features, n_centers)
+        tiles = self._tiles(soft_tiles, part, used)
         _kernels().soft_sums_kernel[(_parts(n_centers, tiles["COLS"]), n_stretches)](
             *self._inputs(part, used),
             shares,
@@ -257,6 +323,13 @@ class Fused:
     def _inputs(self, part: Part, used: Seen) -> tuple[torch.Tensor, ...]:
         return (part.points, self._origin(part), used.slopes, used.lifts, part.heights.float())
 
+    def _tiles(
+        self, tiles: Callable[..., dict[str, Any]], part: Part, used: Seen
+    ) -> dict[str, Any]:
+        n_centers, n_features = used.slopes.shape
+        dtype, shared = used.slopes.dtype, _shared(part.points)
+        return tiles(dtype, self.precision, n_features, n_centers, shared)
+
     def _choices(self, used: Seen) -> dict[str, Any]:
         return {
             "IS_DIRECT": used.is_direct,
@@ -277,20 +350,22 @@ class Fused:
         half = part.points.dtype
         if half == torch.float32 or self.precision == "highest" or seen.is_direct:
             return seen
-        if not seen.is_euclidean:
+        if not seen.is_euclidean or seen.reach > torch.finfo(half).max:
             return seen
         slopes = seen.slopes.to(half)
         return Seen(slopes, slopes.float().square().sum(1), True)
 
-    def _spoilt(self, part: Part, seen: Seen, least: torch.Tensor, is_soft: bool) -> torch.Tensor:
-        """Which points have lost digits by cancellation, or are at a center."""
+    def _spoilt(
+        self, part: Part, seen: Seen, found: torch.Tensor, labels: torch.Tensor, *, is_soft: bool
+    ) -> torch.Tensor:
+        """Points of which this distance has lost digits by cancellation, or is that to a center."""
         if seen.is_direct:
-            limits = torch.full_like(least, _LEAST if is_soft else -1.0)
+            limits = torch.full_like(found, _LEAST if is_soft else -1.0)
         elif seen.is_euclidean:
             limits = (_CANCELLATION * part.heights).clamp(min=_LEAST)
         else:
-            limits = torch.full_like(least, _LEAST)
-        return torch.nonzero(least < limits)[:, 0]
+            limits = (_CANCELLATION * formulas.sizes_to_own(part, seen, labels)).clamp(min=_LEAST)
+        return torch.nonzero(found < limits)[:, 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,14 +401,13 @@ class _Chunks:
         """The sums of clusters from those of chunks."""
         n_centers, n_features = len(self.offsets) - 1, parts.shape[1]
         sums = torch.empty((n_centers, n_features), dtype=torch.float64, device=parts.device)
-        width = min(64, _power_of_two(n_features, least=1))
-        _kernels().add_chunks_kernel[(n_centers, _parts(n_features, width))](
+        tiles = adding_tiles(n_features)
+        _kernels().add_chunks_kernel[(n_centers, _parts(n_features, tiles["FEATURES"]))](
             parts,
             self.first_chunks,
             sums,
             n_features,
-            ROWS=_CHUNKS_AT_ONCE,
-            FEATURES=width,
+            **tiles,
             **_LAUNCH,
         )
         return sums
@@ -345,6 +419,10 @@ def why_not(points: torch.Tensor, device: torch.device) -> str | None:
         return "the points are float64"
     if device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
         return f"Triton has no kernels for {device}"
+    if torch.version.hip is not None:
+        return "Triton multiplies for ROCm with fewer digits than the kernels need"
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) < _LEAST_CAPABILITY:
+        return f"they need compute capability 8.0 or more, which {device} lacks"
     try:
         _kernels()
     except ImportError:
@@ -367,6 +445,13 @@ def _sizes(part: Part, seen: Seen) -> tuple[int, int, int]:
     return len(part.points), *seen.slopes.shape
 
 
+def _shared(points: torch.Tensor) -> int:
+    """Bytes of shared memory that a program may have; those of the least card elsewhere."""
+    if not points.is_cuda:
+        return _LEAST_SHARED
+    return int(torch.cuda.get_device_properties(points.device).shared_memory_per_block_optin)
+
+
 def _parts(total: int, size: int) -> int:
     return -(-total // size)
 
@@ -376,15 +461,20 @@ def _power_of_two(number: int, least: int = 16) -> int:
 
 
 def nearest_tiles(
-    dtype: torch.dtype, precision: str, n_features: int, n_centers: int
+    dtype: torch.dtype, precision: str, n_features: int, n_centers: int, shared: int
 ) -> dict[str, Any]:
     """How much a program of the kernels of a point block holds at a time.
 
-    The largest that, compiled for compute capability 9.0, keep all in registers and in the shared
-    memory that every card has.
+    The largest that, compiled for several compute capabilities, keep all in registers and in so
+    many bytes of shared memory.
     """
     is_half = dtype != torch.float32
-    features = min(128 if is_half else 32, _power_of_two(n_features))
+    most_features = 32
+    if is_half:
+        # Tiles of points and centers, three of each on the way.
+        is_roomy = n_features <= 128 or shared >= 3 * 2 * 128 * 128 * dtype.itemsize
+        most_features = 128 if is_roomy else 64
+    features = min(most_features, _power_of_two(n_features))
     return {
         "ROWS": 128,
         "COLS": min(128 if is_half or precision == "high" else 64, _power_of_two(n_centers)),
@@ -395,11 +485,28 @@ def nearest_tiles(
     }
 
 
-def soft_tiles(precision: str, n_features: int, n_centers: int) -> dict[str, Any]:
+def chunk_tiles(n_features: int) -> dict[str, Any]:
+    """The same for sums of a cluster."""
+    return {
+        "LENGTH": _POINTS_OF_CHUNK,
+        "ROWS": 32,
+        "FEATURES": min(128, _power_of_two(n_features)),
+    }
+
+
+def adding_tiles(n_features: int) -> dict[str, Any]:
+    """The same for adding these up."""
+    return {"ROWS": _CHUNKS_AT_ONCE, "FEATURES": min(64, _power_of_two(n_features, least=1))}
+
+
+def soft_tiles(
+    dtype: torch.dtype, precision: str, n_features: int, n_centers: int, shared: int
+) -> dict[str, Any]:
     """The same for sums over points."""
     features = min(32, _power_of_two(n_features))
+    is_wide = dtype == torch.float32 and n_features > 128
     return {
-        "ROWS": 64 if precision == "high" else 32,
+        "ROWS": 64 if precision == "high" and not is_wide else 32,
         "COLS": min(64, _power_of_two(n_centers)),
         "FEATURES": features,
         "WIDTH": _power_of_two(n_features),
@@ -411,6 +518,8 @@ def soft_tiles(precision: str, n_features: int, n_centers: int) -> dict[str, Any
 
 def _rows_of_stretch(n_points: int, n_centers: int, n_features: int) -> int:
     most_stretches = max(1, _MOST_ENTRIES_OF_STRETCHES // (n_centers * n_features))
-    least = _parts(n_points, most_stretches)
-    wanted = min(max(_POINTS_OF_STRETCH, least), n_points)
+    least = _parts(n_points, min(most_stretches, _MOST_STRETCHES))
+    for_all_processors = _parts(n_points * _parts(n_centers, 64), _PROGRAMS_FOR_A_CARD)
+    most = min(_POINTS_OF_STRETCH, max(_FEWEST_POINTS_OF_STRETCH, for_all_processors))
+    wanted = min(max(most, least), n_points)
     return _parts(wanted, _POINTS_OF_TILE) * _POINTS_OF_TILE

@@ -106,6 +106,7 @@ def nearest_kernel(
     heights,  # in   (n_points,)
     labels,  # out  (n_points,)
     least,  # out  (n_points,)
+    second,  # out  (n_points,), the least distance to another center, if it is to be told
     n_points,
     n_centers,
     n_features,
@@ -116,6 +117,7 @@ def nearest_kernel(
     IS_ONE_TILE: tl.constexpr,
     IS_DIRECT: tl.constexpr,
     IS_MOVED: tl.constexpr,
+    TELLS_SECOND: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
     """Nearest center of each point, the first of several, and its distance."""
@@ -134,6 +136,8 @@ def nearest_kernel(
     )
     best = tl.full((ROWS,), INFINITY, dtype=tl.float32)
     label = tl.zeros((ROWS,), dtype=tl.int32)
+    if TELLS_SECOND:
+        next_best = tl.full((ROWS,), INFINITY, dtype=tl.float32)
     for start in range(0, n_centers, COLS):
         cols = start + tl.arange(0, COLS)
         found = _partial_distances(
@@ -158,14 +162,23 @@ def nearest_kernel(
         )
         found = tl.where(cols[None, :] < n_centers, found, INFINITY)
         low, place = tl.min(found, axis=1, return_indices=True)
+        if TELLS_SECOND:
+            of_others = tl.where(cols[None, :] == start + place[:, None], INFINITY, found)
+            lower = tl.minimum(next_best, tl.min(of_others, axis=1))
+            next_best = tl.minimum(lower, tl.maximum(low, best))
         is_nearer = low < best
         best = tl.where(is_nearer, low, best)
         label = tl.where(is_nearer, start + place, label)
     inside = rows < n_points
     if not IS_DIRECT:
-        best += tl.load(heights + rows, mask=inside, other=0.0)
+        height = tl.load(heights + rows, mask=inside, other=0.0)
+        best += height
+        if TELLS_SECOND:
+            next_best += height
     tl.store(labels + rows, label, mask=inside)
     tl.store(least + rows, tl.maximum(best, 0.0), mask=inside)
+    if TELLS_SECOND:
+        tl.store(second + rows, tl.maximum(next_best, 0.0), mask=inside)
 
 
 @triton.jit
@@ -179,6 +192,7 @@ def log_sums_kernel(
     references,  # out  (n_points,), the least distance or energy
     log_sums,  # out  (n_points,)
     least,  # out  (n_points,), the least distance
+    labels,  # out  (n_points,), the center it is that of, if it is to be told
     n_points,
     n_centers,
     n_features,
@@ -191,6 +205,7 @@ def log_sums_kernel(
     IS_DIRECT: tl.constexpr,
     IS_MOVED: tl.constexpr,
     IS_GAUSSIAN: tl.constexpr,
+    TELLS_LABEL: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
     """Logarithm of sum_j (y_j / y_min)^s, or of sum_j exp((e_min - e_j) / (2 v)), of each point.
@@ -215,6 +230,8 @@ def log_sums_kernel(
     nearest = tl.full((ROWS,), INFINITY, dtype=tl.float32)
     reference = tl.full((ROWS,), INFINITY, dtype=tl.float32)
     total = tl.zeros((ROWS,), dtype=tl.float32)
+    if TELLS_LABEL:
+        label = tl.zeros((ROWS,), dtype=tl.int32)
     for start in range(0, n_centers, COLS):
         cols = start + tl.arange(0, COLS)
         found = _partial_distances(
@@ -241,7 +258,12 @@ def log_sums_kernel(
             found += height[:, None]
         of_centers = cols[None, :] < n_centers
         found = tl.where(of_centers, tl.maximum(found, 0.0), INFINITY)
-        nearest = tl.minimum(nearest, tl.min(found, axis=1))
+        if TELLS_LABEL:
+            low, place = tl.min(found, axis=1, return_indices=True)
+            label = tl.where(low < nearest, start + place, label)
+            nearest = tl.minimum(nearest, low)
+        else:
+            nearest = tl.minimum(nearest, tl.min(found, axis=1))
         if IS_GAUSSIAN:
             lift = tl.load(shares + cols, mask=cols < n_centers, other=0.0)
             energies = tl.where(of_centers, found - lift[None, :], INFINITY)
@@ -258,6 +280,8 @@ def log_sums_kernel(
     tl.store(references + rows, reference, mask=inside)
     tl.store(log_sums + rows, tl.log(total), mask=inside)
     tl.store(least + rows, nearest, mask=inside)
+    if TELLS_LABEL:
+        tl.store(labels + rows, label, mask=inside)
 
 
 @triton.jit
@@ -352,11 +376,11 @@ def soft_sums_kernel(
         higher = tl.maximum(top, tl.max(logs, axis=0))
         shift = tl.where(higher == MINUS_INFINITY, 0.0, higher)
         shrunk = tl.exp(top - shift)
-        w = tl.exp(logs - shift[None, :])
+        # Rounded as the points of the tile are, in the sums of weights too: centers stay means.
+        w = tl.exp(logs - shift[None, :]).to(tile.dtype)
         sum_points = sum_points * shrunk[:, None]
-        x = tile.to(tl.float32)
-        sum_points = tl.dot(tl.trans(w), x, sum_points, input_precision=SUM_PRECISION)
-        sum_weights = sum_weights * shrunk + tl.sum(w, axis=0)
+        sum_points = tl.dot(tl.trans(w), tile, sum_points, input_precision=SUM_PRECISION)
+        sum_weights = sum_weights * shrunk + tl.sum(w.to(tl.float32), axis=0)
         top = higher
     at = stretch * n_centers + cols
     to = at[:, None] * n_features + features[None, :]
@@ -402,8 +426,8 @@ def cluster_sums_kernel(
             if IS_MOVED:
                 start = tl.load(origin + features, mask=is_feature, other=0.0)
             sum_points = tl.zeros((FEATURES,), dtype=tl.float64)
-            for step in range(0, LENGTH, ROWS):
-                at = begin + step + tl.arange(0, ROWS)
+            for step in range(begin, end, ROWS):
+                at = step + tl.arange(0, ROWS)
                 is_row = at < end
                 i = tl.load(order + at, mask=is_row, other=0).to(tl.int64)
                 inside = is_row[:, None] & is_feature[None, :]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 
 from powermeans.types import IndexArray, Points
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 # Entries of the largest temporary array, and how many such arrays are alive at the same time.
 _ENTRIES_ON_GPU = 2**26
@@ -18,6 +22,11 @@ _ARRAYS_AT_ONCE = 6
 _FEWEST_ROWS = 128
 # What points may take of the free memory; the rest is for the work on them.
 _SHARE_FOR_POINTS = 0.7
+# With what a sweep holds for each of them, also where these have few features.
+_SHARE_WITH_WORK = 0.9
+_BYTES_OF_A_SWEEP = 100
+# Weights, heights and what seeding keeps: these stay on the device for all points.
+_BYTES_KEPT = 40
 _LARGEST_PIECE = 2**30
 _PIECES_IN_FREE_MEMORY = 8
 
@@ -106,6 +115,22 @@ def rows_at_once(
     return rows
 
 
+def lack_of_memory_is_told(work: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Where the device runs out of memory in this, the error is Python's and says what helps."""
+
+    @functools.wraps(work)
+    def told(*args: _Arguments.args, **options: _Arguments.kwargs) -> _Result:
+        try:
+            return work(*args, **options)
+        except torch.OutOfMemoryError as error:
+            raise MemoryError(
+                f"{error}. Free memory on the device, pass X in host memory with device=, from "
+                "where it is streamed if it does not fit, or use fewer centers"
+            ) from error
+
+    return told
+
+
 def from_array(points: Points) -> torch.Tensor:
     """An array in host memory as a tensor that shares it."""
     with warnings.catch_warnings():
@@ -164,15 +189,22 @@ class Held:
     def _piece_if_too_large(self, points: torch.Tensor) -> int | None:
         if points.device == self.device:
             return None
-        free, n_bytes = free_bytes(self.device), points.numel() * points.element_size()
-        if n_bytes <= _SHARE_FOR_POINTS * free:
-            return None
+        free, n_points = free_bytes(self.device), len(points)
         bytes_of_a_row = points.shape[1] * points.element_size()
-        piece = int(min(_LARGEST_PIECE, free / _PIECES_IN_FREE_MEMORY) // bytes_of_a_row)
-        if piece < _FEWEST_ROWS:
+        with_work = n_points * (bytes_of_a_row + _BYTES_OF_A_SWEEP)
+        if (
+            n_points * bytes_of_a_row <= _SHARE_FOR_POINTS * free
+            and with_work <= _SHARE_WITH_WORK * free
+        ):
+            return None
+        left = free - n_points * _BYTES_KEPT
+        each = bytes_of_a_row + _BYTES_OF_A_SWEEP
+        piece = int(min(_LARGEST_PIECE, left / _PIECES_IN_FREE_MEMORY) // each)
+        if piece < min(_FEWEST_ROWS, n_points):
             raise MemoryError(
                 f"{free / 2**20:.0f} MiB are free on {self.device}, too little to stream X through "
-                f"it, with {bytes_of_a_row} bytes in each row: free memory there"
+                f"it: {_BYTES_KEPT} bytes stay there for each of {n_points} points, and each of a "
+                f"piece takes {each}. Free memory there, or divide X among several devices"
             )
         return piece
 
@@ -198,7 +230,8 @@ class Held:
         if not pinned.is_pinned():
             if slots[slot] is None:
                 room = (self._rows_of_piece, self.points.shape[1])
-                slots[slot] = (torch.empty(room, dtype=pinned.dtype, pin_memory=True), None)
+                options = {"dtype": pinned.dtype, "device": "cpu", "pin_memory": True}
+                slots[slot] = (torch.empty(room, **options), None)
             staging, has_left = slots[slot]
             if has_left is not None:
                 has_left.synchronize()

@@ -17,7 +17,13 @@ from powermeans.rows.placement import Placement
 from powermeans.rows.torch import formulas, fused
 from powermeans.rows.torch.formulas import Added, Part, Seen, View
 from powermeans.rows.torch.nearness import TorchNearness, greedy_seeds_on
-from powermeans.rows.torch.placing import Held, blocks, free_bytes, rows_at_once
+from powermeans.rows.torch.placing import (
+    Held,
+    blocks,
+    free_bytes,
+    lack_of_memory_is_told,
+    rows_at_once,
+)
 from powermeans.rules import Hard, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points
@@ -27,7 +33,13 @@ Precision = Literal["highest", "high"]
 
 # Squares of numbers beyond come near the ends of float32.
 _UNIT_RANGE = (1e-6, 1e6)
+# Of points that products round to float16, also when they are told from elsewhere.
+_UNIT_RANGE_OF_FLOAT16 = (2.0**-6, 2.0**12)
+# Of a scale: itself as a number of the dtype, and its square as one of float64.
+_LARGEST_EXPONENT = {torch.float32: 126, torch.float64: 510}
 _MOST_FEATURES_FORMED = 4096
+# So that the kernels, and the sort they need, can count them with 32 bits.
+_MOST_POINTS_OF_PART = 2**29
 _ROWS_SAMPLED = 10_000
 # Relative errors of 16-bit and TF32 products, and of float32 products that are put together.
 _ROUNDING = {"high": 2.0**-8, "highest": 2.0**-18}
@@ -47,8 +59,8 @@ class TorchRows:
     kernel : {"auto", "triton", "plain"}
         "auto" takes Triton where it can, which `placement` tells.
     precision : {"highest", "high"}, optional
-        By default that of `torch.get_float32_matmul_precision`. "high" allows TF32 products of
-        float32, and 16-bit ones of 16-bit points, for which centers are rounded; sums keep theirs.
+        By default that of PyTorch's own switch. "high" allows TF32 products of float32, and 16-bit
+        ones of 16-bit points, for which centers are rounded; sums keep theirs.
     rows_of_piece : int, optional
         Stream so many points at a time; by default only where they do not fit on the device.
     """
@@ -65,8 +77,7 @@ class TorchRows:
     ) -> None:
         self._held = Held(points, device or points.device, rows_of_piece)
         self._kernel = _chosen_kernel(kernel, points, self.device)
-        asked = precision or torch.get_float32_matmul_precision()
-        self._precision: Precision = "highest" if asked == "highest" else "high"
+        self._precision: Precision = precision or _precision_of_torch()
         wide = torch.float32 if self.device.type == "mps" else torch.float64
         narrow = torch.float64 if points.dtype == torch.float64 else torch.float32
         self._view = View(narrow, wide)
@@ -89,6 +100,11 @@ class TorchRows:
         if kernel == "triton" and self.n_features > fused.MOST_FEATURES_SOFT:
             kernel = "triton, plain for soft weights"
         return Placement(str(self.device), kernel, precision, self._held.is_streamed)
+
+    @property
+    def n_swept_again(self) -> int:
+        """How often a point was swept again in float64, since its distances had lost digits."""
+        return 0 if self._fused is None else self._fused.counts["float64"]
 
     @property
     def n_points(self) -> int:
@@ -186,7 +202,8 @@ class TorchRows:
             squares = residuals.square().sum(1).to(self._view.wide)
             shares = torch.where(squares > nearest, part.weights / squares, 0.0)
             unit = (residuals * torch.sqrt(shares).to(residuals)[:, None]).to(residuals.dtype)
-            formed += (unit.T @ unit).to(self._view.wide)
+            with formulas.as_they_are(unit):
+                formed += (unit.T @ unit).to(self._view.wide)
         return formed
 
     def _in_steps(self, points: torch.Tensor) -> torch.Tensor:
@@ -200,20 +217,20 @@ class TorchRows:
 
     # Sweeps.
 
+    @lack_of_memory_is_told
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         if isinstance(rule, Online):
             raise TypeError("rows of tensors cannot sweep with the rule Online: points would wait")
         seen, added = self._see(centers), None
-        exact = self._see(centers, torch.float64) if self._kernel == "triton" else seen
         for part in self._parts():
-            more = self._sweep_part(part, seen, exact, rule)
+            more = self._sweep_part(part, seen, rule)
             added = more if added is None else added + more
         assert added is not None, "there are points"
         return self._as_sums(added)
 
-    def _sweep_part(self, part: Part, seen: Seen, exact: Seen, rule: Rule) -> Added:
+    def _sweep_part(self, part: Part, seen: Seen, rule: Rule) -> Added:
         if self._fused is not None and self._fused.can_sweep(rule, seen):
-            return self._fused.sweep(part, seen, exact, rule)
+            return self._fused.sweep(part, seen, rule)
         n_at_once, added = self._n_at_once(len(seen.lifts)), None
         for _, block in part.in_blocks(n_at_once):
             more = formulas.sweep(block, seen, self._view, rule)
@@ -225,8 +242,7 @@ class TorchRows:
     def _fused(self) -> fused.Fused | None:
         if self._kernel != "triton":
             return None
-        n_at_once = self._n_at_once(1024)
-        return fused.Fused(self._view, self._precision, n_at_once)
+        return fused.Fused(self._view, self._precision, self._n_at_once)
 
     def _as_sums(self, added: Added) -> Sums:
         """In the units of the user, from the origin of the user."""
@@ -237,47 +253,48 @@ class TorchRows:
         sums = Sums(points, weights, float(added.objective) / unit, float(added.inertia) / unit)
         return sums * self._weight_unit
 
+    @lack_of_memory_is_told
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
         seen = self._see(centers)
-        exact = self._see(centers, torch.float64) if self._kernel == "triton" else seen
         labels, inertia = np.empty(self.n_points, dtype=np.int32), 0.0
         for part in self._parts():
-            of_part = self._labels(part, seen, exact)
+            of_part = self._labels(part, seen)
             labels[part.rows] = of_part.cpu().numpy()
             for rows, block in part.in_blocks(self._n_at_once(1)):
                 own = formulas.to_own(block, seen, self._view, of_part[rows])
                 inertia += float(torch.dot(block.weights, own))
         return labels, inertia / self._view.scale**2 * self._weight_unit
 
-    def _labels(self, part: Part, seen: Seen, exact: Seen) -> torch.Tensor:
+    def _labels(self, part: Part, seen: Seen) -> torch.Tensor:
         if self._fused is not None:
-            return self._fused.labels(part, seen, exact)
+            return self._fused.labels(part, seen)
         found = [
             formulas.nearest(formulas.distances(block, seen, self._view)[0])[1]
             for _, block in part.in_blocks(self._n_at_once(len(seen.lifts)))
         ]
         return torch.cat(found).int()
 
+    @lack_of_memory_is_told
     def spread(self, centers: FloatArray) -> Spread:
         n_centers, seen = len(centers), self._see(centers)
         figures = np.zeros((2, n_centers))
         weights = np.zeros(n_centers)
-        for block in self._blocks(n_centers):
-            found, _ = formulas.distances(block, seen, self._view)
-            least, labels = formulas.nearest(found)
-            second = least
-            if n_centers > 1:
-                second = found.scatter_(1, labels[:, None], math.inf).amin(1)
-            logs = formulas.one_hot_logs(labels, n_centers, self._view.dtype)
-            logs += torch.log(block.weights).to(self._view.dtype)[:, None]
-            both = torch.stack([least, second - least], dim=1)
-            added, of_centers = formulas.add_up(logs, both, self._view)
-            figures += _host(added).T
-            weights += _host(of_centers)
+        for part in self._parts():
+            for added, of_centers in self._spread_of(part, seen):
+                figures += _host(added).T
+                weights += _host(of_centers)
         error, utility = figures * (self._weight_unit / self._view.scale**2)
         if n_centers == 1:
             utility = np.array([np.inf])
         return Spread(error, utility, weights * self._weight_unit)
+
+    def _spread_of(self, part: Part, seen: Seen) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Error, utility and weight of each center, some points at a time."""
+        if self._fused is not None and len(seen.lifts) > 1:
+            yield self._fused.spread(part, seen)
+            return
+        for _, block in part.in_blocks(self._n_at_once(len(seen.lifts))):
+            yield formulas.spread(block, seen, self._view)
 
     def sq_distances(self, centers: FloatArray) -> Points:
         found = [there.cpu() for there in self.sq_distances_there(centers)]
@@ -354,10 +371,9 @@ class TorchRows:
         places = self._view.of_centers(centers)
         return places, np.sum(places * places, axis=1), True
 
-    def _see(self, centers: FloatArray, dtype: torch.dtype | None = None) -> Seen:
-        view = self._view if dtype is None else self._view.in_dtype(dtype)
+    def _see(self, centers: FloatArray) -> Seen:
         slopes, lifts, is_euclidean = self._seen_as(np.asarray(centers, dtype=np.float64))
-        return Seen.of(slopes, lifts, view, self._weights, is_euclidean)
+        return Seen.of(slopes, lifts, self._view, self._weights, is_euclidean)
 
     def _look_at_columns(self) -> None:
         """Mean and variance of the columns, and from them the view and the heights."""
@@ -373,6 +389,7 @@ class TorchRows:
         self._column_mean, self._column_variance = mean, np.asarray(squares / self.n_points)
         self._view = self._chosen_view(largest)
         self._heights = self._all_heights()
+        self._lengths = self._all_lengths()
 
     def _chosen_view(self, largest: float) -> View:
         """Centered where the mean is far away; scaled where squares would leave float32."""
@@ -382,8 +399,12 @@ class TorchRows:
         return View(view.dtype, view.wide, origin, self._chosen_scale(largest))
 
     def _chosen_scale(self, largest: float) -> float:
-        low, high = _UNIT_RANGE
-        return 1.0 if largest == 0 or low < largest < high else 2.0 ** -math.frexp(largest)[1]
+        is_rounded = self._held.points.dtype == torch.float16 and self._precision == "high"
+        low, high = _UNIT_RANGE_OF_FLOAT16 if is_rounded else _UNIT_RANGE
+        if largest == 0 or low < largest < high:
+            return 1.0
+        most = _LARGEST_EXPONENT[self._view.dtype]
+        return float(2.0 ** -max(-most, min(math.frexp(largest)[1], most)))
 
     def _all_heights(self) -> torch.Tensor:
         """What of the distances depends on the point alone: here squared lengths."""
@@ -393,6 +414,10 @@ class TorchRows:
                 of_all = slice(rows.start + block.start, rows.start + block.stop)
                 heights[of_all] = self._view.of(points[block]).square().sum(1)
         return heights
+
+    def _all_lengths(self) -> torch.Tensor | None:
+        """Lengths of the points in the view, where heights are not their squares."""
+        return None
 
     @cached_property
     def _weights(self) -> torch.Tensor:
@@ -405,8 +430,11 @@ class TorchRows:
         return torch.as_tensor(values, dtype=dtype or self._view.dtype, device=self.device)
 
     def _parts(self) -> Iterator[Part]:
-        for rows, points in self._held.pieces():
-            yield Part(points, self._heights[rows], self._weights[rows], rows)
+        for of_piece, points in self._held.pieces():
+            for block in blocks(len(points), _MOST_POINTS_OF_PART):
+                rows = slice(of_piece.start + block.start, of_piece.start + block.stop)
+                lengths = None if self._lengths is None else self._lengths[rows]
+                yield Part(points[block], self._heights[rows], self._weights[rows], rows, lengths)
 
     def _blocks(self, width: int) -> Iterator[Part]:
         for part in self._parts():
@@ -444,6 +472,15 @@ def _chosen_kernel(wanted: Kernel, points: torch.Tensor, device: torch.device) -
         raise ValueError(f'kernel="triton" cannot be had: {obstacle}. Pass kernel="plain"')
     is_for_gpu = device.type == "cuda" or wanted == "triton"
     return "triton" if obstacle is None and is_for_gpu else "plain"
+
+
+def _precision_of_torch() -> Precision:
+    """What PyTorch is told of products of float32, by its newer switch or by the older one."""
+    # To ask the older one is an error where the newer one was used.
+    newer = getattr(torch.backends.cuda.matmul, "fp32_precision", "none")
+    if newer != "none":
+        return "highest" if newer == "ieee" else "high"
+    return "highest" if torch.get_float32_matmul_precision() == "highest" else "high"
 
 
 def _host(values: torch.Tensor) -> FloatArray:
