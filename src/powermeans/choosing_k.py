@@ -21,7 +21,6 @@ from sklearn.utils._param_validation import (
 
 from powermeans import study_in_parts
 from powermeans.anneal import Callback
-from powermeans.center_estimator import MatrixLike
 from powermeans.centers_by_k import EFFORTS_FOR_EACH_K, centers_by_k
 from powermeans.choice_of_k import ChoiceOfK
 from powermeans.history import SweepState
@@ -36,6 +35,7 @@ from powermeans.passes import Tell
 from powermeans.rows import open_rows
 from powermeans.rows.parts import PartedRows
 from powermeans.rows.protocol import Rows
+from powermeans.rows_opener import MatrixLike
 from powermeans.search import Solution
 from powermeans.seeds import order_by_place
 from powermeans.sources import PartedData, is_dask, is_parted, open_data

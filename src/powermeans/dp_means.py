@@ -19,11 +19,12 @@ from sklearn.utils._param_validation import (
 )
 
 from powermeans.anneal import Stage
-from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
+from powermeans.center_estimator import CenterEstimator, Run
 from powermeans.extent import rounding_inertia, spread
 from powermeans.input_checks import admit, wanted_form
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
+from powermeans.rows_opener import MatrixLike, TrainingData
 from powermeans.schedules import Fixed
 from powermeans.seeds import order_by_place
 from powermeans.stopping import CentersSettled

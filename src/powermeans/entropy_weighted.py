@@ -15,13 +15,14 @@ from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.anneal import Callback, Stage, StageEnd
-from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
+from powermeans.center_estimator import CenterEstimator, Run
 from powermeans.extent import spread_of_features
 from powermeans.history import History
 from powermeans.input_checks import Admitted
 from powermeans.repairs import RelocateEmpty, Repair, SeparateCoincident
 from powermeans.rows.feature_weighted import FeatureWeightedRows, SquaredSums
 from powermeans.rows.protocol import Rows
+from powermeans.rows_opener import MatrixLike, TrainingData
 from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric
 from powermeans.stopping import CentersSettled, Never

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
-from powermeans.center_estimator import MatrixLike
 from powermeans.critical_power import critical_power as critical_power_of
 from powermeans.input_checks import admit, wanted_form
 from powermeans.kmeans import KMeans
 from powermeans.rows import open_rows
+from powermeans.rows_opener import MatrixLike
 from powermeans.seeding import n_greedy_candidates
 from powermeans.seeds import choose_seeds
 from powermeans.types import IndexArray, Labels, Points

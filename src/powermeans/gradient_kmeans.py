@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from powermeans.anneal import Stage
-from powermeans.center_estimator import CenterEstimator, Run, TrainingData
+from powermeans.center_estimator import CenterEstimator, Run
 from powermeans.gradient import GradientSteps
+from powermeans.rows_opener import TrainingData
 from powermeans.stopping import CentersSettled
 
 

@@ -23,13 +23,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from powermeans.anneal import Callback
-from powermeans.center_estimator import MatrixLike
 from powermeans.errors import IndefiniteKernelWarning
 from powermeans.input_checks import Admitted, admit, divide_by_power_of_two, wanted_form
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.power_mean import memberships
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
+from powermeans.rows_opener import MatrixLike
 from powermeans.seeds import choose_seeds, order_by_place
 from powermeans.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints

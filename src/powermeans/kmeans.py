@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.anneal import Stage
-from powermeans.center_estimator import CenterEstimator, Run, TrainingData
+from powermeans.center_estimator import CenterEstimator, Run
 from powermeans.repairs import RelocateEmpty
+from powermeans.rows_opener import TrainingData
 from powermeans.schedules import Fixed
 from powermeans.stopping import CentersSettled
 

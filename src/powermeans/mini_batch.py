@@ -16,13 +16,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from powermeans.anneal import Callback, Stage, StageEnd, run_stage
-from powermeans.center_estimator import Run, TrainingData
+from powermeans.center_estimator import Run
 from powermeans.drift import Course
 from powermeans.history import History, SweepState
 from powermeans.input_checks import Admitted
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.rows.parts import PartedRows
 from powermeans.rows.protocol import Rows
+from powermeans.rows_opener import TrainingData
 from powermeans.rules import Power
 from powermeans.running import RunningSums
 from powermeans.search import EFFORTS

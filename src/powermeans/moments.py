@@ -34,9 +34,9 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
-from powermeans.center_estimator import MatrixLike
 from powermeans.input_checks import admit, wanted_form
 from powermeans.principal_axes import PrincipalAxes, principal_axes
+from powermeans.rows_opener import MatrixLike
 from powermeans.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Points, SparsePoints
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from powermeans.anneal import Callback, Stage, StageEnd, anneal, run_stage
-from powermeans.center_estimator import Run, TrainingData
+from powermeans.center_estimator import Run
 from powermeans.drift import Course
 from powermeans.history import History, SweepState
 from powermeans.input_checks import Admitted
@@ -24,6 +24,7 @@ from powermeans.parts_in_turn import contents_in_turn
 from powermeans.repairs import RelocateEmpty, Repair
 from powermeans.rows.parts import PartedRows
 from powermeans.rows.protocol import Rows
+from powermeans.rows_opener import TrainingData
 from powermeans.running import found_anew, handed_over, leaders_of
 from powermeans.schedules import Fixed
 from powermeans.stopping import CentersSettled, Never

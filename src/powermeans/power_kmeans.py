@@ -18,13 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from powermeans import divergences
 from powermeans.anneal import Callback, Stage, StageEnd, anneal
-from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
+from powermeans.center_estimator import CenterEstimator, Run
 from powermeans.extent import spread_of_features
 from powermeans.history import History, Spent, SweepState
 from powermeans.input_checks import check_schedule
 from powermeans.power_mean import memberships
 from powermeans.repairs import LeaveAlone, RelocateEmpty, SeparateCoincident
 from powermeans.rows.bregman import BregmanRows
+from powermeans.rows_opener import MatrixLike, TrainingData
 from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric, Whole, resting_power
 from powermeans.search import EFFORTS, Effort, Search

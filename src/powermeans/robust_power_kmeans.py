@@ -14,13 +14,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans import divergences
 from powermeans.anneal import Callback, StageEnd
-from powermeans.center_estimator import MatrixLike, Run, TrainingData
+from powermeans.center_estimator import Run
 from powermeans.history import History
 from powermeans.input_checks import Admitted
 from powermeans.power_kmeans import PowerKMeans
 from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Rows
 from powermeans.rows.trimmed import TrimmedRows
+from powermeans.rows_opener import MatrixLike, TrainingData
 
 # Two sums of weights that differ by this share are the same.
 _ROUNDING = 1e-12

@@ -13,11 +13,12 @@ from scipy.spatial.distance import cdist
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.anneal import Callback, Stage
-from powermeans.center_estimator import CenterEstimator, Run, TrainingData
+from powermeans.center_estimator import CenterEstimator, Run
 from powermeans.divergences import squared_euclidean
 from powermeans.input_checks import check_init
 from powermeans.principal_axes import principal_axes
 from powermeans.rows.protocol import Rows
+from powermeans.rows_opener import TrainingData
 from powermeans.schedules import Fixed
 from powermeans.seeds import uniform_seeds
 from powermeans.stopping import CentersSettled

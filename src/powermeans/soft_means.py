@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.anneal import Stage
-from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
+from powermeans.center_estimator import CenterEstimator, Run
 from powermeans.extent import spread, spread_of_features
 from powermeans.repairs import SeparateCoincident
+from powermeans.rows_opener import MatrixLike, TrainingData
 from powermeans.rules import Always, Harmonic, Power, Rule
 from powermeans.stopping import CentersSettled
 from powermeans.types import FloatArray

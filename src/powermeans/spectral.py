@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from powermeans.center_estimator import MatrixLike
 from powermeans.host_memory import refuse_tensor_elsewhere
 from powermeans.input_checks import admit
 from powermeans.power_kmeans import PowerKMeans
+from powermeans.rows_opener import MatrixLike
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 Graph = Points | SparsePoints

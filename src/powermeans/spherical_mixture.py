@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from powermeans.anneal import Stage, StageEnd
-from powermeans.center_estimator import CenterEstimator, MatrixLike, Run, TrainingData
+from powermeans.center_estimator import CenterEstimator, Run
 from powermeans.critical_temperature import critical_temperature
 from powermeans.extent import spread, spread_of_features
 from powermeans.gaussian_learner import (
@@ -34,6 +34,7 @@ from powermeans.moments import moment_estimates
 from powermeans.repairs import SeparateCoincident
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
+from powermeans.rows_opener import MatrixLike, TrainingData
 from powermeans.rules import Gaussian
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 

@@ -15,12 +15,13 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from powermeans.center_estimator import CenterEstimator, MatrixLike, TrainingData
+from powermeans.center_estimator import CenterEstimator
 from powermeans.drift import Course, Drift
 from powermeans.input_checks import Admitted, admit, check_centers, exponent_to_square
 from powermeans.parts_in_turn import Part, opened_in_turn, parts_in_turn
 from powermeans.rows import open_batch
 from powermeans.rows.protocol import Rows
+from powermeans.rows_opener import MatrixLike, TrainingData
 from powermeans.sources import is_dask, is_parted
 from powermeans.sources.opening import Checkpoint
 from powermeans.types import FloatArray, Points
