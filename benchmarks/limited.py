@@ -24,9 +24,11 @@ from numpy.typing import NDArray
 
 from powermeans import KMeans, PowerKMeans, open_data
 
+# Memory is the same in every sweep, so a few of each kind are enough.
+N_SWEEPS = 10
 MODELS = {
-    "KMeans": lambda k: KMeans(k, n_init=1, random_state=0),
-    "PowerKMeans, fast": lambda k: PowerKMeans(k, effort="fast", random_state=0),
+    "KMeans": lambda k: KMeans(k, n_init=1, max_iter=N_SWEEPS, random_state=0),
+    "PowerKMeans": lambda k: PowerKMeans(k, refine=0, max_iter=N_SWEEPS, random_state=0),
 }
 ROWS_OF_A_SMALL_FIT = 2000
 

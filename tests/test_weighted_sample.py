@@ -25,6 +25,22 @@ def drawn(rows, n_drawn, seed=0, **options):
     return weighted_sample(rows, n_drawn, np.random.RandomState(seed), **options)
 
 
+class Listening(Kept):
+    """Parts that look at what calls say of their results, as places that send them do."""
+
+    def total(self, call):
+        for found in self.each(call):
+            n_bytes = found.points.nbytes + found.times.nbytes + found.weights.nbytes
+            assert n_bytes <= call.n_bytes_given <= 2 * n_bytes + 100
+        return super().total(call)
+
+
+def test_a_part_says_how_much_it_sends_since_a_cluster_adds_by_that():
+    points = np.random.default_rng(0).normal(size=(900, 5))
+    rows = PartedRows(Listening([(points[:450], None), (points[450:], None)], Opening()))
+    assert len(drawn(rows, 300).points) == 300
+
+
 def numbered(n_points):
     return np.arange(n_points, dtype=float)[:, None]
 

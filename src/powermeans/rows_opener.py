@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from powermeans.divergences import Divergence
 from powermeans.input_checks import (
     Admitted,
+    PartFacts,
     admit,
     check_domain,
     wanted_form,
@@ -23,7 +24,7 @@ from powermeans.input_checks import (
 from powermeans.passes import PassLines, Tell
 from powermeans.rows import open_rows
 from powermeans.rows.described import described
-from powermeans.rows.journal import Claim, Journal, Journaled
+from powermeans.rows.journal import Claim, Journal, Journaled, recorded
 from powermeans.rows.native import NativeRows
 from powermeans.rows.on_device import open_on_device
 from powermeans.rows.parts import PartedRows
@@ -34,6 +35,8 @@ from powermeans.sources.opening import Checkpoint
 from powermeans.sources.partition import Admission, Partition
 from powermeans.tensors import admit_tensor, check_tensor, is_tensor
 from powermeans.types import FloatArray, Points, SparsePoints
+
+recorded(PartFacts)  # so that a fit that was refused is refused by its checkpoint too
 
 MatrixLike = ArrayLike | SparsePoints | PartedData | Iterable[Any] | Callable[[], Iterable[Any]]
 
@@ -96,7 +99,6 @@ class RowsOpener:
     def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
         if is_parted(X):
             return self._parted_training_data(opened(X), sample_weight)
-        self.__dict__.pop("scaling_", None)
         absent: Any = None
         if is_dask(X):
             # A DataFrame may have a column of that name.
@@ -105,11 +107,12 @@ class RowsOpener:
             points = self._dask_points(X, sample_weight, reset=True)
             tell = self._told_of_passes()
             rows = self._open_on_dask(points, self._n_needed(), points.checkpoint, tell)
-            self.n_features_in_ = rows.n_features
+            self._note_columns(points, rows.n_features)
             return TrainingData(absent, None, rows, collection=points.array)
         data = self._admit(
             X, sample_weight, reset=True, n_clusters=self._n_needed(), must_differ=True
         )
+        self.__dict__.pop("scaling_", None)
         return TrainingData(data.points, data.weights, self._open(data))
 
     def _parted_training_data(
@@ -121,16 +124,20 @@ class RowsOpener:
             self._claim(parted.checkpoint)
         partition = parted.partition(self._admission())
         rows = self._open_parts(parted, partition, parted.checkpoint, self._told_of_passes())
-        names = parted.feature_names
-        self.__dict__.pop("feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-        self.n_features_in_ = parted.n_features
-        self.scaling_ = parted.scaling
         _ = rows.n_points  # the first pass, in which every row is checked
+        if isinstance(rows.places, Journaled):
+            partition.facts = rows.places.once("facts", partition.found)
         partition.check(self._n_needed())
+        self._note_columns(parted, parted.n_features)
         absent: Any = None
         return TrainingData(absent, None, rows, parted)
+
+    def _note_columns(self, opened: Any, n_features: int) -> None:
+        """Once the points are admitted: those of a fit that is refused are nobody's."""
+        self.n_features_in_, self.scaling_ = n_features, opened.scaling
+        self.__dict__.pop("feature_names_in_", None)
+        if opened.feature_names is not None:
+            self.feature_names_in_ = np.asarray(opened.feature_names, dtype=object)
 
     def _check_parted(self, parted: PartedData, sample_weight: ArrayLike | None) -> None:
         if (reason := self._obstacle_to_parts()) is not None:
@@ -381,11 +388,6 @@ class RowsOpener:
             )
         points = X if isinstance(X, DaskPoints) else DaskPoints(X, sample_weight)
         if reset:
-            if points.scaling is not None:
-                self.scaling_ = points.scaling
-            self.__dict__.pop("feature_names_in_", None)
-            if points.feature_names is not None:
-                self.feature_names_in_ = np.asarray(points.feature_names, dtype=object)
             return points
         check_is_fitted(self)
         names, known = points.feature_names, getattr(self, "feature_names_in_", None)

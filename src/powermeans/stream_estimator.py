@@ -345,9 +345,10 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
         self._refuse_checkpoint(X)
-        for name in ("_stream", "drift_"):
+        data = super()._training_data(X, sample_weight)
+        for name in ("_stream", "drift_"):  # what was learned is kept where the points are refused
             self.__dict__.pop(name, None)
-        return super()._training_data(X, sample_weight)
+        return data
 
     def _why_not_in_parts(self) -> str | None:
         return None
@@ -357,7 +358,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     def _bare(self, centers: Points) -> Self:
         bare = super()._bare(centers)
-        for name in ("_stream", "drift_"):
+        for name in ("_stream", "drift_", "_in_fit", "_tally", "counts_"):
             bare.__dict__.pop(name, None)
         return bare
 

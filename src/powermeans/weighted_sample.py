@@ -62,7 +62,7 @@ def weighted_sample(
     WeightedSample
     """
     starts = np.array([rows.first_of(number) for number in range(rows.n_parts)])
-    race = _Race(n_drawn + 1, rng.randint(2**31 - 1), starts)
+    race = _Race(n_drawn + 1, rng.randint(2**31 - 1), starts, rows.n_features)
     arrived: _Arrived = rows.total(race)
     if arrived.n_running <= n_drawn:
         everything = slice(0, max(arrived.n_running, n_least))
@@ -108,6 +108,12 @@ class _Race:
     n_kept: int
     key: int
     starts: NDArray[np.intp]
+    n_features: int
+
+    @property
+    def n_bytes_given(self) -> int:
+        """How large what comes of a part may be."""
+        return 8 * self.n_kept * (self.n_features + 2)
 
     def __call__(self, rows: PartRows, number: int) -> _Arrived:
         weights = rows.sample_weight(np.arange(rows.n_points))

@@ -63,18 +63,21 @@ class Partition:
         self.facts: PartFacts | None = None
 
     def check(self, n_clusters: int = 1) -> None:
-        """Raise where all rows together cannot be clustered.
-
-        Where they have not been read, since a checkpoint knows of them, they were checked before.
-        """
-        if self.facts is None:
-            return
+        """Raise where all rows together cannot be clustered."""
         check_parts(
-            self.facts,
+            self.found(),
             n_features=self.source.n_features,
             n_clusters=n_clusters,
             name=self.source.name,
         )
+
+    def found(self) -> PartFacts:
+        """What the first pass finds; it is made if there was none yet."""
+        if self.facts is None:
+            for part in self.read():
+                del part
+        assert self.facts is not None, "a pass over no rows raises"
+        return self.facts
 
     def read(self, numbers: Sequence[int] | None = None) -> Iterator[Part]:
         """All parts in their order, or those of rising numbers."""
