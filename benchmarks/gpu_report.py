@@ -27,11 +27,11 @@ def sweep_limit(figures: dict, cell: dict, kind: str) -> float:
     has no room for its weights: it takes the distances twice, and then weights times points.
     """
     n_points, n_features, n_centers, *_ = figures["sizes"]
-    distances, sums = (f"{dtype} {cell['precision']}" for dtype in (cell["dtype"], "float32"))
-    products = [distances] if kind == "hard" else [distances, distances, sums]
     can, n_reads = rates(figures), 1 if kind == "hard" else 2
-    entries = n_points * n_features
-    arithmetic = sum(entries * n_centers / can[product] for product in products)
+    n_products, entries = 1 if kind == "hard" else 3, n_points * n_features
+    # Weights are rounded as the points are, so that all products are of one kind.
+    a_second = can[f"{cell['dtype']} {cell['precision']}"]
+    arithmetic = n_products * entries * n_centers / a_second
     return max(arithmetic, n_reads * entries * ITEMSIZE[cell["dtype"]] / can["bytes"])
 
 

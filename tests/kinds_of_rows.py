@@ -106,13 +106,19 @@ KINDS = {
 SINGLE_KINDS: dict[str, Kind] = {}
 
 
-def _of_tensor(device: str, dtype: type, kernel: Any) -> Callable[..., Rows]:
+def _of_tensor(
+    device: str, dtype: type, kernel: Any, *, is_streamed: bool = False
+) -> Callable[..., Rows]:
     def opened(points: Points, weights: FloatArray | None) -> Rows:
         import torch
 
         from powermeans.rows.torch import TorchRows
 
         torch.set_num_threads(1)
+        if is_streamed:
+            here, rows_of_piece = torch.as_tensor(np.array(points, dtype=dtype), device="cpu"), 23
+            at = torch.device(device)
+            return TorchRows(here, weights, kernel=kernel, device=at, rows_of_piece=rows_of_piece)
         there = torch.as_tensor(np.asarray(points, dtype=dtype), device=device)
         return TorchRows(there, weights, kernel=kernel)
 
@@ -124,6 +130,7 @@ def _add_kinds_of_tensors() -> None:
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     KINDS["tensor"] = Kind(_of_tensor("cpu", np.float64, "plain"))
+    KINDS["streamed tensor"] = Kind(_of_tensor(device, np.float64, "plain", is_streamed=True))
     if device == "cuda":
         KINDS["tensor on a GPU"] = Kind(_of_tensor(device, np.float64, "auto"))
     else:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,86 @@ def test_what_a_process_had_that_was_killed_is_free(tmp_path: Path) -> None:
     again.close()
 
 
+FORK = """
+import os, signal, sys
+from powermeans.rows.journal import Claim
+claim = Claim(sys.argv[1])
+if not os.fork():
+    if sys.argv[2] == "releases":
+        claim.release()
+    print("forked", flush=True)
+    sys.stdin.read()
+    os._exit(0)
+signal.pause()
+"""
+
+
+@HAS_LOCKS
+@pytest.mark.parametrize("what_is_forked", ["releases", "waits"])
+def test_what_is_forked_from_a_process_neither_frees_nor_keeps_what_that_holds(
+    tmp_path: Path, what_is_forked: str
+) -> None:
+    command = [sys.executable, "-c", FORK, str(tmp_path / "state"), what_is_forked]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "forked\n"
+            with pytest.raises(CheckpointError, match="in use"):
+                Claim(tmp_path / "state")
+        finally:
+            process.kill()
+        process.wait()
+        Claim(tmp_path / "state").release()
+
+
+@HAS_LOCKS
+def test_what_is_released_is_free_also_where_another_process_has_the_file_still(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "state").write_bytes(journal._MAGIC)
+    claim = Claim(tmp_path / "state")
+    inherited = os.dup(claim._number)  # as a fork does of which Python is not told
+    claim.release()
+    Claim(tmp_path / "state").release()
+    os.close(inherited)
+
+
+def test_a_file_that_cannot_be_opened_again_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, n_opened = Claim._opened, 0
+
+    def open_once(claim: Claim) -> int:
+        nonlocal n_opened
+        n_opened += 1
+        if n_opened > 1:
+            raise PermissionError(13, "Permission denied")
+        return opened(claim)
+
+    monkeypatch.setattr(Claim, "_opened", open_once)
+    monkeypatch.setattr(Claim, "_is_held", lambda claim: False)
+    with pytest.raises(PermissionError, match="Permission denied"):
+        Claim(tmp_path / "state")
+
+
+def test_a_file_that_was_not_used_is_closed_before_it_is_removed_on_windows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "sys", SimpleNamespace(platform="win32"))
+    claim, unlink = Claim(tmp_path / "state"), Path.unlink
+    number = claim._number
+
+    def remove_what_is_closed(path: Path) -> None:
+        with pytest.raises(OSError, match="Bad file"):
+            os.fstat(number)
+        unlink(path)
+
+    monkeypatch.setattr(Path, "unlink", remove_what_is_closed)
+    claim.release()
+    assert not (tmp_path / "state").exists()
+
+
 @HAS_LOCKS
 def test_a_file_that_vanishes_before_it_is_held_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -106,9 +187,9 @@ def test_a_file_that_vanishes_before_it_is_held_is_made_anew(
 
     monkeypatch.setattr(fcntl, "flock", lock_late)
     written = Journal(path, 0.0, "these rows")
+    assert n_locks == 2
     written.note("first", 1.0)
     written.close()
-    assert n_locks == 2
     assert path.stat().st_size > 0
 
 

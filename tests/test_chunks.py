@@ -137,6 +137,15 @@ def test_weights_of_chunks_come_with_them():
         kmeans().fit(thirds, sample_weight=np.ones(3000))
 
 
+@pytest.mark.parametrize("method", ["fit_predict", "fit_transform", "transform", "memberships"])
+def test_what_has_a_row_for_each_point_names_itself_where_chunks_are_refused(method):
+    model = FuzzyCMeans(2, random_state=0) if method == "memberships" else kmeans()
+    model.fit(POINTS)
+    with pytest.raises(ValueError, match=rf"^{method} returns an array") as told:
+        getattr(model, method)([POINTS[:1000], POINTS[1000:]])
+    assert "memory" not in str(told.value)
+
+
 # A pass that gives other rows than the one before.
 
 
@@ -150,6 +159,48 @@ def test_a_function_must_make_a_new_iterator_each_time(tmp_path):
         with pytest.raises(SourceError, match="returns the same generator each time"):
             ask(open_data(lambda rows=rows: rows))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_map_must_be_a_new_one_too():
+    rows = map(abs, thirds())
+    with pytest.raises(SourceError, match="returns the same map each time"):
+        kmeans().fit(open_data(lambda: rows))
+
+
+@pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: map(abs, rows)])
+def test_a_pass_that_ends_early_has_nothing_open(wrap):
+    n_open = 0
+
+    def chunks():
+        nonlocal n_open
+        n_open += 1
+        try:
+            yield from thirds()
+        finally:
+            n_open -= 1
+
+    data = open_data(lambda: wrap(chunks()), rows_per_part=1000)
+    data.fingerprint()
+    assert n_open == 0
+    partition = data.partition(Admission())
+    partition.found()
+    list(partition.read([0]))
+    assert n_open == 0
+
+
+def test_what_is_opened_has_no_pass_open():
+    left = []
+
+    def chunks():
+        try:
+            yield from thirds()
+        finally:
+            left.append(None)
+
+    data = open_data(chunks)
+    assert left == [None]
+    data.fingerprint()
+    assert left == [None, None]
 
 
 def test_a_pass_must_begin_where_the_first_did(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import pickle
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -306,6 +308,24 @@ def test_passes_on_dask_are_told_of_part_by_part(
     assert [n_done for n_done, _ in told] == sorted({n_done for n_done, _ in told})
     assert len(told) > 1
     assert {n_parts for _, n_parts in told} == {4}  # one of them is empty
+
+
+def test_whom_a_cluster_tells_is_forgotten_with_the_rows(pair: Client) -> None:
+    class Told:
+        def __call__(self, n_done: int, n_parts: int | None) -> None:
+            pass
+
+    def heard(tell: Told) -> weakref.ref[Told]:
+        points = DaskPoints(in_chunks(points_for("squared_euclidean")))
+        DaskPlaces(points, Opening(), tell=tell)
+        return weakref.ref(tell)
+
+    heard(Told())
+    topics = dict(pair._event_handlers)
+    tell = heard(Told())
+    gc.collect()
+    assert tell() is None
+    assert pair._event_handlers == topics
 
 
 class Slow:

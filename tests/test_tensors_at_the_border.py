@@ -316,6 +316,38 @@ def test_threads_are_given_back_after_an_error_and_by_fits_at_the_same_time() ->
     assert [*found, torch.get_num_threads()] == [before, before]
 
 
+def test_threads_asked_for_within_one_another_are_those_of_before_afterwards() -> None:
+    before = torch.get_num_threads()
+    with threads_of_torch(before + 2):
+        with threads_of_torch(before + 1):
+            assert torch.get_num_threads() == before + 1
+        assert torch.get_num_threads() == before + 2
+    assert torch.get_num_threads() == before
+
+
+def test_a_thread_with_a_number_of_its_own_has_it_again() -> None:
+    before, has_number, may_ask = torch.get_num_threads(), threading.Event(), threading.Event()
+    found: list[int] = []
+
+    def work() -> None:
+        # To look is what makes a thread known to PyTorch, and what is set before is forgotten then.
+        torch.get_num_threads()
+        torch.set_num_threads(before + 5)
+        has_number.set()
+        may_ask.wait(timeout=60)
+        with threads_of_torch(before + 1):
+            pass
+        found.append(torch.get_num_threads())
+
+    other = threading.Thread(target=work)
+    other.start()
+    has_number.wait(timeout=60)
+    with threads_of_torch(before + 2):
+        may_ask.set()
+        other.join()
+    assert [*found, torch.get_num_threads()] == [before + 5, before]
+
+
 # ---- The history --------------------------------------------------------------------------------
 
 

@@ -55,6 +55,8 @@ from powermeans.rows.torch import (  # noqa: E402
     open_tensor,
     placing,
 )
+from powermeans.rows.torch import rows as rows_of_torch  # noqa: E402
+from powermeans.tensors import like  # noqa: E402
 
 DEVICE = torch.device("cuda" if HAS_GPU else "cpu")
 NO_MEMORY_LIMIT = float("inf")
@@ -72,10 +74,10 @@ RULES = [
 
 
 @pytest.fixture(autouse=True)
-def interpreted_overflow_is_silent():
+def interpreted_overflow_is_silent(monkeypatch):
     """A GPU does not warn of infinities, and the interpreter's NumPy would."""
-    with np.errstate(all="ignore"):
-        yield
+    if not HAS_GPU:
+        monkeypatch.setattr(fused, "_current", lambda points: np.errstate(all="ignore"))
 
 
 def tensor(points, dtype=torch.float32):
@@ -138,6 +140,61 @@ def test_more_centers_than_a_tile_and_more_points_than_a_stretch(n_features, mon
     found, expected = rows.spread(centers), twin.spread(centers)
     np.testing.assert_allclose(found.error, expected.error, rtol=1e-5)
     np.testing.assert_allclose(found.utility, expected.utility, rtol=1e-4, atol=1e-4)
+
+
+def two_passes_that_round_differently(monkeypatch):
+    """As on a card, where they take distances by other instructions."""
+    log_sums, tiles = fused.Fused._log_sums, fused.soft_tiles
+
+    def nearly(self, *args):
+        references, *others = log_sums(self, *args)
+        return references * (1 - 2**-22), *others
+
+    monkeypatch.setattr(fused.Fused, "_log_sums", nearly)
+    monkeypatch.setattr(fused, "soft_tiles", lambda *args: {**tiles(*args), "FEATURES": 16})
+
+
+def points_between(n_features):
+    """Points as far from one center as from the other, so that each has half of their weights."""
+    points = np.random.default_rng(0).normal(size=(90, n_features)).astype(np.float32)
+    points[:, 0] = 0
+    centers = np.zeros((2, n_features))
+    centers[:, 0] = (1, -1)
+    return points, centers
+
+
+@needs_triton
+@pytest.mark.parametrize("power", [-100.0, -1e3, -1e4, -1e6])
+@pytest.mark.parametrize("n_features", [4, 40])
+def test_weights_of_steep_powers_add_up_where_two_passes_round_differently(
+    n_features, power, monkeypatch
+):
+    two_passes_that_round_differently(monkeypatch)
+    points, centers = points_between(n_features)
+    rows = TorchRows(tensor(points), kernel="triton")
+    swept = rows.sweep(centers, Power(power))
+    # Of two distances that are equal S is 2, and w_1 + w_2 is S^(1/s).
+    assert swept.weights.sum() == pytest.approx(90 * 2 ** (1 / power), rel=5e-4)
+    is_steep = power < fused.STEEPEST_POWER
+    expected = "triton, plain for powers below -1024" if is_steep else "triton"
+    assert rows.placement.kernel == expected
+
+
+@needs_triton
+@pytest.mark.parametrize("variance", [1.0, 1e-3, 1e-6])
+@pytest.mark.parametrize("n_features", [4, 40])
+def test_weights_of_narrow_gaussians_add_up_where_two_passes_round_differently(
+    n_features, variance, monkeypatch
+):
+    two_passes_that_round_differently(monkeypatch)
+    points, centers = points_between(n_features)
+    swept = TorchRows(tensor(points), kernel="triton").sweep(centers, Gaussian(variance))
+    assert swept.weights.sum() == pytest.approx(90, rel=5e-4)
+
+
+def test_steeper_powers_ask_for_distances_with_more_digits():
+    assert fused._cancellation(Hard()) == fused._cancellation(Power(-16.0)) == 1 / 256
+    assert fused._cancellation(Power(-1024.0)) == 1 / 8
 
 
 def test_a_rule_without_a_kernel_is_swept_by_its_formulas():
@@ -256,6 +313,14 @@ def test_greedy_seeds_are_the_same_where_few_distances_can_be_kept(monkeypatch):
     np.testing.assert_array_equal(rows.greedy_seeds(order, 0.4, numbers), expected)
 
 
+def test_few_distances_are_kept_where_free_memory_is_unknown(monkeypatch):
+    rows = TorchRows(tensor(np.ones((3, 2))))
+    monkeypatch.setattr("powermeans.rows.torch.rows.free_bytes", lambda device: float("inf"))
+    assert rows.most_entries_kept() == 2**25
+    monkeypatch.setattr("powermeans.rows.torch.rows.free_bytes", lambda device: 3200.0)
+    assert rows.most_entries_kept() == 100
+
+
 @pytest.mark.parametrize("n_features", [2, 30])
 def test_critical_power_is_that_of_the_compiled_core(n_features):
     points, weights, _ = clusters(800, n_features, 3, shift=4.0)
@@ -366,6 +431,32 @@ def test_float64_points_whose_squares_vanish_still_have_centers():
     found = rows.sweep(1e-250 * centers, Power(-2.0)).centers(centers)
     expected = TwinRows(points, weights).sweep(centers, Power(-2.0)).centers(centers)
     np.testing.assert_allclose(found * 1e250, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("as_given", ["tensor", "array at a device"])
+@pytest.mark.parametrize("unit", [1e25, 1e-25, 1.0])
+def test_distances_and_memberships_of_float32_far_from_one(unit, as_given):
+    points = (unit * clusters(80, 5, 3)[0]).astype(np.float32)
+    is_array = as_given == "array at a device"
+    X = points if is_array else tensor(points)
+    model = PowerKMeans(
+        3, random_state=0, effort="fast", device=DEVICE.type if is_array else None
+    ).fit(X)
+    found, shares = model.transform(X), model.memberships(X)
+    if not is_array:
+        assert found.dtype == torch.float32
+        found, shares = found.cpu().numpy(), shares.cpu().numpy()
+        centers = model.cluster_centers_.cpu().numpy()
+    else:
+        centers = model.cluster_centers_
+        assert found.dtype == centers.dtype
+    wide = points.astype(np.float64) / unit
+    expected = np.linalg.norm(wide[:, None] - centers.astype(np.float64) / unit, axis=2)
+    np.testing.assert_allclose(found / unit, expected, rtol=1e-4)
+    np.testing.assert_array_equal(shares.argmax(1), expected.argmin(1))
+    np.testing.assert_allclose(shares.sum(1), 1.0)
+    plain = clone(model).set_params(device=None).fit(points)
+    np.testing.assert_allclose(np.sort(shares), np.sort(plain.memberships(points)), atol=1e-3)
 
 
 # ---- Determinism, streams, memory ---------------------------------------------------------------
@@ -564,6 +655,17 @@ def test_lower_precision_is_taken_only_where_it_is_asked_for():
         torch.set_float32_matmul_precision(before)
 
 
+def test_plain_pytorch_on_a_card_is_told_as_its_own_switch_says(monkeypatch):
+    chosen, card = rows_of_torch._chosen_precision, torch.device("cuda", 0)
+    monkeypatch.setattr(rows_of_torch, "_precision_of_torch", lambda: "high")
+    with pytest.raises(ValueError, match=r'"highest" cannot be had by plain PyTorch on cuda:0'):
+        chosen("highest", card)
+    assert chosen("highest", None) == chosen("highest", torch.device("cpu")) == "highest"
+    assert chosen(None, card) == chosen("high", card) == "high"
+    monkeypatch.setattr(rows_of_torch, "_precision_of_torch", lambda: "highest")
+    assert chosen("high", card) == "highest"
+
+
 @pytest.mark.skipif(not hasattr(torch.backends.cuda.matmul, "fp32_precision"), reason="older")
 def test_the_newer_switch_of_precision_is_read():
     points = tensor(clusters(20, 3, 2)[0])
@@ -620,6 +722,15 @@ def test_cards_that_kernels_are_not_for_are_told(monkeypatch):
     assert "compute capability 8.0 or more, which cuda:0 lacks" in fused.why_not(points, card)
     monkeypatch.setattr(torch.version, "hip", "6.4")
     assert "ROCm" in fused.why_not(points, card)
+
+
+def test_a_pytorch_that_does_not_tell_shared_memory_has_that_of_the_least_card(monkeypatch):
+    points = SimpleNamespace(is_cuda=True, device=torch.device("cuda", 0))
+    card = SimpleNamespace(name="of PyTorch 2.6")
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: card)
+    assert fused._shared(points) == min(SHARED_MEMORY.values())
+    card.shared_memory_per_block_optin = 232_448
+    assert fused._shared(points) == 232_448
 
 
 def test_kernels_that_cannot_be_had_are_an_error(monkeypatch):
@@ -803,6 +914,16 @@ def test_what_follows_a_fit_is_of_the_kind_of_its_input():
         assert isinstance(model.predict(points), np.ndarray)
         assert model.score(tensor(points)) == pytest.approx(model.score(points), rel=1e-5)
         assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-5)
+
+
+def test_results_are_there_whatever_the_default_device_is():
+    torch.set_default_device("meta")
+    try:
+        found = like(torch.zeros(1, device=DEVICE), np.arange(3))
+    finally:
+        torch.set_default_device(None)
+    assert found.device.type == DEVICE.type
+    assert found.tolist() == [0, 1, 2]
 
 
 def test_an_array_is_worked_on_at_a_device_that_is_asked_for():

@@ -508,9 +508,10 @@ class CenterEstimator(
         if is_dask(X):
             lazy: Points = self._lazy_distances(self._dask_points(X).array)
             return lazy
-        sq_dist, exponent = self._squared_distances(X)
+        sq_dist, exponent = self._squared_distances(X, "transform")
         if not self._is_plain():
-            root: Any = np.sqrt(sq_dist) if self._divergence() == "squared_euclidean" else sq_dist
+            is_squared = self._divergence() == "squared_euclidean"
+            root: Any = np.ldexp(np.sqrt(sq_dist), exponent) if is_squared else sq_dist
             of_centers: Points = root.astype(self.cluster_centers_.dtype, copy=False)
             return of_centers
         distances = np.sqrt(sq_dist, out=sq_dist)
@@ -519,9 +520,9 @@ class CenterEstimator(
     def _distances_of_tensor(self, X: Any) -> Any:
         """What `transform` returns, never leaving the device unless a table is asked for."""
         rows: Any = self._rows(X)
-        sq_dist = rows.sq_distances_there(self._centers(rows.n_features))
         is_squared = self._divergence() == "squared_euclidean"
-        there = rows.put_together(block.sqrt_() if is_squared else block for block in sq_dist)
+        centers = self._centers(rows.n_features)
+        there = rows.put_together(rows.distances_there(centers, is_squared=is_squared))
         wants_table = _get_output_config("transform", self)["dense"] != "default"
         return on_host(there) if wants_table else there
 
@@ -694,14 +695,16 @@ class CenterEstimator(
             state = {name: value for name, value in state.items() if name != "labels_"}
         return state
 
-    def _squared_distances(self, X: MatrixLike) -> tuple[Points, int]:
+    def _squared_distances(self, X: MatrixLike, method: str) -> tuple[Points, int]:
         """Squared distances of points and centers divided by a power of two, and its exponent."""
-        _refuse_parted(X, "this", "call it with some of the rows, as an array")
+        _refuse_parted(X, method, "call it with some of the rows at a time, as an array")
         check_is_fitted(self)
         data = self._admit(X)
         centers = self._centers(data.points.shape[1])
         if self._device() is not None or is_tensor(X):
-            return self._open(data).sq_distances(centers), 0
+            at_device: Any = self._open(data)
+            in_view: tuple[Points, int] = at_device.sq_distances_in_view(centers)
+            return in_view
         if not self._is_plain():
             # In float64, since they may leave the range of float32.
             wide = replace(data, points=data.points.astype(np.float64, copy=False))
@@ -724,7 +727,7 @@ class CenterEstimator(
         """
         if not is_parted(X) and (is_tensor(X) or self._device() is not None):
             return self._shares_at_device(X, exponent)
-        sq_dist, _ = self._squared_distances(X)
+        sq_dist, _ = self._squared_distances(X, "memberships")
         shares = np.empty(sq_dist.shape)
         n_block = max(1, _BLOCK_ELEMENTS // sq_dist.shape[1])
         for start in range(0, len(sq_dist), n_block):
@@ -735,7 +738,8 @@ class CenterEstimator(
     def _shares_at_device(self, X: MatrixLike, exponent: float) -> FloatArray:
         check_is_fitted(self)
         rows: Any = self._open(self._admit(X))
-        blocks = shares_of(rows.sq_distances_there(self._centers(rows.n_features)), exponent)
+        found = rows.distance_blocks(self._centers(rows.n_features))
+        blocks = shares_of((block for _, block in found), exponent)
         if is_tensor(X):
             there: FloatArray = rows.put_together(blocks)
             return there
@@ -757,8 +761,8 @@ def _refuse_output(output: object) -> None:
 def _refuse_parted(X: MatrixLike, method: str, way_out: str) -> None:
     if is_parted(X):
         raise ValueError(
-            f"{method} returns an array with a row for each point, and X is read part by part "
-            f"since it may not fit into memory: {way_out}"
+            f"{method} returns an array with a row for each point, and none is made of points that "
+            f"are read part by part, as those of paths and chunks are: {way_out}"
         )
 
 

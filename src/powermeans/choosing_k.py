@@ -96,8 +96,7 @@ def choose_k(
         The points. Scale the columns first, as for any clustering. A path, chunks, or what
         `open_data` opens, is read part by part: each k takes some dozens of passes, "silhouette"
         and "stability" look at samples, as they do where there are many points, and "gap" is
-        refused.
-        So it is for a Dask array or DataFrame, whose partitions stay where Dask has them.
+        refused. So it is for a Dask array or DataFrame, whose partitions stay where Dask has them.
     k_range : iterable of int, default=range(2, 21)
         The values of k to try, rising, at most as many as there are distinct rows. Let it go some
         way beyond the largest that is thinkable; `jump` and `dp_means` compare neighbours and are

@@ -20,7 +20,9 @@ def like(values: Any, result: Any) -> Any:
     if not is_tensor(values):
         return result
     torch = sys.modules["torch"]
-    return _as_held_by(values.device.type, torch.as_tensor(np.array(result))).to(values.device)
+    # Said, since PyTorch's default device may be another.
+    there = torch.as_tensor(np.array(result), device="cpu")
+    return _as_held_by(values.device.type, there).to(values.device)
 
 
 def _as_held_by(device_type: str, values: Any) -> Any:

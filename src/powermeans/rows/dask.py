@@ -7,7 +7,6 @@ with its worker is run again by Dask, and gives the same bits.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass
@@ -25,7 +24,7 @@ from powermeans.passes import Tell
 from powermeans.rows.held import HeldPart, Report, fingerprint_of_held, hold, report_on
 from powermeans.rows.native import thread_limit
 from powermeans.rows.places import Call, Opening, Result
-from powermeans.sources.cluster import Cluster, Watch, computed
+from powermeans.sources.cluster import Cluster, Signal, Watch, computed, ear_of
 from powermeans.sources.dask import DaskPoints
 from powermeans.sums import added
 from powermeans.threads import effective_n_threads
@@ -52,7 +51,6 @@ class DaskPlaces:
     n_threads : int, optional
         For all that a process works on at a time. By default as many as a worker has, and without
         a cluster what `powermeans.threads.effective_n_threads` says.
-
     tell : callable, optional
         Told how far each pass over all partitions is, every second or so.
 
@@ -138,35 +136,24 @@ class DaskPlaces:
         return computed(wanted, self._cluster, watch)
 
 
-Signal = tuple[str, int]
-"""What workers say once they are done with a part: the topic of the fit, and which pass it is."""
-
-
 class _Passes:
     """Passes over all partitions, of which one is on at a time, and who wants to know of them."""
 
     def __init__(self, tell: Tell, cluster: Cluster | None) -> None:
-        self._tell, self._cluster = tell, cluster
-        self._topic, self._number = f"powermeans-passes-{uuid.uuid4()}", 0
+        self._tell = tell
+        self._ear = None if cluster is None else ear_of(cluster)
         self.current: Watch | None = None
-        if cluster is not None:
-            cluster.client.subscribe_topic(self._topic, self._hear)
 
     def begin(self, n_parts: int) -> Signal | None:
         """What the workers of the next pass are to say; in this process they need not."""
-        self._number += 1
         self.current = Watch(self._tell, n_parts, _SAYS_WHEN_DONE)
-        return None if self._cluster is None else (self._topic, self._number)
+        return None if self._ear is None else self._ear.expect(self.current)
 
     def heard_here(self) -> AbstractContextManager[Any]:
         """While Dask works in this process."""
-        if self._cluster is not None or self.current is None:
+        if self._ear is not None or self.current is None:
             return nullcontext()
         return self.current.here()
-
-    def _hear(self, event: tuple[float, Any]) -> None:
-        if event[1] == self._number and self.current is not None:
-            self.current.hear()
 
 
 @dataclass(frozen=True, slots=True)

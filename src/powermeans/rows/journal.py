@@ -21,6 +21,7 @@ from dataclasses import fields, is_dataclass
 from io import BufferedRandom
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,8 @@ class Claim:
     """The file of a checkpoint, which is held so that no other fit writes to it.
 
     The system lets go of what a process held that is killed. Where it knows no locks, as on
-    Windows and on some disks of other machines, nothing is held.
+    Windows and on some disks of other machines, nothing is held. A process that is forked from the
+    one that holds it does not.
 
     Parameters
     ----------
@@ -71,24 +73,47 @@ class Claim:
         check_folder(self.path)
         self._is_new = not self.path.exists()
         self._number = self._opened()
+        _CLAIMS.add(self)
         try:
             while not self._is_held():
-                os.close(self._number)
+                self._close()
                 self._number = self._opened()
             self._refuse_what_is_no_checkpoint()
         except BaseException:
-            os.close(self._number)
+            self._unlock()
+            self._close()
             raise
 
     def release(self) -> None:
         """Let others have it; more than once does no harm."""
         if self._number < 0:
             return
-        if self._is_new and not os.fstat(self._number).st_size:
+        is_unused = self._is_new and not os.fstat(self._number).st_size
+        if sys.platform == "win32":
+            self._close()  # since what is open cannot be removed there
+        if is_unused:
             with suppress(OSError):
                 self.path.unlink()
-        os.close(self._number)
-        self._number = -1
+        self._unlock()
+        self._close()
+
+    def leave_to_parent(self) -> None:
+        """Forget it in a process that was just forked: the lock is the other one's."""
+        self._close()
+
+    def _unlock(self) -> None:
+        # To close the file would not do where a process was forked that has it too.
+        if sys.platform == "win32" or self._number < 0:
+            return
+        import fcntl
+
+        with suppress(OSError):  # there may be no locks on this disk
+            fcntl.flock(self._number, fcntl.LOCK_UN)
+
+    def _close(self) -> None:
+        number, self._number = self._number, -1
+        if number >= 0:
+            os.close(number)
 
     def _opened(self) -> int:
         return os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
@@ -117,6 +142,18 @@ class Claim:
         start = os.read(self._number, len(_MAGIC)) if self.path.is_file() else b"?"
         if not _MAGIC.startswith(start):
             raise CheckpointError(f"{self.path} is no checkpoint: pass another path")
+
+
+_CLAIMS: WeakSet[Claim] = WeakSet()
+
+
+def _leave_all_to_parent() -> None:
+    for claim in list(_CLAIMS):
+        claim.leave_to_parent()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_leave_all_to_parent)
 
 
 class Journal:

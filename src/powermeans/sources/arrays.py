@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+import inspect
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -89,9 +90,10 @@ class IterableSource:
         dtype: np.dtype[np.floating[Any]] | None = None,
     ) -> None:
         self._chunks, self._wanted = chunks, dtype
-        self._last_pass: Iterator[Any] | None = None
+        self._first_pass: Iterator[Any] | None = None
+        self._makes_new_ones = False
         self._first_row: str | None = None
-        first = next(self._pass(), None)
+        first = self._first_chunk()
         if first is None:
             raise SourceError("there are no chunks: pass at least one with a row")
         points, weights = _as_pair(first)
@@ -104,7 +106,7 @@ class IterableSource:
 
     def fingerprint(self) -> str:
         """Of the first chunk, since to look at all of them would be a pass."""
-        first = next(self._pass(), None)
+        first = self._first_chunk()
         if first is None:
             raise SourceError(f"{self.name} have no rows any more: {_EACH_PASS}")
         points, weights = _as_pair(first)
@@ -144,17 +146,32 @@ class IterableSource:
                 "__iter__ starts anew, or the function that makes the generator, without calling "
                 "it; powermeans.open_data says more"
             )
-        if this_pass is self._last_pass:
-            raise SourceError(
-                f"{self._chunks!r} returns the same {type(chunks).__name__} each time, which can "
-                "be iterated only once: make a new one in the function"
-            )
-        self._last_pass = this_pass  # which also keeps another one from being taken for it
+        self._refuse_the_same(this_pass)
         return this_pass
+
+    def _refuse_the_same(self, this_pass: Iterator[Any]) -> None:
+        """Where the second pass is the first one, which is kept until then and no longer."""
+        if this_pass is self._first_pass or _has_ended(this_pass):
+            raise SourceError(
+                f"{self._chunks!r} returns the same {type(this_pass).__name__} each time, which "
+                "can be iterated only once: make a new one in the function"
+            )
+        # What an iterator has open, and its chunk, would else stay as long as this source.
+        self._makes_new_ones = self._makes_new_ones or self._first_pass is not None
+        self._first_pass = None if self._makes_new_ones else this_pass
+
+    def _first_chunk(self) -> Any:
+        """None where there is none. A generator is not left half-way, with what it has open."""
+        this_pass = self._pass()
+        try:
+            return next(this_pass, None)
+        finally:
+            if isinstance(this_pass, Generator):
+                this_pass.close()
 
     def __getstate__(self) -> dict[str, Any]:
         # An iterator can neither be copied nor pickled.
-        return {**self.__dict__, "_last_pass": None}
+        return {**self.__dict__, "_first_pass": None}
 
     def _refuse_others(self, points: Points | SparsePoints) -> None:
         """Where a pass begins with another row than the first one did."""
@@ -231,6 +248,11 @@ def fingerprint_of(points: Points | SparsePoints, weights: Any) -> str:
         digest.update(f"{values.dtype.str}{values.shape}".encode())
         digest.update(values.data)
     return digest.hexdigest()
+
+
+def _has_ended(this_pass: Iterator[Any]) -> bool:
+    """Whether it is a generator that somebody else was given before, another source perhaps."""
+    return inspect.isgenerator(this_pass) and inspect.getgeneratorstate(this_pass) == "GEN_CLOSED"
 
 
 def _labels_of(chunk: Any) -> tuple[Any, ...] | None:

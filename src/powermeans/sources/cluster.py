@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
+import uuid
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
@@ -11,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import dask
 from dask.base import get_scheduler
@@ -191,6 +194,64 @@ class Watch:
         if str(key).startswith(self._names):
             self.hear()
             self.look()
+
+
+Signal = tuple[str, int]
+"""What workers say once they are done with a part: the topic of the client, and of which pass."""
+
+
+class Ear:
+    """Hears what the workers say of all passes of a client, each of which has a number.
+
+    There is one for each client, and one topic: a client keeps whom it tells of a topic until it is
+    closed, and the scheduler what was said, so that a topic for each fit would never go.
+    """
+
+    def __init__(self) -> None:
+        self.topic = f"powermeans-passes-{uuid.uuid4()}"
+        self._numbers = itertools.count()
+        self._watches: WeakValueDictionary[int, Watch] = WeakValueDictionary()
+
+    def expect(self, watch: Watch) -> Signal:
+        """What the workers of a pass are to say, which is heard for as long as its watch is kept.
+
+        Parameters
+        ----------
+        watch : Watch
+
+        Returns
+        -------
+        topic : str
+        number : int
+        """
+        number = next(self._numbers)
+        self._watches[number] = watch
+        return self.topic, number
+
+    def hear(self, event: tuple[float, int]) -> None:
+        """Called by the client with the time and what was said."""
+        if (watch := self._watches.get(event[1])) is not None:
+            watch.hear()
+
+
+_EARS: WeakKeyDictionary[Any, Ear] = WeakKeyDictionary()
+
+
+def ear_of(cluster: Cluster) -> Ear:
+    """The one of the client of a cluster, which is told what the workers say.
+
+    Parameters
+    ----------
+    cluster : Cluster
+
+    Returns
+    -------
+    Ear
+    """
+    ear = _EARS.setdefault(cluster.client, Ear())
+    # Each time, since a scheduler that was lost in between has forgotten it.
+    cluster.client.subscribe_topic(ear.topic, ear.hear)
+    return ear
 
 
 class _Lack:

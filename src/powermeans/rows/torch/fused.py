@@ -25,6 +25,13 @@ _ALIKE = {"highest": 2.0**-14, "high": 2.0**-6}
 # The least distance that a float32 tells from zero with all its digits.
 _LEAST = 1e-30
 MOST_FEATURES_SOFT = 256
+# The two passes of soft rules take distances by other instructions, each with a rounding of its
+# own, which weights have as many times as the power says. Plain PyTorch takes them once.
+STEEPEST_POWER = -1024.0
+# What of a distance the two passes may differ by, in units of the squares it is a difference of.
+_UNLIKE = 2.0**-23
+# And what of a weight.
+_UNLIKE_WEIGHTS = 2.0**-10
 _POINTS_OF_CHUNK = 256
 _CHUNKS_AT_ONCE = 32
 # Sums of one stretch are in float32, those of stretches in float64.
@@ -59,7 +66,8 @@ class Fused:
     rows_at_once : function
         How many points to work on in plain PyTorch, with so many entries for each.
     counts : Counter
-        "float64" counts the points that were swept again so, each time that they were.
+        "float64" counts the points that were swept again so, each time that they were; "too
+        steep" the parts that were not swept for their rule.
     """
 
     view: View
@@ -68,10 +76,14 @@ class Fused:
     counts: Counter[str] = field(default_factory=Counter)
 
     def can_sweep(self, rule: Rule, seen: Seen) -> bool:
-        """Whether there is a kernel for this rule with so many features."""
-        if isinstance(rule, (Power, Harmonic, Gaussian)):
-            return bool(seen.slopes.shape[1] <= MOST_FEATURES_SOFT)
-        return isinstance(rule, Hard)
+        """Whether a kernel keeps the digits of this rule with so many features."""
+        if not isinstance(rule, (Power, Harmonic, Gaussian)):
+            return isinstance(rule, Hard)
+        if seen.slopes.shape[1] > MOST_FEATURES_SOFT:
+            return False
+        is_too_steep = not isinstance(rule, Gaussian) and rule.power < STEEPEST_POWER
+        self.counts["too steep"] += is_too_steep
+        return not is_too_steep
 
     def labels(self, part: Part, seen: Seen) -> torch.Tensor:
         """Nearest center of each point, the first of several, int32."""
@@ -89,7 +101,7 @@ class Fused:
         """Of each center its error and what it saves, (n_centers, 2), and its weight."""
         with _current(part.points):
             labels, least, second = self._nearest(part, seen, tells_second=True)
-            spoilt = self._spoilt(part, seen, second, labels, is_soft=False)
+            spoilt = self._spoilt(part, seen, second, labels, Hard())
             for some in self._some(spoilt, len(seen.lifts)):
                 labels[some], least[some], second[some] = self._exactly(part[some], seen)
             return self._spread(part, seen, labels, second - least)
@@ -111,7 +123,7 @@ class Fused:
 
     def _labels(self, part: Part, seen: Seen) -> torch.Tensor:
         labels, least, _ = self._nearest(part, seen)
-        spoilt = self._spoilt(part, seen, least, labels, is_soft=False)
+        spoilt = self._spoilt(part, seen, least, labels, Hard())
         for some in self._some(spoilt, len(seen.lifts)):
             labels[some] = self._certain_labels(part[some], seen)
         return labels
@@ -212,7 +224,7 @@ class Fused:
         used, shares = self._rounded(part, seen), self._shares(rule, seen)
         references, log_sums, least, labels = self._log_sums(part, used, shares, rule)
         terms = self._terms(rule, references, log_sums, n_centers)
-        spoilt = self._spoilt(part, seen, least, labels, is_soft=True)
+        spoilt = self._spoilt(part, seen, least, labels, rule)
         logs = (terms.terms + torch.log(part.weights)).float()
         logs[spoilt] = -torch.inf
         weights = part.weights.clone()
@@ -356,16 +368,24 @@ class Fused:
         return Seen(slopes, slopes.float().square().sum(1), True)
 
     def _spoilt(
-        self, part: Part, seen: Seen, found: torch.Tensor, labels: torch.Tensor, *, is_soft: bool
+        self, part: Part, seen: Seen, found: torch.Tensor, labels: torch.Tensor, rule: Rule
     ) -> torch.Tensor:
         """Points of which this distance has lost digits by cancellation, or is that to a center."""
         if seen.is_direct:
-            limits = torch.full_like(found, _LEAST if is_soft else -1.0)
+            sizes = found
         elif seen.is_euclidean:
-            limits = (_CANCELLATION * part.heights).clamp(min=_LEAST)
+            sizes = part.heights
         else:
-            limits = (_CANCELLATION * formulas.sizes_to_own(part, seen, labels)).clamp(min=_LEAST)
-        return torch.nonzero(found < limits)[:, 0]
+            sizes = formulas.sizes_to_own(part, seen, labels)
+        if seen.is_direct and isinstance(rule, Hard):
+            is_spoilt = torch.zeros_like(found, dtype=torch.bool)
+        else:
+            share = 0.0 if seen.is_direct else _cancellation(rule)
+            is_spoilt = found < (share * sizes).clamp(min=_LEAST)
+        if isinstance(rule, Gaussian):
+            variance = formulas.variance_in_unit(rule, self.view.scale)
+            is_spoilt |= sizes > 2 * variance * _UNLIKE_WEIGHTS / _UNLIKE
+        return torch.nonzero(is_spoilt)[:, 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,7 +469,16 @@ def _shared(points: torch.Tensor) -> int:
     """Bytes of shared memory that a program may have; those of the least card elsewhere."""
     if not points.is_cuda:
         return _LEAST_SHARED
-    return int(torch.cuda.get_device_properties(points.device).shared_memory_per_block_optin)
+    # PyTorch 2.6 does not tell; every card that there are kernels for has as much as the least.
+    card = torch.cuda.get_device_properties(points.device)
+    return int(getattr(card, "shared_memory_per_block_optin", _LEAST_SHARED))
+
+
+def _cancellation(rule: Rule) -> float:
+    """Which share of the squares a distance must be, so that weights by the rule keep digits."""
+    if isinstance(rule, (Power, Harmonic)):
+        return max(_CANCELLATION, -rule.power * _UNLIKE / _UNLIKE_WEIGHTS)
+    return _CANCELLATION
 
 
 def _parts(total: int, size: int) -> int:

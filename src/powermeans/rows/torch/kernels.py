@@ -18,6 +18,15 @@ LEAST = tl.constexpr(1e-37)
 
 
 @triton.jit
+def _log_power(found, least, slope):
+    """Logarithm of (found / least)^slope, for a slope below zero: never above zero.
+
+    The quotient of equal numbers need not be one: a card divides to 2 units in the last place.
+    """
+    return tl.minimum(tl.where(found == least, 0.0, slope * tl.log(found / least)), 0.0)
+
+
+@triton.jit
 def _points_tile(
     points,  # in  (n_points, n_features)
     origin,  # in  (n_features,)
@@ -63,6 +72,7 @@ def _partial_distances(
 ):
     """Distances less the heights, (ROWS, COLS); whole ones where they are direct."""
     of_centers = cols < n_centers
+    of_slopes = cols.to(tl.int64) * n_features
     found = tl.zeros((ROWS, COLS), dtype=tl.float32)
     if IS_DIRECT:
         for feature in range(n_features):
@@ -70,14 +80,14 @@ def _partial_distances(
             x = tl.load(points + at, mask=rows < n_points, other=0.0).to(tl.float32)
             if IS_MOVED:
                 x = (x - tl.load(origin + feature)) * scale
-            c = tl.load(slopes + cols * n_features + feature, mask=of_centers, other=0.0)
+            c = tl.load(slopes + of_slopes + feature, mask=of_centers, other=0.0)
             difference = x[:, None] - c[None, :]
             found += difference * difference
     else:
         for start in range(0, n_features, FEATURES):
             features = start + tl.arange(0, FEATURES)
             inside = of_centers[None, :] & (features[:, None] < n_features)
-            at = cols[None, :] * n_features + features[:, None]
+            at = of_slopes[None, :] + features[:, None]
             of_cols = tl.load(slopes + at, mask=inside, other=0.0)
             x = tile
             if not IS_ONE_TILE:
@@ -273,8 +283,8 @@ def log_sums_kernel(
         else:
             found = tl.maximum(found, LEAST)
             lower = tl.minimum(reference, tl.min(found, axis=1))
-            shrunk = tl.exp(slope * tl.log(reference / lower))
-            terms = tl.exp(slope * tl.log(found / lower[:, None]))
+            shrunk = tl.exp(_log_power(reference, lower, slope))
+            terms = tl.exp(_log_power(found, lower[:, None], slope))
         total = total * shrunk + tl.sum(terms, axis=1)
         reference = lower
     tl.store(references + rows, reference, mask=inside)
@@ -367,11 +377,11 @@ def soft_sums_kernel(
         reference = tl.load(references + rows, mask=inside, other=1.0)
         if IS_GAUSSIAN:
             lift = tl.load(shares + cols, mask=of_centers, other=0.0)
-            beyond = (reference[:, None] - (found - lift[None, :])) * slope
+            # Rounding may bring an energy below the least of the first pass.
+            beyond = tl.minimum((reference[:, None] - (found - lift[None, :])) * slope, 0.0)
         else:
-            beyond = slope * tl.log(tl.maximum(found, LEAST) / reference[:, None])
-        # Rounding may bring a distance below the least of the first pass.
-        logs = term[:, None] + tl.minimum(beyond, 0.0)
+            beyond = _log_power(tl.maximum(found, LEAST), reference[:, None], slope)
+        logs = term[:, None] + beyond
         logs = tl.where(inside[:, None] & of_centers[None, :], logs, MINUS_INFINITY)
         higher = tl.maximum(top, tl.max(logs, axis=0))
         shift = tl.where(higher == MINUS_INFINITY, 0.0, higher)

@@ -41,6 +41,8 @@ _MOST_FEATURES_FORMED = 4096
 # So that the kernels, and the sort they need, can count them with 32 bits.
 _MOST_POINTS_OF_PART = 2**29
 _ROWS_SAMPLED = 10_000
+# 256 MiB of float64.
+_MOST_ENTRIES_WHERE_FREE_IS_UNKNOWN = 2.0**25
 # Relative errors of 16-bit and TF32 products, and of float32 products that are put together.
 _ROUNDING = {"high": 2.0**-8, "highest": 2.0**-18}
 
@@ -59,8 +61,9 @@ class TorchRows:
     kernel : {"auto", "triton", "plain"}
         "auto" takes Triton where it can, which `placement` tells.
     precision : {"highest", "high"}, optional
-        By default that of PyTorch's own switch. "high" allows TF32 products of float32, and 16-bit
-        ones of 16-bit points, for which centers are rounded; sums keep theirs.
+        By default that of PyTorch's own switch, which plain PyTorch on a card always follows.
+        "high" allows TF32 products of float32, and 16-bit ones of 16-bit points, for which centers
+        are rounded; sums of the hard rule keep theirs.
     rows_of_piece : int, optional
         Stream so many points at a time; by default only where they do not fit on the device.
     """
@@ -77,7 +80,8 @@ class TorchRows:
     ) -> None:
         self._held = Held(points, device or points.device, rows_of_piece)
         self._kernel = _chosen_kernel(kernel, points, self.device)
-        self._precision: Precision = precision or _precision_of_torch()
+        is_plain = self._kernel == "plain" and points.dtype != torch.float64
+        self._precision = _chosen_precision(precision, self.device if is_plain else None)
         wide = torch.float32 if self.device.type == "mps" else torch.float64
         narrow = torch.float64 if points.dtype == torch.float64 else torch.float32
         self._view = View(narrow, wide)
@@ -99,6 +103,8 @@ class TorchRows:
         precision, kernel = f"{products}, {self._precision}", self._kernel
         if kernel == "triton" and self.n_features > fused.MOST_FEATURES_SOFT:
             kernel = "triton, plain for soft weights"
+        elif self._fused is not None and self._fused.counts["too steep"]:
+            kernel = f"triton, plain for powers below {fused.STEEPEST_POWER:g}"
         return Placement(str(self.device), kernel, precision, self._held.is_streamed)
 
     @property
@@ -297,15 +303,24 @@ class TorchRows:
             yield formulas.spread(block, seen, self._view)
 
     def sq_distances(self, centers: FloatArray) -> Points:
-        found = [there.cpu() for there in self.sq_distances_there(centers)]
-        return np.asarray(torch.cat(found).numpy())
+        found, exponent = self.sq_distances_in_view(centers)
+        return np.ldexp(found, 2 * exponent) if exponent else found
 
-    def sq_distances_there(self, centers: FloatArray) -> Iterator[torch.Tensor]:
-        """The rows of `sq_distances`, some at a time, on the device."""
+    def sq_distances_in_view(self, centers: FloatArray) -> tuple[Points, int]:
+        """Of points and centers divided by a power of two, and its exponent."""
+        found = torch.cat([there.cpu() for there in self._distances_in_view(centers)])
+        return np.asarray(found.numpy()), -round(math.log2(self._view.scale))
+
+    def distances_there(self, centers: FloatArray, *, is_squared: bool) -> Iterator[torch.Tensor]:
+        """Distances, or their roots if they are squared, some rows at a time, on the device."""
+        for found in self._distances_in_view(centers):
+            # Roots come before the unit, in which squares may leave the range of float32.
+            yield found.sqrt_().div_(self._view.scale) if is_squared else found
+
+    def _distances_in_view(self, centers: FloatArray) -> Iterator[torch.Tensor]:
         seen = self._see(centers)
         for block in self._blocks(len(centers)):
-            found, _ = formulas.distances(block, seen, self._view)
-            yield found.div_(self._view.scale).div_(self._view.scale)
+            yield formulas.distances(block, seen, self._view)[0]
 
     def put_together(self, blocks_of_all: Iterable[torch.Tensor]) -> torch.Tensor:
         """Blocks of rows as one tensor on the device."""
@@ -343,7 +358,8 @@ class TorchRows:
 
     def most_entries_kept(self) -> float:
         """How large an array of distances may be kept on the device."""
-        return free_bytes(self.device) / 32
+        entries = free_bytes(self.device) / 32
+        return entries if math.isfinite(entries) else _MOST_ENTRIES_WHERE_FREE_IS_UNKNOWN
 
     @property
     def wide(self) -> torch.dtype:
@@ -472,6 +488,21 @@ def _chosen_kernel(wanted: Kernel, points: torch.Tensor, device: torch.device) -
         raise ValueError(f'kernel="triton" cannot be had: {obstacle}. Pass kernel="plain"')
     is_for_gpu = device.type == "cuda" or wanted == "triton"
     return "triton" if obstacle is None and is_for_gpu else "plain"
+
+
+def _chosen_precision(wanted: Precision | None, plain_on: torch.device | None) -> Precision:
+    """That of the products; of plain PyTorch on a card its own switch decides."""
+    of_torch = _precision_of_torch()
+    if wanted is None:
+        return of_torch
+    if plain_on is None or plain_on.type != "cuda":
+        return wanted
+    if (wanted, of_torch) == ("highest", "high"):
+        raise ValueError(
+            f'precision="highest" cannot be had by plain PyTorch on {plain_on}, whose own switch '
+            'allows less: call torch.set_float32_matmul_precision("highest")'
+        )
+    return of_torch
 
 
 def _precision_of_torch() -> Precision:
