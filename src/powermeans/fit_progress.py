@@ -117,6 +117,8 @@ class FitProgress:
             return f"{duration(elapsed)} in all"
         if not share_done >= _LEAST_SHARE:
             return f"{duration(elapsed)} so far"
+        if share_done >= 1:  # where time was what was shared, and a sweep goes on beyond it
+            return f"about to end after {duration(elapsed)}"
         return f"about {duration(elapsed / share_done - elapsed)} left after {duration(elapsed)}"
 
     def __enter__(self) -> Self:
