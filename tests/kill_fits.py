@@ -189,7 +189,7 @@ def n_results_in(checkpoint: Path) -> int:
         n_bytes, _ = journal._HEAD.unpack_from(contents, start)
         start += journal._HEAD.size + n_bytes
         n_records += start <= len(contents)
-    return n_records - 1
+    return max(0, n_records - 1)  # a file that is held, and not yet written to, has not even that
 
 
 def kills_of_a_process(

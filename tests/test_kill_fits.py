@@ -27,6 +27,9 @@ def test_a_process_killed_at_two_random_moments_goes_on_to_the_same_bits() -> No
 def test_what_a_checkpoint_holds_is_counted_to_the_last_whole_result(tmp_path: Path) -> None:
     path = tmp_path / "state"
     assert kill_fits.n_results_in(path) == 0
+    path.touch()
+    assert kill_fits.n_results_in(path) == 0
+    path.unlink()
     journal = Journal(path, 0.0, "of these rows")
     assert kill_fits.n_results_in(path) == 0
     for question in ("first", "second"):
