@@ -395,7 +395,7 @@ def test_a_pass_that_takes_long_says_where_it_is(monkeypatch) -> None:
     now[0] = 2.0
     tell.read(100)
     assert shown.texts[-1].startswith("before the first sweep")
-    assert shown.texts[-1].endswith("50% of the next pass, about 4.0 s left of it")
+    assert shown.texts[-1].endswith("50% of a pass, about 4.0 s left of it")
     tell.read(10)  # the next one, which has just begun
     assert len(shown.texts) == 1
     tell(SweepState(0, 1, -1.0, 5.0, 4.0, 0.5, 0.1, np.zeros((1, 1))))
@@ -409,7 +409,7 @@ def test_a_pass_that_takes_long_says_where_it_is(monkeypatch) -> None:
     failed.read(100)
     failed.fit_ended()
     assert shown.texts[-2:] == [
-        "before the first sweep, 0 ms so far, 50% of the next pass, about 14 s left of it",
+        "before the first sweep, 0 ms so far, 50% of a pass, about 14 s left of it",
         "closed",
     ]
 
@@ -422,8 +422,8 @@ def test_rows_that_nobody_counted_are_counted_by_the_first_pass(monkeypatch) -> 
     for n_rows in (50, 100, 50, 75):
         now[0] += 2.0
         tell.read(n_rows)
-    assert shown.texts[0].endswith("100 rows of the next pass")
-    assert shown.texts[1].endswith("75% of the next pass, about 2.0 s left of it")
+    assert shown.texts[0].endswith("100 rows of a pass")
+    assert shown.texts[1].endswith("75% of a pass, about 2.0 s left of it")
     assert tell.n_rows == 100
 
 

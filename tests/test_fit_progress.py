@@ -259,9 +259,9 @@ def test_passes_over_parts_are_shown_with_the_time_left(
     model = PowerKMeans(3, refine=0, random_state=0, callback=tell)
     with dask.config.set(scheduler="threads"):
         model.fit(parts_of(tmp_path)[kind])
-    first = "before the first sweep, .*25% of the next pass, about .* left of it"
+    first = "before the first sweep, .*25% of a pass, about .* left of it"
     assert re.match(first, shown.texts[0])
-    ahead = [text for text in shown.texts if re.match("sweep 2, .*88% of the next pass, ab", text)]
+    ahead = [text for text in shown.texts if re.match("sweep 2, .*88% of a pass, ab", text)]
     assert len(ahead) == 1
     assert shown.texts[-1].startswith("closed: ")
 
@@ -289,7 +289,7 @@ def test_verbose_fits_print_how_far_long_passes_are(
     with dask.config.set(scheduler="threads"):
         KMeans(3, random_state=0, verbose=1).fit(parts_of(tmp_path)[kind])
     printed = capsys.readouterr().out
-    assert re.search(r"So far \d\d% of the next pass, about \d.* left of it\.", printed)
+    assert re.search(r"So far \d\d% of a pass, about \d.* left of it\.", printed)
     assert "Iteration 1, inertia" in printed
     KMeans(3, random_state=0).fit(parts_of(tmp_path)["kept"])
     assert capsys.readouterr().out == ""
@@ -302,7 +302,7 @@ def test_choosing_k_shows_its_passes_too(tmp_path: Path, monkeypatch: pytest.Mon
     with powermeans.progress("plain") as tell:
         data = parts_of(tmp_path)["file"]
         powermeans.choose_k(data, [2, 3], criteria="bic", effort="fast", callback=tell)
-    assert any("% of the next pass, about" in text for text in shown.texts)
+    assert any("% of a pass, about" in text for text in shown.texts)
 
 
 def test_a_clock_tells_nothing_of_short_passes_and_of_each_pass_anew(
@@ -314,8 +314,8 @@ def test_a_clock_tells_nothing_of_short_passes_and_of_each_pass_anew(
     now[0] = 500.0  # long after it was made
     assert clock.words(1, 10) is None
     now[0] = 503.0
-    assert clock.words(4, 10) == "40% of the next pass, about 6.0 s left of it"
-    assert clock.words(10, 10) == "100% of the next pass"
+    assert clock.words(4, 10) == "40% of a pass, about 6.0 s left of it"
+    assert clock.words(10, 10) == "100% of a pass"
     assert clock.words(1, 10) is None
     now[0] = 504.0
-    assert clock.words(2, None) == "2 parts of the next pass"
+    assert clock.words(2, None) == "2 parts of a pass"

@@ -43,8 +43,8 @@ class PassClock:
         if seconds < _LONG_PASS_SECONDS:
             return None
         if not n_in_all:
-            return f"{n_done} {self._unit} of the next pass"
-        share = f"{n_done / n_in_all:.0%} of the next pass"
+            return f"{n_done} {self._unit} of a pass"
+        share = f"{n_done / n_in_all:.0%} of a pass"
         left = seconds * (n_in_all - n_done) / max(1, n_done - self._n_at_first)
         return f"{share}, about {duration(left)} left of it" if n_done < n_in_all else share
 
