@@ -156,10 +156,6 @@ class CenterEstimator(
         """One run, from seeds that are others at each call."""
         return anneal(data.rows, seeds(), stages, history, watch)
 
-    def _n_needed(self) -> int:
-        """How many points a fit needs at least, and how many of its clusters are to have some."""
-        return self.n_clusters
-
     @classmethod
     def _params_for(cls, n_centers: int) -> dict[str, Any]:
         """The parameters of an estimator with so many centers."""

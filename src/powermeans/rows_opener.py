@@ -69,8 +69,8 @@ class RowsOpener:
     scaling_: Scaling | None
 
     def _n_needed(self) -> int:
-        """How many points there must be."""
-        raise NotImplementedError
+        """How many points a fit needs at least, and how many of its clusters are to have some."""
+        return self.n_clusters
 
     def _wanted_threads(self) -> int | None:
         """How many threads the user asks for; None leaves it to limits and environment."""
