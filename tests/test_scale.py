@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +13,7 @@ import pytest
 from benchmarks import scale_report
 from benchmarks.cost_model import Cost, Job, Rates, Seeding, cost_of_sweep
 from benchmarks.limited import Task
-from benchmarks.scale import ENVIRONMENT, write_npy
+from benchmarks.scale import limited, write_npy
 from powermeans.rows.places import added
 from powermeans.sums import Sums
 
@@ -136,15 +133,7 @@ def test_a_file_of_four_times_the_limit_is_fitted_only_part_by_part(
     limit = path.stat().st_size // 4
     np.testing.assert_array_equal(np.load(path, mmap_mode="r")[-1], blocks[-1][-1])
     task = Task(str(path), "KMeans", 2, limit, in_memory=in_memory)
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.limited", json.dumps(asdict(task))],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parent.parent,
-        env={**os.environ, **ENVIRONMENT},
-        check=True,
-    )
-    found = json.loads(done.stdout)
+    found = limited(task)
     if in_memory:
         assert "MemoryError" in found["refused"]
     else:
