@@ -19,19 +19,19 @@ import numpy as np
 import sklearn.cluster
 from sklearn.exceptions import ConvergenceWarning
 
-import powermeans.search
+import powermeans.loop.search
 from benchmarks import machine
 from benchmarks.families import Points, draw
 from benchmarks.pages import Page, Rows, as_markdown, as_text
 from benchmarks.problems import DATA_VARIABLE
 from powermeans import PowerKMeans
-from powermeans.critical_power import critical_power
+from powermeans.critical import critical_power
 from powermeans.datasets import load_birch
-from powermeans.history import History
+from powermeans.loop.history import History
+from powermeans.loop.search import EFFORTS, Effort, Search
 from powermeans.metrics import centroid_index
 from powermeans.rows import open_rows
-from powermeans.search import EFFORTS, Effort, Search
-from powermeans.seeds import choose_seeds
+from powermeans.seeds.choose import choose_seeds
 
 NAME = "choices"
 PAGE = Page("search", "python -m benchmarks.choices --page")
@@ -203,12 +203,12 @@ def efforts() -> Figures:
 
     def with_effort(effort: Effort) -> Callable[[Points, int, int], dict]:
         def run(points: Points, n_clusters: int, seed: int) -> dict:
-            kept = powermeans.search.EFFORTS["balanced"]
-            powermeans.search.EFFORTS["balanced"] = effort
+            kept = powermeans.loop.search.EFFORTS["balanced"]
+            powermeans.loop.search.EFFORTS["balanced"] = effort
             try:
                 model = PowerKMeans(n_clusters, random_state=seed).fit(points)
             finally:
-                powermeans.search.EFFORTS["balanced"] = kept
+                powermeans.loop.search.EFFORTS["balanced"] = kept
             return {"inertia": model.inertia_, "sweeps": model.spent_.n_sweeps}
 
         return run

@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks import machine
 from benchmarks.families import Points, draw
 from benchmarks.pages import Page, Rows, as_markdown, as_text
-from powermeans.choosing_k import DEFAULT, RANKING, choose_k, vote
-from powermeans.power_kmeans import PowerKMeans
-from powermeans.verdicts import CRITERIA
+from powermeans.choosing_k.choose import DEFAULT, RANKING, choose_k, vote
+from powermeans.choosing_k.evaluate import CRITERIA
+from powermeans.estimators.power_kmeans import PowerKMeans
 
 NAME = "choosing_k"
 PAGE = Page("choosing_k", "python -m benchmarks.choosing_k --page")

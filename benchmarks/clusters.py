@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from benchmarks import machine
 from powermeans import KMeans, ParallelSeeds, PowerKMeans
-from powermeans.rows.dask import DaskPlaces, DaskPoints
+from powermeans.parts.dask import DaskPlaces, DaskPoints
+from powermeans.parts.executors import Kept, Opening
+from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
-from powermeans.rows.parts import PartedRows
-from powermeans.rows.places import Kept, Opening
 from powermeans.rules import Hard, Power, Rule
 
 N_WORKERS = 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from powermeans.rows.dask import _BYTES_ADDED_HERE as BYTES_ADDED_BY_CLIENT
-from powermeans.rows.dask import _BYTES_IN_A_TASK as BYTES_IN_A_TASK
-from powermeans.seeding import n_greedy_candidates
+from powermeans.parts.dask import _BYTES_ADDED_HERE as BYTES_ADDED_BY_CLIENT
+from powermeans.parts.dask import _BYTES_IN_A_TASK as BYTES_IN_A_TASK
+from powermeans.weighted_draws import n_greedy_candidates
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,12 @@ from benchmarks.gpu_report import report
 from benchmarks.pages import Page, as_markdown, as_text
 from powermeans import KMeans, PowerKMeans
 from powermeans.rows.native import NativeRows
-from powermeans.rows.placement import Placement
+from powermeans.rows.protocol import Placement
 from powermeans.rows.torch import TorchRows
 from powermeans.rules import Hard, Power, Rule
-from powermeans.seeding import n_greedy_candidates
-from powermeans.seeds import choose_seeds
+from powermeans.seeds.choose import choose_seeds
 from powermeans.sums import Sums
+from powermeans.weighted_draws import n_greedy_candidates
 
 PAGE = Page("gpu", "python -m benchmarks.gpu --page")
 # Labels and inertia.

@@ -9,8 +9,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from powermeans.threads import usable_processors
-from powermeans.versions import versions
+from powermeans.reporting.versions import versions
+from powermeans.system.threads import usable_processors
 
 RESULTS = Path(__file__).parent / "results"
 

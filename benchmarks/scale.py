@@ -32,8 +32,8 @@ from benchmarks import machine, scale_constants, scale_report
 from benchmarks.limited import MODELS, Task, whole, write_parquet
 from benchmarks.sweeps import seconds
 from powermeans import open_data
-from powermeans.rows.parts import PartedRows
-from powermeans.rows.places import InTurn, Kept, Opening
+from powermeans.parts.executors import InTurn, Kept, Opening
+from powermeans.parts.parted_rows import PartedRows
 from powermeans.rules import Hard
 
 N_FEATURES, N_MEANS, ROWS_OF_A_GROUP = 32, 50, 2**16

@@ -15,9 +15,9 @@ from scipy.optimize import nnls
 
 from benchmarks.cost_model import Job, Rates, cost_of_sweep
 from benchmarks.sweeps import seconds
+from powermeans.parts.executors import Kept, Opening
+from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
-from powermeans.rows.parts import PartedRows
-from powermeans.rows.places import Kept, Opening
 from powermeans.rules import Hard, Power, Rule
 from powermeans.sums import Sums
 
@@ -109,7 +109,7 @@ def on_dask(points: NDArray[np.float32], n_parts: int) -> PartedRows:
     """The points made by the workers, so that none are sent."""
     import dask.array as da
 
-    from powermeans.rows.dask import DaskPlaces, DaskPoints
+    from powermeans.parts.dask import DaskPlaces, DaskPoints
 
     n_rows, n_features = -(-len(points) // n_parts), points.shape[1]
 

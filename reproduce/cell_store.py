@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from powermeans.whole_files import whole_file
+from powermeans.system.atomic_write import whole_file
 from reproduce.item import Row, Value
 
 _log = logging.getLogger("reproduce")

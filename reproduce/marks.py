@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.plots.palette import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILION
+from powermeans.plots.canvas import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILION
 from reproduce.item import Row
 from reproduce.matched_starts import KHM, LLOYD, ONE_DESCENT, SEARCH, patient_from, power_from
 from reproduce.selecting import column, kinds, where

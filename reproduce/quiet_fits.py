@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans.center_estimator import CenterEstimator
+from powermeans.estimators.base import CenterEstimator
 from powermeans.types import FloatArray
 
 Model = TypeVar("Model", bound=CenterEstimator)

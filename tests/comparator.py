@@ -17,8 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from powermeans.divergences import squared_euclidean
+from powermeans.parts.parted_rows import PartedRows
 from powermeans.power_mean import power_mean, power_mean_weights
-from powermeans.rows.parts import PartedRows
 from powermeans.rows.protocol import Nearness, Rows
 from powermeans.rules import rule_at
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints

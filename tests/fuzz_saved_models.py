@@ -23,7 +23,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
 from powermeans.errors import ModelFileError
-from powermeans.saved_models import load, save
+from powermeans.saving.model_files import load, save
 
 SUSPECT = ("exec", "os.", "subprocess.", "pickle.", "socket.", "ctypes.", "shutil.", "urllib.")
 ENTRIES: list[Any] = [

@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans import PowerKMeans, open_data
-from powermeans.rows import journal
-from powermeans.rows.journal import Journal
+from powermeans.parts import checkpoint as journal
+from powermeans.parts.checkpoint import Journal
 
 N_CLUSTERS = 12
 ROWS_PER_PART = 10_000

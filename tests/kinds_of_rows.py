@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from powermeans.parts.executors import InTurn, Kept, Opening
+from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
-from powermeans.rows.parts import PartedRows
-from powermeans.rows.places import InTurn, Kept, Opening
 from powermeans.rows.protocol import Rows
-from powermeans.rows.twin import TwinRows
+from powermeans.rows.reference import TwinRows
 from powermeans.types import FloatArray, Points, SparsePoints
 
 

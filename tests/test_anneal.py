@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from powermeans.anneal import Stage, anneal, run_stage
 from powermeans.errors import ObjectiveRoseWarning
-from powermeans.history import History, SweepRecord, SweepState
-from powermeans.repairs import LeaveAlone, RelocateEmpty, SeparateCoincident
+from powermeans.loop.anneal import Stage, anneal, run_stage
+from powermeans.loop.history import History, SweepRecord, SweepState
+from powermeans.loop.stopping import CentersSettled
+from powermeans.loop.updates import LeaveAlone, RelocateEmpty, SeparateCoincident
 from powermeans.rows import open_rows
-from powermeans.rows.twin import TwinRows
+from powermeans.rows.reference import TwinRows
 from powermeans.schedules import Fixed, Geometric
-from powermeans.stopping import CentersSettled
 
 LLOYD = Fixed(-math.inf)
 NEVER = CentersSettled(0.0)

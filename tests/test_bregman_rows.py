@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from powermeans import KMeans, ObjectiveRoseWarning, PowerKMeans
-from powermeans.anneal import Stage, run_stage
 from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis, Poisson
-from powermeans.history import History
+from powermeans.loop.anneal import Stage, run_stage
+from powermeans.loop.history import History
+from powermeans.loop.stopping import Never
+from powermeans.loop.updates import LeaveAlone
 from powermeans.metrics import adjusted_rand_index
-from powermeans.repairs import LeaveAlone
 from powermeans.rows.bregman import BregmanRows
 from powermeans.rows.native import NativeRows
-from powermeans.rows.twin import TwinRows
+from powermeans.rows.reference import TwinRows
 from powermeans.rules import Always, EvenHarmonic, Gaussian, Hard, Harmonic, Power
 from powermeans.schedules import Fixed
-from powermeans.stopping import Never
 
 RULES = [Hard(), Power(-1.0), Power(-3.3), Power(-40.0), Harmonic(3.0), Gaussian(2.0)]
 names = st.sampled_from(sorted(CASES))

@@ -11,8 +11,8 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 
 from powermeans import KMeans, PowerKMeans
-from powermeans.cautions import Caution, cautions, count_copies
-from powermeans.cluster_summary import summarize
+from powermeans.reporting.summaries import summarize
+from powermeans.reporting.warnings_on_data import Caution, cautions, count_copies
 
 RNG = np.random.default_rng(0)
 GOOD = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 50, axis=0) + RNG.normal(size=(150, 2))

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from powermeans import PowerKMeans
-from powermeans.centers_by_k import EFFORTS_FOR_EACH_K, _Path, centers_by_k
+from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, _Path, centers_by_k
+from powermeans.loop.search import Solution
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
-from powermeans.search import Solution
 
 
 def found_by(

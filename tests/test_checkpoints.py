@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from powermeans import KMeans, PowerKMeans, open_data
-from powermeans.rows.journal import CheckpointError, Journal, Journaled
-from powermeans.rows.parts import PartedRows
-from powermeans.rows.places import Kept, Opening
+from powermeans.parts.checkpoint import CheckpointError, Journal, Journaled
+from powermeans.parts.executors import Kept, Opening
+from powermeans.parts.parted_rows import PartedRows
 from powermeans.rules import Power
 
 MODELS = {

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans, open_data
-from powermeans.history import SweepState
-from powermeans.rows.journal import CheckpointError, Journal
+from powermeans.loop.history import SweepState
+from powermeans.parts.checkpoint import CheckpointError, Journal
 from powermeans.sources.block import Block
 from powermeans.sources.files import FileSource
 
@@ -164,7 +164,7 @@ def test_rows_that_cannot_be_read_are_not_read_once_more(
 
 def test_workers_that_are_gone_are_not_waited_for_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     da = pytest.importorskip("dask.array", reason="dask is an extra")
-    from powermeans.rows import dask as on_dask
+    from powermeans.parts import dask as on_dask
 
     n_asked, compute = 0, on_dask.computed
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from powermeans import KMeans, PowerKMeans, open_data
-from powermeans.history import SweepState
-from powermeans.rows import journal
-from powermeans.rows.journal import CheckpointError, Claim, Journal
+from powermeans.loop.history import SweepState
+from powermeans.parts import checkpoint as journal
+from powermeans.parts.checkpoint import CheckpointError, Claim, Journal
 from powermeans.sources.files import FileSource
 from powermeans.types import FloatArray
 
@@ -67,7 +67,7 @@ def test_another_fit_is_refused_before_the_first_one_has_written(tmp_path: Path)
 
 HOLD = """
 import sys
-from powermeans.rows.journal import Journal
+from powermeans.parts.checkpoint import Journal
 journal = Journal(sys.argv[1], 0.0, "these rows")
 journal.note("first", 1.0)
 print("held", flush=True)
@@ -93,7 +93,7 @@ def test_what_a_process_had_that_was_killed_is_free(tmp_path: Path) -> None:
 
 FORK = """
 import os, signal, sys
-from powermeans.rows.journal import Claim
+from powermeans.parts.checkpoint import Claim
 claim = Claim(sys.argv[1])
 if not os.fork():
     if sys.argv[2] == "releases":

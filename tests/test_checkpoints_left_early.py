@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import powermeans.rows_opener
+import powermeans.estimators.opening
 from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.divergences import Bregman, Generated, Mahalanobis, Poisson
-from powermeans.rows.described import described
-from powermeans.rows.journal import CheckpointError, Journal
-from powermeans.rows.places import Opening
+from powermeans.parts.checkpoint import CheckpointError, Journal, described
+from powermeans.parts.executors import Opening
 from powermeans.types import FloatArray
 
 
@@ -113,7 +112,7 @@ def test_what_a_failed_write_left_is_taken_back(
 
 FULL = """
 import resource, signal, sys
-from powermeans.rows.journal import Journal
+from powermeans.parts.checkpoint import Journal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 journal = Journal(sys.argv[1], 0.0, "these points")
 journal.note("first", [1.0])
@@ -225,6 +224,6 @@ def test_another_version_does_not_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, points: FloatArray
 ) -> None:
     fitted(points, tmp_path / "state", refine=0)
-    monkeypatch.setattr(powermeans.rows_opener, "version", lambda name: "0.0.0")
+    monkeypatch.setattr(powermeans.estimators.opening, "version", lambda name: "0.0.0")
     with pytest.raises(CheckpointError, match="this version of powermeans"):
         fitted(points, tmp_path / "state", refine=0)

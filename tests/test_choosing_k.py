@@ -11,14 +11,14 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.metrics import davies_bouldin_score, silhouette_score
 
-import powermeans.choosing_k
-import powermeans.verdicts
+import powermeans.choosing_k.choose
+import powermeans.choosing_k.evaluate
 from benchmarks import machine
 from benchmarks.choosing_k import drawn, rate
 from powermeans import ChoiceOfK, DPMeans, KMeans, PowerKMeans, SweepState, choose_k
-from powermeans.choosing_k import vote
+from powermeans.choosing_k.choose import vote
+from powermeans.choosing_k.evaluate import CRITERIA, bounding_box
 from powermeans.metrics import adjusted_rand_index
-from powermeans.verdicts import CRITERIA, bounding_box
 
 
 def blobs(n_clusters: int, n_features: int = 2, n_points: int = 400, seed: int = 0) -> np.ndarray:
@@ -95,7 +95,7 @@ def test_the_silhouette_of_a_sample_is_near_that_of_all() -> None:
 def test_simplified_silhouette_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     points = blobs(3)
     whole = choose_k(points, [1, 2, 3], criteria="simplified_silhouette", random_state=0)
-    monkeypatch.setattr(powermeans.verdicts, "_BLOCK_ELEMENTS", 100)
+    monkeypatch.setattr(powermeans.choosing_k.evaluate, "_BLOCK_ELEMENTS", 100)
     blocks = choose_k(points, [1, 2, 3], criteria="simplified_silhouette", random_state=0)
     name = "simplified_silhouette"
     np.testing.assert_allclose(whole.table[name], blocks.table[name], rtol=1e-12)
@@ -278,7 +278,7 @@ def test_the_one_asked_decides() -> None:
 
 def test_a_vote_is_for_what_most_say_and_a_tie_for_whoever_ranks_first() -> None:
     assert vote({"bic": 3, "knee": 4, "jump": 4}) == 4
-    ranking = powermeans.choosing_k.RANKING
+    ranking = powermeans.choosing_k.choose.RANKING
     assert vote({ranking[3]: 2, ranking[1]: 7, ranking[2]: 5}) == 7
 
 
@@ -286,7 +286,9 @@ def test_criteria_rank_by_how_often_they_were_measured_to_be_right() -> None:
     cells = machine.read("choosing_k", "choosing_k")["figures"]["cells"]
     rates = {name: rate(cells, name) for name in CRITERIA}
     assert len(cells) >= 100
-    assert list(powermeans.choosing_k.RANKING) == sorted(rates, key=rates.__getitem__, reverse=True)
+    assert list(powermeans.choosing_k.choose.RANKING) == sorted(
+        rates, key=rates.__getitem__, reverse=True
+    )
 
 
 @pytest.mark.parametrize(("seed", "recommended", "n_agreeing"), [(7, 6, 8), (4, 5, 2)])

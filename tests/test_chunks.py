@@ -13,8 +13,8 @@ import pytest
 from scipy import sparse
 
 from powermeans import FuzzyCMeans, KMeans, PowerKMeans, choose_k, open_data
-from powermeans.rows.parts import PartedRows
-from powermeans.rows.places import InTurn, Opening
+from powermeans.parts.executors import InTurn, Opening
+from powermeans.parts.parted_rows import PartedRows
 from powermeans.rules import Hard, Power
 from powermeans.sources import SourceError, is_parted
 from powermeans.sources.partition import Admission

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from powermeans.cluster_summary import ClusterSummary, along_the_line, summarize
+from powermeans.reporting.summaries import ClusterSummary, along_the_line, summarize
 
 POINTS = np.array([[0.0, 1.0], [2.0, 1.0], [10.0, 1.0], [12.0, 5.0]])
 LABELS = np.array([0, 0, 1, 1], dtype=np.int32)

@@ -26,11 +26,11 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 import powermeans
+from powermeans.callbacks.progress_bar import FitProgress
 from powermeans.command_line import main
 from powermeans.command_line.cluster_table import summaries_of
 from powermeans.command_line.demonstration import COLUMNS, as_csv, customers
-from powermeans.fit_progress import FitProgress
-from powermeans.history import SweepState
+from powermeans.loop.history import SweepState
 from powermeans.metrics import adjusted_rand_index
 
 EXAMPLE = as_csv(customers())
@@ -1077,7 +1077,7 @@ def much(run: Run) -> str:
 def test_ctrl_c_writes_the_best_so_far_and_says_so(run, much) -> None:
     """Once it shows that it sweeps."""
     code = (
-        "import powermeans.fit_progress as p; p._LOG_SECONDS = 0.0\n"
+        "import powermeans.callbacks.progress_bar as p; p._LOG_SECONDS = 0.0\n"
         "from powermeans.command_line import main; import sys; main(sys.argv[1:])"
     )
     arguments = f"fit {much} -k 60 --effort thorough --runs 9 -o labels.npy -m model.pm".split()

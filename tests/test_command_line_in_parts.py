@@ -18,15 +18,15 @@ import pytest
 from pyarrow import feather, parquet
 
 from powermeans import PowerKMeans, RobustPowerKMeans
-from powermeans.cluster_summary import summarize
 from powermeans.command_line import failures, main, parts
 from powermeans.command_line.parts import ProgressInParts
 from powermeans.command_line.screen import waiting_for
 from powermeans.command_line.tallies import Tally
-from powermeans.history import SweepState
-from powermeans.rows.journal import Claim, Journal
+from powermeans.loop.history import SweepState
+from powermeans.parts.checkpoint import Claim, Journal
+from powermeans.reporting.summaries import summarize
 from powermeans.rows.native import NativeRows
-from powermeans.saved_models import load, save
+from powermeans.saving.model_files import load, save
 
 NAMES = ["a", "b", "c"]
 N_ROWS = 3000
@@ -182,7 +182,7 @@ def test_how_often_a_checkpoint_is_written_can_be_said(run, monkeypatch) -> None
             asked.append(seconds)
             super().__init__(place, seconds, *more, **others)
 
-    monkeypatch.setattr("powermeans.rows_opener.Journal", Asked)
+    monkeypatch.setattr("powermeans.estimators.opening.Journal", Asked)
     command = ["fit", "rows.parquet", "-k", 4, "--effort", "fast", "-q"]
     for more in ([], ["--checkpoint-seconds", 2.5]):
         assert run(*command, "--checkpoint", f"state{len(more)}", *more).code == 0
@@ -387,8 +387,8 @@ class Shown:
 
 def test_a_pass_that_takes_long_says_where_it_is(monkeypatch) -> None:
     now, shown = [0.0], Shown()
-    monkeypatch.setattr("powermeans.passes.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("powermeans.fit_progress._open", lambda kind: shown)
+    monkeypatch.setattr("powermeans.sources.pass_clock.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("powermeans.callbacks.progress_bar._open", lambda kind: shown)
     tell = ProgressInParts(n_rows=200)
     tell.read(50)
     assert shown.texts == []
@@ -416,8 +416,8 @@ def test_a_pass_that_takes_long_says_where_it_is(monkeypatch) -> None:
 
 def test_rows_that_nobody_counted_are_counted_by_the_first_pass(monkeypatch) -> None:
     now, shown = [0.0], Shown()
-    monkeypatch.setattr("powermeans.passes.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("powermeans.fit_progress._open", lambda kind: shown)
+    monkeypatch.setattr("powermeans.sources.pass_clock.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("powermeans.callbacks.progress_bar._open", lambda kind: shown)
     tell = ProgressInParts()
     for n_rows in (50, 100, 50, 75):
         now[0] += 2.0

@@ -10,7 +10,7 @@ from comparator import Case, compare_rows, varied_cases
 from scipy import sparse
 
 from powermeans.divergences import squared_euclidean
-from powermeans.rows.twin import TwinNearness, TwinRows
+from powermeans.rows.reference import TwinNearness, TwinRows
 from powermeans.rules import Hard, Power
 from powermeans.sums import Spread, Sums
 

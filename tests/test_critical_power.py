@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 from scipy.stats import ortho_group
 
-from powermeans.critical_power import critical_power
-from powermeans.rows.twin import TwinRows
+from powermeans.critical import critical_power
+from powermeans.rows.reference import TwinRows
 from powermeans.rules import Power
 
 

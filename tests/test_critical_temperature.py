@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans.critical_temperature import critical_temperature
-from powermeans.rows.twin import TwinRows
+from powermeans.critical import critical_temperature
+from powermeans.rows.reference import TwinRows
 from powermeans.rules import Gaussian
 
 

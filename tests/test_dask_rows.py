@@ -33,13 +33,13 @@ from scipy import sparse
 import powermeans
 from powermeans import KMeans, ParallelSeeds, PowerKMeans, divergences, open_data
 from powermeans.divergences import Divergence
-from powermeans.rows import dask as rows_of_dask
-from powermeans.rows import held as rows_that_are_held
-from powermeans.rows.dask import DaskPlaces, Threads
-from powermeans.rows.held import HeldPart, hold
-from powermeans.rows.journal import CheckpointError
-from powermeans.rows.parts import PartedRows
-from powermeans.rows.places import Chunk, InTurn, Kept, Opening
+from powermeans.parts import dask as rows_of_dask
+from powermeans.parts import worker_part as rows_that_are_held
+from powermeans.parts.checkpoint import CheckpointError
+from powermeans.parts.dask import DaskPlaces, Threads
+from powermeans.parts.executors import Chunk, InTurn, Kept, Opening
+from powermeans.parts.parted_rows import PartedRows
+from powermeans.parts.worker_part import HeldPart, hold
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.sources import cluster as cluster_of_dask
 from powermeans.sources import is_dask

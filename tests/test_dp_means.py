@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import DPMeans, KMeans
-from powermeans.dp_means import OpenAndDrop, _FarPoints
+from powermeans.estimators.dp_means import OpenAndDrop, _FarPoints
 from powermeans.rows import open_rows
 
 

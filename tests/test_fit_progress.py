@@ -21,8 +21,8 @@ from sklearn.base import clone
 
 import powermeans
 from powermeans import KMeans, PowerKMeans, fit_progress, open_data
-from powermeans.history import SweepState
-from powermeans.passes import PassClock
+from powermeans.loop.history import SweepState
+from powermeans.sources.pass_clock import PassClock
 
 POINTS = np.random.default_rng(0).normal(size=(200, 2))
 
@@ -111,7 +111,7 @@ def test_time_left_follows_from_the_share_that_is_done_if_it_is_known(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("powermeans.fit_progress.time.monotonic", lambda: 1e6)
+    monkeypatch.setattr("powermeans.callbacks.progress_bar.time.monotonic", lambda: 1e6)
     monkeypatch.setattr(fit_progress, "_LOG_SECONDS", 0.0)
     with powermeans.progress("plain") as tell:
         tell(state_after(seconds, share_done))
@@ -143,7 +143,7 @@ def test_the_least_inertia_of_a_search_is_that_of_its_result(
 def test_the_line_with_the_time_left_fits_a_terminal_of_80_columns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("powermeans.fit_progress.time.monotonic", lambda: 1e6)
+    monkeypatch.setattr("powermeans.callbacks.progress_bar.time.monotonic", lambda: 1e6)
     state = replace(state_after(99.0, 0.3), sweep=12345, power=-math.inf, inertia=1.23456789e7)
     monkeypatch.setattr(fit_progress, "_LOG_SECONDS", 0.0)
     with powermeans.progress("plain") as tell:
@@ -222,7 +222,9 @@ def test_estimators_show_themselves_in_notebooks() -> None:
 def passing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock on which every look at it takes a second, so that each pass is a long one."""
     seconds = itertools.count()
-    monkeypatch.setattr("powermeans.passes.time.monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr(
+        "powermeans.sources.pass_clock.time.monotonic", lambda: float(next(seconds))
+    )
 
 
 def parts_of(tmp_path: Path) -> dict[str, Any]:
@@ -285,7 +287,9 @@ def test_verbose_fits_print_how_far_long_passes_are(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seconds = itertools.count(step=3)
-    monkeypatch.setattr("powermeans.passes.time.monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr(
+        "powermeans.sources.pass_clock.time.monotonic", lambda: float(next(seconds))
+    )
     with dask.config.set(scheduler="threads"):
         KMeans(3, random_state=0, verbose=1).fit(parts_of(tmp_path)[kind])
     printed = capsys.readouterr().out
@@ -309,7 +313,7 @@ def test_a_clock_tells_nothing_of_short_passes_and_of_each_pass_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("powermeans.passes.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("powermeans.sources.pass_clock.time.monotonic", lambda: now[0])
     clock = PassClock()
     now[0] = 500.0  # long after it was made
     assert clock.words(1, 10) is None

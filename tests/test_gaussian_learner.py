@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from powermeans.gaussian_learner import (
+from powermeans.estimators.mixture.m_step import (
     GaussianLearner,
     LikelihoodSettled,
     log_densities,
     mean_log_likelihood,
 )
-from powermeans.history import SweepRecord
-from powermeans.repairs import LeaveAlone, SeparateCoincident
+from powermeans.loop.history import SweepRecord
+from powermeans.loop.updates import LeaveAlone, SeparateCoincident
 from powermeans.rows.native import NativeRows
-from powermeans.rows.twin import TwinRows
+from powermeans.rows.reference import TwinRows
 from powermeans.rules import Gaussian, Hard
 
 rng = np.random.default_rng(0)

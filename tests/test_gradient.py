@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kinds_of_rows import KINDS
 
-from powermeans.gradient import GradientSteps, SteppedSums
+from powermeans.estimators.gradient_kmeans import GradientSteps, SteppedSums
 from powermeans.rules import Hard, Unguarded
 
 POINTS = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 3.0], [10.0, 0.0]])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans.input_checks import (
+from powermeans.inputs.checks import (
     canonical_csr,
     check_init,
     check_n_clusters,

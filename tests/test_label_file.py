@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from powermeans.label_file import write_labels
+from powermeans.system.label_files import write_labels
 from powermeans.types import Labels
 
 

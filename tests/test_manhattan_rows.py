@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from powermeans.anneal import Stage, anneal, run_stage
 from powermeans.divergences import manhattan
-from powermeans.history import History
-from powermeans.repairs import LeaveAlone, RelocateEmpty
+from powermeans.loop.anneal import Stage, anneal, run_stage
+from powermeans.loop.history import History
+from powermeans.loop.stopping import CentersSettled
+from powermeans.loop.updates import LeaveAlone, RelocateEmpty
 from powermeans.rows import manhattan as module
 from powermeans.rows.manhattan import ManhattanRows
 from powermeans.rules import EvenHarmonic, Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.schedules import Fixed, Geometric
-from powermeans.seeds import choose_seeds, uniform_seeds
-from powermeans.stopping import CentersSettled
+from powermeans.seeds.choose import choose_seeds, uniform_seeds
 
 NEVER = CentersSettled(0.0)
 RULES = [Hard(), Power(-0.5), Power(-3.0), Power(-1e4), Harmonic(3.0), Gaussian(2.0)]

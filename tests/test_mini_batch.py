@@ -12,9 +12,9 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from threadpoolctl import threadpool_limits
 
-import powermeans.mini_batch as mini_batch
+import powermeans.estimators.streams.mini_batch as mini_batch
 from powermeans import MiniBatchPowerKMeans, PowerKMeans
-from powermeans.running import FADING
+from powermeans.estimators.streams.running_sums import FADING
 
 
 def blobs(n_points=20_000, n_features=4, n_clusters=12, seed=0):

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from powermeans import _native
 from powermeans.rows.native import NativeRows
-from powermeans.rows.twin import TwinRows
+from powermeans.rows.reference import TwinRows
 from powermeans.rules import Hard, Power
 
 RULES = [Hard(), *(Power(s) for s in (-0.1, -1.0, -3.0, -30.0, -1000.0, -1e6))]

@@ -11,10 +11,10 @@ import pytest
 from kinds_of_rows import KINDS
 from scipy import sparse
 
-from powermeans.online import Online, Reached
-from powermeans.rows.by_formula import sweep_by_formula
+from powermeans.rows.by_definition import sweep_by_formula
 from powermeans.rows.native import NativeRows
-from powermeans.rows.twin import TwinRows
+from powermeans.rows.reference import TwinRows
+from powermeans.rules import Online, Reached
 
 # Points in parts, and tensors, have no order to come in.
 IN_ORDER = [kind for kind in KINDS if "parts" not in kind and "tensor" not in kind]

@@ -10,11 +10,11 @@ from kinds_of_rows import cut
 from scipy.stats import binom
 
 from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
-from powermeans.parallel_seeds import distinct_places, first_of_race
+from powermeans.parts.executors import Kept, Opening
+from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
-from powermeans.rows.parts import PartedRows
-from powermeans.rows.places import Kept, Opening
-from powermeans.seeds import choose_seeds
+from powermeans.seeds.choose import choose_seeds
+from powermeans.seeds.parallel import distinct_places, first_of_race
 
 NOWHERE = np.empty((0, 2))
 

@@ -16,13 +16,12 @@ from kinds_of_rows import ReadAgain, cut
 from scipy import sparse
 
 from powermeans import divergences
-from powermeans.critical_power import critical_power
-from powermeans.online import Online
+from powermeans.critical import critical_power
+from powermeans.parts.executors import InTurn, Kept, Opening, added, read_ahead
+from powermeans.parts.parted_rows import PartedRows, _Sweep
 from powermeans.rows import open_rows
-from powermeans.rows.parts import PartedRows, _Sweep
-from powermeans.rows.places import InTurn, Kept, Opening, added, read_ahead
-from powermeans.rows.twin import TwinRows
-from powermeans.rules import Gaussian, Hard, Power
+from powermeans.rows.reference import TwinRows
+from powermeans.rules import Gaussian, Hard, Online, Power
 from powermeans.sums import Sums
 
 RULES = [Hard(), Power(-0.5), Power(-3.0), Gaussian(2.0)]

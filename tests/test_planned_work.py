@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import powermeans
 from powermeans import PowerKMeans, SweepState
-from powermeans.planned_work import PlannedWork, n_levels
+from powermeans.loop.history import PlannedWork, n_levels
 
 POINTS = np.random.default_rng(0).normal(size=(3000, 4))
 
@@ -103,7 +103,9 @@ def test_with_a_limit_of_time_the_share_is_that_of_the_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = iter(range(10_000))
-    monkeypatch.setattr("powermeans.power_kmeans.time.monotonic", lambda: float(next(now)))
+    monkeypatch.setattr(
+        "powermeans.estimators.power_kmeans.time.monotonic", lambda: float(next(now))
+    )
     found = shares(PowerKMeans(3, refine=0, max_seconds=20, random_state=0))
     # Two looks at the clock for each sweep, and one before them.
     assert found[:3] == pytest.approx([1 / 20, 3 / 20, 5 / 20])
@@ -120,7 +122,7 @@ def test_where_the_end_is_not_known_nothing_is_claimed(settings: dict[str, Any])
 def test_the_progress_line_of_a_search_tells_the_time_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("powermeans.fit_progress._LOG_SECONDS", 0.0)
+    monkeypatch.setattr("powermeans.callbacks.progress_bar._LOG_SECONDS", 0.0)
     PowerKMeans(8, random_state=0, callback=powermeans.progress("plain")).fit(POINTS)
     lines = capsys.readouterr().err.splitlines()
     assert "left" not in lines[0]

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import powermeans
 from powermeans import Fixed, PathRecorder, PowerKMeans, plots
-from powermeans.plots.palette import MARKERS, OKABE_ITO, color_of, marker_of
+from powermeans.plots.canvas import MARKERS, OKABE_ITO, color_of, marker_of
 from powermeans.plots.plane import Plane
 from powermeans.plots.surface import surface_heights
 from powermeans.power_mean import objective

@@ -26,7 +26,7 @@ from powermeans import (
     SweepState,
     rows_opener,
 )
-from powermeans.history import SweepRecord
+from powermeans.loop.history import SweepRecord
 from powermeans.power_mean import memberships
 from powermeans.rows import open_rows
 

@@ -157,8 +157,8 @@ def test_a_reference_to_nothing_is_seen() -> None:
 
 
 def test_a_function_is_not_hidden_by_the_module_of_its_name() -> None:
-    import powermeans.critical_power
-    import powermeans.report
+    import powermeans.critical
+    import powermeans.reporting.report
 
     assert callable(powermeans.critical_power)
     assert callable(powermeans.report)

@@ -21,7 +21,7 @@ import powermeans
 from powermeans import AuthorsSchedule, Fixed, KMeans, PathRecorder, PowerKMeans, SphericalMixture
 from powermeans.command_line import main
 from powermeans.divergences import Binomial
-from powermeans.python_code import python_code
+from powermeans.reporting.python_code import python_code
 
 POINTS = np.random.default_rng(0).integers(0, 9, size=(60, 2)).astype(float)
 

@@ -11,12 +11,12 @@ from kinds_of_rows import ReadAgain, cut
 from scipy import sparse
 
 from powermeans import KMeans, open_data
-from powermeans.repairs import LeaveAlone, RelocateEmpty, SeparateCoincident
+from powermeans.loop.updates import LeaveAlone, RelocateEmpty, SeparateCoincident
+from powermeans.parts.executors import InTurn, Opening
+from powermeans.parts.farthest import farthest_points
+from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
-from powermeans.rows.farthest import farthest_points
-from powermeans.rows.parts import PartedRows
-from powermeans.rows.places import InTurn, Opening
-from powermeans.rows.twin import TwinRows
+from powermeans.rows.reference import TwinRows
 from powermeans.rules import Hard
 
 SPREAD = 2.0

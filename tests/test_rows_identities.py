@@ -14,10 +14,10 @@ from kinds_of_rows import KINDS, SINGLE_KINDS
 from scipy.optimize import linprog
 from scipy.stats import ortho_group
 
-from powermeans.critical_power import critical_power
+from powermeans.critical import critical_power
+from powermeans.parts.parted_rows import PartedRows
 from powermeans.power_mean import power_mean
-from powermeans.rows.parts import PartedRows
-from powermeans.rows.twin import TwinRows
+from powermeans.rows.reference import TwinRows
 from powermeans.rules import Hard, Power, rule_at
 
 ALL_KINDS = {**KINDS, **SINGLE_KINDS}

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 
+from powermeans.estimators.streams.running_sums import FADING, RunningSums, leaders_of
 from powermeans.power_mean import power_mean
 from powermeans.rules import Hard, Power
-from powermeans.running import FADING, RunningSums, leaders_of
 from powermeans.sums import Sums
 
 

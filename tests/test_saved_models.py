@@ -47,8 +47,8 @@ from powermeans import (
 )
 from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis
 from powermeans.errors import ModelFileError
-from powermeans.saved_models import FORMAT_VERSION, load, save
-from powermeans.saved_values import ESTIMATORS, SCALERS
+from powermeans.saving.model_files import FORMAT_VERSION, load, save
+from powermeans.saving.values import ESTIMATORS, SCALERS
 
 POINTS = np.abs(
     np.random.default_rng(0).normal(size=(60, 3))

@@ -14,7 +14,7 @@ from benchmarks import scale_report
 from benchmarks.cost_model import Cost, Job, Rates, Seeding, cost_of_sweep
 from benchmarks.limited import Task
 from benchmarks.scale import limited, write_npy
-from powermeans.rows.places import added
+from powermeans.parts.executors import added
 from powermeans.sums import Sums
 
 FREE = Rates(0, 0, 0, 0, 0, 0, 0, 0)

@@ -16,12 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from powermeans import KMeans, PowerKMeans, SweepState, power_kmeans
-from powermeans.history import History
-from powermeans.metrics import centroid_index
-from powermeans.rows import open_rows
-from powermeans.rows.native import NativeRows
-from powermeans.rows.twin import TwinRows
-from powermeans.search import (
+from powermeans.loop.history import History
+from powermeans.loop.search import (
     Effort,
     Search,
     Solution,
@@ -29,6 +25,10 @@ from powermeans.search import (
     match_centers,
     nearest_neighbour_distances,
 )
+from powermeans.metrics import centroid_index
+from powermeans.rows import open_rows
+from powermeans.rows.native import NativeRows
+from powermeans.rows.reference import TwinRows
 from powermeans.sums import Spread
 
 EFFORTS = ["fast", "balanced", "thorough"]

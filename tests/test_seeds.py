@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from powermeans.rows import open_rows
-from powermeans.rows.greedy import greedy_seeds
-from powermeans.rows.twin import TwinRows
-from powermeans.seeds import choose_seeds, order_by_place, uniform_seeds
+from powermeans.rows.by_definition import greedy_seeds
+from powermeans.rows.reference import TwinRows
+from powermeans.seeds.choose import choose_seeds, order_by_place, uniform_seeds
 
 N_DRAWS = 4000
 ROWS = pytest.mark.parametrize("rows_of", [TwinRows, open_rows])

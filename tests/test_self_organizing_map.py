@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from powermeans import KMeans, SelfOrganizingMap
-from powermeans.self_organizing_map import Grid
+from powermeans.estimators.self_organizing_map import Grid
 
 
 def cloud(n: int = 200, n_features: int = 3, seed: int = 0) -> np.ndarray:

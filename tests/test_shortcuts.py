@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from powermeans import KMeans, PowerKMeans
 from powermeans.rows.native import NativeRows
-from powermeans.rows.twin import TwinRows
+from powermeans.rows.reference import TwinRows
 from powermeans.rules import Hard, Power
 
 KINDS = ["clusters", "ties", "duplicates", "heavy tails"]

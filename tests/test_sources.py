@@ -27,12 +27,12 @@ from powermeans import (
     open_data,
     save,
 )
-from powermeans.rows.parts import PartedRows
-from powermeans.rows.places import InTurn, Opening
+from powermeans.parts.executors import InTurn, Opening
+from powermeans.parts.parted_rows import PartedRows
 from powermeans.rules import Hard
 from powermeans.sources import PartedData, SourceError, is_parted
+from powermeans.sources.formats import Rooms
 from powermeans.sources.partition import Admission
-from powermeans.sources.rooms import Rooms
 from powermeans.tables import TableError
 
 N_ROWS, N_CLUSTERS = 2500, 5

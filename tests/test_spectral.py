@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from powermeans import SpectralClustering, spectral_clustering
-from powermeans import spectral as module
+from powermeans.estimators import spectral as module
 
 MOONS = make_moons(300, noise=0.05, random_state=0)
 RINGS = make_circles(400, factor=0.4, noise=0.04, random_state=0)

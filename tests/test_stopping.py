@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powermeans.history import SweepRecord
-from powermeans.rows.twin import TwinRows
+from powermeans.loop.history import SweepRecord
+from powermeans.loop.stopping import CentersSettled, ObjectiveSettled, WeightsHard
+from powermeans.rows.reference import TwinRows
 from powermeans.rules import Power
 from powermeans.schedules import AuthorsSchedule, Fixed, Geometric, resting_power
-from powermeans.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 
 
 def record(power=-3.0, objective=1.0, inertia=1.0, center_shift=1.0) -> SweepRecord:

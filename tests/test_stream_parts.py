@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 from scipy import sparse
 
-import powermeans.mini_batch as mini_batch
+import powermeans.estimators.streams.mini_batch as mini_batch
 from powermeans import KMeans, MiniBatchPowerKMeans, OnlineKMeans, PowerKMeans, open_data
 
 KINDS = [OnlineKMeans, MiniBatchPowerKMeans]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from powermeans import choose_k, open_data
-from powermeans.centers_by_k import EFFORTS_FOR_EACH_K
-from powermeans.choosing_k import _Scaled
-from powermeans.input_checks import admit
-from powermeans.search import Solution
-from powermeans.study_in_parts import PartedStudy
+from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K
+from powermeans.choosing_k.choose import _Scaled
+from powermeans.choosing_k.evaluate import CRITERIA, Settings, Study
+from powermeans.choosing_k.in_parts import PartedStudy
+from powermeans.inputs.checks import admit
+from powermeans.loop.search import Solution
 from powermeans.types import FloatArray
-from powermeans.verdicts import CRITERIA, Settings, Study
 
 SIZES = [1, 2, 3, 4, 5, 6]
 BY_SUMS = [name for name in CRITERIA if name not in ("gap", "stability")]

@@ -25,7 +25,7 @@ from powermeans import (
     metrics,
     plots,
 )
-from powermeans.history import SweepRecords
+from powermeans.loop.history import SweepRecords
 from powermeans.power_mean import memberships
 
 torch = pytest.importorskip(
@@ -252,7 +252,7 @@ def test_memberships_of_a_tensor_are_computed_where_it_is(monkeypatch: pytest.Mo
     def refuse(*_: object) -> None:
         raise AssertionError("they were computed in host memory")
 
-    monkeypatch.setattr(powermeans.power_kmeans, "memberships", refuse)
+    monkeypatch.setattr(powermeans.estimators.power_kmeans, "memberships", refuse)
     monkeypatch.setattr(placing, "_ENTRIES_ON_CPU", 128 * 4)  # 128 points in a block
     found = model.memberships(torch.as_tensor(POINTS), power=-2.0)
     assert isinstance(found, torch.Tensor)

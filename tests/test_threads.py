@@ -12,7 +12,7 @@ import threadpoolctl
 
 from powermeans import PowerKMeans
 from powermeans.rows.native import NativeRows, thread_limit
-from powermeans.threads import blas_on_one_thread, effective_n_threads, usable_processors
+from powermeans.system.threads import blas_on_one_thread, effective_n_threads, usable_processors
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ from sklearn.cluster import KMeans
 
 pools = threadpoolctl.threadpool_info()
 ours, = [pool for pool in pools if pool["internal_api"] == "powermeans"]
-assert ours["num_threads"] == powermeans.threads.usable_processors()
+assert ours["num_threads"] == powermeans.system.threads.usable_processors()
 KMeans(2, n_init=1).fit(np.eye(4))
 """
 

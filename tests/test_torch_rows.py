@@ -28,13 +28,12 @@ import powermeans
 from powermeans import KMeans, PowerKMeans, RobustPowerKMeans, open_data
 from powermeans.divergences import Mahalanobis, Poisson
 from powermeans.errors import ModelFileError
-from powermeans.online import Online
+from powermeans.parts.checkpoint import CheckpointError
 from powermeans.rows.bregman import BregmanRows
 from powermeans.rows.cosine import CosineRows
-from powermeans.rows.journal import CheckpointError
 from powermeans.rows.native import NativeRows
-from powermeans.rows.twin import TwinRows
-from powermeans.rules import EvenHarmonic, Gaussian, Hard, Harmonic, Power
+from powermeans.rows.reference import TwinRows
+from powermeans.rules import EvenHarmonic, Gaussian, Hard, Harmonic, Online, Power
 
 torch = pytest.importorskip(
     "torch", reason='PyTorch is not installed: pip install "powermeans[gpu]", or make test-gpu'
@@ -45,6 +44,7 @@ HAS_TRITON = find_spec("triton") is not None
 if not HAS_GPU:
     os.environ["TRITON_INTERPRET"] = "1"  # is read when the kernels are imported
 
+from powermeans.rows.on_device import like  # noqa: E402
 from powermeans.rows.torch import (  # noqa: E402
     TorchBregmanRows,
     TorchCosineRows,
@@ -56,7 +56,6 @@ from powermeans.rows.torch import (  # noqa: E402
     placing,
 )
 from powermeans.rows.torch import rows as rows_of_torch  # noqa: E402
-from powermeans.tensors import like  # noqa: E402
 
 DEVICE = torch.device("cuda" if HAS_GPU else "cpu")
 NO_MEMORY_LIMIT = float("inf")

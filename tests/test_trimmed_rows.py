@@ -13,10 +13,10 @@ from scipy import sparse
 
 from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Rows
+from powermeans.rows.reference import TwinRows
 from powermeans.rows.trimmed import TrimmedRows, trimmed_weights
-from powermeans.rows.twin import TwinRows
 from powermeans.rules import Gaussian, Hard, Power
-from powermeans.seeds import choose_seeds, uniform_seeds
+from powermeans.seeds.choose import choose_seeds, uniform_seeds
 
 KINDS = {
     "twin": TwinRows,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans.walks import order_by_chance
+from powermeans.seeds.orders import order_by_chance
 
 
 def order(points, seed=0):

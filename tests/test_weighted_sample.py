@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans.rows.parts import PartedRows
-from powermeans.rows.places import Kept, Opening
-from powermeans.weighted_sample import weighted_sample
+from powermeans.parts.executors import Kept, Opening
+from powermeans.parts.parted_rows import PartedRows
+from powermeans.seeds.weighted_sample import weighted_sample
 
 
 def in_parts(points, weights=None, n_rows=7):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from powermeans.whole_files import whole_file
+from powermeans.system.atomic_write import whole_file
 
 
 def test_a_file_appears_when_all_of_it_is_written(tmp_path) -> None:

@@ -18,8 +18,7 @@ from powermeans.metrics import (
     normalized_mutual_information,
     variation_of_information,
 )
-from powermeans.plots.canvas import tidy
-from powermeans.plots.palette import BLUE, GREEN, INK, ORANGE, VERMILION
+from powermeans.plots.canvas import BLUE, GREEN, INK, ORANGE, VERMILION, tidy
 from powermeans.types import FloatArray
 from reproduce.checks import above, together
 from reproduce.item import Cell, Claim, Findings, Row, Table, Verdict, mean_and_error

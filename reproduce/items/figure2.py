@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from powermeans import PowerKMeans
 from powermeans.divergences import squared_euclidean
 from powermeans.metrics import quality_ratio, variation_of_information
-from powermeans.plots.palette import BLUE, GREY, INK, ORANGE, VERMILION
+from powermeans.plots.canvas import BLUE, GREY, INK, ORANGE, VERMILION
 from reproduce.checks import above, paired_gain, share_and_error
 from reproduce.gaussian_trials import N_CLUSTERS, gaussians, reference_of
 from reproduce.item import Cell, Claim, Findings, Row, Table, Value, mean_and_error

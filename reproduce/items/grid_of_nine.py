@@ -19,8 +19,7 @@ from sklearn.utils import check_random_state
 from powermeans import KMeans, PowerKMeans, SphericalMixture, kmeans_plusplus, moment_estimates
 from powermeans.datasets import load_iris, make_grid_gaussians
 from powermeans.metrics import centroid_index, quality_ratio
-from powermeans.plots.canvas import tidy
-from powermeans.plots.palette import BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION
+from powermeans.plots.canvas import BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION, tidy
 from powermeans.types import FloatArray
 from reproduce.checks import above, below, exact, paired_gain, share_and_error, together
 from reproduce.item import Cell, Claim, Findings, Row, Table, mean_and_error

@@ -15,8 +15,7 @@ from scipy import ndimage
 from sklearn.datasets import load_sample_image
 
 from powermeans import KMeans, PowerKMeans
-from powermeans.plots.canvas import tidy
-from powermeans.plots.palette import BLUE, GREEN, ORANGE, VERMILION
+from powermeans.plots.canvas import BLUE, GREEN, ORANGE, VERMILION, tidy
 from powermeans.types import FloatArray, IndexArray
 from reproduce.checks import above, exact, paired_gain
 from reproduce.item import Cell, Claim, Findings, Row, Table

@@ -13,8 +13,7 @@ from scipy.spatial.distance import cdist
 
 from powermeans import GradientKMeans, OnlineKMeans, PowerKMeans, SphericalMixture
 from powermeans.datasets import load_iris
-from powermeans.plots.canvas import tidy
-from powermeans.plots.palette import BLUE, GREEN, INK, ORANGE, SKY, VERMILION
+from powermeans.plots.canvas import BLUE, GREEN, INK, ORANGE, SKY, VERMILION, tidy
 from powermeans.types import FloatArray
 from reproduce.checks import above, exact, of_one_experiment, paired_gain, together
 from reproduce.item import Cell, Claim, Comparison, Findings, Row, Table, mean_and_error

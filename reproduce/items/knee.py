@@ -13,8 +13,7 @@ from scipy.spatial.distance import pdist
 
 from powermeans import choose_k
 from powermeans.criteria import knee
-from powermeans.plots.canvas import logarithmic, tidy
-from powermeans.plots.palette import BLUE, INK, VERMILION
+from powermeans.plots.canvas import BLUE, INK, VERMILION, logarithmic, tidy
 from powermeans.types import FloatArray
 from reproduce.checks import above, share_and_error
 from reproduce.item import Cell, Claim, Findings, Row, Table, mean_and_error

@@ -13,8 +13,7 @@ from sklearn.preprocessing import scale
 
 from powermeans import DPMeans, PowerKMeans
 from powermeans.datasets import load_iris, make_gaussian_clusters, make_grid_gaussians
-from powermeans.plots.canvas import tidy
-from powermeans.plots.palette import BLUE, INK, VERMILION
+from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray
 from reproduce.checks import exact
 from reproduce.item import Cell, Claim, Findings, Row, Table

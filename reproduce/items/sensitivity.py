@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from powermeans.plots.canvas import tidy
-from powermeans.plots.palette import BLUE, GREEN, INK, ORANGE, VERMILION
+from powermeans.plots.canvas import BLUE, GREEN, INK, ORANGE, VERMILION, tidy
 from reproduce.checks import above, counted, paired_gain, together
 from reproduce.gaussian_trials import Sizes, trials
 from reproduce.item import Cell, Claim, Findings, Row, Table, Value, mean_and_error

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.plots.canvas import tidy
-from powermeans.plots.palette import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
+from powermeans.plots.canvas import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION, tidy
 from reproduce.checks import CLEAR, above, counted, exact, paired_gain, together
 from reproduce.gaussian_trials import trials
 from reproduce.item import (

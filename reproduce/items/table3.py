@@ -18,8 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from powermeans import SelfOrganizingMap
 from powermeans.datasets import load_mice_protein
-from powermeans.plots.canvas import tidy
-from powermeans.plots.palette import BLUE, INK, VERMILION
+from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray, Labels
 from reproduce.checks import above, together
 from reproduce.item import (

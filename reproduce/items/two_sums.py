@@ -15,8 +15,7 @@ from sklearn.datasets import load_digits, load_wine
 
 from powermeans import KMeans, kmeans_plusplus
 from powermeans.datasets import load_iris, make_gaussian_clusters
-from powermeans.plots.canvas import tidy
-from powermeans.plots.palette import BLUE, INK, VERMILION
+from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray, IndexArray
 from reproduce.checks import above, below, exact, paired_gain, together
 from reproduce.item import Cell, Claim, Comparison, Findings, Row, Table, mean_and_error

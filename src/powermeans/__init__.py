@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 
@@ -48,17 +46,6 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-class _Package(ModuleType):
-    """Where a function and its module share a name, the package has the function."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        is_module = isinstance(value, ModuleType)
-        if not (is_module and _HOMES.get(name, __name__) != __name__):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
-
 # Limits that threadpoolctl sets from now on hold for what is imported later. It takes no time.
-for _name in ("_native", "threads"):
+for _name in ("_native", "system.threads"):
     importlib.import_module(f"{__name__}.{_name}")

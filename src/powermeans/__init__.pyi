@@ -1,11 +1,10 @@
 # The public names, which `__init__.py` reads to find out where each of them lives.
 
 from powermeans import datasets, plots
-from powermeans.choice_of_k import ChoiceOfK
-from powermeans.choosing_k import choose_k
-from powermeans.dp_means import DPMeans
-from powermeans.drift import Drift
-from powermeans.entropy_weighted import EntropyWeightedPowerKMeans
+from powermeans.callbacks.path_recorder import PathRecorder
+from powermeans.callbacks.progress_bar import progress
+from powermeans.choosing_k.choose import choose_k
+from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.errors import (
     IndefiniteKernelWarning,
     MissingDataError,
@@ -13,28 +12,29 @@ from powermeans.errors import (
     ObjectiveRoseWarning,
     WrongDataError,
 )
-from powermeans.fit_progress import progress
-from powermeans.functions import critical_power, k_means, kmeans_plusplus
-from powermeans.gradient_kmeans import GradientKMeans
-from powermeans.history import SweepState
-from powermeans.kernel_power_kmeans import KernelPowerKMeans
-from powermeans.kmeans import KMeans
-from powermeans.mini_batch import MiniBatchPowerKMeans
-from powermeans.moments import MomentEstimates, moment_estimates
-from powermeans.online_kmeans import OnlineKMeans
-from powermeans.parallel_seeds import ParallelSeeds
-from powermeans.power_kmeans import PowerKMeans
-from powermeans.recording import PathRecorder
-from powermeans.report import report
-from powermeans.robust_power_kmeans import RobustPowerKMeans
-from powermeans.saved_models import load, save
+from powermeans.estimators.dp_means import DPMeans
+from powermeans.estimators.entropy_weighted import EntropyWeightedPowerKMeans
+from powermeans.estimators.functions import critical_power, k_means, kmeans_plusplus
+from powermeans.estimators.gradient_kmeans import GradientKMeans
+from powermeans.estimators.kernel_power_kmeans import KernelPowerKMeans
+from powermeans.estimators.kmeans import KMeans
+from powermeans.estimators.mixture.moments import MomentEstimates, moment_estimates
+from powermeans.estimators.mixture.spherical_mixture import SphericalMixture
+from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans
+from powermeans.estimators.self_organizing_map import SelfOrganizingMap
+from powermeans.estimators.soft_means import FuzzyCMeans, KHarmonicMeans
+from powermeans.estimators.spectral import SpectralClustering, spectral_clustering
+from powermeans.estimators.streams.drift import Drift
+from powermeans.estimators.streams.mini_batch import MiniBatchPowerKMeans
+from powermeans.estimators.streams.online_kmeans import OnlineKMeans
+from powermeans.loop.history import SweepState
+from powermeans.reporting.report import report
+from powermeans.reporting.versions import show_versions
+from powermeans.saving.model_files import load, save
 from powermeans.schedules import AuthorsSchedule, Fixed, Geometric
-from powermeans.self_organizing_map import SelfOrganizingMap
-from powermeans.soft_means import FuzzyCMeans, KHarmonicMeans
+from powermeans.seeds.parallel import ParallelSeeds
 from powermeans.sources import PartedData, Scaling, open_data
-from powermeans.spectral import SpectralClustering, spectral_clustering
-from powermeans.spherical_mixture import SphericalMixture
-from powermeans.versions import show_versions
 
 __all__ = [
     "AuthorsSchedule",

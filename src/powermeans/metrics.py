@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from powermeans.divergences import squared_euclidean
-from powermeans.host_memory import on_host
+from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, Points, SparsePoints
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from powermeans.threads import blas_on_one_thread
+from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Points, SparsePoints
 
 _BLOCK_ELEMENTS = 2**16

@@ -27,11 +27,11 @@ from powermeans.command_line.sources import (
     rows_left_out,
     split_names,
 )
-from powermeans.history import SweepState
+from powermeans.loop.history import SweepState
 from powermeans.sources import PartedData
+from powermeans.system.atomic_write import whole_file
 from powermeans.tables import nearest
 from powermeans.types import FloatArray
-from powermeans.whole_files import whole_file
 
 
 def choose(
@@ -47,7 +47,7 @@ def choose(
     limits: Limits,
 ) -> None:
     """The criteria for each k, and what they recommend."""
-    from powermeans.choosing_k import choose_k
+    from powermeans.choosing_k.choose import choose_k
 
     check_outputs(reads=source.paths, picture=plot)
     asked = criteria if criteria in ("all", "default") else _known_criteria(criteria)
@@ -105,7 +105,7 @@ def _read(source: Source, sizes: range, scale: Scale, limits: Limits) -> _Read:
 
 
 def _known_criteria(names: str) -> list[str]:
-    from powermeans.verdicts import CRITERIA
+    from powermeans.choosing_k.evaluate import CRITERIA
 
     asked = split_names(names)
     for name in asked:

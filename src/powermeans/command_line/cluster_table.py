@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.cautions import unlike_scales
-from powermeans.cluster_summary import ClusterSummary, Columns, summarize
 from powermeans.command_line.screen import Screen, number
+from powermeans.reporting.summaries import ClusterSummary, Columns, summarize
+from powermeans.reporting.warnings_on_data import unlike_scales
 from powermeans.types import FloatArray, Labels, Points
 
 _MOST_SHOWN = 40

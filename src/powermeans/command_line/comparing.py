@@ -18,9 +18,9 @@ from powermeans.command_line import failures
 from powermeans.command_line.fitting import Scale, scaled
 from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
 from powermeans.command_line.sources import Source, check_enough_rows, rows_left_out
-from powermeans.kmeans import KMeans
+from powermeans.estimators.kmeans import KMeans
+from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.metrics import adjusted_rand_index
-from powermeans.power_kmeans import PowerKMeans
 from powermeans.rows import open_rows
 from powermeans.tables import Table
 from powermeans.types import FloatArray, Labels, Points

@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from powermeans.cluster_summary import ClusterSummary, Columns
+from powermeans.callbacks.path_recorder import PathRecorder
+from powermeans.callbacks.progress_bar import FitProgress, progress
 from powermeans.command_line import failures
 from powermeans.command_line.cluster_table import (
     clusters_for_machines,
@@ -31,11 +32,10 @@ from powermeans.command_line.sources import (
     check_enough_rows,
     rows_left_out,
 )
-from powermeans.fit_progress import FitProgress, progress
-from powermeans.power_kmeans import PowerKMeans
-from powermeans.recording import PathRecorder
-from powermeans.report import report
-from powermeans.saved_models import save
+from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.reporting.report import report
+from powermeans.reporting.summaries import ClusterSummary, Columns
+from powermeans.saving.model_files import save
 from powermeans.tables import Table
 from powermeans.types import FloatArray, Points
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 
 from powermeans.command_line.screen import Screen
-from powermeans.versions import versions
+from powermeans.reporting.versions import versions
 
 _OPTIONAL = ("typer", "rich", "pyarrow", "pillow", "matplotlib")
 

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.command_line import failures
-from powermeans.label_file import write_npy
 from powermeans.sources.opening import is_read_with
+from powermeans.system.atomic_write import whole_file
+from powermeans.system.label_files import write_npy
 from powermeans.types import Labels
-from powermeans.whole_files import whole_file
 
 _KINDS_OF_LABELS = (".csv", ".tsv", ".txt", ".npy", ".parquet", ".feather")
 _KINDS_OF_PICTURES = (".png", ".svg", ".pdf")

@@ -15,8 +15,8 @@ from rich.text import Text
 from powermeans.command_line import failures
 from powermeans.command_line.outputs import check_outputs, interruptible, write_text
 from powermeans.command_line.screen import Screen, counted, seconds
-from powermeans.power_kmeans import PowerKMeans
-from powermeans.whole_files import whole_file
+from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.system.atomic_write import whole_file
 
 Bytes = NDArray[np.uint8]
 

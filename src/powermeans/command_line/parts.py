@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from powermeans.callbacks.progress_bar import FitProgress
 from powermeans.command_line import failures
 from powermeans.command_line.memory import free_memory
 from powermeans.command_line.sources import Source, split_names
-from powermeans.fit_progress import FitProgress
-from powermeans.passes import PassClock
 from powermeans.sources import PartedData, open_data
 from powermeans.sources.block import Block
 from powermeans.sources.files import files_at
 from powermeans.sources.formats import FileFormat, format_of
+from powermeans.sources.pass_clock import PassClock
 
 # Reading a table takes three times its memory, and a fit some more.
 _SHARE_OF_MEMORY = 4

@@ -23,7 +23,7 @@ from powermeans.command_line.screen import Screen, counted, number, seconds
 from powermeans.command_line.sources import Source, are_names, rows_left_out
 from powermeans.command_line.tallies import labels_and_score
 from powermeans.errors import ModelFileError
-from powermeans.saved_models import load
+from powermeans.saving.model_files import load
 from powermeans.tables import Table, nearest
 from powermeans.types import FloatArray, IndexArray
 

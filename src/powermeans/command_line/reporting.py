@@ -12,7 +12,7 @@ from powermeans.command_line.outputs import check_outputs
 from powermeans.command_line.predicting import loaded, read_for
 from powermeans.command_line.screen import Screen
 from powermeans.command_line.sources import Source, are_names, split_names
-from powermeans.report import report
+from powermeans.reporting.report import report
 from powermeans.tables import Table
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from powermeans.center_estimator import CenterEstimator
-from powermeans.cluster_summary import ClusterSummary, Columns, summaries_of_sums
-from powermeans.rows.places import read_ahead
+from powermeans.estimators.base import CenterEstimator
+from powermeans.parts.executors import read_ahead
+from powermeans.reporting.summaries import ClusterSummary, Columns, summaries_of_sums
 from powermeans.sources import PartedData
 from powermeans.sources.partition import Admission
 from powermeans.types import FloatArray, Labels, Points
@@ -49,7 +49,7 @@ class Tally:
             self._add(points[rows], labels[rows], of_rows)
 
     def summaries(self, names: list[str]) -> tuple[Columns, list[ClusterSummary]]:
-        """All rows, and each cluster; see `powermeans.cluster_summary.summarize`."""
+        """All rows, and each cluster; see `powermeans.reporting.summaries.summarize`."""
         means, squares = self._about_means()
         total = float(self.weights.sum())
         overall = self.weights @ means / total

@@ -8,9 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.plots import fitted
-from powermeans.plots.canvas import Axes, axes_or_new, tidy
+from powermeans.plots.canvas import INK, Axes, axes_or_new, color_of, marker_of, tidy
 from powermeans.plots.fitted import PointsLike
-from powermeans.plots.palette import INK, color_of, marker_of
 from powermeans.types import FloatArray, IndexArray, SparsePoints
 
 # Beyond so many cells numbers would not be readable.

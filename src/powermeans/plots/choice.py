@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from powermeans.plots.canvas import Axes, axes_or_new, tidy
-from powermeans.plots.palette import BLUE, GREY, VERMILION
+from powermeans.plots.canvas import BLUE, GREY, VERMILION, Axes, axes_or_new, tidy
 from powermeans.types import FloatArray
 
 

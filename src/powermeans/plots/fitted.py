@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from powermeans.host_memory import is_tensor, on_host
+from powermeans.system.host_memory import is_tensor, on_host
 from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
 
 PointsLike = ArrayLike | SparsePoints

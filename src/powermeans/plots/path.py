@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.host_memory import on_host
+from powermeans.callbacks.path_recorder import PathRecorder
 from powermeans.plots import fitted
-from powermeans.plots.canvas import Axes, axes_or_new, tidy
+from powermeans.plots.canvas import INK, PALE, Axes, axes_or_new, color_of, marker_of, tidy
 from powermeans.plots.fitted import PointsLike
-from powermeans.plots.palette import INK, PALE, color_of, marker_of
 from powermeans.plots.plane import Plane
-from powermeans.recording import PathRecorder
+from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray
 
 

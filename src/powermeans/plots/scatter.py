@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.host_memory import on_host
 from powermeans.plots import fitted
-from powermeans.plots.canvas import Axes, axes_or_new, label_centers, tidy
+from powermeans.plots.canvas import INK, Axes, axes_or_new, color_of, label_centers, marker_of, tidy
 from powermeans.plots.fitted import PointsLike
-from powermeans.plots.palette import INK, color_of, marker_of
 from powermeans.plots.plane import Method, Plane, embed
 from powermeans.power_mean import memberships
+from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, IndexArray, Labels
 
 _GRID = 300

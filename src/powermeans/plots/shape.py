@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from powermeans.host_memory import on_host
 from powermeans.plots import fitted
-from powermeans.plots.canvas import Axes, axes_or_new, tidy
+from powermeans.plots.canvas import INK, Axes, axes_or_new, color_of, tidy
 from powermeans.plots.fitted import PointsLike
-from powermeans.plots.palette import INK, color_of
+from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray
 
 _MOST_NAMED = 30

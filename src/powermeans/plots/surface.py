@@ -7,10 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from powermeans.host_memory import on_host
-from powermeans.plots.canvas import Axes, axes_or_new, colors_of, tidy
-from powermeans.plots.palette import INK
+from powermeans.plots.canvas import INK, Axes, axes_or_new, colors_of, tidy
 from powermeans.power_mean import power_mean
+from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray
 
 _BLOCK_ELEMENTS = 2**21

@@ -9,8 +9,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from powermeans.plots.canvas import Axes, axes_or_new, logarithmic, tidy
-from powermeans.plots.palette import BLUE, GREY, INK, VERMILION, color_of, marker_of
+from powermeans.plots.canvas import (
+    BLUE,
+    GREY,
+    INK,
+    VERMILION,
+    Axes,
+    axes_or_new,
+    color_of,
+    logarithmic,
+    marker_of,
+    tidy,
+)
 from powermeans.types import FloatArray
 
 _LINES = ("-", "--", "-.", ":")

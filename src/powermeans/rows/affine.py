@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from powermeans.rows.greedy import greedy_seeds
+from powermeans.rows.by_definition import greedy_seeds
 from powermeans.rows.native import NativeRows
 from powermeans.rules import Hard
 from powermeans.types import FloatArray, IndexArray, Labels

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy import sparse
 
-from powermeans.critical_power import critical_power
+from powermeans.critical import critical_power
 from powermeans.divergences.bregman import Bregman
 from powermeans.rows.affine import AffineRows
 from powermeans.rows.native import Known, Team
@@ -27,7 +27,7 @@ class BregmanRows(AffineRows):
     sample_weight : ndarray of shape (n_points,), optional
     divergence : Bregman
     n_threads : int, optional
-        See `powermeans.threads.effective_n_threads`.
+        See `powermeans.system.threads.effective_n_threads`.
     team : Team, optional
         Of other rows, to be shared with them.
     known : Known, optional

@@ -40,7 +40,7 @@ class CosineRows(NativeRows):
         No row of zeros, which has no direction.
     sample_weight : ndarray of shape (n_points,), optional
     n_threads : int, optional
-        See `powermeans.threads.effective_n_threads`.
+        See `powermeans.system.threads.effective_n_threads`.
     team : Team, optional
         Of other rows, to be shared with them.
     known : Known, optional

@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from powermeans.critical_power import critical_power
+from powermeans.critical import critical_power
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.rows.affine import AffineRows
 from powermeans.rules import Hard, Rule
@@ -57,7 +57,7 @@ class FeatureWeightedRows(AffineRows):
     points : ndarray of shape (n_points, n_features)
     sample_weight : ndarray of shape (n_points,), optional
     n_threads : int, optional
-        See `powermeans.threads.effective_n_threads`.
+        See `powermeans.system.threads.effective_n_threads`.
 
     Attributes
     ----------

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from powermeans.divergences import manhattan
-from powermeans.rows.greedy import greedy_seeds
+from powermeans.rows.by_definition import greedy_seeds
 from powermeans.rows.native import NativeRows
-from powermeans.rows.twin import TwinNearness
+from powermeans.rows.reference import TwinNearness
 from powermeans.rules import Hard, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -100,7 +100,7 @@ class ManhattanRows(NativeRows):
     sample_weight : ndarray of shape (n_points,), optional
         Float64 weights, none negative.
     n_threads : int, optional
-        See `powermeans.threads.effective_n_threads`.
+        See `powermeans.system.threads.effective_n_threads`.
     """
 
     def __init__(

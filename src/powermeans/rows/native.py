@@ -10,15 +10,12 @@ import numpy as np
 from scipy import sparse
 
 import powermeans._native as _native
-from powermeans.column_moments import ColumnMoments
-from powermeans.critical_power import critical_power
+from powermeans.critical import critical_power
 from powermeans.divergences import squared_euclidean
-from powermeans.online import Online, Reached
-from powermeans.rows.by_formula import sweep_by_formula
-from powermeans.rows.greedy import greedy_seeds
-from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
-from powermeans.sums import Spread, Sums
-from powermeans.threads import effective_n_threads
+from powermeans.rows.by_definition import greedy_seeds, sweep_by_formula
+from powermeans.rules import Gaussian, Hard, Harmonic, Online, Power, Reached, Rule
+from powermeans.sums import ColumnMoments, Spread, Sums
+from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 instruction_set = _native.instruction_set
@@ -40,7 +37,7 @@ class NativeRows:
     sample_weight : ndarray of shape (n_points,), optional
         Float64 weights, none negative.
     n_threads : int, optional
-        See `powermeans.threads.effective_n_threads`.
+        See `powermeans.system.threads.effective_n_threads`.
     team : Team, optional
         Of other rows, to be shared with them.
     known : Known, optional
@@ -319,7 +316,7 @@ def start_team(n_threads: int | None) -> Team:
     Parameters
     ----------
     n_threads : int or None
-        See `powermeans.threads.effective_n_threads`.
+        See `powermeans.system.threads.effective_n_threads`.
 
     Returns
     -------

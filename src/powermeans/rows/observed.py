@@ -14,13 +14,12 @@ from typing import Self
 
 import numpy as np
 
-from powermeans.column_moments import ColumnMoments
-from powermeans.critical_power import critical_power
+from powermeans.critical import critical_power
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.rows.affine import AffineRows
 from powermeans.rows.native import Known, Team
 from powermeans.rules import Hard, Rule
-from powermeans.sums import Sums
+from powermeans.sums import ColumnMoments, Sums
 from powermeans.types import FloatArray, IndexArray, Points
 
 
@@ -68,7 +67,7 @@ class ObservedRows(AffineRows):
         NaN where an entry is missing; no row and no column of NaN alone.
     sample_weight : ndarray of shape (n_points,), optional
     n_threads : int, optional
-        See `powermeans.threads.effective_n_threads`.
+        See `powermeans.system.threads.effective_n_threads`.
     team : Team, optional
         Of other rows, to be shared with them.
     known : Known, optional

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from powermeans.column_moments import ColumnMoments
-from powermeans.rows.placement import Placement
 from powermeans.rules import Rule
-from powermeans.sums import Spread, Sums
+from powermeans.sums import ColumnMoments, Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+
+class Placement(NamedTuple):
+    """Where and how sweeps are computed at a device of PyTorch.
+
+    Attributes
+    ----------
+    device : str
+    kernel : str
+        "triton", "plain", or what does which.
+    precision : str
+        Of the points, and of the products.
+    streamed : bool
+        Whether each sweep brings the points to the device anew.
+    """
+
+    device: str
+    kernel: str
+    precision: str
+    streamed: bool
 
 
 class Nearness(Protocol):
@@ -100,7 +118,7 @@ class Rows(Protocol):
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         """Weigh every point by the rule and add up.
 
-        With the rule `powermeans.online.Online` the points come one after another, and the centers
+        With the rule `powermeans.rules.Online` the points come one after another, and the centers
         move in between; rows that know no order of their points raise a TypeError.
         """
         ...
@@ -127,7 +145,7 @@ class Rows(Protocol):
     def greedy_seeds(
         self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
     ) -> IndexArray:
-        """Which points greedy k-means++ chooses, (n_seeds,); see `powermeans.rows.greedy`.
+        """Which points greedy k-means++ chooses, (n_seeds,); see `powermeans.rows.by_definition`.
 
         Draws as `Nearness.draw` does, along the points in this order: the first seed by the number
         `first`, and the candidates for each other seed by a row of `others`, (n_seeds - 1,

@@ -14,12 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.rows.greedy import greedy_seeds
+from powermeans.rows.by_definition import greedy_seeds
 from powermeans.rows.protocol import Nearness, Rows
 from powermeans.rules import Hard, Rule
-from powermeans.seeding import draw_indices
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.weighted_draws import draw_indices
 
 # Weights that add up to what is kept but for this share of it do so but for rounding.
 _ROUNDING = 1e-12

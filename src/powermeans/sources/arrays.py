@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from powermeans.input_checks import canonical_csr, check_sample_weight, wanted_dtype
+from powermeans.inputs.checks import canonical_csr, check_sample_weight, wanted_dtype
 from powermeans.sources.block import Block, SourceError
 from powermeans.types import FloatArray, Points, SparsePoints
 

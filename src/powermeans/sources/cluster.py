@@ -19,7 +19,7 @@ import dask
 from dask.base import get_scheduler
 from dask.callbacks import Callback
 
-from powermeans.passes import Tell
+from powermeans.sources.pass_clock import Tell
 
 _SECONDS_TO_ANSWER = 10.0
 _SECONDS_BETWEEN_LOOKS = 1.0
@@ -164,7 +164,7 @@ class Watch:
     Parameters
     ----------
     tell : callable
-        See `powermeans.passes.Tell`.
+        See `powermeans.sources.pass_clock.Tell`.
     n_tasks : int
         How many there are.
     names : tuple of str

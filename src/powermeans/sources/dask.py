@@ -18,7 +18,7 @@ from powermeans.sources.cluster import Cluster, computed
 from powermeans.sources.opening import is_dask
 from powermeans.sources.scaling import Scale, Scaling, scaling_of, spread_of
 from powermeans.sums import added
-from powermeans.tables.names import listed, nearest
+from powermeans.tables.table import listed, nearest
 
 
 class DaskPoints:

@@ -13,10 +13,8 @@ import numpy as np
 
 from powermeans.sources.block import Block, SourceError
 from powermeans.sources.formats import FileFormat, format_of
-from powermeans.tables.checking import check_whole_numbers
-from powermeans.tables.columns import wanted_columns
-from powermeans.tables.names import nearest
-from powermeans.tables.table import NoRowsError, TableError
+from powermeans.tables.checking import check_whole_numbers, wanted_columns
+from powermeans.tables.table import NoRowsError, TableError, nearest
 from powermeans.types import FloatArray, Points
 
 _TABLES = (".parquet", ".pq", ".feather", ".arrow", ".ipc", ".csv", ".tsv", ".txt")

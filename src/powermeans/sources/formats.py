@@ -5,6 +5,8 @@ from __future__ import annotations
 import abc
 import contextlib
 import functools
+import mmap
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,6 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from powermeans.sources.block import SourceError
-from powermeans.sources.rooms import Rooms
 from powermeans.tables import TableError
 from powermeans.tables.arrays import Arrays
 from powermeans.tables.arrow import (
@@ -24,12 +25,44 @@ from powermeans.tables.arrow import (
     pyarrow_part,
     refusing_damage,
 )
-from powermeans.tables.names import distinct
-from powermeans.tables.reader import Reader
 from powermeans.tables.reading import open_reader
-from powermeans.tables.table import NoRowsError
+from powermeans.tables.table import NoRowsError, Reader, distinct
 from powermeans.tables.text import Text
 from powermeans.types import Points
+
+
+class Rooms:
+    """Memory that is used again once nobody looks at what was in it.
+
+    Memory that the system has just given out costs about as much as reading a piece into it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.sources.formats import Rooms
+    >>> rooms = Rooms()
+    >>> values = rooms.array(3, np.dtype(np.float64))
+    >>> values.shape, values.flags.writeable
+    ((3,), True)
+    """
+
+    def __init__(self) -> None:
+        self._free: list[mmap.mmap] = []
+
+    def array(self, n_values: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """An array of so many values, whatever they are.
+
+        Its memory is free again once it is gone, with all its views: NumPy has them hold this
+        array and not the memory.
+        """
+        n_bytes = max(1, n_values * dtype.itemsize)
+        room = self._free.pop() if self._free else mmap.mmap(-1, n_bytes)
+        if len(room) < n_bytes:
+            room = mmap.mmap(-1, n_bytes)
+        values: NDArray[Any] = np.frombuffer(room, dtype, n_values)
+        weakref.finalize(values, self._free.append, room).atexit = False
+        return values
+
 
 _BATCH_VALUES, _LEAST_BATCH_ROWS = 2**18, 2**10
 # A column chunk is read so many bytes at a time, however long it is.

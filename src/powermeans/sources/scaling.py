@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from powermeans.column_moments import ColumnMoments
 from powermeans.sources.block import Block, SourceError
-from powermeans.sums import added
+from powermeans.sums import ColumnMoments, added
 from powermeans.types import FloatArray, Points
 
 Scale = Literal["standard", "minmax"]

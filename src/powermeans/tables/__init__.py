@@ -6,8 +6,7 @@ it is and what to do, in one line.
 
 from __future__ import annotations
 
-from powermeans.tables.names import nearest
 from powermeans.tables.reading import read_table
-from powermeans.tables.table import Missing, Table, TableError
+from powermeans.tables.table import Missing, Table, TableError, nearest
 
 __all__ = ["Missing", "Table", "TableError", "nearest", "read_table"]

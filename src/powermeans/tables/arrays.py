@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.tables.names import distinct, listed, nearest
-from powermeans.tables.table import NoRowsError, TableError
+from powermeans.tables.table import NoRowsError, TableError, distinct, listed, nearest
 from powermeans.types import Points
 
 _KEYS_OF_SPARSE = {"format", "shape", "data"}

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.tables.names import distinct
-from powermeans.tables.table import NoRowsError, TableError
+from powermeans.tables.table import NoRowsError, TableError, distinct
 from powermeans.types import Points
 
 _BATCH_ROWS = 2**16

@@ -19,13 +19,11 @@ from powermeans.tables.arrow import Batches
 from powermeans.tables.checking import (
     check_whole_numbers,
     note_counted_rows,
+    wanted_columns,
     with_last_as_weights,
     without_missing,
 )
-from powermeans.tables.columns import wanted_columns
-from powermeans.tables.names import nearest
-from powermeans.tables.reader import Reader
-from powermeans.tables.table import Missing, NoRowsError, Table, TableError
+from powermeans.tables.table import Missing, NoRowsError, Reader, Table, TableError, nearest
 from powermeans.tables.text import Text
 from powermeans.tables.text_form import SAMPLE_BYTES
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.tables.arrow import fill, matrix_of, pyarrow_part
-from powermeans.tables.names import distinct
-from powermeans.tables.table import NoRowsError, TableError
+from powermeans.tables.table import NoRowsError, TableError, distinct
 from powermeans.tables.text_form import (
     NO_VALUE,
     are_whole,

@@ -10,8 +10,7 @@ import torch
 
 from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman
-from powermeans.host_memory import brought_to_host, fault_of_tensor
-from powermeans.input_checks import (
+from powermeans.inputs.checks import (
     check_domain,
     check_n_clusters,
     check_points,
@@ -19,6 +18,7 @@ from powermeans.input_checks import (
     refuse_tiny_spread,
 )
 from powermeans.rows.torch.placing import blocks, find_device
+from powermeans.system.host_memory import brought_to_host, fault_of_tensor
 from powermeans.types import FloatArray
 
 _ENTRIES_AT_ONCE = 2**24

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from powermeans.rows.greedy import greedy_seeds
+from powermeans.rows.by_definition import greedy_seeds
 from powermeans.types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class _Walk:
 def greedy_seeds_on(
     rows: TorchRows, order: IndexArray, first: float, others: FloatArray, exponent: float
 ) -> IndexArray:
-    """Greedy k-means++; see `powermeans.rows.greedy`.
+    """Greedy k-means++; see `powermeans.rows.by_definition`.
 
     Where distances to all candidates fit, one pass over the points for each seed.
     """

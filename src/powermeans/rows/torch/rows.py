@@ -10,10 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from powermeans.column_moments import ColumnMoments
-from powermeans.critical_power import critical_power
-from powermeans.online import Online
-from powermeans.rows.placement import Placement
+from powermeans.critical import critical_power
+from powermeans.rows.protocol import Placement
 from powermeans.rows.torch import formulas, fused
 from powermeans.rows.torch.formulas import Added, Part, Seen, View
 from powermeans.rows.torch.nearness import TorchNearness, greedy_seeds_on
@@ -24,8 +22,8 @@ from powermeans.rows.torch.placing import (
     lack_of_memory_is_told,
     rows_at_once,
 )
-from powermeans.rules import Hard, Rule
-from powermeans.sums import Spread, Sums
+from powermeans.rules import Hard, Online, Rule
+from powermeans.sums import ColumnMoments, Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 Kernel = Literal["auto", "triton", "plain"]

@@ -1,0 +1,226 @@
+"""Centers for many values of k, each k the start of the next: the work is shared.
+
+A solution with k centers becomes one with k + 1 by a center at the point, of some that are drawn by
+their squared distance, that leaves the least inertia (the step of Likas, Vlassis & Verbeek 2003,
+"The global k-means clustering algorithm"), and then descends. One with k + 1 becomes one with k
+without the center of least utility. No solution is ever worse than one with fewer centers, since
+these and any more are where it may begin, and no descent raises the inertia.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from powermeans.loop.anneal import Callback, Stage, anneal
+from powermeans.loop.history import History
+from powermeans.loop.search import Search, Solution, centers_to_spare
+from powermeans.loop.spread import rounding_inertia, spread
+from powermeans.loop.stopping import CentersSettled
+from powermeans.loop.updates import RelocateEmpty
+from powermeans.parts.parted_rows import PartedRows
+from powermeans.rows.protocol import Rows
+from powermeans.schedules import Fixed
+from powermeans.seeds.choose import choose_seeds, order_by_place
+from powermeans.seeds.parallel import Candidates, ParallelSeeds
+from powermeans.types import FloatArray
+from powermeans.weighted_draws import n_greedy_candidates
+
+_MAX_ITER = 300
+# Lloyd's rule ends at this tolerance, in units of the mean variance of the features.
+_TOLERANCE = 1e-4
+# How many centers a breath adds and takes away at least, if there are twice as many.
+_DEPTH = 5
+# So many points are tried where a center is added.
+_CANDIDATES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class EffortForEachK:
+    """How much to do beside growing from one k to the next.
+
+    Attributes
+    ----------
+    n_seedings : int
+        Descents for each k from seeds of its own.
+    n_breathing : int
+        How many of the best starts of each k are improved by breaths.
+    n_rounds : int
+        Passes from the largest k down and up again.
+    least_gain : float
+        Gains of less than this share of the inertia are in vain.
+    """
+
+    n_seedings: int
+    n_breathing: int
+    n_rounds: int
+    least_gain: float
+
+
+EFFORTS_FOR_EACH_K = {
+    "fast": EffortForEachK(n_seedings=0, n_breathing=0, n_rounds=1, least_gain=1e-3),
+    "balanced": EffortForEachK(n_seedings=1, n_breathing=1, n_rounds=1, least_gain=1e-3),
+    "thorough": EffortForEachK(n_seedings=5, n_breathing=6, n_rounds=3, least_gain=1e-4),
+}
+
+
+def centers_by_k(
+    rows: Rows,
+    sizes: Sequence[int],
+    effort: EffortForEachK,
+    rng: np.random.RandomState,
+    callback: Callback | None = None,
+) -> Iterator[dict[int, Solution]]:
+    """Centers of low inertia for each size; none has more inertia than a smaller one.
+
+    Parameters
+    ----------
+    rows : Rows
+        The points.
+    sizes : sequence of int
+        Numbers of centers, rising.
+    effort : EffortForEachK
+    rng : RandomState
+    callback : callable, optional
+        Called after each sweep. What it returns is nothing to this: it may raise.
+
+    Yields
+    ------
+    dict from int to Solution
+        What is found so far, first for some of the sizes and then for all, never worse than before.
+        The last is the result.
+    """
+    path = _Path(rows, effort, rng, callback, sizes[-1])
+    found: dict[int, Solution] = {}
+    for found in path.upward(sizes):
+        yield found
+    for _ in range(effort.n_rounds):
+        found = path.never_rising(path.downward(found))
+        yield found
+    yield path.never_rising({size: path.settled(found[size]) for size in sizes})
+
+
+class _Path:
+    """What the steps from one k to another share."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        effort: EffortForEachK,
+        rng: np.random.RandomState,
+        callback: Callback | None,
+        largest: int = 1,
+    ) -> None:
+        self.largest = largest
+        self.rows, self.effort, self.rng, self.callback = rows, effort, rng, callback
+        self.perfect = rounding_inertia(rows)
+        # Rows in parts are too many to be put in an order.
+        self.order = None if isinstance(rows, PartedRows) else order_by_place(rows, rng)[0]
+        self.search = Search(
+            rows,
+            start_power=-math.inf,
+            critical_power=-math.inf,
+            depth=_DEPTH,
+            max_iter=_MAX_ITER,
+            tol=_TOLERANCE,
+            rng=rng,
+            history=History(),
+            callback=callback,
+            least_gain=effort.least_gain,
+        )
+
+    def upward(self, sizes: Sequence[int]) -> Iterator[dict[int, Solution]]:
+        """From the mean alone to the largest size."""
+        best = self.measured(self.rows.mean()[None, :])
+        found: dict[int, Solution] = {}
+        for size in sizes:
+            if size > 1:
+                starts = [self.grown(best, size), *self.seeded(best, size)]
+                best = self.best_of(starts)
+            found = {**found, size: best}
+            yield found
+
+    def downward(self, found: dict[int, Solution]) -> dict[int, Solution]:
+        """Where the next larger solution without its least useful centers is better, that."""
+        better = dict(found)
+        for larger, smaller in itertools.pairwise(sorted(found, reverse=True)):
+            if smaller == 1 or better[larger].inertia <= self.perfect:
+                continue
+            spared = centers_to_spare(better[larger], larger - smaller)
+            shrunk = self.search.descend(np.delete(better[larger].centers, spared, axis=0))
+            if shrunk.betters(better[smaller]):
+                better[smaller] = self.best_of([shrunk])
+        return better
+
+    def never_rising(self, found: dict[int, Solution]) -> dict[int, Solution]:
+        """Where more centers have more inertia, grow them out of the fewer."""
+        falling = dict(found)
+        for smaller, larger in itertools.pairwise(sorted(found)):
+            if falling[larger].inertia > falling[smaller].inertia:
+                falling[larger] = self.grown(falling[smaller], larger)
+        return falling
+
+    # Details, in the order in which they are used.
+
+    def measured(self, centers: FloatArray) -> Solution:
+        return Solution(centers, self.rows.spread(centers))
+
+    def grown(self, solution: Solution, size: int) -> Solution:
+        """With centers added one by one, and descended."""
+        start = self.measured(self.with_added(solution.centers, size))
+        if start.inertia <= self.perfect:
+            return start
+        descended = self.search.descend(start.centers)
+        return descended if descended.inertia <= start.inertia else start
+
+    def with_added(self, centers: FloatArray, size: int) -> FloatArray:
+        nearness = self.rows.nearness(centers, self.order)
+        added = [centers]
+        for _ in range(size - len(centers)):
+            candidates = nearness.draw(self.rng.uniform(size=_CANDIDATES))
+            best = candidates[np.argmin(nearness.potentials(candidates))]
+            added.append(self.rows.take(np.array([best])))
+            nearness.add(added[-1][0])
+        return np.concatenate(added)
+
+    def seeded(self, before: Solution, size: int) -> list[Solution]:
+        """From seeds of their own, unless there is nothing left to gain."""
+        if before.inertia <= self.perfect:
+            return []
+        return [self.search.descend(self.seeds(size)) for _ in range(self.effort.n_seedings)]
+
+    def seeds(self, size: int) -> FloatArray:
+        n_candidates = n_greedy_candidates(size)
+        if not isinstance(self.rows, PartedRows):
+            return choose_seeds(self.rows, size, self.rng, n_candidates=n_candidates)[0]
+        return self.candidates.seeds(size, self.rng, n_candidates)
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """Points that stand for all, from a few passes for all sizes together."""
+        return ParallelSeeds().candidates(self.rows, self.largest, self.rng)
+
+    def best_of(self, starts: list[Solution]) -> Solution:
+        """After breaths, of so many as breathe."""
+        starts = sorted(starts, key=_inertia)
+        breathing = starts[: self.effort.n_breathing]
+        breathed = [self.search.breathe(start, annealed=False) for start in breathing]
+        return min([*breathed, starts[0]], key=_inertia)
+
+    def settled(self, solution: Solution) -> Solution:
+        """At the end of Lloyd's rule; a search leaves off before."""
+        variance = spread(self.rows) ** 2 / self.rows.n_features
+        settled = CentersSettled(_TOLERANCE * variance)
+        last = Stage(Fixed(-math.inf), settled, _MAX_ITER, RelocateEmpty())
+        ends = anneal(self.rows, solution.centers, [last], History(), self.callback)
+        ended = self.measured(ends[-1].centers)
+        return ended if ended.inertia <= solution.inertia else solution
+
+
+def _inertia(solution: Solution) -> float:
+    return solution.inertia

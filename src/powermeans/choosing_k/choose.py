@@ -1,0 +1,530 @@
+"""Choosing the number of clusters: centers for each k, and what the criteria say of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+from powermeans.choosing_k import in_parts as study_in_parts
+from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, centers_by_k
+from powermeans.choosing_k.evaluate import (
+    CRITERIA,
+    FOR_WHOLE_POINTS,
+    MOST_AXES,
+    Settings,
+    Study,
+    Verdict,
+)
+from powermeans.choosing_k.result import ChoiceOfK
+from powermeans.estimators.opening import MatrixLike
+from powermeans.inputs.checks import (
+    Admitted,
+    admit,
+    divide_by_power_of_two,
+    exponent_to_square,
+    wanted_form,
+)
+from powermeans.loop.anneal import Callback
+from powermeans.loop.history import SweepState
+from powermeans.loop.search import Solution
+from powermeans.parts.parted_rows import PartedRows
+from powermeans.rows import open_rows
+from powermeans.rows.protocol import Rows
+from powermeans.seeds.choose import order_by_place
+from powermeans.sources import PartedData, is_dask, is_parted, open_data
+from powermeans.sources.pass_clock import Tell
+from powermeans.types import FloatArray
+
+# Those that were right more often come first: see benchmarks/choosing_k.py.
+RANKING = (
+    "stability",
+    "dp_means",
+    "jump",
+    "simplified_silhouette",
+    "gap",
+    "bic",
+    "silhouette",
+    "davies_bouldin",
+    "calinski_harabasz",
+    "knee",
+)
+# Above this not every whole number is a float64.
+_MOST_COUNTED = 2.0**53
+# The gap clusters as many points again for each reference set.
+DEFAULT = tuple(name for name in CRITERIA if name != "gap")
+
+
+def choose_k(
+    X: MatrixLike,
+    k_range: Iterable[int] = range(2, 21),
+    *,
+    criteria: str | Iterable[str] = "default",
+    decide_by: str = "auto",
+    sample_weight: ArrayLike | None = None,
+    missing: Literal["error", "observed"] = "error",
+    effort: Literal["fast", "balanced", "thorough"] = "balanced",
+    silhouette_size: int = 2_000,
+    n_references: int = 10,
+    n_resamples: int = 10,
+    keep_centers: bool = True,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+) -> ChoiceOfK:
+    """Cluster for each of several k, and say how many clusters there are.
+
+    Centers for all k are found together: those for k are where the search for k + 1 begins, and the
+    other way around, so that 19 values of k take a few times as long as one and the inertia never
+    rises with k. Then each criterion says a k. They ask different things of a cluster, and so
+    disagree where clusters overlap or differ in size; `agreement` says how far they do, and below
+    about one half no number is to be trusted.
+
+    Weights count everywhere: three is the same as three copies of a point, also where points are
+    drawn. Where they add up to less than the rows they belong to, they are taken for shares of so
+    many points.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), path, chunks, PartedData, Dask
+        The points. Scale the columns first, as for any clustering. A path, chunks, or what
+        `open_data` opens, is read part by part: each k takes some dozens of passes, "silhouette"
+        and "stability" look at samples, as they do where there are many points, and "gap" is
+        refused. So it is for a Dask array or DataFrame, whose partitions stay where Dask has them.
+    k_range : iterable of int, default=range(2, 21)
+        The values of k to try, rising, at most as many as there are distinct rows. Let it go some
+        way beyond the largest that is thinkable; `jump` and `dp_means` compare neighbours and are
+        made for ranges without holes. With k = 1 among them, "gap", "bic" and "jump" may say that
+        there is one cluster. The others are undefined there; "knee" and "dp_means" also are at the
+        largest k.
+    criteria : str or iterable of str, default="default"
+        Which to ask, "all" of them, or the "default", which is all but "gap": that clusters
+        `n_references` other sets for every k, and takes as many times as long.
+
+        - "knee": where the inertia W(k) bends (Satopää and others 2011).
+        - "silhouette": nearer to the own cluster than to the next (Rousseeuw 1987), exact on a
+          sample of points.
+        - "simplified_silhouette": the same by distances to centers, of all points.
+        - "calinski_harabasz": variance between clusters over that within.
+        - "davies_bouldin": width of clusters over their distance.
+        - "bic": likelihood of round Gaussians of one variance, less what parameters cost (Pelleg &
+          Moore 2000).
+        - "jump": in transformed distortions (Sugar & James 2003).
+        - "dp_means": the k that is best for the longest range of penalties of `DPMeans`.
+        - "stability": the largest k at which centers found on resamples agree almost as well as at
+          any (after Fang & Wang 2012).
+        - "gap": W(k) against that of sets without clusters, in a box along the principal axes, by
+          the rule of one standard error (Tibshirani, Walther & Hastie 2001).
+    decide_by : str, default="auto"
+        What recommends: the name of a criterion that is asked, or "vote", the k that most of them
+        say. "auto" is the one that was right most often where it was measured.
+    sample_weight : array-like of shape (n_samples,), optional
+        Not negative.
+    missing : {"error", "observed"}, default="error"
+        What NaN is: an error, or an entry that is missing, as in `PowerKMeans`. Then the criteria
+        are those that need no whole points: all but "silhouette", "bic", "jump" and "gap".
+    effort : {"fast", "balanced", "thorough"}, default="balanced"
+        How much to search for lower inertia: "fast" grows the centers from k to k + 1 and shrinks
+        them again; "balanced" also seeds each k anew and improves the better one by breaths;
+        "thorough" seeds each k five times and goes back and forth three times.
+    silhouette_size : int, default=2000
+        Of more points than that, so many are drawn for "silhouette", which takes all pairs, and for
+        comparing resamples.
+    n_references : int, default=10
+        How many sets without clusters are drawn for "gap", of at most 10 000 points each.
+    n_resamples : int, default=10
+        How many resamples are drawn for "stability", of at most 2000 points each; all pairs of them
+        are compared.
+    keep_centers : bool, default=True
+        Whether to keep the centers of each k.
+    random_state : int, RandomState instance or None, default=None
+        An int makes the result the same each time. What a criterion says does not depend on which
+        others are asked.
+    n_threads : int, optional
+        As in `PowerKMeans`; the result does not depend on it.
+    callback : callable, optional
+        Called after each sweep with a `SweepState`. Returning True ends the search, and the result
+        is of what was found by then.
+
+    Returns
+    -------
+    ChoiceOfK
+
+    See Also
+    --------
+    DPMeans : Where a price of a cluster is known.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from powermeans import choose_k
+    >>> X, _ = make_blobs(n_samples=300, centers=5, cluster_std=0.5, random_state=3)
+    >>> choice = choose_k(X, range(2, 11), random_state=0)
+    >>> choice.recommended
+    5
+    >>> choice.by_criterion["bic"]
+    5
+    >>> labels = choice.model().predict(X)
+    """
+    _check_parameters(locals())
+    sizes, has_missing = checked_sizes(k_range), missing == "observed"
+    names = _checked_criteria(criteria, has_missing=has_missing)
+    _check_decider(decide_by, names)
+    if is_parted(X) or is_dask(X):
+        names = _checked_for_parts(criteria, names, decide_by)
+        scaled = _Scaled.of_parts(
+            X,
+            sample_weight,
+            sizes[-1],
+            n_threads,
+            has_missing=has_missing,
+            tell=getattr(callback, "pass_goes_on", None),
+        )
+    else:
+        points = check_array(X, input_name="X", **wanted_form(X))
+        data = admit(
+            points, sample_weight, n_clusters=sizes[-1], must_differ=True, has_missing=has_missing
+        )
+        if "gap" in names:
+            _check_axes(points.shape[1])
+        scaled = _Scaled.of(data, n_threads, has_missing=has_missing)
+        _check_distinct(scaled.rows, sizes[-1])
+    rng = check_random_state(random_state)
+    settings = Settings(
+        EFFORTS_FOR_EACH_K[effort],
+        silhouette_size,
+        n_references,
+        n_resamples,
+        {name: rng.randint(2**31 - 1) for name in CRITERIA},
+        n_threads,
+        None if callback is None else _watcher(callback),
+    )
+    found, was_stopped = _search(scaled.rows, sizes, settings, rng)
+    study = scaled.study(found, settings, has_missing)
+    verdicts, was_stopped = _verdicts(study, names, was_stopped)
+    if was_stopped:
+        _check_said(verdicts)
+    choice = _choice(study, scaled, verdicts, decide_by)
+    return replace(
+        choice,
+        centers=choice.centers if keep_centers else {},
+        was_stopped=was_stopped,
+        missing=missing,
+    )
+
+
+class _Stopped(Exception):
+    """The callback asked to stop."""
+
+
+def _watcher(callback: Callback) -> Callback:
+    def watch(state: SweepState) -> object:
+        answer = callback(state)
+        if isinstance(answer, (bool, np.bool_)) and answer:
+            raise _Stopped
+        return None
+
+    return watch
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaled:
+    """Points over a power of two, lest squares leave float32, and weights as counts of copies.
+
+    Weights that add up to less than the rows they are of, or to more than float64 counts, cannot be
+    counts. They are taken for shares of so many points.
+    """
+
+    points: Any
+    counts: FloatArray
+    rows: Rows
+    exponent: int
+    unit: float
+
+    @classmethod
+    def of(cls, data: Admitted, n_threads: int | None, *, has_missing: bool) -> _Scaled:
+        exponent = exponent_to_square(data.largest, data.points.dtype)
+        points = divide_by_power_of_two(data.points, exponent)
+        weights = np.ones(points.shape[0]) if data.weights is None else data.weights
+        total, n_weighing = float(weights.sum()), np.count_nonzero(weights)
+        unit = 1.0 if n_weighing <= total <= _MOST_COUNTED else n_weighing / total
+        counts = weights * unit
+        weighing = None if data.weights is None else counts
+        rows = open_rows(points, weighing, n_threads=n_threads, has_missing=has_missing)
+        return cls(points, counts, rows, exponent, unit)
+
+    @classmethod
+    def of_parts(
+        cls,
+        X: Any,
+        sample_weight: Any,
+        n_clusters: int,
+        n_threads: int | None,
+        *,
+        has_missing: bool,
+        tell: Tell | None = None,
+    ) -> _Scaled:
+        """Rows that are looked at part by part, in the unit that they have."""
+        data = _opened(X, sample_weight)
+        if data.checkpoint is not None:
+            raise ValueError(
+                "choose_k writes no checkpoint, and X has one: pass open_data without checkpoint"
+            )
+        rows, unit = study_in_parts.opened(
+            data,
+            n_clusters,
+            has_missing=has_missing,
+            n_threads=n_threads,
+            most_counted=_MOST_COUNTED,
+            tell=tell,
+        )
+        return cls(None, np.empty(0), rows, 0, unit)
+
+    def study(self, found: dict[int, Solution], settings: Settings, has_missing: bool) -> Study:
+        if isinstance(self.rows, PartedRows):
+            return study_in_parts.PartedStudy.of(self.rows, found, settings, has_missing)
+        return Study(self.points, self.counts, self.rows, found, settings, has_missing)
+
+    def inertias(self, study: Study) -> FloatArray:
+        """In the units of the user."""
+        return np.ldexp(study.inertias, 2 * self.exponent) / self.unit
+
+    def centers(self, found: dict[int, Solution]) -> dict[int, FloatArray]:
+        return {k: np.ldexp(solution.centers, self.exponent) for k, solution in found.items()}
+
+
+def _opened(X: Any, sample_weight: Any) -> Any:
+    """Rows in parts, be they Dask's, which alone may have weights beside them."""
+    if is_dask(X):
+        from powermeans.sources.dask import DaskPoints
+
+        if not isinstance(X, DaskPoints):
+            return DaskPoints(X, sample_weight)
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight is for arrays and Dask collections themselves: weights of files are one "
+            'of their columns, so pass open_data(..., weights="column")'
+        )
+    return X if is_dask(X) or isinstance(X, PartedData) else open_data(X)
+
+
+def _check_parameters(arguments: dict[str, Any]) -> None:
+    at_least = {"silhouette_size": 2, "n_references": 1, "n_resamples": 2}
+    constraints: dict[str, list[Any]] = {
+        **{name: [Interval(Integral, n, None, closed="left")] for name, n in at_least.items()},
+        "decide_by": [StrOptions({"auto", "vote", *CRITERIA})],
+        "missing": [StrOptions({"error", "observed"})],
+        "effort": [StrOptions(set(EFFORTS_FOR_EACH_K))],
+        "keep_centers": ["boolean"],
+        "random_state": ["random_state"],
+        "n_threads": [Integral, None],
+        "callback": [callable, None],
+    }
+    given = {name: arguments[name] for name in constraints}
+    validate_parameter_constraints(constraints, given, caller_name="choose_k")
+
+
+def checked_sizes(k_range: Iterable[int]) -> list[int]:
+    """The values of k as integers, or what is wrong with them.
+
+    Parameters
+    ----------
+    k_range : iterable of int
+
+    Returns
+    -------
+    list of int
+        Rising, from one on.
+    """
+    way_out = "pass rising integers from 1 on, for example range(2, 21)"
+    try:
+        sizes: list[Any] = list(k_range)
+    except TypeError:
+        raise ValueError(f"k_range={k_range!r} is no range: {way_out}") from None
+    if not sizes:
+        raise ValueError(f"k_range={k_range!r} is empty: {way_out}")
+    for k in sizes:
+        if isinstance(k, (bool, np.bool_)) or not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"k_range has {k!r}: {way_out}")
+    for before, after in itertools.pairwise(sizes):
+        if after <= before:
+            raise ValueError(f"k_range has {after} after {before}: {way_out}")
+    return [int(k) for k in sizes]
+
+
+def _checked_criteria(criteria: str | Iterable[str], *, has_missing: bool) -> list[str]:
+    sets: dict[object, tuple[str, ...]] = {"default": DEFAULT, "all": tuple(CRITERIA)}
+    is_name = isinstance(criteria, str)
+    wanted = sets.get(criteria, (str(criteria),)) if is_name else tuple(criteria)
+    unknown = [name for name in wanted if name not in CRITERIA]
+    if unknown or not wanted:
+        raise ValueError(
+            f"criteria={criteria!r} names {unknown[0] if unknown else 'nothing'!r}: pass "
+            f'"default", "all", or some of {list(CRITERIA)}'
+        )
+    if not has_missing:
+        return [name for name in CRITERIA if name in wanted]
+    possible = [name for name in CRITERIA if name not in FOR_WHOLE_POINTS]
+    refused = [name for name in wanted if name not in possible]
+    if refused and not (is_name and criteria in sets):
+        raise ValueError(
+            f"criteria={criteria!r} names {refused[0]!r}, which needs whole points, and "
+            f'missing="observed": pass some of {possible}'
+        )
+    return [name for name in possible if name in wanted]
+
+
+def _checked_for_parts(
+    criteria: str | Iterable[str], names: list[str], decide_by: str
+) -> list[str]:
+    """Those that sums and samples tell; others are refused where they were asked for by name."""
+    refused = [name for name in names if name in study_in_parts.NOT_IN_PARTS]
+    if refused and (criteria != "all" or decide_by in refused):
+        raise ValueError(
+            f"criteria={criteria!r} names {refused[0]!r}, which draws in a box about all points, "
+            "along their principal axes, and X is read part by part: leave it out, or pass some of "
+            "the rows as an array"
+        )
+    return [name for name in names if name not in refused]
+
+
+def _check_decider(decide_by: str, names: list[str]) -> None:
+    if decide_by not in ("auto", "vote", *names):
+        raise ValueError(
+            f"decide_by={decide_by!r} is not among the criteria {names}: pass one of them, "
+            '"vote" or "auto"'
+        )
+
+
+def _check_axes(n_features: int) -> None:
+    if n_features > MOST_AXES:
+        raise ValueError(
+            f"criteria has 'gap', which draws along all principal axes, but X has {n_features} "
+            f"features, more than {MOST_AXES}: leave it out, or reduce X"
+        )
+
+
+def _check_distinct(rows: Rows, largest: int) -> None:
+    order, key = order_by_place(rows, np.random.RandomState(0))
+    n_distinct = len(np.unique(key[rows.sample_weight(order) > 0]))
+    if n_distinct < largest:
+        raise ValueError(
+            f"k_range goes to {largest}, but X has no more than {n_distinct} distinct rows with a "
+            f"weight: pass values of k up to {n_distinct}"
+        )
+
+
+def _search(
+    rows: Rows, sizes: list[int], settings: Settings, rng: np.random.RandomState
+) -> tuple[dict[int, Solution], bool]:
+    """Centers for each k; if the callback says stop, those found by then."""
+    found: dict[int, Solution] = {}
+    try:
+        for found in centers_by_k(rows, sizes, settings.effort, rng, settings.callback):  # noqa: B007
+            pass
+    except _Stopped:
+        if not found:
+            start = rows.take(np.arange(sizes[0]))
+            found = {sizes[0]: Solution(start, rows.spread(start))}
+        return found, True
+    return found, False
+
+
+def _verdicts(study: Study, names: list[str], was_stopped: bool) -> tuple[dict[str, Verdict], bool]:
+    """Of each criterion; none of those that a stop comes before."""
+    verdicts: dict[str, Verdict] = {}
+    for name in names:
+        try:
+            verdicts[name] = CRITERIA[name](study)
+        except _Stopped:
+            was_stopped = True
+            verdicts[name] = Verdict(np.full(len(study.sizes), math.nan), None)
+    return verdicts, was_stopped
+
+
+def _check_said(verdicts: dict[str, Verdict]) -> None:
+    if all(verdict.chosen is None for verdict in verdicts.values()):
+        raise ValueError(
+            f"the callback ended choose_k before any of {list(verdicts)} said a k: let it run for "
+            'longer, or ask a criterion that takes no sweeps of its own, such as "bic"'
+        )
+
+
+def _choice(
+    study: Study, scaled: _Scaled, verdicts: dict[str, Verdict], decide_by: str
+) -> ChoiceOfK:
+    chosen = {
+        name: None if verdict.chosen is None else study.sizes[verdict.chosen]
+        for name, verdict in verdicts.items()
+    }
+    recommended, decided_by = _decide(chosen, decide_by, study.sizes)
+    said = [k for k in chosen.values() if k is not None]
+    return ChoiceOfK(
+        table=_table(study, scaled, verdicts),
+        recommended=recommended,
+        decided_by=decided_by,
+        by_criterion=chosen,
+        agreement=said.count(recommended) / len(said),
+        silhouette_sample=len(study.sample.counts) if "silhouette" in verdicts else 0,
+        centers=scaled.centers(study.found),
+    )
+
+
+def _decide(chosen: dict[str, int | None], decide_by: str, sizes: list[int]) -> tuple[int, str]:
+    """The recommended k, and what recommends it."""
+    said = {name: k for name, k in chosen.items() if k is not None}
+    ranked = [name for name in RANKING if name in said]
+    if not ranked or (decide_by not in ("auto", "vote") and decide_by not in said):
+        silent = decide_by if decide_by in CRITERIA else ", ".join(chosen)
+        raise ValueError(
+            f"{silent} says nothing about k_range={sizes}: pass other values of k (a gap that "
+            "rises to the last wants larger ones), or other criteria"
+        )
+    if decide_by == "vote":
+        return vote(said), "vote"
+    decider = ranked[0] if decide_by == "auto" else decide_by
+    return said[decider], decider
+
+
+def vote(said: dict[str, int]) -> int:
+    """The k that most criteria say; of several, that of the criterion that ranks first.
+
+    Parameters
+    ----------
+    said : dict from str to int
+        By criterion.
+
+    Returns
+    -------
+    int
+    """
+    votes = Counter(said.values())
+    most = max(votes.values())
+    return next(said[name] for name in RANKING if name in said and votes[said[name]] == most)
+
+
+def _table(
+    study: Study, scaled: _Scaled, verdicts: dict[str, Verdict]
+) -> dict[str, np.ndarray[Any, Any]]:
+    table: dict[str, np.ndarray[Any, Any]] = {
+        "k": np.array(study.sizes),
+        "inertia": scaled.inertias(study),
+    }
+    for name, verdict in verdicts.items():
+        table[name] = verdict.values
+        if verdict.errors is not None:
+            table[f"{name}_error"] = verdict.errors
+    return table

@@ -1,0 +1,379 @@
+"""DP-means (Kulis & Jordan 2012): k-means that pays for each center, and so finds how many."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+from powermeans.estimators.base import CenterEstimator, Run
+from powermeans.estimators.opening import MatrixLike, TrainingData
+from powermeans.inputs.checks import admit, wanted_form
+from powermeans.loop.anneal import Stage
+from powermeans.loop.spread import rounding_inertia, spread
+from powermeans.loop.stopping import CentersSettled
+from powermeans.rows import open_rows
+from powermeans.rows.protocol import Rows
+from powermeans.schedules import Fixed
+from powermeans.seeds.choose import order_by_place
+from powermeans.sums import Sums
+from powermeans.types import FloatArray, IndexArray
+
+# Two distances, or two utilities, that differ by this share of themselves may do so by rounding.
+_ALIKE = 1e-9
+
+
+class DPMeans(CenterEstimator):
+    """DP-means: k-means that finds the number of clusters, at a price for each.
+
+    It lowers ``inertia + penalty * k`` over the centers and their number k, the limit of inference
+    in a Dirichlet process mixture as the variance of its components vanishes. A fit starts with one
+    center, the mean. Before each sweep of Lloyd's algorithm a point whose squared distance to every
+    center exceeds the penalty opens a cluster, the farthest first, until there is none; and a
+    center without which the inertia would rise by less than the penalty is dropped. No step raises
+    the objective, nothing is drawn at random, and neither the order of the points nor whether a
+    weight or copies of a point say how much it counts makes a difference.
+
+    A point that counts less than one opens a cluster only if that, with all the points that join
+    it, lowers the objective.
+
+    Use it where a distance is known beyond which points should not share a cluster, or to have the
+    number of clusters follow from the data. Where the number is known, `PowerKMeans` finds lower
+    inertia. Clusters have a radius of at most the root of the penalty, as far as their points count
+    one or more, so that elongated clusters come in pieces.
+
+    Parameters
+    ----------
+    penalty : float or "auto", default="auto"
+        The price of a center, a squared distance above zero. "auto" takes it from
+        `n_clusters_wanted` by `penalty_for`. If distinct points then weigh less than one on
+        average, as with weights that add to one, the average counts as one.
+    n_clusters_wanted : int, default=8
+        About how many clusters "auto" should lead to; unused where `penalty` is a number.
+    max_iter : int, default=300
+        The largest number of sweeps.
+    tol : float, default=1e-4
+        The fit ends when the sum of squared center shifts is at most `tol` times the weighted mean
+        variance of the features.
+    n_threads : int or None, default=None
+        How many threads to use at most; None leaves it to limits and environment.
+    verbose : int, default=0
+        Whether to print a line for each sweep.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+        The centers, in the dtype of the points.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of each point.
+    n_clusters_ : int
+        How many clusters were found.
+    penalty_ : float
+        The price that was used.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center.
+    objective_ : float
+        ``inertia_ + penalty_ * n_clusters_``.
+    n_iter_ : int
+        Number of sweeps.
+    history_ : recarray
+        A record for each sweep; its `objective` has the price of the centers in it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    PowerKMeans : Finds lower inertia for a number of clusters that is given.
+
+    References
+    ----------
+    B. Kulis, M. I. Jordan: Revisiting k-means: new algorithms via Bayesian nonparametrics.
+    International Conference on Machine Learning, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import DPMeans
+    >>> X = np.array([[0.0], [1.0], [9.0], [10.0], [30.0]])
+    >>> model = DPMeans(penalty=16.0).fit(X)
+    >>> model.n_clusters_
+    3
+    >>> np.sort(model.cluster_centers_.ravel())
+    array([ 0.5,  9.5, 30. ])
+    >>> model.objective_
+    49.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "penalty": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "n_clusters_wanted": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_threads": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    random_state = None
+    penalty_: float
+    objective_: float
+
+    def __init__(
+        self,
+        penalty: float | Literal["auto"] = "auto",
+        *,
+        n_clusters_wanted: int = 8,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.penalty = penalty
+        self.n_clusters_wanted = n_clusters_wanted
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    @property
+    def n_clusters_(self) -> int:
+        """How many clusters were found."""
+        return len(self.cluster_centers_)
+
+    @staticmethod
+    def penalty_for(
+        X: MatrixLike, n_clusters: int, *, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """The penalty that leads to about so many clusters, by farthest-first traversal.
+
+        Kulis and Jordan begin with the mean and take the point farthest from all taken so far, and
+        again. The penalty is the squared distance at which the point of the given number would be
+        taken: one center is the mean, and each point before opens a cluster. The number that
+        `DPMeans` finds may differ, since centers move, and where points tie for the farthest.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points.
+        n_clusters : int
+            How many clusters are wanted, at most as many as there are distinct points.
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative; a weight moves the mean, and a point of weight zero is never taken. Where
+            distinct points weigh less than one on average, the penalty is that much less.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from powermeans import DPMeans
+        >>> DPMeans.penalty_for([[-6.0], [-4.0], [4.0], [5.0]], n_clusters=2)
+        27.5625
+        """
+        validate_parameter_constraints(
+            {"n_clusters": [Interval(Integral, 1, None, closed="left")]},
+            {"n_clusters": n_clusters},
+            caller_name="penalty_for",
+        )
+        points = check_array(X, input_name="X", **wanted_form(X))
+        data = admit(points, sample_weight, n_clusters=n_clusters, must_differ=True)
+        far = _FarPoints.of(open_rows(data.points, data.weights))
+        penalties = far.penalties(n_clusters)
+        if not len(penalties):
+            raise ValueError(
+                f"X has no more than 1 distinct points, so that any penalty leads to one cluster, "
+                f"and n_clusters={n_clusters} to none: pass points that differ"
+            )
+        if len(penalties) < n_clusters:
+            raise ValueError(
+                f"n_clusters={n_clusters}, but X has no more than {len(penalties)} distinct "
+                "points: pass no more than that"
+            )
+        return float(penalties[-1]) * far.unit
+
+    def _stages(self, data: TrainingData) -> list[Stage]:
+        far = _FarPoints.of(data.rows)
+        if self.penalty == "auto":
+            farthest = self._penalty_wanted(far)
+            repair = OpenAndDrop(far, farthest * far.unit, farthest)
+        else:
+            repair = OpenAndDrop(far, float(self.penalty), float(self.penalty))
+        self.penalty_ = repair.penalty
+        variance = spread(data.rows) ** 2 / data.rows.n_features
+        settled = CentersSettled(self.tol * variance)
+        return [Stage(Fixed(-math.inf), settled, self.max_iter, repair)]
+
+    def _penalty_wanted(self, far: _FarPoints) -> float:
+        """That of `penalty_for` for unit weights; for too few points, one that parts them all."""
+        penalties = far.penalties(self.n_clusters_wanted)
+        if len(penalties) == self.n_clusters_wanted:
+            return float(penalties[-1])
+        warnings.warn(
+            f"Number of distinct clusters can be no more than {max(1, len(penalties))}, since X "
+            f"has no more distinct points, but n_clusters_wanted={self.n_clusters_wanted}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+        return float(penalties[-1]) / 2 if len(penalties) else float(np.finfo(np.float64).tiny)
+
+    def _initial_centers(self, data: TrainingData, rng: np.random.RandomState) -> FloatArray:
+        return data.rows.mean()[None, :]
+
+    def _wanted_runs(self) -> int:
+        return 1
+
+    def _n_needed(self) -> int:
+        return 1
+
+    @classmethod
+    def _params_for(cls, n_centers: int) -> dict[str, Any]:
+        return {}
+
+    def _wanted_threads(self) -> int | None:
+        return self.n_threads
+
+    def _keep(self, run: Run) -> None:
+        super()._keep(run)
+        self.objective_ = self.inertia_ + self.penalty_ * self.n_clusters_
+
+
+@dataclass(frozen=True, slots=True)
+class _FarPoints:
+    """The points by their distance to centers, whatever the order of rows and however many copies.
+
+    Attributes
+    ----------
+    rows : Rows
+    places : (n_weighing,)
+        The points that have a weight, in an order that depends on where they lie alone.
+    weights : (n_weighing,)
+    unit : float
+        The weight of a distinct point on average, or one if that is less.
+    """
+
+    rows: Rows
+    places: IndexArray
+    weights: FloatArray
+    unit: float
+
+    @classmethod
+    def of(cls, rows: Rows) -> _FarPoints:
+        order, key = order_by_place(rows, np.random.RandomState(0))
+        weights = rows.sample_weight(order)
+        has_weight = weights > 0
+        n_distinct = 1 + np.count_nonzero(np.diff(key[has_weight]))
+        unit = min(1.0, rows.total_weight / n_distinct)
+        return cls(rows, order[has_weight], weights[has_weight], unit)
+
+    def sq_dist(self, centers: FloatArray) -> FloatArray:
+        """Squared distance of each to the nearest of these centers."""
+        return self.rows.nearness(centers).sq_dist(self.places)
+
+    def point(self, place: int) -> FloatArray:
+        """One of them, (1, n_features)."""
+        return self.rows.take(self.places[place : place + 1])
+
+    def rounding(self) -> float:
+        """The squared distance at which a point may be at a center."""
+        return rounding_inertia(self.rows) / self.rows.total_weight
+
+    def penalties(self, n_clusters: int) -> FloatArray:
+        """Squared distances at which farthest-first takes its points, while they are distinct."""
+        sq_dist = self.sq_dist(self.rows.mean()[None, :])
+        taken_at: list[float] = []
+        at_a_point = self.rounding()
+        while len(taken_at) < n_clusters and sq_dist.max() > at_a_point:
+            taken_at.append(float(sq_dist.max()))
+            point = self.point(_first_of_largest(sq_dist))
+            sq_dist = np.minimum(sq_dist, self.sq_dist(point))
+        return np.array(taken_at)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAndDrop:
+    """Before a sweep open clusters where points are far, and drop centers that do not pay.
+
+    Attributes
+    ----------
+    far : _FarPoints
+    penalty : float
+        The price of a center.
+    far_from : float
+        The squared distance to all centers above which a point may open a cluster.
+    """
+
+    far: _FarPoints
+    penalty: float
+    far_from: float
+
+    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
+        """The centers that pay; each step to them lowers the objective, and none was moved."""
+        while True:
+            paying = self._without_idle(self._with_far(centers))
+            if paying is centers:
+                return centers, 0
+            centers = paying
+
+    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
+        """The same sums, but that the objective has the price of the centers in it."""
+        return replace(sums, objective=sums.objective + self.penalty * len(centers)), 0
+
+    def _with_far(self, centers: FloatArray) -> FloatArray:
+        """Farthest-first, open a cluster at each point beyond the penalty where that pays."""
+        sq_dist = self.far.sq_dist(centers)
+        undecided = sq_dist.copy()
+        opened = [centers]
+        more, at_a_point = self._more_than_rounding(1), self.far.rounding()
+        price = more * self.penalty
+        while undecided.max() > max(more * self.far_from, at_a_point):
+            place = _first_of_largest(undecided)
+            point = self.far.point(place)
+            from_point = self.far.sq_dist(point)
+            if self._gain(place, sq_dist, from_point) > price:
+                opened.append(point)
+                np.minimum(sq_dist, from_point, out=sq_dist)
+                np.minimum(undecided, from_point, out=undecided)
+            else:
+                undecided[from_point <= at_a_point] = 0.0
+            undecided[place] = 0.0
+        return np.concatenate(opened) if len(opened) > 1 else centers
+
+    def _gain(self, place: int, sq_dist: FloatArray, from_point: FloatArray) -> float:
+        """By how much the inertia falls with a center at this point, or a part that will do."""
+        by_itself = float(self.far.weights[place] * sq_dist[place])
+        if by_itself > self._more_than_rounding(1) * self.penalty:
+            return by_itself
+        return float(self.far.weights @ np.maximum(sq_dist - from_point, 0.0))
+
+    def _without_idle(self, centers: FloatArray) -> FloatArray:
+        """Drop the center of least utility while that is below the penalty."""
+        while True:
+            utility = self.far.rows.spread(centers).utility
+            least = _first_of_largest(-utility)
+            if utility[least] >= self._more_than_rounding(-1) * self.penalty:
+                return centers
+            centers = np.delete(centers, least, axis=0)
+
+    def _more_than_rounding(self, sign: int) -> float:
+        """A move must gain so much more than it costs, lest rounding undo and redo it for ever."""
+        return 1.0 + sign * math.sqrt(float(np.finfo(self.far.rows.dtype).eps))
+
+
+def _first_of_largest(values: FloatArray) -> int:
+    """The first of those that are the largest but for rounding."""
+    largest = values.max()
+    return int(np.argmax(values >= largest - _ALIKE * abs(largest)))

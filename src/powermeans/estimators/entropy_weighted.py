@@ -1,0 +1,301 @@
+"""Power k-means that learns which features matter (Chakraborty et al. 2020)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import xlogy
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from powermeans.estimators.base import CenterEstimator, Run
+from powermeans.estimators.opening import MatrixLike, TrainingData
+from powermeans.inputs.checks import Admitted
+from powermeans.loop.anneal import Callback, Stage, StageEnd
+from powermeans.loop.history import History
+from powermeans.loop.spread import spread_of_features
+from powermeans.loop.stopping import CentersSettled, Never
+from powermeans.loop.updates import RelocateEmpty, Repair, SeparateCoincident
+from powermeans.rows.feature_weighted import FeatureWeightedRows, SquaredSums
+from powermeans.rows.protocol import Rows
+from powermeans.rules import Power
+from powermeans.schedules import Fixed, Geometric
+from powermeans.sums import Sums
+from powermeans.types import FloatArray
+
+# Weights of k centers are as good as hard here.
+_HARD_POWER = -100.0
+# The penalty is this share of the mean scatter of a feature, unless it is given.
+_PENALTY_OF_SCATTER = 0.1
+
+
+class EntropyWeightedPowerKMeans(CenterEstimator):
+    """Power k-means that learns weights of the features, few of which may matter.
+
+    It lowers the sum of power means of the distances ``sum(v * (x - center) ** 2)`` plus ``penalty
+    * sum(v * log(v))`` over centers and feature weights v that add to one. Each sweep moves the
+    centers as power k-means does, and then sets ``v`` in proportion to ``exp(-scatter / penalty)``
+    with the weighted scatter of each feature about the centers. The power goes from soft to hard;
+    Lloyd's rule ends it.
+
+    Use it where many features are noise. The features must have comparable units: scale them first.
+    With all features of use, `PowerKMeans` finds lower sums of squares.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers to find.
+    penalty : float or "auto", default="auto"
+        What concentration costs, positive, in the unit of the scatter, which is a sum over the
+        points. The smaller, the fewer features count. "auto" is a tenth of the mean scatter of
+        the features about their means.
+    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
+        Where the centers start, as in `KMeans`.
+    power : float or "auto", default="auto"
+        The power of the first sweep, negative. "auto" is twice the critical power of the data less
+        one, and at most -1.
+    growth : float, default=1.1
+        The factor from one power to the next.
+    n_init : int, default=5
+        How many runs to make; that of the lowest objective is kept.
+    max_iter : int, default=300
+        The largest number of sweeps, for annealing and for Lloyd each.
+    tol : float, default=1e-6
+        Lloyd ends when the sum of squared center shifts is at most `tol` times the mean variance
+        of the features.
+    random_state : int, RandomState instance or None, default=None
+        For the initial centers. An int makes the result the same each time.
+    n_threads : int or None, default=None
+        How many threads to use at most; None leaves it to limits and environment.
+    verbose : int, default=0
+        Whether to print a line for each sweep.
+    copy_x : bool, default=True
+        Accepted because scikit-learn has it; X is never changed either way.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centers, in the dtype of the points.
+    feature_weights_ : ndarray of shape (n_features,)
+        v.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of each point, by weighted features.
+    inertia_ : float
+        Weighted sum of the distances to the nearest center, by weighted features.
+    objective_ : float
+        The inertia plus ``penalty * sum(v * log(v))``.
+    penalty_ : float
+        The penalty.
+    n_iter_ : int
+        Number of sweeps of the run that is kept.
+    history_ : recarray
+        A record for each of these sweeps.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    PowerKMeans : All features count alike.
+    RobustPowerKMeans : Where rows rather than features are noise.
+
+    References
+    ----------
+    Chakraborty, S., Paul, D., Das, S. and Xu, J. "Entropy Weighted Power k-Means Clustering".
+    AISTATS 2020.
+
+    Examples
+    --------
+    Two of six features tell three groups apart:
+
+    >>> import numpy as np
+    >>> from powermeans import EntropyWeightedPowerKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 6))
+    >>> X[:, 0] = np.repeat([-5.0, 0.0, 5.0], 100) + 0.3 * X[:, 0]
+    >>> X[:, 1] = np.repeat([3.0, -3.0, 3.0], 100) + 0.3 * X[:, 1]
+    >>> model = EntropyWeightedPowerKMeans(3, penalty=30.0, random_state=0).fit(X)
+    >>> bool(model.feature_weights_[:2].sum() > 0.99)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CenterEstimator._parameter_constraints,
+        "penalty": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
+        "power": [Interval(Real, None, Power.highest, closed="right"), StrOptions({"auto"})],
+        "growth": [Interval(Real, 1, None, closed="neither")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_threads": [Integral, None],
+    }
+
+    feature_weights_: FloatArray
+    objective_: float
+    penalty_: float
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        penalty: float | Literal["auto"] = "auto",
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        power: float | Literal["auto"] = "auto",
+        growth: float = 1.1,
+        n_init: int = 5,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        copy_x: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.penalty = penalty
+        self.init = init
+        self.power = power
+        self.growth = growth
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.copy_x = copy_x
+
+    def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
+        self._weights_of_run: dict[int, FloatArray] = {}
+        return super()._training_data(X, sample_weight)
+
+    def _after_fit(self) -> None:
+        self.__dict__.pop("_weights_of_run", None)
+
+    def _open(self, data: Admitted | TrainingData) -> Rows:
+        if not isinstance(data.points, np.ndarray):
+            raise ValueError(
+                f"X is sparse, and {type(self).__name__} is for dense points: pass X.toarray()"
+            )
+        rows = FeatureWeightedRows(data.points, data.weights, n_threads=self.n_threads)
+        is_fitting = hasattr(self, "_weights_of_run")
+        if not is_fitting:
+            rows.feature_weights = self.feature_weights_
+        return rows
+
+    def _takes_sparse(self) -> bool:
+        return False
+
+    def _is_plain(self) -> bool:
+        return False
+
+    def _stages(self, data: TrainingData) -> list[Stage]:
+        rows = data.rows
+        assert isinstance(rows, FeatureWeightedRows)
+        critical = rows.critical_power()
+        mean_scatter = rows.inertia_about_mean()  # while all features count the same
+        least = float(np.finfo(np.float64).tiny)
+        self.penalty_ = (
+            max(_PENALTY_OF_SCATTER * mean_scatter, least)
+            if self.penalty == "auto"
+            else self.penalty
+        )
+        start = min(2 * critical - 1, -1.0) if self.power == "auto" else float(self.power)
+        powers = list(itertools.takewhile(_is_soft, Geometric(start, self.growth)))
+        separate = SeparateCoincident(critical, spread_of_features(rows))
+        settled = CentersSettled(self.tol * rows.mean_variance())
+        return [
+            Stage(
+                powers, Never(), self.max_iter, LearnFeatureWeights(rows, self.penalty_, separate)
+            ),
+            Stage(
+                Fixed(-math.inf),
+                settled,
+                self.max_iter,
+                LearnFeatureWeights(rows, self.penalty_, RelocateEmpty()),
+            ),
+        ]
+
+    def _run(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        seeds: Callable[[], FloatArray],
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> list[StageEnd]:
+        rows = data.rows
+        assert isinstance(rows, FeatureWeightedRows)
+        rows.feature_weights = np.full(rows.n_features, 1 / rows.n_features)
+        try:
+            return super()._run(data, stages, seeds, history, rng, watch)
+        finally:
+            self._weights_of_run[history.run] = rows.feature_weights
+
+    def _merit(self, run: Run) -> float:
+        return run.inertia + self.penalty_ * _negative_entropy(
+            self._weights_of_run[run.history.run]
+        )
+
+    def _wanted_runs(self) -> int:
+        return self.n_init
+
+    def _wanted_threads(self) -> int | None:
+        return self.n_threads
+
+    def _keep(self, run: Run) -> None:
+        super()._keep(run)
+        self.feature_weights_ = self._weights_of_run[run.history.run]
+        self.objective_ = self._merit(run)
+
+
+@dataclass(slots=True)
+class LearnFeatureWeights:
+    """After each sweep features count by the scatter along them; lost centers are repaired too.
+
+    Attributes
+    ----------
+    rows : FeatureWeightedRows
+        They get the weights.
+    penalty : float
+    repair : Repair
+    """
+
+    rows: FeatureWeightedRows
+    penalty: float
+    repair: Repair
+    _power: float = math.nan
+
+    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
+        """What the repair does."""
+        self._power = power
+        return self.repair.before(centers, power)
+
+    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
+        """Sums of the repair, with the cost of concentration in the objective."""
+        assert isinstance(sums, SquaredSums)
+        of_entropy = self.penalty * _negative_entropy(self.rows.feature_weights)
+        repaired, n_repaired = self.repair.after(rows, centers, sums)
+        # Rules leave a factor out of their weights that power means have.
+        factor = math.exp(-math.log(len(centers)) / self._power)
+        scatter = factor * sums.scatter(repaired.centers(fallback=centers))
+        self.rows.feature_weights = _softmax(-scatter / self.penalty)
+        return replace(repaired, objective=repaired.objective + of_entropy), n_repaired
+
+
+def _softmax(logarithms: FloatArray) -> FloatArray:
+    shares = np.exp(logarithms - logarithms.max())
+    return np.asarray(shares / shares.sum())
+
+
+def _negative_entropy(shares: FloatArray) -> float:
+    return float(np.sum(xlogy(shares, shares)))
+
+
+def _is_soft(power: float) -> bool:
+    return power > _HARD_POWER

@@ -1,0 +1,249 @@
+"""k-means by steps along the gradient of the quantisation error."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from powermeans.estimators.base import CenterEstimator, Run
+from powermeans.estimators.learning_rates import LearningRate, rates_of
+from powermeans.estimators.opening import TrainingData
+from powermeans.loop.anneal import Stage
+from powermeans.loop.spread import rounding_inertia
+from powermeans.loop.stopping import CentersSettled
+from powermeans.rows.protocol import Rows
+from powermeans.rules import Rule, Unguarded
+from powermeans.sums import Sums
+from powermeans.types import FloatArray
+
+# The inertia may rise for a while, where a step carries a center beyond its points; not by so much.
+_HOPELESS = 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedSums(Sums):
+    """Sums whose centers go towards the means, and need not arrive there.
+
+    Attributes
+    ----------
+    rate : float or (n_centers,)
+        At one over the weight of a center, that center goes to its mean: Lloyd's step.
+    """
+
+    rate: float | FloatArray = 0.0
+
+    @classmethod
+    def of(cls, sums: Sums, rate: float | FloatArray) -> SteppedSums:
+        """The same sums, with a rate."""
+        return cls(
+            sums.points, sums.weights, sums.objective, sums.inertia, sums.n_skipped, rate=rate
+        )
+
+    def centers(self, fallback: FloatArray) -> FloatArray:
+        """w_j + rate * sum over the points x of j of (x - w_j), from w_j, the fallback."""
+        rates = np.reshape(self.rate, (-1, 1))
+        moved: FloatArray = fallback + rates * (self.points - self.weights[:, None] * fallback)
+        return moved
+
+
+class GradientSteps:
+    """A schedule of hard sweeps, and the repair that makes of each a step of a given rate.
+
+    A step of rate e takes a center of the weight n over the distance to its mean times e n: to the
+    mean at e n = 1, and farther away than it was above 2.
+
+    Parameters
+    ----------
+    learning_rate : LearningRate or "auto"
+        "auto" is one over the weight of the heaviest center at each sweep, the largest rate at
+        which none goes beyond its mean, so that the inertia never rises.
+    """
+
+    def __init__(self, learning_rate: LearningRate | str) -> None:
+        self._learning_rate = learning_rate
+        self._is_automatic = isinstance(learning_rate, str) and learning_rate == "auto"
+        self._begin()
+
+    def _begin(self) -> None:
+        self._n_steps, self._highest_inertia = 0, math.inf
+        self._rate, self._heaviest = 0.0, 1.0  # of the longest step
+
+    def __iter__(self) -> Iterator[float | Rule]:
+        self._begin()
+        return itertools.repeat(-math.inf if self._is_automatic else Unguarded())
+
+    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
+        """The same centers."""
+        return centers, 0
+
+    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
+        """Sums whose centers make a step; raises where steps diverge."""
+        if self._n_steps == 0:
+            self._highest_inertia = _HOPELESS * max(sums.inertia, rounding_inertia(rows))
+        self._n_steps += 1
+        heaviest = float(sums.weights.max())
+        rate = self._next_rate(heaviest)
+        if rate >= self._rate * self._heaviest / heaviest:
+            self._rate, self._heaviest = rate, heaviest
+        stepped = SteppedSums.of(sums, rate)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sq_step = np.square(stepped.centers(centers) - centers).sum()
+        if not (math.isfinite(sq_step) and sums.inertia <= self._highest_inertia):
+            raise ValueError(self._divergence())
+        return stepped, 0
+
+    def _next_rate(self, heaviest: float) -> float:
+        if self._is_automatic:
+            return 1 / heaviest
+        return float(rates_of(self._learning_rate, self._n_steps, 1, highest=math.inf)[0])
+
+    def _divergence(self) -> str:
+        return (
+            f"the centers move ever farther away: learning_rate={self._rate:.3g} times "
+            f"{self._heaviest:.6g}, the weight of the heaviest cluster, is above 2, where a step "
+            f'leads away from the mean. Pass at most {2 / self._heaviest:.2g}, or "auto"'
+        )
+
+
+class GradientKMeans(CenterEstimator):
+    """k-means by batch gradient descent (Bottou & Bengio 1995, equation 3).
+
+    Each sweep moves every center along the gradient of the quantisation error,
+
+        w_j += rate * sum over the points x nearest to w_j of (x - w_j),
+
+    by ``rate * n_j`` times the distance to the mean of its n_j points. At ``rate = 1 / n_j`` that
+    is Lloyd's algorithm, which the paper shows to be Newton's method for the same error; with one
+    rate for all centers large clusters converge fast and small ones slowly, and above
+    ``rate * n_j = 2`` a center goes farther from its mean with every step.
+
+    Use it to compare, or where steps must be small; `KMeans` goes to the same places in fewer
+    sweeps, and `PowerKMeans` to better ones.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers to find.
+    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
+        Where the centers start, as in `KMeans`.
+    learning_rate : "auto", float, callable or iterable of float, default="auto"
+        "auto" is one over the weight of the heaviest cluster at each sweep: no center goes beyond
+        its mean, and the inertia never rises. Else the rate of sweep t = 1, 2, ...: one number; a
+        function of t, such as ``lambda t: 0.03 / t``, which the authors found best for their data;
+        or an iterable that gives the rates one by one, each time anew. Steps that diverge raise
+        a ValueError.
+    max_iter : int, default=300
+        The largest number of sweeps.
+    tol : float, default=1e-4
+        The fit ends when the sum of squared center shifts is at most `tol` times the mean variance
+        of the features, or when no center moves. Small rates make small shifts: lower it with
+        them.
+    random_state : int, RandomState instance or None, default=None
+        For the initial centers. An int makes the result the same each time.
+    n_threads : int or None, default=None
+        How many threads to use at most; None leaves it to limits and environment.
+    verbose : int, default=0
+        Whether to print a line for each sweep.
+    copy_x : bool, default=True
+        Accepted because scikit-learn has it; X is never changed either way.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centers, in the dtype of the points. A center without points stays where it is.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of each point.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center, twice the quantisation error.
+    n_iter_ : int
+        Number of sweeps.
+    history_ : recarray
+        A record for each of these sweeps.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    OnlineKMeans : Steps after each point.
+
+    References
+    ----------
+    L. Bottou, Y. Bengio: Convergence Properties of the K-Means Algorithms. NIPS 1995.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import GradientKMeans
+    >>> X = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> model = GradientKMeans(n_clusters=2, init=[[1.0], [9.0]], learning_rate=0.25).fit(X)
+    >>> model.history_.inertia[:3]
+    array([2.    , 1.25  , 1.0625])
+    >>> model.set_params(learning_rate="auto").fit(X).cluster_centers_.ravel()
+    array([0.5, 9.5])
+    """
+
+    max_iter: int
+    tol: float
+    n_threads: int | None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CenterEstimator._parameter_constraints,
+        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
+        "learning_rate": [
+            StrOptions({"auto"}),
+            Interval(Real, 0, None, closed="left"),
+            callable,
+            HasMethods(["__iter__"]),
+        ],
+        "n_threads": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        learning_rate: Literal["auto"] | float | Callable[[int], float] | Iterable[float] = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        copy_x: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.copy_x = copy_x
+
+    def _stages(self, data: TrainingData) -> list[Stage]:
+        steps = GradientSteps(self.learning_rate)
+        settled = CentersSettled(self.tol * data.rows.mean_variance())
+        return [Stage(steps, settled, self.max_iter, steps)]
+
+    def _wanted_runs(self) -> int:
+        return 1
+
+    def _wanted_threads(self) -> int | None:
+        return self.n_threads
+
+    def _advice(self, run: Run) -> str:
+        return (
+            "raise max_iter or tol, or choose another learning_rate; above 2 over the weight of a "
+            "cluster steps do not converge"
+        )

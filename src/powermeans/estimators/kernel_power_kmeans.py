@@ -1,0 +1,640 @@
+"""Kernel power k-means (Paul et al. 2022): power k-means among the features of a kernel."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg, sparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from powermeans.errors import IndefiniteKernelWarning
+from powermeans.estimators.opening import MatrixLike
+from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.inputs.checks import Admitted, admit, divide_by_power_of_two, wanted_form
+from powermeans.loop.anneal import Callback
+from powermeans.power_mean import memberships
+from powermeans.rows import open_rows
+from powermeans.rows.protocol import Rows
+from powermeans.seeds.choose import choose_seeds, order_by_place
+from powermeans.system.threads import blas_on_one_thread
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+# Up to so many distinct points all of them are landmarks; of more, so many are chosen.
+_MOST_EXACT = 2000
+_LANDMARKS_OF_MORE = 500
+# Of the largest eigenvalue: what is below is rounding, and what is negative beyond is not.
+_ROUNDING = 100 * float(np.finfo(np.float64).eps)
+_INDEFINITE = 1e-8
+_DIGITS_OF_GAMMA = 6
+# Squares of what is smaller next to this by rounding are no normal numbers.
+_LEAST_SQUARED = 1e-130
+_BLOCK_ELEMENTS = 2**21
+# The kernel of each point with itself is the diagonal of the kernels of so many.
+_POINTS_OF_A_DIAGONAL = 16
+
+# What the power k-means among the features takes over.
+_PASSED_ON = (
+    "n_clusters",
+    "init",
+    "power",
+    "growth",
+    "schedule",
+    "polish",
+    "effort",
+    "refine",
+    "max_seconds",
+    "n_init",
+    "max_iter",
+    "tol",
+    "n_threads",
+    "callback",
+    "verbose",
+)
+
+
+class KernelPowerKMeans(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Kernel power k-means: power k-means in the feature space of a kernel.
+
+    A kernel K(x, z) is the inner product of features phi(x) and phi(z) that need never be known.
+    Centers are combinations of the features of points, ``center_j = sum_l a_jl phi(x_l)``, and the
+    squared distances are (Paul et al. 2022)
+
+        y_ij = K_ii - 2 sum_l a_jl K_il + sum_lm a_jl a_jm K_lm.
+
+    The features of n points span at most n dimensions, so that there are coordinates in which
+    these distances are Euclidean: with the eigenvalues ``K = U diag(l) U^T`` the rows of
+    ``U sqrt(l)``. `PowerKMeans` in these coordinates, with its annealing and its search, is the
+    method exactly. Of more points than `n_landmarks`, that many are chosen as landmarks by
+    k-means++, and the coordinates of x are those of phi(x) in the span of their features (the
+    method of Nystroem).
+
+    Use it where clusters are no convex groups and a kernel is known in which they are, such as a
+    degree of similarity that comes with the data. With the Gaussian kernel much depends on `gamma`:
+    a small one makes it `PowerKMeans`, and with a large one all points are nearly equally far from
+    each other, with a great many local minima, of which ``effort="thorough"`` leaves more behind.
+    The kernel of all points with the landmarks is computed once, and its eigenvalues take time with
+    the cube of the landmarks; where `PowerKMeans` does, it is far quicker.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers to find.
+    kernel : str or callable, default="rbf"
+        One of the names that `sklearn.metrics.pairwise.pairwise_kernels` knows, such as "rbf",
+        "poly", "linear", "laplacian", "cosine" or "chi2"; or "precomputed" where X is K(X, X). A
+        kernel of `sklearn.gaussian_process.kernels` is taken too, and so is any other callable,
+        called with two rows at a time, which takes long.
+    gamma : float, optional
+        Of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2". None is one over the
+        weighted mean squared distance of the points from their mean for "rbf", which is
+        1 / (n_features * variance), and scikit-learn's default for the others.
+    degree : float, default=3
+        Of the kernel "poly".
+    coef0 : float, default=1
+        Of the kernels "poly" and "sigmoid".
+    kernel_params : dict, optional
+        Keyword arguments of a callable; a kernel with a name takes `gamma`, `degree` and `coef0`.
+    n_landmarks : int, optional
+        How many points stand for all. None takes all of up to 2000 distinct ones, and 500 of more.
+        With as many as there are distinct points, nothing is approximate.
+    init : {"k-means++", "plain-k-means++", "random"}, default="k-means++"
+        Where the centers start, as in `PowerKMeans`.
+    power, growth, schedule, polish, effort, refine, max_seconds, n_init, max_iter, tol
+        As in `PowerKMeans`.
+    random_state : int, RandomState instance or None, default=None
+        For the landmarks and the initial centers. An int makes the result the same each time.
+    n_threads, callback, verbose
+        As in `PowerKMeans`.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of each point; always what `predict` says of the same points.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center, in the feature space.
+    dual_coef_ : ndarray of shape (n_clusters, n_landmarks)
+        The centers as combinations of the features of the landmarks.
+    landmark_indices_ : ndarray of shape (n_landmarks,)
+        Which points the landmarks are. No two are equal.
+    landmarks_ : {ndarray, CSR} of shape (n_landmarks, n_features)
+        These points; not there where the kernel is precomputed.
+    is_exact_ : bool
+        Whether every point with a weight is a landmark, or equal to one.
+    embedding_ : ndarray of shape (n_landmarks, n_components)
+        What the kernel of points with the landmarks is multiplied by to give their coordinates.
+    n_components_ : int
+        How many coordinates there are: positive eigenvalues, above rounding, of the kernel of the
+        landmarks.
+    gamma_ : float or None
+        The `gamma` of the kernel; None where it is left to scikit-learn, or there is none.
+    embedded_ : PowerKMeans
+        Fitted to the coordinates. It has `history_`, `spent_`, `power_` and all else.
+    n_iter_ : int
+        Number of sweeps of the run that is kept.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    PowerKMeans : Without a kernel.
+
+    Notes
+    -----
+    A kernel with eigenvalues below zero is no inner product. There is a warning,
+    `IndefiniteKernelWarning`, and they are taken as zero, which changes the distances.
+
+    For a new point the part of phi(x) outside of the span of the landmarks counts in `transform`
+    and `score`, as it does in `inertia_`. Not so where the kernel is precomputed, since K(x, x) is
+    not known of new points: there, distances are those within the span, and minus `score` of the
+    points of the fit is less than `inertia_` unless `is_exact_`.
+
+    References
+    ----------
+    D. Paul, S. Chakraborty, S. Das, J. Xu: Implicit annealing in kernel spaces, a strongly
+    consistent clustering approach. IEEE Transactions on Pattern Analysis and Machine Intelligence,
+    2022.
+    C. Williams, M. Seeger: Using the Nystroem method to speed up kernel machines. NIPS 2000.
+
+    Examples
+    --------
+    A ring in a ring:
+
+    >>> import numpy as np
+    >>> from powermeans import KernelPowerKMeans
+    >>> angles = np.linspace(0, 2 * np.pi, 50, endpoint=False)
+    >>> ring = np.column_stack([np.cos(angles), np.sin(angles)])
+    >>> X = np.concatenate([0.3 * ring, ring])
+    >>> model = KernelPowerKMeans(2, kernel="rbf", gamma=3.0, random_state=0).fit(X)
+    >>> inner, outer = model.labels_[:50], model.labels_[50:]
+    >>> bool(inner.min() == inner.max() != outer.min() == outer.max())
+    True
+    >>> model.is_exact_
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: PowerKMeans._parameter_constraints[name] for name in _PASSED_ON},
+        "kernel": [StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), callable],
+        "gamma": [Interval(Real, 0, None, closed="left"), None],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "kernel_params": [dict, None],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
+        "init": [StrOptions({"k-means++", "plain-k-means++", "random"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        n_landmarks: int | None = None,
+        init: Literal["k-means++", "plain-k-means++", "random"] = "k-means++",
+        power: float | Literal["auto"] = "auto",
+        growth: float | Literal["auto"] = "auto",
+        schedule: Any = None,
+        polish: bool = True,
+        effort: Literal["fast", "balanced", "thorough"] = "balanced",
+        refine: int = 5,
+        max_seconds: float | None = None,
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_landmarks = n_landmarks
+        self.init = init
+        self.power = power
+        self.growth = growth
+        self.schedule = schedule
+        self.polish = polish
+        self.effort = effort
+        self.refine = refine
+        self.max_seconds = max_seconds
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose landmarks, embed the points, and find centers among them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points, sparse where the kernel takes such; or, where it is precomputed, K(X, X),
+            of shape (n_samples, n_samples).
+        y : None
+            Ignored, here for scikit-learn's convention.
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative. A weight of three is the same as three copies of the point, a weight of
+            zero the same as none.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        former = dict(vars(self))
+        try:
+            self._fit(X, sample_weight)
+        except BaseException:
+            if getattr(self, "labels_", None) is former.get("labels_"):
+                # Nothing has come of it: go on with what was there before.
+                self.__dict__.clear()
+                self.__dict__.update(former)
+            raise
+        return self
+
+    def _fit(self, X: MatrixLike, sample_weight: ArrayLike | None) -> None:
+        self._check_kernel()
+        requirements = {
+            "n_clusters": self.n_clusters,
+            "must_differ": not self._is("precomputed"),
+        }
+        data = self._admit(X, sample_weight, reset=True, **requirements)
+        if self._is("precomputed"):
+            _check_gram(np.asarray(data.points))
+        rng = check_random_state(self.random_state)
+        # The squares of the smallest similarities would vanish.
+        exponent = _exponent_if_tiny(data.largest) if self._is("precomputed") else 0
+        points = divide_by_power_of_two(data.points, exponent)
+        rows = open_rows(points, data.weights, n_threads=self.n_threads)
+        self.gamma_ = self._gamma(rows)
+        self.landmark_indices_, self.is_exact_ = self._choose_landmarks(rows, rng)
+        self._span_landmarks(data.points)
+        self._fit_embedded(data, rng)
+
+    def predict(self, X: MatrixLike) -> Labels:
+        """Label of the nearest center for each point, the first of several.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points; or, where the kernel is precomputed, that of them with the points of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            int32 labels.
+        """
+        coordinates = self.embed(X)
+        return self.embedded_.predict(coordinates)
+
+    def transform(self, X: MatrixLike) -> Points:
+        """Distance from each point to each center, in the feature space.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Not squared.
+        """
+        points = self._fitted(X).points
+        coordinates, outside = self._embed(points)
+        within = self.embedded_.transform(coordinates)
+        distances: Points = np.hypot(within, np.sqrt(outside).astype(within.dtype)[:, None])
+        return distances
+
+    def embed(self, X: MatrixLike) -> Points:
+        """Coordinates of the features of each point, within the span of those of the landmarks.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            Their inner products are the kernel, exactly for landmarks.
+        """
+        return self._coordinates(self._fitted(X).points)[0]
+
+    def memberships(self, X: MatrixLike, power: float | None = None) -> FloatArray:
+        """How much each point belongs to each center.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            As in `predict`.
+        power : float, optional
+            Negative, by default that at which annealing ended; see `PowerKMeans.memberships`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Each row adds up to one.
+        """
+        sq_dist = np.square(self.transform(X), dtype=np.float64)
+        return memberships(sq_dist, self.embedded_.power_ if power is None else power)
+
+    def score(
+        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Minus the weighted sum of squared distances to the nearest centers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            As in `predict`.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        float
+            Higher is better; zero is the most there is.
+        """
+        data = self._fitted(X, sample_weight)
+        coordinates, outside = self._embed(data.points)
+        within = self.embedded_.score(coordinates, sample_weight=data.weights)
+        return within - _weighted_sum(outside, data.weights)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.dual_coef_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._is("precomputed")
+        tags.input_tags.pairwise = self._is("precomputed")
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # A fit that failed has left other attributes.
+        return hasattr(self, "labels_")
+
+    # The border.
+
+    def _check_kernel(self) -> None:
+        if self.kernel_params is not None and not callable(self.kernel):
+            raise ValueError(
+                f"kernel_params={self.kernel_params!r} is for a callable, but "
+                f"kernel={self.kernel!r}: pass gamma, degree and coef0 of KernelPowerKMeans itself"
+            )
+
+    def _admit(
+        self,
+        X: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        reset: bool = False,
+        **requirements: Any,
+    ) -> Admitted:
+        form = wanted_form(X)
+        if self._is("precomputed"):
+            # That there are no NaN comes before how many columns there are.
+            form |= {"accept_sparse": False, "ensure_all_finite": not reset}
+        points = validate_data(self, X, reset=reset, **form)
+        names = getattr(self, "feature_names_in_", None)
+        return admit(points, sample_weight, feature_names=names, **requirements)
+
+    def _fitted(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Admitted:
+        """New points, for a fitted estimator."""
+        check_is_fitted(self)
+        return self._admit(X, sample_weight)
+
+    def _is(self, name: str) -> bool:
+        """Whether the kernel is that of this name; a callable may compare as it likes."""
+        return isinstance(self.kernel, str) and self.kernel == name
+
+    # What a fit does.
+
+    def _gamma(self, rows: Rows) -> float | None:
+        if self.gamma is not None or not self._is("rbf"):
+            return self.gamma
+        mean_sq_dist = rows.inertia_about_mean() / rows.total_weight
+        # Rounded, so that points with weights and copies of points have the very same kernel.
+        return float(f"{1 / mean_sq_dist:.{_DIGITS_OF_GAMMA}g}") if mean_sq_dist > 0 else 1.0
+
+    def _choose_landmarks(self, rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, bool]:
+        """Which points are landmarks, and whether these are all; in an order that rows do not set.
+
+        Copies, and points without weight, are none.
+        """
+        distinct = _distinct_points(rows, rng)
+        n_landmarks = self.n_landmarks
+        if n_landmarks is None:
+            n_landmarks = len(distinct) if len(distinct) <= _MOST_EXACT else _LANDMARKS_OF_MORE
+        if len(distinct) <= n_landmarks:
+            return distinct, True
+        _, chosen = choose_seeds(rows, n_landmarks, rng)
+        _, first = np.unique(chosen, return_index=True)
+        return chosen[np.sort(first)], False
+
+    def _span_landmarks(self, points: Points | SparsePoints) -> None:
+        """Find coordinates in the span of the landmarks."""
+        landmarks = points[self.landmark_indices_]
+        if not self._is("precomputed"):
+            self.landmarks_ = landmarks.astype(np.float64)
+        with blas_on_one_thread():
+            gram = self._kernel_with_landmarks(landmarks)
+            self.embedding_, self._largest = _embedding_of((gram + gram.T) / 2)
+        self.n_components_ = self.embedding_.shape[1]
+
+    def _fit_embedded(self, data: Admitted, rng: np.random.RandomState) -> None:
+        coordinates, sq_norms = self._coordinates(data.points)
+        passed_on = {name: getattr(self, name) for name in _PASSED_ON}
+        self.embedded_ = PowerKMeans(**passed_on, random_state=rng)
+        try:
+            self.embedded_.fit(coordinates, sample_weight=data.weights)
+        finally:
+            # A fit that is interrupted leaves its last state.
+            if hasattr(self.embedded_, "cluster_centers_"):
+                self._keep(data, sq_norms)
+
+    def _keep(self, data: Admitted, sq_norms: FloatArray) -> None:
+        inner = self.embedded_
+        self.labels_, self.n_iter_ = inner.labels_, inner.n_iter_
+        self.dual_coef_ = inner.cluster_centers_.astype(np.float64) @ self.embedding_.T
+        if self._is("precomputed"):
+            diagonal = np.diagonal(np.asarray(data.points)).astype(np.float64)
+        else:
+            diagonal = self._diagonal(data.points)
+        outside = self._beyond(diagonal, sq_norms)
+        self.inertia_ = inner.inertia_ + _weighted_sum(outside, data.weights)
+
+    # The kernel.
+
+    def _embed(self, points: Points | SparsePoints) -> tuple[Points, FloatArray]:
+        """Coordinates, and squared distances from the span."""
+        coordinates, sq_norms = self._coordinates(points)
+        return coordinates, self._outside(points, sq_norms)
+
+    def _coordinates(self, points: Points | SparsePoints) -> tuple[Points, FloatArray]:
+        """Coordinates in the dtype of the points, and their squared norms before rounding to it."""
+        n_points = points.shape[0]
+        coordinates: Points = np.empty((n_points, self.n_components_), dtype=points.dtype)
+        sq_norms = np.empty(n_points)
+        with blas_on_one_thread():
+            for rows, block in _blocks(points, max(1, _BLOCK_ELEMENTS // len(self.embedding_))):
+                exact = self._kernel_with_landmarks(block) @ self.embedding_
+                sq_norms[rows] = np.einsum("if,if->i", exact, exact)
+                with np.errstate(over="ignore"):
+                    coordinates[rows] = exact
+        return coordinates, sq_norms
+
+    def _outside(self, points: Points | SparsePoints, sq_norms: FloatArray) -> FloatArray:
+        """K(x, x) less the squared norm of the coordinates, where that is more than rounding."""
+        if self._is("precomputed"):
+            return np.zeros(len(sq_norms))
+        return self._beyond(self._diagonal(points), sq_norms)
+
+    def _beyond(self, diagonal: FloatArray, sq_norms: FloatArray) -> FloatArray:
+        outside = diagonal - sq_norms
+        rounding = _ROUNDING * np.maximum(self._largest, np.abs(diagonal))
+        return np.where(outside > rounding, outside, 0.0)
+
+    def _diagonal(self, points: Points | SparsePoints) -> FloatArray:
+        """K(x, x) of each point."""
+        if self._is("rbf"):
+            return np.ones(points.shape[0])
+        blocks = (block.astype(np.float64) for _, block in _blocks(points, _POINTS_OF_A_DIAGONAL))
+        return np.concatenate([np.diagonal(self._kernel(block, block)) for block in blocks])
+
+    def _kernel_with_landmarks(self, points: Points | SparsePoints) -> FloatArray:
+        if self._is("precomputed"):
+            return np.asarray(points[:, self.landmark_indices_], dtype=np.float64)
+        return self._kernel(points.astype(np.float64), self.landmarks_)
+
+    def _kernel(self, points: Points | SparsePoints, others: Points | SparsePoints) -> FloatArray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._is("rbf") and not (sparse.issparse(points) or sparse.issparse(others)):
+                values = self._gaussian(points, others)
+            else:
+                values = pairwise_kernels(
+                    points, others, metric=self.kernel, filter_params=True, **self._arguments()
+                )
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"kernel={self.kernel!r} is not finite for all pairs of points: "
+                + self._way_to_finite()
+            )
+        return np.asarray(values, dtype=np.float64)
+
+    def _way_to_finite(self) -> str:
+        if self._is("poly") and self.degree % 1:
+            return (
+                f"below zero there are no powers of degree={self.degree!r}, so pass a whole "
+                "degree, or points and coef0 whose products are not negative"
+            )
+        return "scale X, for example by StandardScaler, or lower degree, gamma or coef0"
+
+    def _gaussian(self, points: Points, others: Points) -> FloatArray:
+        """By our own distances, which do not cancel where points are far from the origin."""
+        rows = open_rows(points, n_threads=self.n_threads)
+        sq_dist = rows.sq_distances(np.asarray(others, dtype=np.float64))
+        return np.exp(-(self.gamma_ or 0.0) * sq_dist.astype(np.float64, copy=False))
+
+    def _arguments(self) -> dict[str, Any]:
+        if callable(self.kernel):
+            return self.kernel_params or {}
+        named = {"degree": self.degree, "coef0": self.coef0}
+        return named if self.gamma_ is None else {"gamma": self.gamma_, **named}
+
+
+def _exponent_if_tiny(largest: float) -> int:
+    """By what power of two to divide, so that squared differences are normal numbers."""
+    return math.frexp(largest)[1] if 0 < largest < _LEAST_SQUARED else 0
+
+
+def _check_gram(gram: Points) -> None:
+    """Raise unless the matrix is square and symmetric."""
+    if gram.shape[0] != gram.shape[1]:
+        raise ValueError(
+            f"X has the shape {gram.shape}, but kernel='precomputed' takes a square matrix: pass "
+            "K(X, X), that of all pairs of points, or choose a kernel of the points"
+        )
+    asymmetry = np.abs(gram - gram.T)
+    allowed = np.sqrt(np.finfo(gram.dtype).eps) * np.abs(gram).max()
+    if asymmetry.max() > allowed:
+        i, j = np.unravel_index(np.argmax(asymmetry), gram.shape)
+        raise ValueError(
+            f"X is no kernel, for it is not symmetric: X[{i}, {j}] is {gram[i, j]} and X[{j}, {i}] "
+            f"is {gram[j, i]}. Pass (X + X.T) / 2 if that is what is meant"
+        )
+
+
+def _distinct_points(rows: Rows, rng: np.random.RandomState) -> IndexArray:
+    """Points with a weight, of equal ones the first, in an order of their places."""
+    order, key = order_by_place(rows, rng)
+    has_weight = rows.sample_weight(order) > 0
+    order, key = order[has_weight], key[has_weight]
+    return order[np.diff(key, prepend=-1.0) > 0]
+
+
+def _embedding_of(gram: FloatArray) -> tuple[FloatArray, float]:
+    """U / sqrt(l) for the positive eigenvalues l of a kernel matrix, and the largest.
+
+    The matrix times this is U sqrt(l), and its rows have the matrix as their inner products.
+    """
+    values, vectors = linalg.eigh(gram, driver="evd", overwrite_a=True)
+    largest = max(float(values[-1]), 0.0)
+    if values[0] < -_INDEFINITE * max(largest, -values[0]):
+        warnings.warn(
+            f"the kernel is not positive semi-definite: its eigenvalues go from {values[0]:.3g} to "
+            f"{values[-1]:.3g}. Those below zero are taken as zero, so distances are not quite "
+            "those of this kernel; choose other parameters or another kernel to avoid it",
+            IndefiniteKernelWarning,
+            stacklevel=5,
+        )
+    kept = values > _ROUNDING * largest
+    if not kept.any():
+        return np.zeros((len(gram), 1)), largest
+    return vectors[:, kept] / np.sqrt(values[kept]), largest
+
+
+def _blocks(
+    points: Points | SparsePoints, n_rows: int
+) -> Iterator[tuple[slice, Points | SparsePoints]]:
+    for start in range(0, points.shape[0], n_rows):
+        rows = slice(start, start + n_rows)
+        yield rows, points[rows]
+
+
+def _weighted_sum(values: FloatArray, weights: FloatArray | None) -> float:
+    return float(np.sum(values if weights is None else weights * values))

@@ -1,0 +1,168 @@
+"""Lloyd's k-means with scikit-learn's signature."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from powermeans.estimators.base import CenterEstimator, Run
+from powermeans.estimators.opening import TrainingData
+from powermeans.loop.anneal import Stage
+from powermeans.loop.stopping import CentersSettled
+from powermeans.loop.updates import RelocateEmpty
+from powermeans.schedules import Fixed
+
+_N_RUNS_FROM_RANDOM_STARTS = 10
+
+
+class KMeans(CenterEstimator):
+    """k-means by Lloyd's algorithm; it can stand where `sklearn.cluster.KMeans` stands.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers to find.
+    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
+        Where the centers start. "k-means++" is the greedy kind, which keeps the best of
+        2 + floor(ln k) candidates for each center; "random" draws points by their weights. An
+        array has the shape (n_clusters, n_features). A callable is called as
+        ``init(X, n_clusters, random_state=random_state)`` and returns such an array.
+    n_init : int or "auto", default="auto"
+        How many runs to make, of which the one of least inertia is kept. "auto" is 10 for
+        ``init="random"`` and for a callable, else 1.
+    max_iter : int, default=300
+        The largest number of sweeps of a run.
+    tol : float, default=1e-4
+        A run ends when the sum of squared center shifts is at most `tol` times the mean variance of
+        the features, or when no center moves.
+    verbose : int, default=0
+        Whether to print a line for each sweep.
+    random_state : int, RandomState instance or None, default=None
+        For the initial centers. An int makes the result the same each time.
+    copy_x : bool, default=True
+        Accepted because scikit-learn has it; X is never changed either way.
+    algorithm : {"lloyd", "elkan", "auto"}, default="lloyd"
+        Accepted because scikit-learn has it. All find the same clusters, and all are the same here.
+    missing : {"error", "observed"}, default="error"
+        What NaN is: an error, or an entry that is missing. Then distances and means are those of
+        the entries that were observed, as in `PowerKMeans`.
+    device : str, optional
+        Where to work, as PyTorch calls it: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
+        (``pip install "powermeans[gpu]"``). By default a tensor is worked on where it is, and all
+        else by the compiled core. Of rows in parts, each is brought there, and of a Dask
+        collection, each by the worker that has it.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centers, in the dtype of the points.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of each point; always what `predict` says of the same points.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center.
+    n_iter_ : int
+        Number of sweeps of the run that is kept.
+    n_relocated_ : int
+        How often an empty cluster was moved to where the error is largest.
+    history_ : recarray
+        A record for each of these sweeps: `power` (always -inf), `objective` and `inertia` at the
+        centers before the sweep, `center_shift`, `seconds`. Of sweeps at a device of PyTorch,
+        ``history_.placement`` tells device, kernel and precision.
+    placement_ : Placement
+        Where and how sweeps were computed by PyTorch, for a tensor or with `device` alone:
+        `device`, `kernel`, `precision`, and `streamed`, whether each sweep brought the points to
+        the device anew. The history has it too, as ``history_.placement``.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    PowerKMeans : Finds lower inertia, at the cost of a few more sweeps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import KMeans
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> model = KMeans(n_clusters=2, random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_, axis=0)
+    array([[ 1.,  2.],
+           [10.,  2.]])
+    >>> model.inertia_
+    16.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CenterEstimator._parameter_constraints,
+        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
+        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "missing": [StrOptions({"error", "observed"})],
+        "algorithm": [StrOptions({"lloyd", "elkan", "auto"})],
+        "device": [str, None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        n_init: int | Literal["auto"] = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        copy_x: bool = True,
+        algorithm: Literal["lloyd", "elkan", "auto"] = "lloyd",
+        missing: Literal["error", "observed"] = "error",
+        device: str | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.copy_x = copy_x
+        self.algorithm = algorithm
+        self.missing = missing
+        self.device = device
+
+    def _device(self) -> str | None:
+        return self.device
+
+    def _has_missing(self) -> bool:
+        return self.missing == "observed"
+
+    def _why_not_in_parts(self) -> str | None:
+        return None
+
+    def _stages(self, data: TrainingData) -> list[Stage]:
+        if self.algorithm == "elkan" and self.n_clusters == 1:
+            warnings.warn(
+                "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        settled = CentersSettled(self.tol * data.rows.mean_variance())
+        return [Stage(Fixed(-math.inf), settled, self.max_iter, RelocateEmpty())]
+
+    def _wanted_runs(self) -> int:
+        if self.n_init != "auto":
+            return self.n_init
+        varies = callable(self.init) or (isinstance(self.init, str) and self.init == "random")
+        return _N_RUNS_FROM_RANDOM_STARTS if varies else 1
+
+    def _report_end(self, run: Run) -> None:
+        end = run.ends[-1]
+        if self.verbose and end.has_converged and not end.was_stopped:
+            print(f"Converged at iteration {len(run.history.records) - 1}: {end.reason}.")

@@ -1,0 +1,4 @@
+"""Mixtures of Gaussians: the estimator, its M-step, and estimates by moments.
+
+It imports what estimators import, and their base.
+"""

@@ -1,0 +1,292 @@
+"""The method of moments for a mixture of spherical Gaussians (Hsu & Kakade 2013).
+
+Let x = mu_h + sigma e, where the component h has the share w_h and e is standard normal. About the
+mean m of x, with delta_h = mu_h - m,
+
+    Cov x = sum_h w_h delta_h delta_h^T + sigma^2 I,
+    E[(x - m)^(3)] = sum_h w_h delta_h^(3),
+
+where (3) is the threefold tensor product: noise that is symmetric about zero adds nothing to third
+moments about the mean. The first sum has the rank k - 1 at most, so that all other eigenvalues of
+the covariance are sigma^2.
+
+Hsu and Kakade need means that are linearly independent, which depends on where the origin is. Here
+the origin is the mean, and every point gets one coordinate more, which is one: then it is enough
+that the means are affinely independent, as the corners of a simplex are. With U S U^T for the first
+sum and z = S^(-1/2) U^T (x - m), the vectors
+
+    u_h = sqrt(w_h) (1, S^(-1/2) U^T delta_h)
+
+are orthonormal in k dimensions, and the third moments of (1, z) are the tensor
+sum_h u_h^(3) / sqrt(w_h): its components are to be found, and give shares and means.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+from powermeans.estimators.opening import MatrixLike
+from powermeans.inputs.checks import admit, wanted_form
+from powermeans.principal_axes import PrincipalAxes, principal_axes
+from powermeans.system.threads import blas_on_one_thread
+from powermeans.types import FloatArray, Points, SparsePoints
+
+_BLOCK_ELEMENTS = 2**18
+# A variance between means below this share of all the variance is rounding.
+_LEAST_VARIANCE = 1e-12
+# The root of the least share that a component can have.
+_LEAST_ROOT = 1e-7
+# Rotations by less than this, in radians, do not count; nor do more rounds than these.
+_LEAST_ANGLE = 1e-10
+_MOST_ROUNDS = 200
+
+
+class MomentEstimates(NamedTuple):
+    """A mixture of spherical Gaussians, as `moment_estimates` finds it.
+
+    Attributes
+    ----------
+    means : ndarray of shape (n_clusters, n_features)
+        Those of the components, the one with the largest share first, in the dtype of the points.
+    shares : ndarray of shape (n_clusters,)
+        Positive, adding to one.
+    variance : float
+        Of each feature within a component, the same in all.
+
+    See Also
+    --------
+    moment_estimates : Finds it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import MomentEstimates, PowerKMeans
+    >>> found = MomentEstimates(np.array([[0.0, 0.0], [4.0, 0.0]]), np.array([0.6, 0.4]), 1.0)
+    >>> PowerKMeans.from_centers(found.means).predict([[3.5, 1.0]])
+    array([1], dtype=int32)
+    """
+
+    means: Points
+    shares: FloatArray
+    variance: float
+
+
+def moment_estimates(
+    X: MatrixLike, n_clusters: int, *, sample_weight: ArrayLike | None = None
+) -> MomentEstimates:
+    """Means, shares and variance of a mixture of spherical Gaussians, from moments alone.
+
+    The first three moments of the points determine the mixture, if all components have the same
+    variance in every direction and the k means are the corners of a simplex (no three on a line, no
+    four in a plane, ...). They are estimated and taken apart; there is no start to choose and no
+    local optimum. Mean and covariance of the result are exactly those of the points, as far as the
+    model can have them.
+
+    Errors fall with the root of the number of points whether or not clusters overlap, where
+    k-means is biased. But third moments are noisy: many components, small shares or means that are
+    near to a common plane take very many points. Use it where clusters overlap and points are
+    plenty, or to start `PowerKMeans` or a mixture; where clusters are separated, or not spherical,
+    `PowerKMeans` alone does better.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The points.
+    n_clusters : int
+        The number k of components, at most n_features.
+    sample_weight : array-like of shape (n_samples,), optional
+        Not negative. A weight of three is the same as three copies of the point.
+
+    Returns
+    -------
+    MomentEstimates
+        means, shares, variance.
+
+    Raises
+    ------
+    ValueError
+        Where there are more components than features, or the moments are not those of so many
+        components: too few distinct points, or means in too few dimensions.
+
+    See Also
+    --------
+    SphericalMixture : The same model by maximum likelihood.
+    PowerKMeans : Can start from the means, as `init`.
+
+    References
+    ----------
+    D. Hsu, S. M. Kakade: Learning mixtures of spherical Gaussians: moment methods and spectral
+    decompositions. Innovations in Theoretical Computer Science, 2013. arXiv:1206.5766.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import moment_estimates
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.choice(2, size=20_000, p=[0.3, 0.7])
+    >>> X = np.array([[0.0, 0.0], [2.0, 1.0]])[labels] + rng.normal(size=(20_000, 2))
+    >>> means, shares, variance = moment_estimates(X, n_clusters=2)
+    >>> bool(np.abs(means - [[2.0, 1.0], [0.0, 0.0]]).max() < 0.3)
+    True
+    >>> bool(np.abs(shares - [0.7, 0.3]).max() < 0.1)
+    True
+    """
+    validate_parameter_constraints(
+        {"n_clusters": [Interval(Integral, 1, None, closed="left")]},
+        {"n_clusters": n_clusters},
+        caller_name="moment_estimates",
+    )
+    points = check_array(X, input_name="X", **wanted_form(X))
+    _check_n_features(n_clusters, points.shape[1])
+    data = admit(points, sample_weight, n_clusters=n_clusters, must_differ=True)
+    found = principal_axes(data.points, data.weights, n_clusters - 1)
+    between, within = _variances(found, n_clusters)
+    scales = np.sqrt(between) * found.total_deviation
+    with blas_on_one_thread():
+        third = third_moments(data.points, data.weights, found, scales)
+        components = orthonormal_components(_with_ones(third))
+    steps, shares = _steps_and_shares(components)
+    means = found.mean + (steps * scales) @ found.axes
+    return MomentEstimates(means.astype(points.dtype), shares, within * found.total_deviation**2)
+
+
+def _check_n_features(n_clusters: int, n_features: int) -> None:
+    if n_clusters > n_features:
+        raise ValueError(
+            f"n_clusters={n_clusters} is more than the {n_features} features of X: the method "
+            f"of moments needs as many features, so pass n_clusters of at most {n_features}, or "
+            "use PowerKMeans"
+        )
+
+
+def _variances(found: PrincipalAxes, n_clusters: int) -> tuple[FloatArray, float]:
+    """Of the means along the axes, and of a feature within a component, as shares of the whole.
+
+    The variance within is the mean of all the eigenvalues of the covariance that means have no part
+    in. In the limit each of these is the least; of a sample, the least is too small.
+    """
+    total = found.total_deviation
+    along = np.square(found.deviations / total) if total > 0 else np.zeros(n_clusters - 1)
+    n_others = len(found.mean) - (n_clusters - 1)
+    within = max(0.0, 1.0 - float(along.sum())) / n_others if total > 0 else 0.0
+    between = along - within
+    if not np.all(between > _LEAST_VARIANCE):
+        raise ValueError(
+            f"n_clusters={n_clusters}, but the means of X vary along no more than "
+            f"{np.count_nonzero(between > _LEAST_VARIANCE)} axes: the method of moments needs "
+            "one axis for each component but one, so pass fewer clusters, or use PowerKMeans"
+        )
+    return between, within
+
+
+def third_moments(
+    points: Points | SparsePoints,
+    sample_weight: FloatArray | None,
+    found: PrincipalAxes,
+    scales: FloatArray,
+) -> FloatArray:
+    """E[z z z] of z = (x - mean) along the axes over the scales.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR.
+    sample_weight : (n_points,), optional
+    found : PrincipalAxes
+    scales : (n_axes,)
+
+    Returns
+    -------
+    (n_axes, n_axes, n_axes)
+    """
+    n_points, n_axes = points.shape[0], len(scales)
+    weights = np.ones(n_points) if sample_weight is None else sample_weight / sample_weight.max()
+    moments = np.zeros((n_axes, n_axes * n_axes))
+    step = max(1, _BLOCK_ELEMENTS // max(n_axes * n_axes, points.shape[1]))
+    for start in range(0, n_points, step):
+        rows = slice(start, start + step)
+        block = points[rows].toarray() if sparse.issparse(points) else points[rows]
+        z = (block - found.mean) @ found.axes.T / scales
+        pairs = (z[:, :, None] * z[:, None, :]).reshape(len(z), n_axes * n_axes)
+        moments += (weights[rows, None] * z).T @ pairs
+    return np.asarray(moments / weights.sum()).reshape(n_axes, n_axes, n_axes)
+
+
+def _with_ones(third: FloatArray) -> FloatArray:
+    """The third moments of (1, z), where z has the mean zero and the second moments I."""
+    n_axes = len(third)
+    moments = np.zeros((n_axes + 1,) * 3)
+    moments[1:, 1:, 1:] = third
+    moments[0, 0, 0] = 1.0
+    for axis in range(1, n_axes + 1):
+        moments[0, axis, axis] = moments[axis, 0, axis] = moments[axis, axis, 0] = 1.0
+    return moments
+
+
+def orthonormal_components(tensor: FloatArray) -> FloatArray:
+    """Orthonormal u_h such that a symmetric tensor is the sum of multiples of u_h u_h u_h.
+
+    Each slice of such a tensor has the eigenvectors u_h. Where the tensor is known but for noise
+    no vectors are those of all slices, and these leave the least sum of squares off the diagonals:
+    Jacobi rotations of two coordinates at a time (Cardoso & Souloumiac 1996), begun at the
+    eigenvectors of one mixture of slices.
+
+    Parameters
+    ----------
+    tensor : (n, n, n)
+        Symmetric.
+
+    Returns
+    -------
+    (n, n)
+        A vector in each row.
+    """
+    mixture = np.tensordot(np.random.default_rng(0).standard_normal(len(tensor)), tensor, axes=1)
+    vectors: FloatArray = np.linalg.eigh(mixture)[1].T
+    slices = vectors @ tensor @ vectors.T
+    for _ in range(_MOST_ROUNDS):
+        largest = 0.0
+        for p, q in itertools.combinations(range(len(tensor)), 2):
+            angle = _best_angle(slices[:, p, p] - slices[:, q, q], 2 * slices[:, p, q])
+            largest = max(largest, abs(angle))
+            _rotate(vectors, slices, p, q, angle)
+        if largest < _LEAST_ANGLE:
+            break
+    return vectors
+
+
+def _best_angle(differences: FloatArray, twice_beside: FloatArray) -> float:
+    """By which to rotate two coordinates, so that what is beside the diagonal vanishes best."""
+    on, beside = differences @ differences, twice_beside @ twice_beside
+    across = 2 * float(differences @ twice_beside)
+    return 0.25 * math.atan2(across, float(on - beside))
+
+
+def _rotate(vectors: FloatArray, slices: FloatArray, p: int, q: int, angle: float) -> None:
+    """Turn the vectors p and q in their plane, and the slices with them."""
+    turn = np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
+    pair = [p, q]
+    vectors[pair] = turn @ vectors[pair]
+    slices[:, pair, :] = turn @ slices[:, pair, :]
+    slices[:, :, pair] = slices[:, :, pair] @ turn.T
+
+
+def _steps_and_shares(components: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Where the means lie from the center, in scales along the axes, and their shares."""
+    roots = components[:, 0]
+    if np.abs(roots).min() < _LEAST_ROOT:
+        raise ValueError(
+            f"n_clusters={len(roots)}, but the third moments of X are those of fewer components: "
+            "pass fewer clusters, or use PowerKMeans"
+        )
+    order = np.argsort(-np.abs(roots), kind="stable")
+    return components[order, 1:] / roots[order, None], np.square(roots[order])

@@ -1,0 +1,600 @@
+"""Power k-means (Xu & Lange 2019) as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from powermeans import divergences
+from powermeans.estimators.base import CenterEstimator, Run
+from powermeans.estimators.opening import MatrixLike, TrainingData
+from powermeans.estimators.shared_covariance import LearnCovariance, Scatter, unit_covariance
+from powermeans.inputs.checks import check_schedule
+from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal
+from powermeans.loop.history import History, Spent, SweepState
+from powermeans.loop.search import EFFORTS, Effort, Search
+from powermeans.loop.spread import spread_of_features
+from powermeans.loop.stopping import CentersSettled, ObjectiveSettled, WeightsHard
+from powermeans.loop.updates import LeaveAlone, RelocateEmpty, SeparateCoincident
+from powermeans.power_mean import memberships
+from powermeans.rows.bregman import BregmanRows
+from powermeans.rules import Power
+from powermeans.schedules import Fixed, Geometric, Whole, resting_power
+from powermeans.types import FloatArray
+
+# One descent alone anneals slowly; in a search, which mends what it misses, a few powers do.
+_GROWTH_ALONE = 1.1
+# So often at most is a covariance learned and all begun anew in it, while that gains this share.
+_MOST_COVARIANCES = 5
+_LEAST_GAIN = 1e-6
+# By so much the powers of a start in a search grow, in as many steps as there are powers.
+_GROWTH_IN_A_SEARCH = 20.0
+
+
+class PowerKMeans(CenterEstimator):
+    """Power k-means: k-means that anneals from a smooth objective to that of k-means.
+
+    Each sweep weighs every point by the gradient of a power mean of its squared distances to the
+    centers and moves the centers to the weighted means. The power s < 0 goes towards minus
+    infinity, where the power mean is the minimum and the method is Lloyd's.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers to find.
+    init : {"k-means++", "plain-k-means++", "random"}, array-like or callable, default="k-means++"
+        Where the centers start. "k-means++" is the greedy kind, which keeps the best of
+        2 + floor(ln k) candidates for each center; "plain-k-means++" draws one (Arthur &
+        Vassilvitskii 2007); "random" draws points by their weights. An array has the shape
+        (n_clusters, n_features). A callable is called as
+        ``init(X, n_clusters, random_state=random_state)`` and returns such an array.
+    power : float or "auto", default="auto"
+        The power of the first sweep, negative. "auto" starts at twice the critical power of the
+        data less one, and at no more than -1. At ``-math.inf`` the method is Lloyd's.
+    growth : float or "auto", default="auto"
+        The factor from one power to the next, greater than one. "auto" is 1.1, and in a search,
+        which needs less of each descent, 1.3 for a dozen powers, or 2.1 for four with
+        ``effort="fast"``.
+    schedule : iterable of float, optional
+        The powers of the sweeps, instead of `power` and `growth`: a list, or one of
+        `powermeans.Geometric`, `powermeans.Fixed` and `powermeans.AuthorsSchedule`.
+    polish : bool, default=True
+        Whether to finish with Lloyd sweeps once the weights are as good as hard. Coincident centers
+        are then moved apart during annealing, and empty clusters during Lloyd moved to where the
+        error is largest. With False the sweeps are those of the paper, and nothing else is done:
+        no search either.
+    effort : {"fast", "balanced", "thorough"}, default="balanced"
+        How much to search for lower inertia. "fast" descends once and improves it by breaths;
+        "balanced" improves several starts, and breeds them; "thorough" improves several, anneals
+        inside the breaths of the best, breeds them for longer, and goes on for smaller gains.
+        Centers given as `init` are the only ones to start from, once annealed and once not. More
+        than a thousand centers are not bred.
+    refine : int, default=5
+        How many centers the first breath adds and takes away again (Fritzke 2020): a fifth of all
+        if that is more, half of all if that is less. With 0 there is no search: one descent from
+        the seeds.
+    max_seconds : float, optional
+        End the fit after about this time, with the best centers so far; neither a sweep nor the
+        choice of seeds is broken off.
+    n_init : int, default=1
+        How many runs to make, of which the one of least inertia is kept.
+    max_iter : int, default=300
+        The largest number of sweeps, for annealing and for Lloyd each; in a search, of each of its
+        descents.
+    tol : float, default=1e-6
+        Lloyd ends when the sum of squared center shifts is at most `tol` times the mean variance of
+        the features (scikit-learn's meaning), or when no center moves. Without `polish`, a run
+        ends when the objective falls by no more than ``tol / sqrt(n_features)`` of itself.
+    divergence : str or Bregman, default="squared_euclidean"
+        What a distance is: "squared_euclidean"; "mahalanobis" with a covariance that all clusters
+        share and that is learned, or `divergences.Mahalanobis(covariance)` with one that is given;
+        "cosine", one minus the cosine of the angle, with centers of unit length; "poisson" (or
+        "kl") for counts and proportions; `divergences.Binomial(n_trials)`; "logistic" for
+        proportions of yes and no; "gamma" (or "exponential", "itakura_saito") for positive numbers
+        whose spread grows with them; "manhattan", sums of absolute differences, whose centers are
+        medians; or any `divergences.Bregman`. `inertia_` is the sum of these.
+    missing : {"error", "observed"}, default="error"
+        What NaN is: an error, or an entry that is missing. Then squared Euclidean distances and
+        means are those of the entries that were observed (Chi, Chi & Baraniuk 2016), and nothing
+        is imputed. A point with few entries is near to everything: leave such rows out.
+    random_state : int, RandomState instance or None, default=None
+        For the initial centers. An int makes the result the same each time.
+    n_threads : int, optional
+        How many threads to use; None leaves it to threadpoolctl's limits, the environment
+        variables POWERMEANS_NUM_THREADS and OMP_NUM_THREADS, and the processors there are. The
+        result of the compiled core does not depend on it. Where PyTorch works on the CPU it takes
+        so many threads during a fit, or with None its own number; last digits may depend on that.
+    device : str, optional
+        Where to work, as PyTorch calls it: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
+        (``pip install "powermeans[gpu]"``). By default a tensor is worked on where it is, and all
+        else by the compiled core. Of rows in parts, each is brought there, and of a Dask
+        collection, each by the worker that has it.
+    callback : callable, optional
+        Called after each sweep with a `powermeans.SweepState`. Returning True ends the fit. In a
+        search it sees the descents one after another, some with more centers than were asked
+        for. If it has a method `fit_ended`, that is called at the end, also after an error.
+    verbose : int, default=0
+        Whether to print a line for each sweep.
+    copy_x : bool, default=True
+        Accepted because scikit-learn has it; X is never changed either way.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centers, in the dtype of the points.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of each point; always what `predict` says of the same points.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center.
+    n_iter_ : int
+        Number of sweeps of the run that is kept.
+    history_ : recarray
+        A record for each of these sweeps: `power` (-inf for Lloyd), `objective` and `inertia` at
+        the centers before the sweep, `center_shift`, `seconds`, and `skipped`, the share of the
+        distances that it need not compute. ``pandas.DataFrame(history_)``
+        makes a table of it. In a search it tells of all its descents, one after another. Of sweeps
+        at a device of PyTorch, ``history_.placement`` tells device, kernel and precision.
+    power_ : float
+        The power at which annealing last ended; -inf if all sweeps were Lloyd's.
+    critical_power_ : float
+        Above this power all centers collapse to the mean of these data.
+    n_relocated_ : int
+        How often an empty cluster was moved to where the error is largest.
+    n_separated_ : int
+        How often a center that coincided with another was moved from it.
+    spent_ : Spent
+        What the run that is kept spent: `n_sweeps`, `n_breaths`, `n_crossings`,
+        `accepted_inertias`, `seconds`, and `skipped`, the share of the distances that its sweeps
+        need not compute.
+    covariance_ : ndarray of shape (n_features, n_features)
+        With ``divergence="mahalanobis"`` alone: that of the clusters, of determinant one.
+    placement_ : Placement
+        Where and how sweeps were computed by PyTorch, for a tensor or with `device` alone:
+        `device`, `kernel`, `precision`, and `streamed`, whether each sweep brought the points to
+        the device anew. The history has it too, as ``history_.placement``.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    KMeans : Lloyd's algorithm alone, with scikit-learn's signature.
+
+    Notes
+    -----
+    The paper's Algorithm 1 to the letter, with its settings, is
+
+        PowerKMeans(power=-3.0, growth=1.05, init="plain-k-means++", polish=False)
+
+    A Ctrl-C during `fit` leaves the last complete state on the estimator, in a search the best so
+    far, and so does an error raised by the callback.
+
+    Held at one power the method is fuzzy c-means with fuzzifier 1 - 1/s (k-harmonic means at -1):
+    ``PowerKMeans(schedule=Fixed(-1.0), polish=False)``.
+
+    References
+    ----------
+    Xu, J. and Lange, K. "Power k-Means Clustering". ICML 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import PowerKMeans
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> model = PowerKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_, axis=0)
+    array([[ 1.,  2.],
+           [10.,  2.]])
+    >>> model.inertia_
+    16.0
+    >>> left, right = model.predict([[0, 0], [12, 3]])
+    >>> bool(left == right)
+    False
+
+    What each sweep did is in `history_`; a callback sees it while it happens, and may end the fit:
+
+    >>> def three_sweeps(state):
+    ...     print(f"{state.sweep}: power {state.power:.2f}, inertia {state.inertia:.1f}")
+    ...     return state.sweep == 3
+    >>> model = PowerKMeans(2, power=-2.0, init=X[[1, 5]], refine=0, growth=1.1,
+    ...                     callback=three_sweeps).fit(X)
+    1: power -2.00, inertia 40.0
+    2: power -2.20, inertia 16.0
+    3: power -inf, inertia 16.0
+    >>> model.history_.power
+    array([-2. , -2.2, -inf])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CenterEstimator._parameter_constraints,
+        "init": [StrOptions({"k-means++", "plain-k-means++", "random"}), callable, "array-like"],
+        "power": [
+            Interval(Real, None, Power.highest, closed="right"),
+            Options(Real, {-math.inf}),
+            StrOptions({"auto"}),
+        ],
+        "growth": [Interval(Real, 1, None, closed="neither"), StrOptions({"auto"})],
+        "schedule": [HasMethods(["__iter__"]), None],
+        "polish": ["boolean"],
+        "effort": [StrOptions(set(EFFORTS))],
+        "refine": [Interval(Integral, 0, None, closed="left")],
+        "max_seconds": [
+            Interval(Real, 0, None, closed="neither"),
+            Options(Real, {math.inf}),
+            None,
+        ],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "divergence": [StrOptions(set(divergences.NAMES) | {"mahalanobis"}), divergences.Bregman],
+        "missing": [StrOptions({"error", "observed"})],
+        "n_threads": [Integral, None],
+        "device": [str, None],
+        "callback": [callable, None],
+    }
+
+    spent_: Spent
+    covariance_: FloatArray
+    power_: float
+    critical_power_: float
+    n_separated_: int
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        power: float | Literal["auto"] = "auto",
+        growth: float | Literal["auto"] = "auto",
+        schedule: Iterable[float] | None = None,
+        polish: bool = True,
+        effort: Literal["fast", "balanced", "thorough"] = "balanced",
+        refine: int = 5,
+        max_seconds: float | None = None,
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        divergence: str | divergences.Bregman = "squared_euclidean",
+        missing: Literal["error", "observed"] = "error",
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        device: str | None = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+        copy_x: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.power = power
+        self.growth = growth
+        self.schedule = schedule
+        self.polish = polish
+        self.effort = effort
+        self.refine = refine
+        self.max_seconds = max_seconds
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.divergence = divergence
+        self.missing = missing
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.device = device
+        self.callback = callback
+        self.verbose = verbose
+        self.copy_x = copy_x
+
+    def memberships(self, X: MatrixLike, power: float | None = None) -> FloatArray:
+        """How much each point belongs to each center.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points.
+        power : float, optional
+            Negative: near zero the memberships are soft, at ``-math.inf`` they are hard. By
+            default `power_`, the power at which annealing ended.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Each row adds up to one.
+
+        Examples
+        --------
+        >>> from powermeans import PowerKMeans
+        >>> model = PowerKMeans.from_centers([[0.0], [3.0]])
+        >>> model.memberships([[1.0], [0.0]], power=-1.0)
+        array([[0.94117647, 0.05882353],
+               [1.        , 0.        ]])
+        """
+        check_is_fitted(self)
+        at = self.power_ if power is None else power
+        return self._shares(X, lambda sq_dist: memberships(sq_dist, at), at - 1)
+
+    @classmethod
+    def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
+        """An estimator that predicts with centers from elsewhere, without a fit.
+
+        Parameters
+        ----------
+        centers : array-like of shape (n_clusters, n_features)
+            The centers. The columns of a DataFrame become the feature names.
+        **params
+            Parameters of the constructor, but for `n_clusters`.
+
+        Returns
+        -------
+        PowerKMeans
+            With `cluster_centers_`, `n_features_in_` and `n_iter_ = 0`; with no `labels_` and no
+            `inertia_`, which belong to data. `power_` is `power` if that is a number, else -inf.
+        """
+        estimator = super().from_centers(centers, **params)
+        estimator.power_ = -math.inf if estimator.power == "auto" else float(estimator.power)
+        return estimator
+
+    def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
+        if self._has_missing() and self.divergence != "squared_euclidean":
+            raise ValueError(
+                f'missing="observed" and divergence={self.divergence!r}: entries may be missing '
+                'from divergence="squared_euclidean" alone'
+            )
+        if not self._learns_covariance():
+            return super()._training_data(X, sample_weight)
+        self._covariances: dict[int, FloatArray] = {}
+        data = super()._training_data(X, sample_weight)
+        scatter = _scatter_of(data)
+        of_all = divergences.Mahalanobis(unit_covariance(scatter.total, scatter.scales))
+        rows = BregmanRows(data.points, data.weights, divergence=of_all, n_threads=self.n_threads)
+        return replace(data, rows=rows)
+
+    def _after_fit(self) -> None:
+        self.__dict__.pop("_covariances", None)
+
+    def _divergence(self) -> divergences.Divergence:
+        if not self._learns_covariance():
+            return divergences.resolve(self.divergence)
+        if hasattr(self, "_covariances"):
+            return "squared_euclidean"  # while nothing is learned yet
+        if not hasattr(self, "covariance_"):
+            raise ValueError(
+                'divergence="mahalanobis" learns its covariance in fit: fit first, or pass '
+                "powermeans.divergences.Mahalanobis(covariance)"
+            )
+        return divergences.Mahalanobis(self.covariance_)
+
+    def _has_missing(self) -> bool:
+        return self.missing == "observed"
+
+    def _why_not_in_parts(self) -> str | None:
+        if self._learns_covariance():
+            return (
+                'divergence="mahalanobis" learns its covariance from all points at once (pass '
+                "powermeans.divergences.Mahalanobis(covariance), which needs none of that)"
+            )
+        if self.divergence == "manhattan":
+            return 'divergence="manhattan" has medians for centers, which sums do not give'
+        return None
+
+    def _takes_sparse(self) -> bool:
+        return super()._takes_sparse() and self.divergence != "manhattan"
+
+    def _learns_covariance(self) -> bool:
+        return isinstance(self.divergence, str) and self.divergence == "mahalanobis"
+
+    def _stages(self, data: TrainingData) -> list[Stage]:
+        if self.schedule is not None:
+            check_schedule(self.schedule, n_powers=self.max_iter)
+        self.critical_power_ = data.rows.critical_power()
+        schedule = self._powers()
+        if not self.polish:
+            stop = ObjectiveSettled(self.tol / math.sqrt(data.rows.n_features))
+            return [Stage(schedule, stop, self.max_iter, LeaveAlone())]
+        tolerance = self.tol * data.rows.mean_variance()
+        are_hard = WeightsHard(
+            self.critical_power_, self.n_clusters, tolerance, resting_power(schedule)
+        )
+        separate = SeparateCoincident(self.critical_power_, spread_of_features(data.rows))
+        is_short = self._searches() and self.growth == "auto" and self.schedule is None
+        n_powers = min(self.max_iter, self._effort().n_powers) if is_short else self.max_iter
+        return [
+            Stage(schedule, are_hard, n_powers, separate),
+            Stage(Fixed(-math.inf), CentersSettled(tolerance), self.max_iter, RelocateEmpty()),
+        ]
+
+    def _searches(self) -> bool:
+        return self.polish and self.refine > 0 and self.n_clusters > 1
+
+    def _powers(self) -> Iterable[float]:
+        if self.schedule is not None:
+            return self.schedule
+        start = self._start_power()
+        if start == -math.inf:
+            return Fixed(start)
+        if self.growth != "auto":
+            return Geometric(start, self.growth)
+        if not self._searches():
+            return Geometric(start, _GROWTH_ALONE)
+        schedule = Geometric(start, _GROWTH_IN_A_SEARCH ** (1 / self._effort().n_powers))
+        return Whole(schedule) if self.power == "auto" else schedule
+
+    def _start_power(self) -> float:
+        if self.power == "auto":
+            return min(2 * self.critical_power_ - 1, -1.0)
+        return float(self.power)
+
+    def _run(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        seeds: Callable[[], FloatArray],
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> list[StageEnd]:
+        if self._learns_covariance():
+            return self._run_with_covariance(data, stages, seeds, history, rng, watch)
+        history.n_runs = 1 if self._starts_from_given_centers() else self.n_init
+        return self._run_in_space(data, stages, seeds, history, rng, watch)
+
+    def _run_with_covariance(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        seeds: Callable[[], FloatArray],
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> list[StageEnd]:
+        """In the covariance of all points; then again in that within the clusters, while it helps.
+
+        With the determinant one, inertias of different covariances are comparable.
+        """
+        scatter, rows = _scatter_of(data), data.rows
+        assert isinstance(rows, BregmanRows)
+
+        def use(divergence: divergences.Mahalanobis) -> None:
+            rows.use(divergence)
+            self._covariances[history.run] = np.asarray(divergence.covariance)
+
+        of_all = divergences.Mahalanobis(unit_covariance(scatter.total, scatter.scales))
+        learn = LearnCovariance(
+            use, data.points, data.weights, scatter, np.asarray(of_all.covariance)
+        )
+        use(of_all)
+        if not self.polish:
+            return self._run_in_space(data, stages, seeds, history, rng, watch)
+        best, least, best_divergence = list[StageEnd](), math.inf, of_all
+        for _ in range(_MOST_COVARIANCES if self._searches() else 1):
+            ends = self._run_in_space(data, stages, seeds, history, rng, watch)
+            if not ends[-1].was_stopped:
+                last = Stage(Fixed(-math.inf), stages[-1].stop, self.max_iter, learn)
+                ends = [*ends, *anneal(rows, ends[-1].centers, [last], history, watch)]
+            _, inertia = rows.assign(ends[-1].centers)
+            is_better, was_stopped = inertia < least * (1 - _LEAST_GAIN), ends[-1].was_stopped
+            if is_better:
+                best, least = ends, inertia
+                best_divergence = divergences.Mahalanobis(self._covariances[history.run])
+            if was_stopped or not is_better:
+                break
+        use(best_divergence)
+        history.keep(best[-1].centers)
+        return [*best[:-1], replace(best[-1], was_stopped=was_stopped)]
+
+    def _run_in_space(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        seeds: Callable[[], FloatArray],
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> list[StageEnd]:
+        if not self._searches():
+            return super()._run(data, stages, seeds, history, rng, watch)
+        search = self._search(data, history, rng, watch)
+        *first_stages, last_stage = stages
+        best = search.run(seeds, first_stages, self._effort())
+        if search.was_stopped:
+            return [StageEnd(best.centers, -math.inf, "the callback said stop", was_stopped=True)]
+        ends = anneal(data.rows, best.centers, [last_stage], history, watch)
+        history.keep(ends[-1].centers)
+        return ends
+
+    def _search(
+        self, data: TrainingData, history: History, rng: np.random.RandomState, watch: Callback
+    ) -> Search:
+        return Search(
+            data.rows,
+            start_power=self._start_power(),
+            critical_power=self.critical_power_,
+            depth=self.refine,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+            history=history,
+            callback=watch,
+            least_gain=self._effort().least_gain,
+        )
+
+    def _effort(self) -> Effort:
+        """Centers that are given are two starts, annealed and not, so that it cannot get worse."""
+        effort = EFFORTS[self.effort]
+        is_given = self._starts_from_given_centers()
+        return replace(effort, n_starts=2 if is_given else effort.starts_for(self.n_clusters))
+
+    def _starts_from_given_centers(self) -> bool:
+        return not isinstance(self.init, str) and not callable(self.init)
+
+    def _wanted_runs(self) -> int:
+        return self.n_init
+
+    def _wanted_threads(self) -> int | None:
+        return self.n_threads
+
+    def _device(self) -> str | None:
+        return self.device
+
+    def _keep_best_run(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> None:
+        try:
+            super()._keep_best_run(data, stages, rng, watch)
+        finally:
+            if (fit_ended := getattr(self.callback, "fit_ended", None)) is not None:
+                fit_ended()
+
+    def _watcher(self) -> Callback:
+        started = time.monotonic()
+        limit = math.inf if self.max_seconds is None else self.max_seconds
+        tell = super()._watcher()
+
+        def watch(state: SweepState) -> object:
+            tell(state)
+            if limit < math.inf:
+                share = float(np.fmax(state.share_done, (time.monotonic() - started) / limit))
+                state = replace(state, share_done=share)
+            answer = None if self.callback is None else self.callback(state)
+            return time.monotonic() - started >= limit or answer
+
+        return watch
+
+    def _report_end(self, run: Run) -> None:
+        for end in run.ends:
+            stage = "Lloyd" if end.power == -math.inf else "annealing"
+            if self.verbose:
+                print(f"End of {stage}: {end.reason}.")
+            if not (end.has_converged or end.was_stopped):
+                warnings.warn(
+                    f"{stage} was cut short at power={end.power:.4g} by {end.reason}: "
+                    "raise max_iter, growth or tol",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+
+    def _keep(self, run: Run) -> None:
+        super()._keep(run)
+        if self._learns_covariance():
+            self.covariance_ = self._covariances[run.history.run]
+        powers = [record.power for record in run.history.records if record.power > -math.inf]
+        self.power_ = powers[-1] if powers else -math.inf
+        self.n_separated_ = run.history.n_separated
+        self.spent_ = run.spent
+
+
+def _scatter_of(data: TrainingData) -> Scatter:
+    return Scatter.of(data.points, data.weights, data.rows.mean())

@@ -1,0 +1,231 @@
+"""Power k-means of all points but the farthest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from numbers import Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from powermeans import divergences
+from powermeans.estimators.base import Run
+from powermeans.estimators.opening import MatrixLike, TrainingData
+from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.inputs.checks import Admitted
+from powermeans.loop.anneal import Callback, StageEnd
+from powermeans.loop.history import History
+from powermeans.rows.native import NativeRows
+from powermeans.rows.protocol import Rows
+from powermeans.rows.trimmed import TrimmedRows
+
+# Two sums of weights that differ by this share are the same.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimmedRun(Run):
+    """A run, the points that it left out, and the largest distance of those that it did not."""
+
+    outliers: NDArray[np.bool_]
+    limit: float
+
+
+class RobustPowerKMeans(PowerKMeans):
+    """Power k-means that leaves out the points farthest from all centers: for data with outliers.
+
+    It lowers the inertia of the best ``1 - trim`` of the weight (trimmed k-means, Cuesta-Albertos,
+    Gordaliza & Matrán 1997), by the same annealing and the same search as `PowerKMeans`: before
+    each sweep the points are left out that are farthest from their nearest center, together `trim`
+    of all weight. Once the weights are hard no sweep raises that inertia; seeds and automatic
+    settings come from the points that are kept, too.
+
+    Use it where some points belong to no cluster, and `trim` is at least their share. Where there
+    are no outliers the result is nearly that of `PowerKMeans`, as long as each cluster has more
+    than `trim` of the weight: a smaller one can be left out as a whole, just as a clump of outliers
+    that is larger than that is a cluster by any measure. A sweep takes two to four times as long.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers to find.
+    trim : float, default=0.1
+        What share of all weight to leave out, at least zero and less than one.
+    init, power, growth, schedule, polish, effort, refine, max_seconds, n_init, max_iter, tol
+        As in `PowerKMeans`.
+    divergence : str or Bregman, default="squared_euclidean"
+        As in `PowerKMeans`, but for "manhattan" and a Mahalanobis distance that is learned.
+    missing, random_state, n_threads, callback, verbose, copy_x
+        As in `PowerKMeans`.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centers, in the dtype of the points.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of every point, left out or not; what `predict` says of it.
+    outliers_ : ndarray of shape (n_samples,)
+        True for the points that were left out, farther than `radius_` from all centers. Together
+        they weigh at most `trim` of all.
+    radius_ : float
+        The largest distance from a point to its nearest center that is kept, in the unit of
+        `transform`; infinite where nothing is left out.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center, of the points that are kept. The
+        last of them, at `radius_`, may count in part.
+    n_iter_, history_, power_, critical_power_, n_relocated_, n_separated_, spent_
+        As in `PowerKMeans`; objective and inertia of the history are those of the points kept.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    PowerKMeans : The same with all points.
+
+    References
+    ----------
+    J. A. Cuesta-Albertos, A. Gordaliza, C. Matrán: Trimmed k-means: an attempt to robustify
+    quantizers. Annals of Statistics 25, 1997.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import RobustPowerKMeans
+    >>> X = np.array([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0], [500.0]])
+    >>> model = RobustPowerKMeans(n_clusters=2, trim=0.15, random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_.ravel()).round(1)
+    array([ 1., 10.])
+    >>> model.outliers_
+    array([False, False, False, False, False, False,  True])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PowerKMeans._parameter_constraints,
+        "trim": [Interval(Real, 0, 1, closed="left")],
+        "divergence": [StrOptions(set(divergences.NAMES) - {"manhattan"}), divergences.Bregman],
+    }
+
+    outliers_: NDArray[np.bool_]
+    radius_: float
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        trim: float = 0.1,
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        power: float | Literal["auto"] = "auto",
+        growth: float | Literal["auto"] = "auto",
+        schedule: Iterable[float] | None = None,
+        polish: bool = True,
+        effort: Literal["fast", "balanced", "thorough"] = "balanced",
+        refine: int = 5,
+        max_seconds: float | None = None,
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        divergence: str | divergences.Bregman = "squared_euclidean",
+        missing: Literal["error", "observed"] = "error",
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+        copy_x: bool = True,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            init=init,
+            power=power,
+            growth=growth,
+            schedule=schedule,
+            polish=polish,
+            effort=effort,
+            refine=refine,
+            max_seconds=max_seconds,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            divergence=divergence,
+            missing=missing,
+            random_state=random_state,
+            n_threads=n_threads,
+            callback=callback,
+            verbose=verbose,
+            copy_x=copy_x,
+        )
+        del self.device  # no parameter of this one, which ranks points in host memory
+        self.trim = trim
+
+    def score(
+        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Minus the weighted sum of squared distances to the nearest centers, of the best points.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points, of which the same share of weight is left out as in `fit`.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        float
+            Higher is better; zero is the most there is.
+        """
+        return super().score(X, y, sample_weight)
+
+    def _device(self) -> str | None:
+        return None
+
+    def _why_not_in_parts(self) -> str | None:
+        return "which points are left out is decided by all of them"
+
+    def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
+        data = super()._training_data(X, sample_weight)
+        n_kept = _most_kept(data, self.trim)
+        if n_kept < self.n_clusters:
+            raise ValueError(
+                f"of n_samples={data.points.shape[0]} trim={self.trim} leaves at most {n_kept} "
+                f"with a weight for n_clusters={self.n_clusters}: pass a smaller trim, fewer "
+                "clusters or more points"
+            )
+        return data
+
+    def _open(self, data: Admitted | TrainingData) -> Rows:
+        weights = np.ones(data.points.shape[0]) if data.weights is None else data.weights
+        rows = super()._open(replace(data, weights=weights))
+        assert isinstance(rows, NativeRows), "weights change between sweeps"
+        return TrimmedRows(rows, weights, self.trim)
+
+    def _finish(
+        self, data: TrainingData, history: History, ends: Sequence[StageEnd] = ()
+    ) -> TrimmedRun:
+        run, rows = super()._finish(data, history, ends), data.rows
+        assert isinstance(rows, TrimmedRows)
+        outliers, limit = rows.left_out(run.centers.astype(np.float64))
+        found = {field.name: getattr(run, field.name) for field in fields(Run)}
+        return TrimmedRun(**found, outliers=outliers, limit=limit)
+
+    def _keep(self, run: Run) -> None:
+        assert isinstance(run, TrimmedRun)
+        super()._keep(run)
+        self.outliers_ = run.outliers
+        is_squared = self._divergence() == "squared_euclidean"
+        self.radius_ = math.sqrt(run.limit) if is_squared else run.limit
+
+
+def _most_kept(data: TrainingData, trim: float) -> int:
+    """How many points there can be in the weight that is kept: the lightest, and part of one."""
+    weights = np.ones(data.points.shape[0]) if data.weights is None else data.weights
+    lightest_first = np.sort(weights[weights > 0] / weights.max())
+    kept = (1 - trim) * lightest_first.sum()
+    return 1 + int(np.searchsorted(np.cumsum(lightest_first), kept * (1 - _ROUNDING)))

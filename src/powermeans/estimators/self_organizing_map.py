@@ -1,0 +1,343 @@
+"""Kohonen's self-organizing map, in batches: k-means with the centers tied to a grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from powermeans.divergences import squared_euclidean
+from powermeans.estimators.base import CenterEstimator, Run
+from powermeans.estimators.opening import TrainingData
+from powermeans.inputs.checks import check_init
+from powermeans.loop.anneal import Callback, Stage
+from powermeans.loop.stopping import CentersSettled
+from powermeans.principal_axes import principal_axes
+from powermeans.rows.protocol import Rows
+from powermeans.schedules import Fixed
+from powermeans.seeds.choose import uniform_seeds
+from powermeans.sums import Sums
+from powermeans.system.threads import blas_on_one_thread
+from powermeans.types import FloatArray
+
+# The farthest that neighbours of a node lie from it: diagonals count on a grid of squares.
+_REACH = {"rectangular": math.sqrt(2), "hexagonal": 1.0}
+_ROUNDING = 1e-9
+
+
+class SelfOrganizingMap(CenterEstimator):
+    """A self-organizing map (Kohonen 1982), trained by the batch rule.
+
+    The centers sit at the nodes of a grid in the plane. In each epoch every point goes to its
+    nearest center, as in Lloyd's algorithm, and then the sums of each node are shared with the
+    nodes about it: with the points' sums S and counts n, and the distance g on the grid, ::
+
+        h_jl = exp(-g_jl ** 2 / (2 * radius ** 2))
+        center_j = sum_l h_jl * S_l / sum_l h_jl * n_l
+
+    The radius shrinks from epoch to epoch, so that nodes that are neighbours come to stand for
+    points that are alike. With a radius near zero an epoch is a sweep of Lloyd's algorithm.
+
+    Use it to lay out many clusters in a picture, or to compare. Where only clusters are wanted,
+    `PowerKMeans` with as many centers has lower inertia: here the neighbours pull, and nodes
+    between clusters may have no points.
+
+    Parameters
+    ----------
+    shape : (int, int), default=(7, 7)
+        Rows and columns of the grid.
+    topology : {"rectangular", "hexagonal"}, default="rectangular"
+        Whether the nodes are corners of squares, or every second row is shifted by half a step and
+        each node has six neighbours at distance one.
+    init : {"pca", "random"} or array-like, default="pca"
+        Where the centers start. "pca" lays the grid over the plane of the two first principal
+        components, to one standard deviation on each side, its longer side along the first;
+        nothing is drawn at random. "random" draws points by their weights. An array has the shape
+        (rows * columns, n_features).
+    radius : float, default=None
+        The radius in the first epoch; None is half the longer side of the grid.
+    final_radius : float, default=0.5
+        The radius in the last epoch.
+    decay : {"geometric", "linear"}, default="geometric"
+        How the radius goes from the one to the other.
+    n_epochs : int, default=50
+        How many sweeps there are.
+    random_state : int, RandomState instance or None, default=None
+        For the initial centers, where they are drawn.
+    n_threads : int or None, default=None
+        How many threads to use at most; None leaves it to limits and environment.
+    verbose : int, default=0
+        Whether to print a line for each epoch.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (rows * columns, n_features)
+        The centers, or codebook, row by row of the grid, in the dtype of the points.
+    labels_ : ndarray of shape (n_samples,)
+        The node whose center is nearest to each point.
+    grid_positions_ : ndarray of shape (rows * columns, 2)
+        Where the nodes lie in the plane.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center.
+    quantization_error_ : float
+        Weighted mean distance to the nearest center, not squared.
+    topographic_error_ : float
+        The weighted share of the points whose two nearest centers do not sit at neighbouring nodes
+        (Kiviluoto 1996); diagonal neighbours are such.
+    n_iter_ : int
+        Number of epochs.
+    history_ : recarray
+        A record for each of these.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    KMeans : The same with no grid.
+
+    References
+    ----------
+    T. Kohonen: Self-Organizing Maps. Springer, third edition 2001; section 3.6 has the batch map.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import SelfOrganizingMap
+    >>> X = np.linspace(0, 1, 101)[:, None]
+    >>> model = SelfOrganizingMap(shape=(1, 5)).fit(X)
+    >>> bool((np.diff(model.cluster_centers_.ravel()) > 0).all())
+    True
+    >>> model.topographic_error_
+    0.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "shape": ["array-like"],
+        "topology": [StrOptions(set(_REACH))],
+        "init": [StrOptions({"pca", "random"}), "array-like"],
+        "radius": [Interval(Real, 0, None, closed="neither"), None],
+        "final_radius": [Interval(Real, 0, None, closed="neither")],
+        "decay": [StrOptions({"geometric", "linear"})],
+        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_threads": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    grid_positions_: FloatArray
+    quantization_error_: float
+    topographic_error_: float
+
+    def __init__(
+        self,
+        shape: tuple[int, int] = (7, 7),
+        *,
+        topology: Literal["rectangular", "hexagonal"] = "rectangular",
+        init: Literal["pca", "random"] | ArrayLike = "pca",
+        radius: float | None = None,
+        final_radius: float = 0.5,
+        decay: Literal["geometric", "linear"] = "geometric",
+        n_epochs: int = 50,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.shape = shape
+        self.topology = topology
+        self.init = init
+        self.radius = radius
+        self.final_radius = final_radius
+        self.decay = decay
+        self.n_epochs = n_epochs
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    @classmethod
+    def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
+        """A map that predicts with a codebook from elsewhere, without a fit.
+
+        Parameters
+        ----------
+        centers : array-like of shape (rows * columns, n_features)
+            The codebook, row by row of the grid.
+        **params
+            Parameters of the constructor, `shape` among them unless it is the default.
+
+        Returns
+        -------
+        SelfOrganizingMap
+            With `cluster_centers_`, `grid_positions_`, `n_features_in_` and `n_iter_ = 0`.
+        """
+        estimator = super().from_centers(centers, **params)
+        estimator.grid_positions_ = estimator._grid().positions()
+        if len(estimator.grid_positions_) != len(estimator.cluster_centers_):
+            raise ValueError(
+                f"centers has {len(estimator.cluster_centers_)} rows but shape={estimator.shape!r} "
+                "has another number of nodes: pass a shape of as many"
+            )
+        return estimator
+
+    def _stages(self, data: TrainingData) -> list[Stage]:
+        distances = self._grid().distances()
+        return [
+            Stage(Fixed(-math.inf), CentersSettled(0.0), 1, ShareOverGrid(distances, radius))
+            for radius in self._radii()
+        ]
+
+    def _radii(self) -> FloatArray:
+        """The radius of each epoch."""
+        start = self.radius
+        if start is None:
+            start = max(max(self._grid().shape) / 2, self.final_radius)
+        if start < self.final_radius:
+            raise ValueError(
+                f"radius={start!r} is less than final_radius={self.final_radius!r}, but it is to "
+                "shrink: pass a larger radius or a smaller final_radius"
+            )
+        spaced = np.geomspace if self.decay == "geometric" else np.linspace
+        return np.asarray(spaced(start, self.final_radius, self.n_epochs))
+
+    def _initial_centers(self, data: TrainingData, rng: np.random.RandomState) -> FloatArray:
+        grid, n_features = self._grid(), data.rows.n_features
+        if not isinstance(self.init, str):
+            return check_init(self.init, grid.n_nodes, n_features)
+        if self.init == "random":
+            return uniform_seeds(data.rows, grid.n_nodes, rng)
+        found = principal_axes(data.points, data.weights, min(2, n_features))
+        steps = grid.from_center()[:, : len(found.axes)]
+        return np.asarray(found.mean + (steps * found.deviations) @ found.axes)
+
+    def _keep_best_run(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> None:
+        super()._keep_best_run(data, stages, rng, watch)
+        grid, centers = self._grid(), self.cluster_centers_.astype(np.float64)
+        weights = np.ones(data.rows.n_points) if data.weights is None else data.weights
+        distances = np.sqrt(data.rows.nearness(centers).sq_dist())
+        self.grid_positions_ = grid.positions()
+        self.quantization_error_ = float(np.average(distances, weights=weights))
+        self.topographic_error_ = _topographic_error(data, weights, centers, grid)
+
+    def _grid(self) -> Grid:
+        shape = np.asarray(self.shape)
+        if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape.min() < 1:
+            raise ValueError(
+                f"shape={self.shape!r} must be two whole numbers of at least 1: pass rows and "
+                "columns of the grid, for example shape=(7, 7)"
+            )
+        return Grid((int(shape[0]), int(shape[1])), self.topology)
+
+    def _wanted_runs(self) -> int:
+        return 1
+
+    def _n_needed(self) -> int:
+        return 1
+
+    @classmethod
+    def _params_for(cls, n_centers: int) -> dict[str, Any]:
+        return {}
+
+    def _wanted_threads(self) -> int | None:
+        return self.n_threads
+
+    def _report_end(self, run: Run) -> None:
+        if self.verbose:
+            print(f"The end: {len(run.history.records)} epochs.")
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Nodes in the plane, row by row.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Rows and columns.
+    topology : {"rectangular", "hexagonal"}
+    """
+
+    shape: tuple[int, int]
+    topology: Literal["rectangular", "hexagonal"]
+
+    @property
+    def n_nodes(self) -> int:
+        """Rows times columns."""
+        return self.shape[0] * self.shape[1]
+
+    def positions(self) -> FloatArray:
+        """Where the nodes lie, (n_nodes, 2): across the rows, and along them."""
+        rows, columns = (axis.ravel().astype(np.float64) for axis in np.indices(self.shape))
+        if self.topology == "rectangular":
+            return np.column_stack([rows, columns])
+        return np.column_stack([math.sqrt(0.75) * rows, columns + 0.5 * (rows % 2)])
+
+    def distances(self) -> FloatArray:
+        """Between all nodes, (n_nodes, n_nodes)."""
+        return np.asarray(cdist(self.positions(), self.positions()))
+
+    def from_center(self) -> FloatArray:
+        """The nodes between -1 and 1 along the longer side, and along the other, (n_nodes, 2)."""
+        positions = self.positions()
+        lowest, highest = positions.min(axis=0), positions.max(axis=0)
+        halves = (highest - lowest) / 2
+        centered: FloatArray = (positions - lowest - halves) / np.where(halves > 0, halves, 1.0)
+        return centered if halves[0] > halves[1] else centered[:, ::-1]
+
+    def are_neighbours(self, nodes: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Whether one node of each pair lies beside the other."""
+        positions = self.positions()
+        apart = np.linalg.norm(positions[nodes] - positions[others], axis=-1)
+        return np.asarray(apart <= _REACH[self.topology] + _ROUNDING)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareOverGrid:
+    """After a sweep, every node gives of its sums to the nodes about it.
+
+    Attributes
+    ----------
+    distances : (n_nodes, n_nodes)
+        On the grid.
+    radius : float
+    """
+
+    distances: FloatArray
+    radius: float
+
+    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
+        """The same centers."""
+        return centers, 0
+
+    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
+        """H times the sums of the points and of the weights; nothing was relocated."""
+        with np.errstate(over="ignore"):
+            sharing = np.exp(-0.5 * np.square(self.distances / self.radius))
+        with blas_on_one_thread():
+            shared = replace(sums, points=sharing @ sums.points, weights=sharing @ sums.weights)
+        return shared, 0
+
+
+def _topographic_error(
+    data: TrainingData, weights: FloatArray, centers: FloatArray, grid: Grid
+) -> float:
+    """The share of the points whose two nearest centers are not of neighbouring nodes."""
+    if grid.n_nodes == 1:
+        return 0.0
+    apart = 0.0
+    for chunk, sq_dist in squared_euclidean.in_chunks(data.points, centers):
+        first, second = np.argpartition(sq_dist, 1, axis=1)[:, :2].T
+        apart += float(weights[chunk] @ ~grid.are_neighbours(first, second))
+    return apart / float(weights.sum())

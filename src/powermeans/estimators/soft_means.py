@@ -1,0 +1,354 @@
+"""Soft clustering with one rule from the first sweep to the last."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from powermeans.estimators.base import CenterEstimator, Run
+from powermeans.estimators.opening import MatrixLike, TrainingData
+from powermeans.loop.anneal import Stage
+from powermeans.loop.spread import spread, spread_of_features
+from powermeans.loop.stopping import CentersSettled
+from powermeans.loop.updates import SeparateCoincident
+from powermeans.rules import Always, Harmonic, Power, Rule
+from powermeans.types import FloatArray
+
+# Above, most weights may be too small for float64.
+_HIGHEST_P = 50
+
+
+class SoftMeans(CenterEstimator):
+    """Base of estimators whose points belong to several centers. A subclass names the rule."""
+
+    max_iter: int
+    tol: float
+    n_init: int
+    n_threads: int | None
+    objective_: float
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CenterEstimator._parameter_constraints,
+        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_threads": [Integral, None],
+    }
+
+    @abc.abstractmethod
+    def _rule(self) -> Rule:
+        """How distances become weights, in every sweep."""
+
+    def memberships(self, X: MatrixLike) -> FloatArray:
+        """How much each point belongs to each center.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Each row adds up to one.
+        """
+        rule = self._rule()
+        return self._shares(X, rule.memberships, rule.power - 1)
+
+    def _stages(self, data: TrainingData) -> list[Stage]:
+        settled = CentersSettled(self.tol * data.rows.mean_variance())
+        separate = SeparateCoincident(data.rows.critical_power(), spread_of_features(data.rows))
+        return [Stage(self._schedule(data), settled, self.max_iter, separate)]
+
+    def _schedule(self, data: TrainingData) -> Iterable[Rule]:
+        """The rules of the sweeps."""
+        return Always(self._rule())
+
+    def _wanted_runs(self) -> int:
+        return self.n_init
+
+    def _wanted_threads(self) -> int | None:
+        return self.n_threads
+
+    def _why_not_in_parts(self) -> str | None:
+        return None
+
+    def _keep(self, run: Run) -> None:
+        super()._keep(run)
+        self.objective_ = run.history.records[-1].objective
+
+
+class KHarmonicMeans(SoftMeans):
+    """k-harmonic means (Zhang, Hsu & Dayal 1999), and its generalisation KHM_p (Zhang 2001).
+
+    It lowers the sum over the points of the harmonic mean of the distances d_1 ... d_k to the power
+    of p: each sweep moves the centers to means of the points with the weights ``d_j ** (-p - 2) /
+    sum(d ** -p) ** 2``. At p = 2 that is power k-means at the power -1, and every sweep descends; a
+    larger p, such as 2.5, gives points far from all centers more weight, and is less sensitive to
+    the first centers, but a sweep may ascend, and from about 3.5 on centers may go to and fro for
+    ever: then the fit ends at `max_iter` with a warning.
+
+    Below p = 2 a point at a center has an infinite weight, which holds the center there. Since
+    centers start at points, the first sweep is one of p = 2, which moves them off. For p below one
+    every point is a local minimum for a center that comes near it.
+
+    Use it to compare, or where soft clusters of this kind are wanted; `PowerKMeans`, which begins
+    like it and then hardens, finds lower sums of squares.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers to find.
+    p : float, default=2
+        The power of the distances, at least 0.04 and at most 50.
+    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
+        Where the centers start, as in `KMeans`.
+    n_init : int, default=1
+        How many runs to make, of which the one of least inertia is kept.
+    max_iter : int, default=300
+        The largest number of sweeps of a run.
+    tol : float, default=1e-6
+        A run ends when the sum of squared center shifts is at most `tol` times the mean variance
+        of the features.
+    random_state : int, RandomState instance or None, default=None
+        For the initial centers. An int makes the result the same each time.
+    n_threads : int or None, default=None
+        How many threads to use at most; None leaves it to limits and environment.
+    verbose : int, default=0
+        Whether to print a line for each sweep.
+    copy_x : bool, default=True
+        Accepted because scikit-learn has it; X is never changed either way.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centers, in the dtype of the points.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of each point.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center.
+    objective_ : float
+        Weighted sum of the harmonic means, before the last sweep; infinite where distances to the
+        power of p leave the range of float64, which harms nothing else.
+    n_iter_ : int
+        Number of sweeps of the run that is kept.
+    history_ : recarray
+        A record for each of these sweeps.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    PowerKMeans : Anneals from here to hard clusters.
+    FuzzyCMeans : The same for other powers of the distances.
+
+    References
+    ----------
+    B. Zhang, M. Hsu, U. Dayal: K-Harmonic Means, a data clustering algorithm. HP Labs, 1999.
+    B. Zhang: Generalized K-Harmonic Means, dynamic weighting of data in unsupervised learning.
+    SIAM International Conference on Data Mining, 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import KHarmonicMeans
+    >>> X = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> model = KHarmonicMeans(n_clusters=2, random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_.ravel()).round(2)
+    array([0.5, 9.5])
+    >>> model.memberships([[5.0]]).round(2)
+    array([[0.5, 0.5]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SoftMeans._parameter_constraints,
+        "p": [Interval(Real, -2 * Power.highest, _HIGHEST_P, closed="both")],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        p: float = 2.0,
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        copy_x: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.p = p
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.copy_x = copy_x
+
+    def _rule(self) -> Rule:
+        return Harmonic(float(self.p))
+
+    def _schedule(self, data: TrainingData) -> Iterable[Rule]:
+        unit = spread(data.rows) ** 2
+        rule = Harmonic(float(self.p), unit if unit > 0 else 1.0)
+        return Always(rule) if self.p >= 2 else _OffThePoints(rule)
+
+
+@dataclass(frozen=True, slots=True)
+class _OffThePoints:
+    """A schedule of one rule, after a sweep of k-harmonic means that takes centers off points."""
+
+    rule: Rule
+
+    def __iter__(self) -> Iterator[Rule]:
+        yield Power(-1.0)
+        yield from Always(self.rule)
+
+
+class FuzzyCMeans(SoftMeans):
+    """Fuzzy c-means (Dunn 1973, Bezdek 1981).
+
+    It lowers ``sum(u_ij ** m * y_ij)`` over centers and memberships, which add to one for each
+    point; y are squared distances and m the fuzzifier. The best memberships of given centers are
+    ``u_ij = y_ij ** (-1 / (m - 1)) / sum_l y_il ** (-1 / (m - 1))``, and the objective at these is
+    that of power k-means at the power -1 / (m - 1), whose sweep is the same step.
+
+    Use it where memberships are wanted for their own sake. The nearer m is to one, the harder the
+    clusters. With many features the centers coincide unless it is near to one: there is more than
+    one cluster where -1 / (m - 1) is below what `critical_power` says of the points.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers to find.
+    fuzzifier : float, default=2
+        The exponent m of the memberships, above 1 and at most 51.
+    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
+        Where the centers start, as in `KMeans`.
+    n_init : int, default=1
+        How many runs to make, of which the one of least inertia is kept.
+    max_iter : int, default=300
+        The largest number of sweeps of a run.
+    tol : float, default=1e-6
+        A run ends when the sum of squared center shifts is at most `tol` times the mean variance
+        of the features.
+    random_state : int, RandomState instance or None, default=None
+        For the initial centers. An int makes the result the same each time.
+    n_threads : int or None, default=None
+        How many threads to use at most; None leaves it to limits and environment.
+    verbose : int, default=0
+        Whether to print a line for each sweep.
+    copy_x : bool, default=True
+        Accepted because scikit-learn has it; X is never changed either way.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centers, in the dtype of the points.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the center to which each point belongs most, the nearest one.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center.
+    objective_ : float
+        ``sum(u_ij ** m * y_ij)``, before the last sweep.
+    n_iter_ : int
+        Number of sweeps of the run that is kept.
+    history_ : recarray
+        A record for each of these sweeps.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    PowerKMeans : Anneals from soft to hard clusters.
+    critical_power : Above this power, -1 / (fuzzifier - 1), all centers coincide.
+
+    References
+    ----------
+    J. C. Bezdek: Pattern Recognition with Fuzzy Objective Function Algorithms. Plenum, 1981.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import FuzzyCMeans
+    >>> X = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> model = FuzzyCMeans(n_clusters=2, fuzzifier=2, random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_.ravel()).round(2)
+    array([0.5, 9.5])
+    >>> model.memberships([[5.0]]).round(2)
+    array([[0.5, 0.5]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SoftMeans._parameter_constraints,
+        "fuzzifier": [Interval(Real, 1, 1 - 1 / Power.highest, closed="right")],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        fuzzifier: float = 2.0,
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        copy_x: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.fuzzifier = fuzzifier
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.copy_x = copy_x
+
+    def memberships(self, X: MatrixLike) -> FloatArray:
+        """The memberships u_ij.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Each row adds up to one.
+        """
+        return self._shares(X, self._fuzzy_memberships, self._rule().power)
+
+    def _rule(self) -> Rule:
+        return Power(-1 / (float(self.fuzzifier) - 1))
+
+    def _fuzzy_memberships(self, sq_dist: FloatArray) -> FloatArray:
+        """Not those of Hamerly and Elkan, which are of the weights u^m."""
+        roots = self._rule().memberships(sq_dist) ** (1 / self.fuzzifier)
+        shares: FloatArray = roots / roots.sum(axis=1, keepdims=True)
+        return shares
+
+    def _keep(self, run: Run) -> None:
+        super()._keep(run)
+        # The power mean has the mean of the powers where Bezdek has their sum.
+        self.objective_ *= self.n_clusters ** -(float(self.fuzzifier) - 1)

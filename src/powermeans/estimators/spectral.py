@@ -1,0 +1,462 @@
+"""Spectral clustering: scikit-learn's embedding of a graph, and power k-means as the last step."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+from powermeans.estimators.opening import MatrixLike
+from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.inputs.checks import admit
+from powermeans.system.host_memory import refuse_tensor_elsewhere
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+Graph = Points | SparsePoints
+"""Symmetric affinities, none negative, dense or CSR."""
+
+# Lanczos iteration wants far more nodes than vectors; smaller graphs are solved whole.
+_MOST_NODES_SOLVED = 256
+_NODES_PER_VECTOR = 4
+# A matrix is symmetric if its entries differ by no more than this power of its precision, as a
+# share of the largest: 4e-11 in float64, 2e-5 in float32.
+_ROUNDING_EXPONENT = 2 / 3
+
+
+class SpectralClustering(ClusterMixin, BaseEstimator):
+    """Spectral clustering (Shi & Malik 2000; Ng, Jordan & Weiss 2001).
+
+    Points are nodes of a graph, with an edge between those that are alike. With its affinities A
+    and the diagonal D of their row sums, the nodes are embedded by the eigenvectors of the least
+    eigenvalues of ``I - D^(-1/2) A D^(-1/2)``, by scikit-learn's `spectral_embedding`; there
+    `PowerKMeans` finds the clusters, which cut few edges for their size.
+
+    Use it for clusters that are connected but not round: rings, moons, the parts of a network. It
+    needs the whole graph in memory, n^2 numbers unless that is sparse. Where clusters have centers,
+    `PowerKMeans` on the points is faster, and can predict.
+
+    A graph may come in pieces with no edge between them. Each piece is embedded alone, so that no
+    cluster has parts of two pieces unless there are more pieces than clusters; then clusters are
+    made of whole pieces.
+
+    There is no `sample_weight`: a weight of three is three copies of a point, which are nodes with
+    edges between them, so that it changes the graph and not only the last step. Where points count
+    differently, pass copies, or affinities that say so.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters to find.
+    affinity : {"rbf", "nearest_neighbors", "precomputed"}, default="rbf"
+        "rbf" is ``exp(-gamma * squared distance)``; "nearest_neighbors" is one for two points each
+        of which is among the nearest of the other, one half where only one is. With "precomputed" X
+        holds the affinities, dense or sparse, symmetric and not negative.
+    gamma : float, default=1.0
+        For "rbf", one over a squared distance: about one over the square of how far neighbours
+        within a cluster are apart.
+    n_neighbors : int, default=10
+        For "nearest_neighbors", how many there are, the point itself among them.
+    n_components : int, default=None
+        How many eigenvectors to use; None is `n_clusters`. There are never fewer than the graph has
+        pieces. The first of each piece is constant in it, so that one of them all tells no clusters
+        apart.
+    normalize_rows : bool, default=True
+        Whether each point of the embedding is moved to distance one from the origin, as Ng, Jordan
+        and Weiss do, so that the size of a cluster does not matter; scikit-learn does not.
+    eigen_solver : {"arpack", "lobpcg", "amg"}, default=None
+        As in scikit-learn; None is "arpack".
+    eigen_tol : float or "auto", default="auto"
+        As in scikit-learn, when the eigenvectors are good enough.
+    random_state : int, RandomState instance or None, default=None
+        For the start of the eigensolver and of `PowerKMeans`.
+    n_threads : int or None, default=None
+        How many threads `PowerKMeans` may use; None leaves it to limits and environment.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        int32 label of each point.
+    affinity_matrix_ : ndarray or CSR of shape (n_samples, n_samples)
+        The affinities.
+    embedding_ : ndarray or CSR of shape (n_samples, n_components)
+        What `PowerKMeans` was given; sparse where the graph has more pieces than `n_clusters`.
+    n_pieces_ : int
+        How many pieces the graph has.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    spectral_clustering : The same as a function.
+
+    References
+    ----------
+    J. Shi, J. Malik: Normalized cuts and image segmentation. IEEE Transactions on Pattern Analysis
+    and Machine Intelligence 22, 2000.
+    A. Y. Ng, M. I. Jordan, Y. Weiss: On spectral clustering: analysis and an algorithm. Advances in
+    Neural Information Processing Systems, 2001.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from powermeans import SpectralClustering
+    >>> X, moon = make_moons(200, noise=0.05, random_state=0)
+    >>> labels = SpectralClustering(2, gamma=20.0, random_state=0).fit_predict(X)
+    >>> len(set(zip(labels, moon)))
+    2
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "affinity": [StrOptions({"rbf", "nearest_neighbors", "precomputed"})],
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "normalize_rows": ["boolean"],
+        "eigen_solver": [StrOptions({"arpack", "lobpcg", "amg"}), None],
+        "eigen_tol": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "random_state": ["random_state"],
+        "n_threads": [Integral, None],
+    }
+
+    labels_: Labels
+    affinity_matrix_: Graph
+    embedding_: FloatArray | SparsePoints
+    n_pieces_: int
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        affinity: Literal["rbf", "nearest_neighbors", "precomputed"] = "rbf",
+        gamma: float = 1.0,
+        n_neighbors: int = 10,
+        n_components: int | None = None,
+        normalize_rows: bool = True,
+        eigen_solver: Literal["arpack", "lobpcg", "amg"] | None = None,
+        eigen_tol: float | Literal["auto"] = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.gamma = gamma
+        self.n_neighbors = n_neighbors
+        self.n_components = n_components
+        self.normalize_rows = normalize_rows
+        self.eigen_solver = eigen_solver
+        self.eigen_tol = eigen_tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points, or with ``affinity="precomputed"`` the affinities, of shape (n_samples,
+            n_samples).
+        y : None
+            Ignored, here for scikit-learn's convention.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        rng = check_random_state(self.random_state)
+        self.affinity_matrix_ = self._affinities(X)
+        self.embedding_ = self._embedding(self.affinity_matrix_, rng)
+        if self.embedding_.shape[1] == 1 < self.n_clusters:
+            self.labels_ = self._labels_of_a_constant()
+        else:
+            last_step = PowerKMeans(self.n_clusters, random_state=rng, n_threads=self.n_threads)
+            self.labels_ = last_step.fit(self.embedding_).labels_
+        return self
+
+    def fit_predict(self, X: MatrixLike, y: object = None) -> Labels:
+        """Find the clusters and return the label of each point; the same as `fit(X).labels_`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            As in `fit`.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            int32 labels.
+        """
+        return self.fit(X).labels_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.affinity == "precomputed"
+        tags.input_tags.positive_only = self.affinity == "precomputed"
+        return tags
+
+    def _labels_of_a_constant(self) -> Labels:
+        warnings.warn(
+            f"Number of distinct clusters (1) found smaller than n_clusters ({self.n_clusters}), "
+            "since the one eigenvector of n_components=1 is constant: pass two or more, or None",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+        return np.zeros(self.embedding_.shape[0], dtype=np.int32)
+
+    def _affinities(self, X: MatrixLike) -> Graph:
+        refuse_tensor_elsewhere(X)
+        form = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False}
+        given = validate_data(self, X, ensure_min_samples=2, order="C", **form)
+        points = admit(given, n_clusters=self.n_clusters).points
+        if self.affinity == "precomputed":
+            return _checked_graph(points, getattr(X, "dtype", points.dtype))
+        if self.affinity == "nearest_neighbors":
+            return _nearest_neighbours(points, self.n_neighbors)
+        return _gaussian_kernel(points, self.gamma)
+
+    def _embedding(self, graph: Graph, rng: np.random.RandomState) -> FloatArray | SparsePoints:
+        self.n_pieces_, piece_of = _pieces(graph)
+        embedding: FloatArray | SparsePoints
+        if self.n_pieces_ > self.n_clusters:
+            embedding = _one_axis_each(graph, piece_of)
+        else:
+            embedding = self._embedding_by_piece(graph, piece_of, rng)
+        return _with_rows_of_length_one(embedding) if self.normalize_rows else embedding
+
+    def _embedding_by_piece(
+        self, graph: Graph, piece_of: IndexArray, rng: np.random.RandomState
+    ) -> FloatArray:
+        """The eigenvectors of least eigenvalue, each of them zero on all pieces but one."""
+        n_components = max(self.n_components or self.n_clusters, self.n_pieces_)
+        pieces = [np.flatnonzero(piece_of == piece) for piece in range(self.n_pieces_)]
+        found = [self._eigenvectors(_part(graph, nodes), n_components, rng) for nodes in pieces]
+        of_piece = np.repeat(np.arange(len(pieces)), [len(values) for values, _ in found])
+        column = np.concatenate([np.arange(len(values)) for values, _ in found])
+        values = np.concatenate([values for values, _ in found])
+        # The first of each piece is constant, with the eigenvalue zero.
+        chosen = np.lexsort([values, column > 0])[:n_components]
+        embedding = np.zeros((graph.shape[0], len(chosen)))
+        for axis, which in enumerate(chosen):
+            piece = of_piece[which]
+            embedding[pieces[piece], axis] = found[piece][1][:, column[which]]
+        return embedding
+
+    def _eigenvectors(
+        self, graph: Graph, n_wanted: int, rng: np.random.RandomState
+    ) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues of a connected graph, and the columns D^(-1/2) x of eigenvectors x."""
+        n_nodes = graph.shape[0]
+        if n_nodes <= max(_MOST_NODES_SOLVED, _NODES_PER_VECTOR * n_wanted):
+            return _all_eigenvectors(graph, min(n_wanted, n_nodes))
+        # Imported when used: it takes longer than the rest of the package together.
+        from sklearn.manifold import spectral_embedding
+
+        vectors = spectral_embedding(
+            graph,
+            n_components=n_wanted,
+            eigen_solver=self.eigen_solver,
+            random_state=rng,
+            eigen_tol=self.eigen_tol,
+            drop_first=False,
+        )
+        return _rayleigh_quotients(graph, vectors), vectors
+
+
+def spectral_clustering(
+    X: MatrixLike,
+    n_clusters: int = 8,
+    *,
+    affinity: Literal["rbf", "nearest_neighbors", "precomputed"] = "rbf",
+    gamma: float = 1.0,
+    n_neighbors: int = 10,
+    n_components: int | None = None,
+    normalize_rows: bool = True,
+    eigen_solver: Literal["arpack", "lobpcg", "amg"] | None = None,
+    eigen_tol: float | Literal["auto"] = "auto",
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int | None = None,
+) -> Labels:
+    """Spectral clustering, as a function.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The points, or with ``affinity="precomputed"`` the affinities, of shape (n_samples,
+        n_samples), which is what scikit-learn's function takes.
+    n_clusters, affinity, gamma, n_neighbors, n_components, normalize_rows, eigen_solver, \
+eigen_tol, random_state, n_threads
+        As in `SpectralClustering`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        int32 labels.
+
+    See Also
+    --------
+    SpectralClustering : The estimator.
+    KernelPowerKMeans : Centers in the space of a kernel; it can predict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import spectral_clustering
+    >>> two_pairs = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
+    >>> labels = spectral_clustering(two_pairs, 2, affinity="precomputed", random_state=0)
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+    return SpectralClustering(
+        n_clusters,
+        affinity=affinity,
+        gamma=gamma,
+        n_neighbors=n_neighbors,
+        n_components=n_components,
+        normalize_rows=normalize_rows,
+        eigen_solver=eigen_solver,
+        eigen_tol=eigen_tol,
+        random_state=random_state,
+        n_threads=n_threads,
+    ).fit_predict(X)
+
+
+def _checked_graph(affinities: Any, dtype: np.dtype[Any]) -> Graph:
+    """Affinities from the user, who has them in this dtype, made symmetric to the last bit."""
+    if affinities.shape[0] != affinities.shape[1]:
+        raise ValueError(
+            f"X has the shape {affinities.shape} but affinity='precomputed': pass affinities, one "
+            "row and one column for each point, or affinity='rbf' for points"
+        )
+    lowest = _entries(affinities).min(initial=0.0)
+    if lowest < 0:
+        raise ValueError(
+            f"X has the affinity {lowest}, below zero: pass affinities of at least zero, "
+            "for example np.exp(-distances ** 2)"
+        )
+    asymmetry = np.abs(_entries(affinities - affinities.T)).max(initial=0.0)
+    precision = np.finfo(dtype if np.issubdtype(dtype, np.floating) else np.float64).eps
+    allowed = float(precision) ** _ROUNDING_EXPONENT
+    if asymmetry > allowed * _entries(affinities).max(initial=0.0):
+        raise ValueError(
+            f"X is not symmetric, entries across the diagonal differ by {asymmetry:.3g}: pass "
+            "(X + X.T) / 2"
+        )
+    symmetric: Graph = 0.5 * (affinities + affinities.T)
+    return sparse.csr_array(symmetric) if sparse.issparse(affinities) else symmetric
+
+
+def _entries(graph: Graph) -> FloatArray:
+    return np.asarray(graph.data if sparse.issparse(graph) else graph, dtype=np.float64)
+
+
+def _nearest_neighbours(points: Points | SparsePoints, n_neighbors: int) -> SparsePoints:
+    from sklearn.neighbors import kneighbors_graph
+
+    if n_neighbors > points.shape[0]:
+        raise ValueError(
+            f"n_neighbors={n_neighbors} but n_samples={points.shape[0]}: pass n_neighbors of at "
+            f"most {points.shape[0]}"
+        )
+    nearest = kneighbors_graph(points, n_neighbors, include_self=True)
+    return sparse.csr_array(0.5 * (nearest + nearest.T))
+
+
+def _gaussian_kernel(points: Points | SparsePoints, gamma: float) -> FloatArray:
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    # Distances come from products, in which an offset of all points would drown them.
+    centered = _near_zero(points) if sparse.issparse(points) else points - points.mean(axis=0)
+    return np.asarray(rbf_kernel(centered, gamma=gamma))
+
+
+def _near_zero(points: SparsePoints) -> SparsePoints:
+    """The same, moved along the features of which every entry is stored: no other are all far."""
+    n_points, n_features = points.shape
+    is_full = np.bincount(points.indices, minlength=n_features) == n_points
+    if not is_full.any():
+        return points
+    offset = np.where(is_full, np.asarray(points.mean(axis=0)).ravel(), 0.0)
+    moved = points.copy()
+    moved.data -= offset[points.indices]
+    return moved
+
+
+def _pieces(graph: Graph) -> tuple[int, IndexArray]:
+    """How many connected components there are, and in which each node is."""
+    if not sparse.issparse(graph) and graph.min() > 0:
+        return 1, np.zeros(len(graph), dtype=np.intp)
+    n_pieces, piece_of = connected_components(graph, directed=False)
+    return int(n_pieces), piece_of.astype(np.intp)
+
+
+def _part(graph: Graph, nodes: IndexArray) -> Graph:
+    if len(nodes) == graph.shape[0]:
+        return graph
+    return graph[nodes][:, nodes]
+
+
+def _without_loops(graph: Graph) -> Graph:
+    """No node has an edge to itself."""
+    if sparse.issparse(graph):
+        return sparse.csr_array(graph - sparse.diags_array(graph.diagonal()))
+    without = np.array(graph, dtype=np.float64)
+    np.fill_diagonal(without, 0.0)
+    return without
+
+
+def _degrees(graph: Graph) -> FloatArray:
+    return np.asarray(graph.sum(axis=1)).ravel()
+
+
+def _all_eigenvectors(graph: Graph, n_wanted: int) -> tuple[FloatArray, FloatArray]:
+    """What `spectral_embedding` finds, for a small connected graph, and the eigenvalues."""
+    dense = np.asarray(_without_loops(graph.toarray() if sparse.issparse(graph) else graph))
+    if len(dense) == 1:
+        return np.zeros(1), np.ones((1, 1))
+    roots = np.sqrt(_degrees(dense))
+    laplacian = np.eye(len(dense)) - dense / roots[:, None] / roots
+    values, vectors = linalg.eigh(laplacian, subset_by_index=[0, n_wanted - 1])
+    return values, vectors / roots[:, None]
+
+
+def _rayleigh_quotients(graph: Graph, vectors: FloatArray) -> FloatArray:
+    """u^T (D - A) u / u^T D u of each column u."""
+    affinities = _without_loops(graph)
+    degrees = _degrees(affinities)
+    squares = degrees @ vectors**2
+    return np.asarray(1 - np.sum(vectors * (affinities @ vectors), axis=0) / squares)
+
+
+def _one_axis_each(graph: Graph, piece_of: IndexArray) -> SparsePoints:
+    """The constant vectors of all pieces: one over the root of the sum of its degrees."""
+    degrees = _degrees(_without_loops(graph))
+    volumes = np.bincount(piece_of, weights=degrees)
+    # A piece of one node has no edges.
+    heights = 1 / np.sqrt(np.where(volumes > 0, volumes, 1.0))
+    row_starts = np.arange(len(piece_of) + 1)
+    return sparse.csr_array(
+        (heights[piece_of], piece_of, row_starts), shape=(len(piece_of), len(volumes))
+    )
+
+
+def _with_rows_of_length_one(embedding: FloatArray | SparsePoints) -> FloatArray | SparsePoints:
+    if sparse.issparse(embedding):
+        return sparse.csr_array((np.ones(embedding.nnz), embedding.indices, embedding.indptr))
+    lengths = np.linalg.norm(embedding, axis=1, keepdims=True)
+    return np.asarray(embedding / np.where(lengths > 0, lengths, 1.0))

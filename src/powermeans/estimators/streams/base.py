@@ -1,0 +1,447 @@
+"""What estimators share that learn from a stream as well as from all points at once."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+
+from powermeans.estimators.base import CenterEstimator
+from powermeans.estimators.opening import MatrixLike, TrainingData
+from powermeans.estimators.parts_in_turn import Part, opened_in_turn, parts_in_turn
+from powermeans.estimators.streams.drift import Course, Drift
+from powermeans.inputs.checks import Admitted, admit, check_centers, exponent_to_square
+from powermeans.rows import open_batch
+from powermeans.rows.protocol import Rows
+from powermeans.sources import is_dask, is_parted
+from powermeans.sources.opening import Checkpoint
+from powermeans.types import FloatArray, Points
+
+# While points are awaited, the centers follow when there are so many times as many as last time.
+_WORTH_ANOTHER_LOOK = 1.25
+
+
+class HasCenters(Protocol):
+    """What a stream has taught so far."""
+
+    @property
+    def centers(self) -> FloatArray:
+        """In float64, (n_centers, n_features)."""
+        ...
+
+    @property
+    def weights(self) -> FloatArray:
+        """How much the points weigh that each of them stands for, (n_centers,)."""
+        ...
+
+
+Learned = TypeVar("Learned", bound=HasCenters)
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[Learned]):
+    """What some points have taught, and how they were met.
+
+    Attributes
+    ----------
+    learned : Learned
+    origin : (n_centers, n_features)
+        The centers before the points came.
+    sum_sq_dist, weight : float
+        Weighted sum of their squared distances to the centers they met, and of the weights.
+    """
+
+    learned: Learned
+    origin: FloatArray
+    sum_sq_dist: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(Generic[Learned]):
+    """The first chunks of a stream, while there are too few points to begin with.
+
+    Attributes
+    ----------
+    chunks : tuple of Admitted
+        Without the points that have no weight.
+    n_points : int
+        How many these are.
+    learned : Learned or None
+        For the time being, what the first `n_seen` points teach.
+    n_seen : int
+    """
+
+    chunks: tuple[Admitted, ...] = ()
+    n_points: int = 0
+    learned: Learned | None = None
+    n_seen: int = 0
+
+    def as_one_chunk(self) -> Waiting[Learned]:
+        """The same in one piece, from which the stream goes on with the same bits."""
+        return replace(self, chunks=(_joined(self.chunks),)) if self.chunks else self
+
+
+@dataclass(frozen=True, slots=True)
+class _Advance(Generic[Learned]):
+    """Where a stream is after a chunk, and what users see of it."""
+
+    stream: Learned | Waiting[Learned]
+    public: dict[str, Any]
+    course: Course | None
+
+
+class StreamEstimator(CenterEstimator, Generic[Learned]):
+    """Base of estimators with `partial_fit`. A subclass says how to begin and how to go on."""
+
+    init_size: int | None
+    n_threads: int | None
+    drift_: Drift
+    _stream: Learned | Waiting[Learned]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CenterEstimator._parameter_constraints,
+        "init_size": [Interval(Integral, 1, None, closed="left"), None],
+        "n_threads": [Integral, None],
+    }
+
+    @abc.abstractmethod
+    def _n_awaited(self) -> int:
+        """How many points to begin with, unless there are fewer."""
+
+    @abc.abstractmethod
+    def _from(self, centers: FloatArray) -> Learned:
+        """What is known before the first point, where there are centers."""
+
+    @abc.abstractmethod
+    def _begin(self, data: TrainingData, rng: np.random.RandomState) -> Step[Learned]:
+        """What the first points teach."""
+
+    @abc.abstractmethod
+    def _learn(self, learned: Learned, data: TrainingData) -> Step[Learned]:
+        """What further points teach."""
+
+    @abc.abstractmethod
+    def _described(self, learned: Learned) -> dict[str, Any]:
+        """The attributes that say what a stream has taught, but for the centers."""
+
+    def _remembered_weight(self) -> float:
+        """About how many points, by their weight, are remembered."""
+        return math.inf
+
+    def _chunks_of(self, part: Admitted) -> Iterator[Admitted]:
+        """What a part of a file is to `partial_fit`."""
+        yield part
+
+    def partial_fit(
+        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from the next chunk of a stream.
+
+        Memory does not grow with the stream. The first points are held back until there are
+        `init_size` of them, from which the centers begin; before that the centers are those of the
+        points so far, brought up to date now and then, and there are none while there are fewer
+        than `n_clusters` points. So they begin where the first points are, and nothing that comes
+        later moves them far: where the first are not like the others, and all are at hand, call
+        `fit`. Points without weight do not count. After `fit`, the chunk continues what that has
+        learned. If this is interrupted, or raises, the chunk has taught nothing.
+
+        `powermeans.save` writes down a stream at any moment, also while points are held back, and
+        what `powermeans.load` brings back goes on with the same bits, if `random_state` is an int.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), path or PartedData
+            The points of the chunk, one or more, as many features as in the first. A path, what
+            `powermeans.open_data` opens, or a Dask collection is read once, and need not fit into
+            memory: each of its parts is a chunk, or several. Those before an error have taught.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        self
+            `labels_`, `inertia_` and `drift_` are those of this chunk. Where X is read in parts
+            there is no `labels_`, and `inertia_` adds up those of the parts, each at the centers
+            after it. What tells of a fit stays as the last `fit` left it: `n_iter_`,
+            `n_relocated_` and `history_`.
+        """
+        self._validate_params()
+        self._refuse_another_number()
+        if is_parted(X) or is_dask(X):
+            self._learn_from_parts(self._opened_like_those_before(X, sample_weight))
+            return self
+        is_first = self._stream_so_far() is None
+        advance = self._advanced(self._admit(X, sample_weight, reset=is_first))
+        # In one step, which no interrupt divides.
+        self.__dict__.update(advance.public, _stream=advance.stream)
+        return self
+
+    def _learn_from_parts(self, data: Any) -> None:
+        """Let the parts teach one after the other; what each has taught stays."""
+        of_data: dict[str, Any] = {"scaling_": data.scaling}
+        if self._stream_so_far() is None:
+            self.__dict__.pop("feature_names_in_", None)
+            if data.feature_names is not None:
+                of_data["feature_names_in_"] = np.asarray(data.feature_names, dtype=object)
+        course, inertia, n_chunks = None, 0.0, 0
+        for part in parts_in_turn(data):
+            of_data["n_features_in_"] = int(part[0].shape[1])
+            for chunk in self._chunks_of(self._admitted_part(part)):
+                advance = self._advanced(chunk, course)
+                course, public, n_chunks = advance.course, advance.public, n_chunks + 1
+                if "inertia_" in public:
+                    inertia = public["inertia_"] = inertia + public["inertia_"]
+                # Those of a part are not those of X.
+                public.pop("labels_", None)
+                self.__dict__.pop("labels_", None)
+                self.__dict__.update(public, **of_data, _stream=advance.stream)
+        if not n_chunks:
+            raise ValueError("all rows of X weigh nothing: give some row a positive weight")
+
+    def _admitted_part(self, part: Part) -> Admitted:
+        points, weights = part
+        n_features = getattr(self, "n_features_in_", points.shape[1])
+        if self._stream_so_far() is not None and points.shape[1] != n_features:
+            raise ValueError(
+                f"X has {points.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{n_features} features as input"
+            )
+        admitted = admit(points, weights)
+        if not hasattr(self, "cluster_centers_"):
+            return admitted
+        return _wide_enough(admitted, self.cluster_centers_)
+
+    def _opened_like_those_before(self, X: Any, sample_weight: ArrayLike | None) -> Any:
+        """What is to be read in parts, open, with the columns of the stream so far."""
+        self._refuse_checkpoint(X)
+        data, stream = opened_in_turn(X, sample_weight), self._stream_so_far()
+        if stream is None:
+            return data
+        if data.n_features is None:
+            self._check_scaled_alike(data)
+        else:
+            self._check_like_those_of_fit(data)
+        is_scaled_before = getattr(self, "scaling_", None) is not None
+        if isinstance(stream, Waiting) and data.scaling is not None and not is_scaled_before:
+            raise ValueError(
+                "the stream so far is not scaled and X is opened with scaling: leave scale out of "
+                "open_data(...), or begin anew with sklearn.base.clone"
+            )
+        return data
+
+    def _refuse_checkpoint(self, X: Any) -> None:
+        # A DataFrame may have a column of that name.
+        if isinstance(getattr(X, "checkpoint", None), Checkpoint):
+            raise ValueError(
+                f"{type(self).__name__} writes no checkpoint of its own: leave checkpoint out of "
+                "open_data(...), and powermeans.save the model between calls of partial_fit, from "
+                "which it goes on with the same bits"
+            )
+
+    def _advanced(self, admitted: Admitted, course: Course | None = None) -> _Advance[Learned]:
+        """Where a chunk leads, after those of the same call."""
+        stream = self._stream_so_far()
+        here, dtype = self._opened(admitted), self._widest(stream, admitted)
+        step: Step[Learned] | None
+        if stream is None or isinstance(stream, Waiting):
+            course, (stream, step) = None, self._joined_by(stream or Waiting(), admitted)
+            before = None
+        else:
+            step, before = self._learn(stream, here), self.__dict__.get("drift_")
+            stream = step.learned
+        learned = stream.learned if isinstance(stream, Waiting) else stream
+        public = {} if learned is None else self._public(learned, here, dtype)
+        if step is not None:
+            course = course or Course.after(before, step.origin)
+            course = course.with_points(step.sum_sq_dist, step.weight, self._remembered_weight())
+            public["drift_"] = course.drift(step.learned.centers, step.learned.weights)
+        if self.verbose:
+            how = f"inertia {public['inertia_']}" if public else "held back"
+            print(f"Chunk of {here.rows.n_points} points, {how}.")
+        return _Advance(stream, public, course)
+
+    def _refuse_another_number(self) -> None:
+        if not hasattr(self, "cluster_centers_"):
+            return
+        n_centers = len(self.cluster_centers_)
+        if n_centers != self.n_clusters:
+            raise ValueError(
+                f"n_clusters={self.n_clusters}, but the stream goes on from {n_centers} centers: "
+                f"set n_clusters={n_centers}, or begin anew with fit or sklearn.base.clone"
+            )
+
+    def _widest(self, stream: Learned | Waiting[Learned] | None, chunk: Admitted) -> np.dtype[Any]:
+        """The dtype that holds the points of all chunks so far."""
+        before = stream.chunks if isinstance(stream, Waiting) else ()
+        dtypes = [chunk.points.dtype for chunk in (*before, chunk)]
+        if hasattr(self, "cluster_centers_"):
+            dtypes.append(np.asarray(self.cluster_centers_).dtype)
+        return np.result_type(*dtypes)
+
+    def _stream_so_far(self) -> Learned | Waiting[Learned] | None:
+        if hasattr(self, "_stream"):
+            return self._stream
+        if hasattr(self, "cluster_centers_"):
+            return self._from(self._centers(self.n_features_in_))
+        return None
+
+    def _joined_by(
+        self, waiting: Waiting[Learned], chunk: Admitted
+    ) -> tuple[Learned | Waiting[Learned], Step[Learned] | None]:
+        """Begin if there are enough points now; else begin for the time being, or wait."""
+        chunk = _with_weight(chunk)
+        chunks = (*waiting.chunks, chunk)
+        n_points = waiting.n_points + chunk.points.shape[0]
+        if n_points >= self._n_awaited():
+            step = self._beginning(chunks)
+            return step.learned, step
+        # The user may use the memory again.
+        kept = (*waiting.chunks, _copy(chunk))
+        if n_points < max(self.n_clusters, _WORTH_ANOTHER_LOOK * waiting.n_seen):
+            return Waiting(kept, n_points, waiting.learned, waiting.n_seen), None
+        step = self._beginning(chunks)
+        return Waiting(kept, n_points, step.learned, n_points), step
+
+    def _beginning(self, chunks: Sequence[Admitted]) -> Step[Learned]:
+        return self._begin(self._opened(_joined(chunks)), check_random_state(self.random_state))
+
+    def _public(self, learned: Learned, data: TrainingData, dtype: np.dtype[Any]) -> dict[str, Any]:
+        """All that users see of what was learned, and of the chunk."""
+        centers = learned.centers.astype(dtype)
+        wide = _wide_enough(Admitted(data.points, data.weights, 0.0), centers)
+        rows = data.rows if wide.points is data.points else self._opened(wide).rows
+        labels, inertia = rows.assign(centers.astype(np.float64))
+        return {
+            "cluster_centers_": centers,
+            "labels_": labels,
+            "inertia_": inertia,
+            **self._described(learned),
+        }
+
+    def _admit(
+        self,
+        X: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        reset: bool = False,
+        **requirements: Any,
+    ) -> Admitted:
+        admitted = super()._admit(X, sample_weight, reset=reset, **requirements)
+        if reset or not hasattr(self, "cluster_centers_"):
+            return admitted
+        return _wide_enough(admitted, self.cluster_centers_)
+
+    def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
+        self._refuse_checkpoint(X)
+        data = super()._training_data(X, sample_weight)
+        for name in ("_stream", "drift_"):  # what was learned is kept where the points are refused
+            self.__dict__.pop(name, None)
+        return data
+
+    def _why_not_in_parts(self) -> str | None:
+        return None
+
+    def _why_not_on_device(self) -> str | None:
+        return f"{type(self).__name__} learns from batches with the compiled core"
+
+    def _bare(self, centers: Points) -> Self:
+        bare = super()._bare(centers)
+        for name in ("_stream", "drift_", "_in_fit", "_tally", "counts_"):
+            bare.__dict__.pop(name, None)
+        return bare
+
+    def _opened(self, points: Admitted | TrainingData, beside: Rows | None = None) -> TrainingData:
+        """Points to be looked at once or twice, by the threads of others if there are any."""
+        rows = open_batch(points.points, points.weights, n_threads=self.n_threads, beside=beside)
+        return TrainingData(points.points, points.weights, rows)
+
+    def _size_of_first(self, default: int) -> int:
+        if self.init_size is not None and self.init_size < self.n_clusters:
+            raise ValueError(
+                f"init_size={self.init_size} is less than n_clusters={self.n_clusters}: pass at "
+                "least that many, or None"
+            )
+        return self.init_size or default
+
+    def _wanted_runs(self) -> int:
+        return 1
+
+    def _wanted_threads(self) -> int | None:
+        return self.n_threads
+
+
+def is_waiting(model: object) -> bool:
+    """Whether an estimator has had points, and holds them back until it can begin.
+
+    Parameters
+    ----------
+    model : object
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from powermeans import OnlineKMeans
+    >>> from powermeans.estimators.streams.base import is_waiting
+    >>> is_waiting(OnlineKMeans(2).partial_fit([[1.0]])), is_waiting(OnlineKMeans(2))
+    (True, False)
+    """
+    return isinstance(model, StreamEstimator) and isinstance(vars(model).get("_stream"), Waiting)
+
+
+def _wide_enough(chunk: Admitted, centers: Points) -> Admitted:
+    """In float64 where the centers, from other chunks, cannot be compared in float32."""
+    dtype = chunk.points.dtype
+    if dtype == np.float64 or np.asarray(centers).dtype == dtype:
+        return chunk
+    largest = float(np.abs(check_centers(centers, chunk.points.shape[1])).max())
+    if exponent_to_square(largest, dtype) == 0:
+        return chunk
+    return replace(chunk, points=chunk.points.astype(np.float64))
+
+
+def _with_weight(chunk: Admitted) -> Admitted:
+    """Without the points that count for nothing."""
+    if chunk.weights is None or chunk.weights.all():
+        return chunk
+    indices = np.flatnonzero(chunk.weights)
+    return Admitted(chunk.points[indices], chunk.weights[indices], chunk.largest)
+
+
+def _copy(chunk: Admitted) -> Admitted:
+    weights = None if chunk.weights is None else chunk.weights.copy()
+    return Admitted(chunk.points.copy(), weights, chunk.largest)
+
+
+def _joined(chunks: Sequence[Admitted]) -> Admitted:
+    """All points of some chunks; sparse where one of them is."""
+    if len(chunks) == 1:
+        return chunks[0]
+    parts: list[Any] = [chunk.points for chunk in chunks]
+    points: Any
+    if any(sparse.issparse(part) for part in parts):
+        points = sparse.vstack([sparse.csr_array(part) for part in parts], format="csr")
+    else:
+        points = np.concatenate(parts)
+    weights = None
+    if any(chunk.weights is not None for chunk in chunks):
+        weights = np.concatenate([_weights(chunk) for chunk in chunks])
+    return Admitted(points, weights, max(chunk.largest for chunk in chunks))
+
+
+def _weights(chunk: Admitted) -> FloatArray:
+    return np.ones(chunk.points.shape[0]) if chunk.weights is None else chunk.weights

@@ -1,0 +1,471 @@
+"""Power k-means on a stream of batches."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+
+from powermeans.estimators.base import Run
+from powermeans.estimators.opening import TrainingData
+from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.estimators.streams.base import Step, StreamEstimator
+from powermeans.estimators.streams.drift import Course
+from powermeans.estimators.streams.running_sums import RunningSums
+from powermeans.inputs.checks import Admitted
+from powermeans.loop.anneal import Callback, Stage, StageEnd, run_stage
+from powermeans.loop.history import History, SweepState
+from powermeans.loop.search import EFFORTS
+from powermeans.loop.stopping import Never, are_hard
+from powermeans.parts.parted_rows import PartedRows
+from powermeans.rows.protocol import Rows
+from powermeans.rules import Power
+from powermeans.seeds.weighted_sample import weighted_sample
+from powermeans.sums import Sums
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+
+_BATCHES_AWAITED = 3
+_POINTS_AWAITED_PER_CENTER = 30
+# In a fit the first sample has at least one of so many points.
+_POINTS_PER_POINT_OF_FIRST = 50
+# A batch much smaller than what the centers are means of would hardly move them: they grow with it,
+# while they fit the cache.
+_SHARE_OF_SEEN = 0.1
+_MOST_ELEMENTS = 2**18
+# By the middle of a fit all is hard, however few batches there are.
+_LONGEST_SOFT_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """The centers, the sums they are quotients of, the weight of all points, the next power."""
+
+    centers: FloatArray
+    sums: Sums
+    weight: float
+    power: float
+    n_steps: int = 0
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights of the centers."""
+        return self.sums.weights
+
+
+class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
+    """Power k-means for more points than fit into memory, or into the time there is.
+
+    The centers begin where `PowerKMeans` finds them in a first sample. Then the points come in
+    batches. Each is swept once, with weights from the gradient of a power mean as in power k-means,
+    and its sums are added to those of the batches before, whose quotients are the centers: a step
+    of majorise and minimise that goes on while points come. The power goes from batch to batch
+    towards minus infinity, where the weights are those of Lloyd's algorithm. What is remembered is
+    one sum of points and one of weights for each center, however long the stream.
+
+    Soft and hard sums can be added since their weights are in one unit, in which a point at a
+    center weighs one whatever the power: they are k^(1/s) times the gradient of the power mean
+    M_s, a factor that within one sweep cancels. Later points count more, in proportion to the
+    square of the number of points before them, so that centers of long ago do not hold back those
+    of today.
+
+    Use it where `PowerKMeans` takes too long or the points do not fit: it finds centers nearly as
+    good after one pass. It does not find rare clusters that the first sample has missed: that must
+    cover the space, and so should each chunk. `fit` draws them from all of the points, of an array
+    or of a file; `partial_fit` takes them as they come, since of a stream nobody knows what is to
+    come. A stream that is sorted, or drifts through space, ends at an inertia far above that of a
+    fit, and other parameters or initial centers do not make up for it: a center without a point so
+    far is sent to where the points are now. `drift_` shows it. Fit such points at once where they
+    are at hand, or mix them before they come. Centers that coincide, as where the first sample has
+    fewer distinct points than clusters, are moved to other points once such come.
+
+    Of rows that are read in parts, such as a file, `fit` draws the first sample in one pass,
+    heavier rows the likelier, and takes all rows together for one batch in each pass after that,
+    with hard weights. So it does not matter in what order they are, nor in which pieces they come,
+    and memory does not grow with the file. It reads them once to check them, once for the sample,
+    once for each of `max_iter`, and once for `inertia_`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers to find.
+    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
+        Where `PowerKMeans` starts in the first sample; an array has the shape (n_clusters,
+        n_features).
+    batch_size : int, default=1024
+        How many points a batch of `fit` has. Later ones have a tenth of what has come before, if
+        that is more, while that is no more than 2^18 numbers. In `partial_fit` each chunk is one,
+        and so are so many numbers of a file.
+    max_iter : int, default=1
+        How many passes `fit` makes over the points, in a random order, another one in each.
+    power : float or "auto", default="auto"
+        The power of the first batch, negative. "auto" is where `PowerKMeans` starts. At
+        ``-math.inf`` all batches are hard.
+    growth : float, default=1.2
+        The factor from the power of one batch to that of the next, greater than one, until weights
+        are as good as hard; in `fit`, until half of the points have come.
+    effort : {"fast", "balanced", "thorough"}, default="fast"
+        How much `PowerKMeans` searches in the first sample.
+    init_size : int or None, default=None
+        How many points the first sample has, drawn at random by `fit`; `partial_fit` awaits them.
+        None is three batches, or 30 points for each center if that is more, or in `fit` a fiftieth
+        of all, which of rows in parts is no more than 2^18 numbers. More take longer, and find
+        lower inertia where there are many clusters or rare ones.
+    memory : float or None, default=None
+        About how many points, by their weight, are remembered: those before fade away. None
+        remembers all, which is best where the points do not change with time.
+    reassignment_ratio : float, default=0
+        A center is lost when its weight is no more than this share of the heaviest one's, and then
+        goes to a point of the batch: that in the middle of its error, along the batch. At zero
+        those alone are lost to which no point has come, and of those that coincide all but one.
+        Higher values, such as 0.01, are for
+        streams in which clusters come and go, together with `memory`; a rare cluster may lose its
+        center.
+    random_state : int, RandomState instance or None, default=None
+        For the sample, the initial centers and the batches. An int makes the result the same each
+        time.
+    n_threads : int or None, default=None
+        How many threads to use at most; None leaves it to limits and environment.
+    verbose : int, default=0
+        Whether to print a line for each batch or chunk.
+    copy_x : bool, default=True
+        Accepted because scikit-learn has it; X is never changed either way.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centers, in the widest dtype of the points so far.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of each point; after `partial_fit` of those in the last chunk.
+        There are none of rows that were read in parts.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center, of the same points.
+    power_ : float
+        The power of the next batch.
+    n_steps_ : int
+        How many batches have come, the first sample among them.
+    drift_ : Drift
+        How far the last call of `partial_fit`, or all of a fit, has moved the centers, and how well
+        they fitted what came.
+    n_iter_ : int
+        Number of passes of the fit, the last of which an interrupt may have cut short. As
+        `history_`, only after `fit`, and as it was then also when `partial_fit` follows.
+    history_ : recarray
+        A record for each batch of the fit: its power, objective and inertia.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    PowerKMeans : All points in every sweep; lower inertia.
+    OnlineKMeans : Steps after each point.
+    Drift : What `drift_` tells.
+
+    Notes
+    -----
+    In a chunk a weight of three is the same as three copies. The batches of `fit` are of rows, so
+    that with more rows than the first sample has, the two find different centers.
+
+    A Ctrl-C during `fit` leaves what the batches so far have taught on the estimator, from which
+    `partial_fit` goes on.
+
+    References
+    ----------
+    Xu, J. and Lange, K. "Power k-Means Clustering". ICML 2019.
+    Cappé, O. and Moulines, E. "On-line expectation-maximization algorithm for latent data models".
+    Journal of the Royal Statistical Society B, 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import MiniBatchPowerKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> stream = MiniBatchPowerKMeans(n_clusters=2, init_size=50, random_state=0)
+    >>> for _ in range(100):
+    ...     chunk = rng.choice([-5.0, 5.0], size=(200, 1)) + rng.normal(size=(200, 1))
+    ...     stream = stream.partial_fit(chunk)
+    >>> np.sort(stream.cluster_centers_.ravel()).round(1)
+    array([-5.,  5.])
+    >>> stream.n_steps_
+    100
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **StreamEstimator._parameter_constraints,
+        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "power": [
+            Interval(Real, None, Power.highest, closed="right"),
+            Options(Real, {-math.inf}),
+            StrOptions({"auto"}),
+        ],
+        "growth": [Interval(Real, 1, None, closed="neither")],
+        "effort": [StrOptions(set(EFFORTS))],
+        "memory": [Interval(Real, 0, None, closed="neither"), None],
+        "reassignment_ratio": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    power_: float
+    n_steps_: int
+    _in_fit: dict[int, tuple[_Remembered, int, Course]]
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        batch_size: int = 1024,
+        max_iter: int = 1,
+        power: float | Literal["auto"] = "auto",
+        growth: float = 1.2,
+        effort: Literal["fast", "balanced", "thorough"] = "fast",
+        init_size: int | None = None,
+        memory: float | None = None,
+        reassignment_ratio: float = 0.0,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        copy_x: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.power = power
+        self.growth = growth
+        self.effort = effort
+        self.init_size = init_size
+        self.memory = memory
+        self.reassignment_ratio = reassignment_ratio
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.copy_x = copy_x
+
+    # All points, in batches.
+
+    def _stages(self, data: TrainingData) -> list[Stage]:
+        return []
+
+    def _run(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        seeds: Callable[[], FloatArray],
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> list[StageEnd]:
+        # Of their own, so that what follows does not depend on how many rows there are.
+        orders = np.random.RandomState(rng.randint(2**31))
+        self._in_fit = {}
+        n_all, parts = self._all_parts(data, orders)
+        _, first = next(parts)
+        step, state = self._begin_at(first, first, rng)
+        course = self._take_down(step, Course(step.origin), 1, state, history, watch)
+        n_seen = first.rows.n_points
+        for n_passes, batch in parts:
+            learned = step.learned
+            if n_seen >= _LONGEST_SOFT_SHARE * n_all or isinstance(batch.rows, PartedRows):
+                learned = replace(learned, power=-math.inf)
+            step, state = self._swept(learned, batch)
+            course = self._take_down(step, course, n_passes, state, history, watch)
+            n_seen += batch.rows.n_points
+        learned = replace(step.learned, power=-math.inf)
+        self._in_fit[learned.n_steps] = learned, self.max_iter, course
+        return [StageEnd(learned.centers, -math.inf, "the points came to their end")]
+
+    def _all_parts(
+        self, data: TrainingData, orders: np.random.RandomState
+    ) -> tuple[int, Iterator[tuple[int, TrainingData]]]:
+        """How many points come, and batches of them, with the number of the pass."""
+        if isinstance(data.rows, PartedRows):
+            return data.rows.n_points * self.max_iter, self._parts_of_parts(data, data.rows, orders)
+        indices = self._that_come(data)
+        return len(indices) * self.max_iter, self._parts(data, indices, orders)
+
+    def _that_come(self, data: TrainingData) -> IndexArray:
+        """The points that have weight, and as many others as it takes for one in each cluster."""
+        if data.weights is None:
+            return np.arange(data.rows.n_points)
+        n_others = max(0, self.n_clusters - np.count_nonzero(data.weights))
+        others = np.flatnonzero(data.weights == 0)[:n_others]
+        return np.concatenate([np.flatnonzero(data.weights), others])
+
+    def _parts(
+        self, data: TrainingData, indices: IndexArray, orders: np.random.RandomState
+    ) -> Iterator[tuple[int, TrainingData]]:
+        """The first sample, and batches of all other points, with the number of the pass."""
+        most = self._largest_batch(data.points)
+        n_first, n_seen = self._n_awaited(len(indices) // _POINTS_PER_POINT_OF_FIRST), 0
+        for n_passes in range(1, self.max_iter + 1):
+            order = orders.permutation(indices)
+            end = 0
+            while end < len(order):
+                wanted = min(max(self.batch_size, int(_SHARE_OF_SEEN * n_seen)), most)
+                start, end = end, end + (wanted if n_seen else n_first)
+                part = order[start:end]
+                yield n_passes, self._part(data, part)
+                n_seen += len(part)
+
+    def _parts_of_parts(
+        self, data: TrainingData, rows: PartedRows, orders: np.random.RandomState
+    ) -> Iterator[tuple[int, TrainingData]]:
+        """A sample of points in parts, and then all of them as one batch in each pass.
+
+        What order the rows are in does not matter so, where batches one after the other would draw
+        the centers along.
+        """
+        share = rows.n_points // _POINTS_PER_POINT_OF_FIRST
+        fitting = _MOST_ELEMENTS // rows.n_features
+        n_first = self._n_awaited(min(share, fitting))
+        sample = weighted_sample(rows, n_first, orders, n_least=self.n_clusters)
+        yield 1, self._opened(Admitted(sample.points, sample.weights, math.nan))
+        for n_passes in range(2 if sample.is_all else 1, self.max_iter + 1):
+            yield n_passes, data
+
+    def _take_down(
+        self,
+        step: Step[_Remembered],
+        course: Course,
+        n_passes: int,
+        state: SweepState,
+        history: History,
+        watch: Callback,
+    ) -> Course:
+        """A batch has come when the history says so, wherever an interrupt falls."""
+        learned = step.learned
+        course = course.with_points(step.sum_sq_dist, step.weight, self._remembered_weight())
+        self._in_fit[learned.n_steps] = learned, n_passes, course
+        history.append(replace(state, sweep=learned.n_steps))
+        self._in_fit.pop(learned.n_steps - 1, None)
+        watch(replace(state, sweep=learned.n_steps))
+        return course
+
+    def _part(self, data: TrainingData, indices: IndexArray) -> TrainingData:
+        if len(indices) == data.rows.n_points:
+            return data
+        weights = None if data.weights is None else data.weights[indices]
+        return self._opened(Admitted(data.points[indices], weights, math.nan), beside=data.rows)
+
+    def _open(self, data: Admitted | TrainingData) -> Rows:
+        return self._opened(data).rows
+
+    def _report_end(self, run: Run) -> None:
+        if self.verbose:
+            print(f"The end: {run.ends[-1].reason}.")
+
+    def _keep(self, run: Run) -> None:
+        super()._keep(run)
+        learned, self.n_iter_, course = self._in_fit[len(run.history.records)]
+        drift = course.drift(learned.centers, learned.weights)
+        self.__dict__.update(self._described(learned), drift_=drift, _stream=learned)
+
+    def _after_fit(self) -> None:
+        self.__dict__.pop("_in_fit", None)
+
+    # A stream.
+
+    def _remembered_weight(self) -> float:
+        return math.inf if self.memory is None else self.memory
+
+    def _chunks_of(self, part: Admitted) -> Iterator[Admitted]:
+        n_points, n_each = part.points.shape[0], self._largest_batch(part.points)
+        for start in range(0, n_points, n_each):
+            chunk = _between(part, start, start + n_each)
+            if chunk.weights is None or chunk.weights.any():
+                yield chunk
+
+    def _largest_batch(self, points: Points | SparsePoints) -> int:
+        return max(self.batch_size, _MOST_ELEMENTS // _elements_per_point(points))
+
+    def _n_awaited(self, at_least: int = 0) -> int:
+        by_centers = _POINTS_AWAITED_PER_CENTER * self.n_clusters
+        by_batches = _BATCHES_AWAITED * self.batch_size
+        return self._size_of_first(max(by_batches, by_centers, at_least))
+
+    def _from(self, centers: FloatArray) -> _Remembered:
+        nothing = Sums(np.zeros_like(centers), np.zeros(len(centers)), 0.0, 0.0)
+        return _Remembered(centers, nothing, 0.0, -math.inf)
+
+    def _begin(self, data: TrainingData, rng: np.random.RandomState) -> Step[_Remembered]:
+        n_points, n_awaited = data.rows.n_points, self._n_awaited()
+        if n_points <= n_awaited:
+            return self._begin_at(data, data, rng)[0]
+        sample = self._part(data, rng.permutation(n_points)[:n_awaited])
+        return self._begin_at(sample, data, rng)[0]
+
+    def _begin_at(
+        self, sample: TrainingData, data: TrainingData, rng: np.random.RandomState
+    ) -> tuple[Step[_Remembered], SweepState]:
+        """Power k-means in a sample, and the sums of all of the points at its centers."""
+        model = PowerKMeans(
+            self.n_clusters,
+            init=self.init,
+            power=self.power,
+            effort=self.effort,
+            random_state=rng,
+            n_threads=self.n_threads,
+        )
+        with warnings.catch_warnings():
+            # Of a sample with fewer distinct points than clusters: others are still to come.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(sample.points, sample_weight=sample.weights)
+        at_sample = self._from(model.cluster_centers_.astype(np.float64))
+        step, state = self._swept(at_sample, data)
+        begun = replace(step.learned, power=float(model.history_.power[0]))
+        return replace(step, learned=begun), state
+
+    def _learn(self, learned: _Remembered, data: TrainingData) -> Step[_Remembered]:
+        return self._swept(learned, data)[0]
+
+    def _swept(
+        self, learned: _Remembered, data: TrainingData
+    ) -> tuple[Step[_Remembered], SweepState]:
+        """One sweep, and centers from the sums of all."""
+        running = RunningSums(
+            data.rows,
+            learned.sums,
+            learned.weight,
+            memory=self._remembered_weight(),
+            least_share=self.reassignment_ratio,
+        )
+        stage = Stage([learned.power], Never(), 1, running)
+        history = History()
+        end = run_stage(data.rows, learned.centers, stage, history)
+        state = history.last
+        assert state is not None, "a stage has a sweep"
+        power, n_steps = self._harder(learned.power, running.sums), learned.n_steps + 1
+        remembered = _Remembered(end.centers, running.sums, running.weight, power, n_steps)
+        return Step(remembered, learned.centers, state.inertia, data.rows.total_weight), state
+
+    def _harder(self, power: float, batch: Sums) -> float:
+        """The power after this one, or minus infinity where weights are as good as hard."""
+        if are_hard(power, self.n_clusters, batch.objective, batch.inertia):
+            return -math.inf
+        return power * self.growth
+
+    def _described(self, learned: _Remembered) -> dict[str, Any]:
+        return {"power_": learned.power, "n_steps_": learned.n_steps}
+
+
+def _between(part: Admitted, start: int, end: int) -> Admitted:
+    """Some points of a part, one after the other."""
+    weights = None if part.weights is None else part.weights[start:end]
+    return replace(part, points=part.points[start:end], weights=weights)
+
+
+def _elements_per_point(points: Points | SparsePoints) -> int:
+    """How many numbers a point has stored, on average."""
+    n_stored = points.nnz if sparse.issparse(points) else points.size
+    return max(1, int(n_stored) // int(points.shape[0]))

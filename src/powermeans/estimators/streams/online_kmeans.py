@@ -1,0 +1,411 @@
+"""Online k-means: centers that move with every single point."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from powermeans.estimators.base import Run
+from powermeans.estimators.learning_rates import LearningRate, rates_of
+from powermeans.estimators.opening import TrainingData
+from powermeans.estimators.parts_in_turn import contents_in_turn
+from powermeans.estimators.streams.base import Step, StreamEstimator
+from powermeans.estimators.streams.drift import Course
+from powermeans.estimators.streams.running_sums import found_anew, handed_over, leaders_of
+from powermeans.inputs.checks import Admitted
+from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, run_stage
+from powermeans.loop.history import History, SweepState
+from powermeans.loop.stopping import CentersSettled, Never
+from powermeans.loop.updates import RelocateEmpty, Repair
+from powermeans.parts.parted_rows import PartedRows
+from powermeans.rows.protocol import Rows
+from powermeans.rules import Online
+from powermeans.schedules import Fixed
+from powermeans.seeds.orders import order_by_chance
+from powermeans.sums import Sums
+from powermeans.types import FloatArray
+
+_POINTS_AWAITED_PER_CENTER = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Centers, the weight n_j of the points each of them has won, and how many steps there were."""
+
+    centers: FloatArray
+    counts: FloatArray
+    n_steps: int = 0
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights of the centers."""
+        return self.counts
+
+
+class OnlineKMeans(StreamEstimator[_Counted]):
+    """Online k-means, for one pass or a stream, and then batch k-means (Bottou & Bengio 1995).
+
+    Of each point x in turn the nearest center moves towards it (equation 7, MacQueen 1967):
+
+        n_j += 1,  w_j += (x - w_j) / n_j,
+
+    so that every center is the mean of the points that it has won; the first of them takes it away
+    from its seed. With a learning rate of your own it is the online gradient of the quantisation
+    error (equation 4), w_j += rate * (x - w_j).
+
+    The first pass of online k-means gains more than one of batch k-means, and later ones less: the
+    authors advise one online epoch, and then batch (Lloyd's) sweeps, which `fit` does. It is for
+    points that come one by one, for data too large for many passes, and to compare. Where all
+    points are at hand, `PowerKMeans` finds lower inertia; where they come by the thousand,
+    `MiniBatchPowerKMeans` learns more from each and is faster, since an online pass cannot be
+    shared among threads.
+
+    `partial_fit` chooses the seeds among the first `init_size` points, since nobody knows what is
+    to come: where those are not like the others, as in a stream that is sorted, the centers end at
+    a higher inertia than those of a fit. Rows that are read in parts, such as a file, are never in
+    memory as a whole: `fit` finds their seeds by k-means|| in some passes, wherever in the file
+    they are, takes part after part in an online epoch, and then makes the sweeps of all. Partitions
+    of Dask come to this process for that, one at a time.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers to find.
+    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
+        Where the centers start, as in `KMeans`; the authors take the first points, ``X[:k]``.
+    learning_rate : "auto", float, callable or iterable of float, default="auto"
+        "auto" is 1 / n_j. Else the rate of step t = 1, 2, ..., in [0, 1]: one number; a function
+        of t; or an iterable that gives the rates one by one, each time anew. Steps are counted over
+        all epochs and chunks. A center converges where the rates add up to infinity and their
+        squares do not, as 1 / t does; a constant one follows points that change with time.
+    n_epochs : int, default=1
+        How many online passes `fit` makes.
+    batch : bool, default=True
+        Whether `fit` goes on with Lloyd's sweeps, in which empty clusters are moved to where the
+        error is largest.
+    shuffle : bool, default=True
+        Whether the points of an epoch come in a random order, another one in each; it does not
+        depend on which rows they are in, and copies of a point follow one another. Else they come
+        as they are, and points that are sorted teach badly. Rows in parts are shuffled within each
+        part. `partial_fit` takes them as they come.
+    init_size : int or None, default=None
+        How many points `partial_fit` awaits before it chooses seeds among them, if `init` is no
+        array; None is ten for each center.
+    max_iter : int, default=300
+        The largest number of Lloyd's sweeps.
+    tol : float, default=1e-4
+        Lloyd's sweeps end when the sum of squared center shifts is at most `tol` times the mean
+        variance of the features, or when no center moves.
+    random_state : int, RandomState instance or None, default=None
+        For the initial centers and the order. An int makes the result the same each time.
+    n_threads : int or None, default=None
+        How many threads to use at most, but in online passes, which use one; None leaves it to
+        limits and environment.
+    verbose : int, default=0
+        Whether to print a line for each epoch and sweep, and for each chunk.
+    copy_x : bool, default=True
+        Accepted because scikit-learn has it; X is never changed either way.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centers, in the widest dtype of the points so far.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of each point; after `partial_fit` of those in the last chunk.
+        There are none of rows that were read in parts.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest center, of the same points.
+    counts_ : ndarray of shape (n_clusters,)
+        The n_j: weight of the points that each center has won, or has after Lloyd's sweeps.
+    n_steps_ : int
+        How many points have moved a center.
+    drift_ : Drift
+        How far the last call of `partial_fit`, or all of a fit, has moved the centers, and how well
+        they fitted what came in it, or in the epochs of a fit.
+    n_iter_ : int
+        Number of epochs and sweeps of the fit. As `history_`, only after `fit`, and as it was then
+        also when `partial_fit` follows.
+    history_ : recarray
+        A record for each of these. The inertia of an epoch is that of each point when it came.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the columns of X have names.
+
+    See Also
+    --------
+    MiniBatchPowerKMeans : For streams of many points at a time.
+    GradientKMeans : The same gradient, of all points at once.
+    Drift : What `drift_` tells.
+
+    Notes
+    -----
+    Once points have come, centers of a stream that coincide, as where the first points have fewer
+    places than clusters, are moved to points of the next chunk, but for the one of highest count.
+
+    A weight of three moves the center as three copies would: with 1 / n_j as one step of
+    3 / (n_j + 3), with a rate e as one of 1 - (1 - e)^3. Only where a schedule changes with t does
+    it matter that a weighted point is one step.
+
+    References
+    ----------
+    L. Bottou, Y. Bengio: Convergence Properties of the K-Means Algorithms. NIPS 1995.
+    J. MacQueen: Some methods for classification and analysis of multivariate observations. 1967.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import OnlineKMeans
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> model = OnlineKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_, axis=0)
+    array([[ 1.,  2.],
+           [10.,  2.]])
+    >>> stream = OnlineKMeans(n_clusters=2, init=X[[0, 3]])
+    >>> for start in range(0, len(X), 2):
+    ...     stream = stream.partial_fit(X[start : start + 2])
+    >>> stream.counts_
+    array([3., 3.])
+    >>> stream.cluster_centers_
+    array([[ 1.,  2.],
+           [10.,  2.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **StreamEstimator._parameter_constraints,
+        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
+        "learning_rate": [
+            StrOptions({"auto"}),
+            Interval(Real, 0, 1, closed="both"),
+            callable,
+            HasMethods(["__iter__"]),
+        ],
+        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "batch": ["boolean"],
+        "shuffle": ["boolean"],
+    }
+
+    counts_: FloatArray
+    n_steps_: int
+    _tally: tuple[FloatArray, int, Course]
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        learning_rate: Literal["auto"] | float | Callable[[int], float] | Iterable[float] = "auto",
+        n_epochs: int = 1,
+        batch: bool = True,
+        shuffle: bool = True,
+        init_size: int | None = None,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+        copy_x: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.learning_rate = learning_rate
+        self.n_epochs = n_epochs
+        self.batch = batch
+        self.shuffle = shuffle
+        self.init_size = init_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.copy_x = copy_x
+
+    # All points at once.
+
+    def _stages(self, data: TrainingData) -> list[Stage]:
+        settled = CentersSettled(self.tol * data.rows.mean_variance())
+        lloyd = Stage(Fixed(-math.inf), settled, self.max_iter, RelocateEmpty())
+        return [lloyd] if self.batch else []
+
+    def _run(
+        self,
+        data: TrainingData,
+        stages: list[Stage],
+        seeds: Callable[[], FloatArray],
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> list[StageEnd]:
+        origin, first = seeds(), len(history.records)
+        epochs = _Epochs(data, self.learning_rate, rng if self.shuffle else None, self.n_clusters)
+        after_online = [_counting(stage, epochs) for stage in stages]
+        try:
+            if isinstance(data.rows, PartedRows):
+                centers = self._epochs_in_parts(data.rows, origin, epochs, history, rng, watch)
+                online_end = StageEnd(centers, -math.inf, f"{self.n_epochs} epochs")
+                return [online_end, *anneal(data.rows, centers, after_online, history, watch)]
+            online = Stage(epochs, Never(), self.n_epochs, epochs)
+            return anneal(data.rows, origin, [online, *after_online], history, watch)
+        finally:
+            course = Course(origin)
+            for record in history.records[first : first + self.n_epochs]:
+                course = course.with_points(record.inertia, data.rows.total_weight)
+            self._tally = epochs.counts, epochs.n_steps, course
+
+    def _epochs_in_parts(
+        self,
+        rows: PartedRows,
+        centers: FloatArray,
+        epochs: _Epochs,
+        history: History,
+        rng: np.random.RandomState,
+        watch: Callback,
+    ) -> FloatArray:
+        """Passes in which the parts take turns; their points are shuffled within each part."""
+        learned = _Counted(centers, epochs.counts)
+        for _ in range(self.n_epochs):
+            started, before, inertia = time.perf_counter(), learned.centers, 0.0
+            for points, weights in contents_in_turn(rows):
+                part = self._opened(Admitted(points, weights, math.nan))
+                step = self._taught(learned, part, rng if self.shuffle else None)
+                learned, inertia = step.learned, inertia + step.sum_sq_dist
+            epochs.counts, epochs.n_steps = learned.counts, learned.n_steps
+            state = SweepState(
+                run=history.run,
+                sweep=len(history.records) + 1,
+                power=-math.inf,
+                objective=inertia,
+                inertia=inertia,
+                center_shift=float(np.linalg.norm(learned.centers - before)),
+                seconds=time.perf_counter() - started,
+                centers=learned.centers,
+            )
+            history.append(state)
+            watch(state)
+        return learned.centers
+
+    def _keep(self, run: Run) -> None:
+        super()._keep(run)
+        assert run.history.centers is not None, "every run has a sweep"
+        counts, n_steps, course = self._tally
+        learned = _Counted(run.history.centers, counts, n_steps)
+        drift = course.drift(learned.centers, learned.weights)
+        self.__dict__.update(self._described(learned), drift_=drift, _stream=learned)
+
+    def _report_end(self, run: Run) -> None:
+        end = run.ends[-1]
+        if self.verbose and self.batch:
+            print(f"The end: {end.reason}.")
+
+    # A stream.
+
+    def _n_awaited(self) -> int:
+        if not isinstance(self.init, str) and not callable(self.init):
+            return 1
+        return self._size_of_first(_POINTS_AWAITED_PER_CENTER * self.n_clusters)
+
+    def _from(self, centers: FloatArray) -> _Counted:
+        return _Counted(centers, np.zeros(len(centers)))
+
+    def _begin(self, data: TrainingData, rng: np.random.RandomState) -> Step[_Counted]:
+        return self._learn(self._from(self._initial_centers(data, rng)), data)
+
+    def _learn(self, learned: _Counted, data: TrainingData) -> Step[_Counted]:
+        return self._taught(learned, data, None)
+
+    def _taught(
+        self, learned: _Counted, data: TrainingData, rng: np.random.RandomState | None
+    ) -> Step[_Counted]:
+        """What points teach as they come or, with random numbers, in a random order."""
+        epoch = _Epochs(data, self.learning_rate, rng, len(learned.centers))
+        centers, epoch.counts = self._apart(learned, data)
+        epoch.n_steps = learned.n_steps
+        stage, history = Stage(epoch, Never(), 1, epoch), History()
+        end = run_stage(data.rows, centers, stage, history)
+        counted = _Counted(end.centers, epoch.counts, epoch.n_steps)
+        sum_sq_dist = history.records[0].inertia
+        return Step(counted, learned.centers, sum_sq_dist, data.rows.total_weight)
+
+    def _apart(self, learned: _Counted, data: TrainingData) -> tuple[FloatArray, FloatArray]:
+        """Centers and counts, where of those that coincide all but one go to points of the chunk.
+
+        Another that has won no point yet stays at its seed, since it may still win one.
+        """
+        centers, counts = learned.centers, learned.counts
+        if not counts.any():
+            return centers, counts
+        leaders = leaders_of(centers, counts)
+        lost = np.flatnonzero(leaders != np.arange(len(centers)))
+        if not len(lost):
+            return centers, counts
+        centers, found = found_anew(data.rows, centers, lost)
+        return centers, handed_over(counts, found, leaders)
+
+    def _described(self, learned: _Counted) -> dict[str, Any]:
+        return {"counts_": learned.counts.copy(), "n_steps_": learned.n_steps}
+
+
+class _Epochs:
+    """A schedule of online passes, and the repair that takes down what they have counted."""
+
+    def __init__(
+        self,
+        data: TrainingData,
+        learning_rate: LearningRate | str,
+        rng: np.random.RandomState | None,
+        n_centers: int,
+    ) -> None:
+        self._data, self._learning_rate, self._rng = data, learning_rate, rng
+        self._n_steps_each = (
+            data.rows.n_points if data.weights is None else int(np.count_nonzero(data.weights))
+        )
+        self.counts, self.n_steps = np.zeros(n_centers), 0
+
+    def __iter__(self) -> Iterator[Online]:
+        while True:
+            order = None if self._rng is None else order_by_chance(self._data.points, self._rng)
+            yield Online(self.counts, self._rates(), order)
+
+    def _rates(self) -> FloatArray | None:
+        if isinstance(self._learning_rate, str) and self._learning_rate == "auto":
+            return None
+        return rates_of(self._learning_rate, self.n_steps + 1, self._n_steps_each)
+
+    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
+        """The same centers."""
+        return centers, 0
+
+    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
+        """The same sums, whose weights are the counts."""
+        self.counts, self.n_steps = sums.weights, self.n_steps + self._n_steps_each
+        return sums, 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Recount:
+    """Another repair, after which the counts are the weights of the centers."""
+
+    repair: Repair
+    epochs: _Epochs
+
+    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
+        """As the other."""
+        return self.repair.before(centers, power)
+
+    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
+        """As the other."""
+        repaired, n_relocated = self.repair.after(rows, centers, sums)
+        self.epochs.counts = repaired.weights
+        return repaired, n_relocated
+
+
+def _counting(stage: Stage, epochs: _Epochs) -> Stage:
+    return Stage(stage.schedule, stage.stop, stage.max_iter, _Recount(stage.repair, epochs))

@@ -1,0 +1,321 @@
+"""What happened in each sweep of a run."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from powermeans.rows.protocol import Placement
+from powermeans.types import FloatArray
+
+# What parts of a search take, in units of one breath by Lloyd's rule. Breaths that gain are
+# repeated, so that moving so many centers, a level, takes more than one.
+_DESCENT = 1.5
+_LEVEL = 2.0
+_ANNEALED_LEVEL = 6.0
+_CROSSING = 2.0
+
+
+class PlannedWork:
+    """The parts of a search, one after another: starts, solutions annealed again, crossings.
+
+    Nothing is planned before the first part begins, and then `share_done` is NaN.
+
+    Examples
+    --------
+    >>> from powermeans.loop.history import PlannedWork
+    >>> work = PlannedWork()
+    >>> work.share_done()
+    nan
+    >>> work.begin_start(n_moved=1, starts=1)
+    >>> work.share_done()
+    0.0
+    >>> work.begin_start(n_moved=1)
+    >>> work.share_done()
+    0.5
+    """
+
+    def __init__(self) -> None:
+        self._n_levels = self._n_levels_left = 0
+        self._done = self._part = self._left = 0.0
+
+    def begin_start(
+        self, n_moved: int, starts: int = 0, annealed: int = 0, crossings: int = 0
+    ) -> None:
+        """A start begins.
+
+        Parameters
+        ----------
+        n_moved : int
+            How many centers its first breath moves.
+        starts, annealed, crossings : int
+            How many parts of each kind come after it.
+        """
+        self._n_levels = n_levels(n_moved)
+        self._begin(self._of_start(), starts, annealed, crossings)
+
+    def begin_annealed(self, annealed: int = 0, crossings: int = 0) -> None:
+        """A solution is annealed again; so many parts of each kind come after it."""
+        self._begin(self._of_annealed(), 0, annealed, crossings)
+
+    def begin_crossing(self, crossings: int = 0) -> None:
+        """A crossing begins; so many come after it if none gains."""
+        self._begin(_CROSSING, 0, 0, crossings)
+
+    def breathe(self, n_moved: int) -> None:
+        """Breaths of this part move so many centers now."""
+        self._n_levels_left = n_levels(n_moved)
+
+    def share_done(self) -> float:
+        """Which share of all is done; NaN where nothing was planned."""
+        planned = self._done + self._part + self._left
+        if not planned:
+            return math.nan
+        of_part = 1 - self._n_levels_left / max(1, self._n_levels)
+        return (self._done + of_part * self._part) / planned
+
+    def _begin(self, part: float, starts: int, annealed: int, crossings: int) -> None:
+        self._done, self._part = self._done + self._part, part
+        self._left = (
+            starts * self._of_start() + annealed * self._of_annealed() + crossings * _CROSSING
+        )
+        self._n_levels_left = max(1, self._n_levels)
+
+    def _of_start(self) -> float:
+        return _DESCENT + _LEVEL * self._n_levels
+
+    def _of_annealed(self) -> float:
+        return _ANNEALED_LEVEL * self._n_levels
+
+
+def n_levels(n_moved: int) -> int:
+    """How many breaths there are if all are in vain, each moving two thirds as many centers."""
+    return 0 if n_moved == 0 else 1 + n_levels(2 * n_moved // 3)
+
+
+class SweepRecord(NamedTuple):
+    """The figures of one sweep, one row of `history_`."""
+
+    power: float
+    objective: float
+    inertia: float
+    center_shift: float
+    seconds: float
+    skipped: float = 0.0
+
+
+class SweepRecords(np.recarray[Any, Any]):
+    """The records of a fit, one for each sweep, and where the sweeps were computed.
+
+    Attributes
+    ----------
+    placement : Placement or None
+        The device, the kernel and the precision; None is the compiled core. (`device` alone is an
+        attribute of every array, and tells where the records are.)
+    """
+
+    placement: Placement | None
+
+    def __array_finalize__(self, of: object) -> None:
+        super().__array_finalize__(of)
+        self.placement = getattr(of, "placement", None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuilding: Any = super().__reduce__()
+        *how, state = rebuilding
+        return *how, (state, self.placement)
+
+    def __setstate__(self, state: Any) -> None:
+        of_array, self.placement = state
+        super().__setstate__(of_array)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepState:
+    """A sweep that is complete: what a callback gets.
+
+    Attributes
+    ----------
+    run : int
+        Which of the `n_init` runs this is, from zero.
+    sweep : int
+        How many sweeps of this run are complete.
+    power : float
+        The power of this sweep; -inf in a Lloyd sweep.
+    objective, inertia : float
+        The objective at that power and the k-means objective, at the centers before the sweep.
+    center_shift : float
+        Root of the summed squared distances by which this sweep moved the centers.
+    seconds : float
+        How long the sweep took.
+    centers : ndarray of shape (n_centers, n_features)
+        Where the sweep moved the centers, float64, not to be written to. In a breath there are
+        more than `n_clusters` of them for some sweeps.
+    n_relocated : int
+        Empty clusters that this sweep moved to where the error is largest.
+    n_separated : int
+        Coincident centers that were moved apart before this sweep.
+    skipped : float
+        The share of the distances between points and centers that the sweep need not compute.
+    share_done : float
+        About which share of the work of the fit is done, by what a search has planned or by
+        `max_seconds`; NaN where nobody can know. It falls where a search finds something better,
+        and so goes on for longer.
+
+    See Also
+    --------
+    PathRecorder : A callback that remembers them.
+    progress : A callback that shows them.
+
+    Examples
+    --------
+    >>> from powermeans import PowerKMeans
+    >>> states = []
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> model = PowerKMeans(2, refine=0, random_state=0, callback=states.append).fit(X)
+    >>> states[0].run, states[0].sweep, states[0].centers.shape
+    (0, 1, (2, 1))
+    >>> states[-1].power  # the last sweep is one of Lloyd's
+    -inf
+    """
+
+    run: int
+    sweep: int
+    power: float
+    objective: float
+    inertia: float
+    center_shift: float
+    seconds: float
+    centers: FloatArray
+    n_relocated: int = 0
+    n_separated: int = 0
+    skipped: float = 0.0
+    share_done: float = math.nan
+
+    def record(self) -> SweepRecord:
+        """The figures alone."""
+        return SweepRecord(
+            self.power,
+            self.objective,
+            self.inertia,
+            self.center_shift,
+            self.seconds,
+            self.skipped,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run did.
+
+    Attributes
+    ----------
+    n_sweeps : int
+        Sweeps that moved centers, soft and hard.
+    n_breaths : int
+        Breaths taken.
+    n_crossings : int
+        Pairs of solutions bred.
+    accepted_inertias : tuple of tuple of float
+        Chains of moves that a search accepted: one for each start, for each solution that was
+        annealed and for breeding. Each begins with the inertia it found and only falls.
+    seconds : float
+        How long the run took.
+    skipped : float
+        The share of the distances between points and centers that its sweeps need not compute.
+    """
+
+    n_sweeps: int
+    n_breaths: int
+    n_crossings: int
+    accepted_inertias: tuple[tuple[float, ...], ...]
+    seconds: float
+    skipped: float
+
+
+class History:
+    """The records of a run so far, and its last complete state.
+
+    It outlives an interrupt, which is what it is for.
+
+    Parameters
+    ----------
+    run : int
+        Which of the `n_init` runs this is, from zero.
+
+    Attributes
+    ----------
+    n_runs : float
+        How many runs the fit makes; NaN where nobody says.
+    planned : PlannedWork
+        Where a search says what it means to do.
+    """
+
+    def __init__(self, run: int = 0) -> None:
+        self.run = run
+        self.n_runs = math.nan
+        self.planned = PlannedWork()
+        self.records: list[SweepRecord] = []
+        self.last: SweepState | None = None
+        self.n_relocated = 0
+        self.n_separated = 0
+        self.n_breaths = 0
+        self.n_crossings = 0
+        self.accepted: list[list[float]] = []
+        self._n_centers_swept = 0
+        self._n_centers_skipped = 0.0
+        self._kept: FloatArray | None = None
+        self._started = time.perf_counter()
+
+    def append(self, state: SweepState) -> None:
+        """Add one complete sweep."""
+        self.records.append(state.record())
+        self.n_relocated += state.n_relocated
+        self.n_separated += state.n_separated
+        self._n_centers_swept += len(state.centers)
+        self._n_centers_skipped += state.skipped * len(state.centers)
+        self.last = state
+
+    def keep(self, centers: FloatArray) -> None:
+        """Of several descents, remember these centers as the best so far."""
+        self._kept = centers
+
+    @property
+    def centers(self) -> FloatArray | None:
+        """The best centers if a search keeps such, else the last; None before the first sweep."""
+        if self._kept is not None or self.last is None:
+            return self._kept
+        return self.last.centers
+
+    @property
+    def known_inertia(self) -> float:
+        """That of `centers` where a search has accepted them, else that before the last sweep."""
+        accepted = [chain[-1] for chain in self.accepted if chain]
+        if accepted or self.last is None:
+            return min(accepted, default=math.inf)
+        return self.last.inertia
+
+    @property
+    def share_done(self) -> float:
+        """About which share of the work of the fit is done; NaN where that is not known."""
+        return (self.run + self.planned.share_done()) / self.n_runs
+
+    def spent(self) -> Spent:
+        """What was done so far."""
+        return Spent(
+            n_sweeps=len(self.records),
+            n_breaths=self.n_breaths,
+            n_crossings=self.n_crossings,
+            accepted_inertias=tuple(tuple(chain) for chain in self.accepted),
+            seconds=time.perf_counter() - self._started,
+            skipped=self._n_centers_skipped / max(1, self._n_centers_swept),
+        )
+
+    def as_recarray(self) -> SweepRecords:
+        """One record for each sweep; `pandas.DataFrame` takes it as it is."""
+        dtype = [(field, np.float64) for field in SweepRecord._fields]
+        return np.array(self.records, dtype=dtype).view(SweepRecords)

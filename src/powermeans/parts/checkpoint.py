@@ -1,0 +1,578 @@
+"""What parts have given, written down as it comes, so that a run that was killed can go on.
+
+All that a fit knows of its points are the results of calls on the parts. A journal keeps them, each
+with a digest of its call. Who runs the same fit again gets the same answers without a look at the
+points, until the journal ends, and so arrives where the other was, bit for bit: with the same
+centers, the same random numbers, and in the middle of the same search.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import struct
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from io import BufferedRandom
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, TypeVar
+from weakref import WeakSet
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans.critical import Moments
+from powermeans.divergences.bregman import Bregman
+from powermeans.parts.executors import Call, Opening, Places, Result
+from powermeans.rows.cosine import UnitSums
+from powermeans.rows.observed import ObservedSums
+from powermeans.sums import ColumnMoments, Spread, Sums
+from powermeans.system.atomic_write import check_folder
+
+Found = TypeVar("Found")
+
+_MAGIC = b"powermeans checkpoint 1\n"
+# Length of the contents and their checksum.
+_HEAD = struct.Struct("<QI")
+# Of these a record may consist, beside numbers, lists and arrays.
+_KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (ColumnMoments, Moments, ObservedSums, Spread, Sums, UnitSums)
+}
+
+
+class CheckpointError(ValueError):
+    """A file is no checkpoint of the fit that was to go on, or another fit has it."""
+
+
+def recorded(kind: type[Result]) -> type[Result]:
+    """Let values of a dataclass be written down; for use as a decorator."""
+    _KINDS[kind.__name__] = kind
+    return kind
+
+
+class Claim:
+    """The file of a checkpoint, which is held so that no other fit writes to it.
+
+    The system lets go of what a process held that is killed. Where it knows no locks, as on
+    Windows and on some disks of other machines, nothing is held. A process that is forked from the
+    one that holds it does not.
+
+    Parameters
+    ----------
+    path : path
+        Of a checkpoint, or of a new file, which vanishes again where nothing is written to it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        check_folder(self.path)
+        self._is_new = not self.path.exists()
+        self._number = self._opened()
+        _CLAIMS.add(self)
+        try:
+            while not self._is_held():
+                self._close()
+                self._number = self._opened()
+            self._refuse_what_is_no_checkpoint()
+        except BaseException:
+            self._unlock()
+            self._close()
+            raise
+
+    def release(self) -> None:
+        """Let others have it; more than once does no harm."""
+        if self._number < 0:
+            return
+        is_unused = self._is_new and not os.fstat(self._number).st_size
+        if sys.platform == "win32":
+            self._close()  # since what is open cannot be removed there
+        if is_unused:
+            with suppress(OSError):
+                self.path.unlink()
+        self._unlock()
+        self._close()
+
+    def leave_to_parent(self) -> None:
+        """Forget it in a process that was just forked: the lock is the other one's."""
+        self._close()
+
+    def _unlock(self) -> None:
+        # To close the file would not do where a process was forked that has it too.
+        if sys.platform == "win32" or self._number < 0:
+            return
+        import fcntl
+
+        with suppress(OSError):  # there may be no locks on this disk
+            fcntl.flock(self._number, fcntl.LOCK_UN)
+
+    def _close(self) -> None:
+        number, self._number = self._number, -1
+        if number >= 0:
+            os.close(number)
+
+    def _opened(self) -> int:
+        return os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+
+    def _is_held(self) -> bool:
+        """Hold the file; False where it is not the one of that name any more."""
+        if sys.platform == "win32":
+            return True
+        import fcntl
+
+        try:
+            fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CheckpointError(
+                f"{self.path} is in use by another fit: wait until that has ended, or pass "
+                "another path"
+            ) from None
+        except OSError:
+            return True  # there are no locks on this disk
+        try:
+            return os.path.samestat(os.fstat(self._number), os.stat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def _refuse_what_is_no_checkpoint(self) -> None:
+        start = os.read(self._number, len(_MAGIC)) if self.path.is_file() else b"?"
+        if not _MAGIC.startswith(start):
+            raise CheckpointError(f"{self.path} is no checkpoint: pass another path")
+
+
+_CLAIMS: WeakSet[Claim] = WeakSet()
+
+
+def _leave_all_to_parent() -> None:
+    for claim in list(_CLAIMS):
+        claim.leave_to_parent()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_leave_all_to_parent)
+
+
+class Journal:
+    """A file of results in the order in which they were asked for.
+
+    It is written at its end alone, and what was cut short there is left out when it is read, so
+    that at any moment all but the last seconds are safe.
+
+    Parameters
+    ----------
+    place : path or Claim
+        Of a journal to go on with, or of a new one.
+    seconds : float
+        How often it is written to, at most.
+    fingerprint : str
+        Of the points, of how they are cut into parts, and of what looks at them.
+    when_used : callable, optional
+        Called once all that is there turns out to be of the same fit.
+    """
+
+    def __init__(
+        self,
+        place: str | os.PathLike[str] | Claim,
+        seconds: float,
+        fingerprint: str,
+        when_used: Callable[[], object] | None = None,
+    ) -> None:
+        self._claim = place if isinstance(place, Claim) else Claim(place)
+        self._path, self._seconds = self._claim.path, seconds
+        self._written = time.monotonic()
+        self._waiting: list[bytes] = []
+        self._is_left = False
+        self._is_used, self._when_used = False, when_used
+        self._file: BufferedRandom = open(self._path, "r+b")  # noqa: SIM115 - closed by `close`
+        self._n_bytes = self._path.stat().st_size
+        try:
+            self._is_replaying = self._begin(fingerprint.encode())
+        except BaseException:
+            self._file.close()
+            self._claim.release()
+            raise
+
+    def _begin(self, fingerprint: bytes) -> bool:
+        """Whether there may be results already; else the file begins with what it is of."""
+        head = _MAGIC + _record(fingerprint)
+        there = self._file.read(len(head))
+        if there == head:
+            return True
+        if not head.startswith(there):
+            raise CheckpointError(
+                f"{self._path} is no checkpoint of a fit of these rows, cut into parts in this "
+                "way, with this divergence and this version of powermeans: pass another path, or "
+                "remove the file to begin anew"
+            )
+        # It is new, or who began it was killed in this place.
+        self._file.seek(0)
+        self._waiting.append(head)
+        self.write()
+        return False
+
+    def answer(self, question: str) -> tuple[bool, Any]:
+        """Whether the next result is known, and what it is.
+
+        Parameters
+        ----------
+        question : str
+            The digest of a call; another one than last time is an error.
+
+        Returns
+        -------
+        is_known : bool
+        result : object
+        """
+        if self._is_left or not self._is_replaying:
+            return False, None
+        contents = self._next()
+        if contents is None:
+            self._is_replaying = False
+            self._tell_that_it_is_used()
+            return False, None
+        asked, result = _decoded(contents)
+        if asked != question:
+            raise CheckpointError(
+                f"{self._path} is a checkpoint of a fit with other parameters: pass those again, "
+                "random_state among them as an int, or remove the file to begin anew"
+            )
+        self._is_used = True
+        if self._file.tell() == self._n_bytes:
+            self._tell_that_it_is_used()
+        return True, result
+
+    def once(self, question: str, find: Callable[[], Found]) -> Found:
+        """What is known, or else what is found now and noted.
+
+        Parameters
+        ----------
+        question : str
+        find : callable
+            Asks nothing of this journal itself.
+
+        Returns
+        -------
+        object
+        """
+        is_known, result = self.answer(question)
+        if not is_known:
+            result = find()
+            self.note(question, result)
+        found: Found = result
+        return found
+
+    def note(self, question: str, result: Any) -> None:
+        """Write a result down, at the latest when the seconds are over and there is another."""
+        if self._is_left:
+            return
+        self._waiting.append(_record(_encoded(question, result)))
+        if time.monotonic() - self._written >= self._seconds:
+            self.write()
+
+    def leave(self) -> None:
+        """Neither answer nor note anything from here on.
+
+        A fit that ends early asks for what one that goes on does not ask for in that place.
+        """
+        self._is_left = True
+
+    def write(self) -> None:
+        """Write all that waits, to the disk itself; where that fails, the file stays as it was."""
+        start = self._file.tell()
+        try:
+            self._file.writelines(self._waiting)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._waiting.clear()
+        except OSError as error:
+            self._take_back(start)
+            raise OSError(
+                error.errno,
+                f"{error.strerror}: the checkpoint was not written on; make room for it, and the "
+                "same fit goes on from what is there",
+                str(self._path),
+            ) from error
+        except BaseException:
+            self._take_back(start)
+            self._file = open(self._path, "r+b")  # noqa: SIM115 - closed by `close`
+            self._file.seek(start)
+            raise
+        self._written = time.monotonic()
+
+    def close(self) -> None:
+        """Write all that waits, and let go of the file."""
+        try:
+            if not self._file.closed:
+                try:
+                    self.write()
+                finally:
+                    self._file.close()
+        finally:
+            self._claim.release()
+
+    def _tell_that_it_is_used(self) -> None:
+        tell, self._when_used = self._when_used, None
+        if self._is_used and tell is not None:
+            tell()
+
+    def _take_back(self, start: int) -> None:
+        """Close the file without what was written since, some of which may still be in memory."""
+        self.leave()
+        raw = self._file.raw
+        with suppress(OSError):
+            raw.truncate(start)
+        with suppress(OSError):
+            raw.close()
+
+    def _next(self) -> bytes | None:
+        """The next record; the rest is cut off where there is none that is whole."""
+        start = self._file.tell()
+        if (contents := self._whole()) is None:
+            self._file.seek(start)
+            self._file.truncate()
+        return contents
+
+    def _whole(self) -> bytes | None:
+        """The next record, if it is whole."""
+        start = self._file.tell()
+        head = self._file.read(_HEAD.size)
+        if len(head) == _HEAD.size:
+            n_bytes, checksum = _HEAD.unpack(head)
+            if n_bytes <= self._path.stat().st_size - start:
+                contents = self._file.read(n_bytes)
+                if len(contents) == n_bytes and zlib.crc32(contents) == checksum:
+                    return contents
+        return None
+
+
+class Journaled:
+    """Parts whose results are written down, and asked for again only once the journal ends.
+
+    Results as long as the points are not written down, but found anew.
+
+    Parameters
+    ----------
+    places : Places
+    journal : Journal
+    """
+
+    def __init__(self, places: Places, journal: Journal) -> None:
+        self._places, self._journal = places, journal
+
+    @property
+    def opening(self) -> Opening:
+        """How the parts are opened."""
+        return self._places.opening
+
+    @property
+    def are_brought_anew(self) -> bool:
+        """Whether each call that is not known reads the parts again."""
+        return self._places.are_brought_anew
+
+    def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
+        """What a call gives for each part, from the journal as far as that goes."""
+        if getattr(call, "is_long", False):
+            return self._places.each(call, numbers)
+        question = _digest(["each", call, None if numbers is None else list(numbers)])
+        return iter(self._journal.once(question, lambda: list(self._places.each(call, numbers))))
+
+    def total(self, call: Call[Any]) -> Any:
+        """What a call gives, added up over all parts."""
+        return self._journal.once(_digest(["total", call]), lambda: self._places.total(call))
+
+    def once(self, what: str, find: Callable[[], Found]) -> Found:
+        """What comes of results that are too long to be written down, and need not be then.
+
+        Parameters
+        ----------
+        what : str
+        find : callable
+            Whose calls are long ones alone.
+
+        Returns
+        -------
+        object
+        """
+        return self._journal.once(_digest(["once", what]), find)
+
+
+def _digest(question: Any) -> str:
+    tree, arrays = _taken_apart(question)
+    digest = hashlib.sha256(json.dumps(tree).encode())
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _record(contents: bytes) -> bytes:
+    return _HEAD.pack(len(contents), zlib.crc32(contents)) + contents
+
+
+# A record is JSON with the numbers of arrays in it, and then these arrays.
+
+
+def _encoded(question: str, result: Any) -> bytes:
+    tree, arrays = _taken_apart(result)
+    forms = [[array.dtype.str, list(array.shape)] for array in arrays]
+    words = json.dumps([question, tree, forms]).encode()
+    values = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+    return struct.pack("<Q", len(words)) + words + values
+
+
+def _decoded(contents: bytes) -> tuple[str, Any]:
+    (n_words,) = struct.unpack_from("<Q", contents)
+    question, tree, forms = json.loads(contents[8 : 8 + n_words])
+    arrays, start = [], 8 + n_words
+    for dtype, shape in forms:
+        n_values = int(np.prod(shape, dtype=np.int64))
+        array = np.frombuffer(contents, np.dtype(dtype), n_values, start).reshape(shape)
+        arrays.append(array.copy())
+        start += array.nbytes
+    return question, _put_together(tree, arrays)
+
+
+def _taken_apart(value: Any) -> tuple[Any, list[NDArray[Any]]]:
+    """JSON of a value, and the arrays that it names by their numbers."""
+    arrays: list[NDArray[Any]] = []
+
+    def apart(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return {"array": len(arrays) - 1}
+        if isinstance(value, float | np.floating):
+            return {"float": float(value).hex()}
+        if isinstance(value, np.dtype):
+            return {"dtype": value.str}
+        if is_dataclass(value) and not isinstance(value, type):
+            parts = {field.name: apart(getattr(value, field.name)) for field in fields(value)}
+            return {"value": [type(value).__name__, parts]}
+        if isinstance(value, tuple):
+            return {"tuple": [apart(entry) for entry in value]}
+        if isinstance(value, list):
+            return [apart(entry) for entry in value]
+        if isinstance(value, dict):
+            return {"dict": [[apart(key), apart(entry)] for key, entry in value.items()]}
+        if callable(value):
+            return {"function": value.__qualname__}
+        return int(value) if isinstance(value, int | np.integer) else value
+
+    return apart(value), arrays
+
+
+def _put_together(tree: Any, arrays: Sequence[NDArray[Any]]) -> Any:
+    if isinstance(tree, list):
+        return [_put_together(entry, arrays) for entry in tree]
+    if not isinstance(tree, dict):
+        return tree
+    ((kind, content),) = tree.items()
+    if kind == "array":
+        return arrays[content]
+    if kind == "float":
+        return float.fromhex(content)
+    if kind == "dtype":
+        return np.dtype(content)
+    if kind == "tuple":
+        return tuple(_put_together(entry, arrays) for entry in content)
+    name, parts = content
+    return _KINDS[name](**{key: _put_together(part, arrays) for key, part in parts.items()})
+
+
+def described(opening: Opening) -> str:
+    """The same text for the same opening in every process, and another one for another.
+
+    A divergence of one's own is told by its class, its attributes, and the code of its functions.
+    What these take from global variables is not looked at.
+
+    Parameters
+    ----------
+    opening : Opening
+
+    Returns
+    -------
+    str
+    """
+    try:
+        return repr([_described(opening.divergence), opening.has_missing, opening.device])
+    except (_Unknown, RecursionError) as error:
+        what = error.args[0] if isinstance(error, _Unknown) else "a function within itself"
+        raise ValueError(
+            f"divergence={opening.divergence!r:.200} has {what!r:.200}, which another "
+            "process cannot tell from others, so that no fit with it can go on from a checkpoint: "
+            "let attributes be numbers, strings, arrays, lists and plain functions, or leave "
+            "checkpoint out"
+        ) from None
+
+
+class _Unknown(Exception):
+    """A value that has no description."""
+
+
+def _described(value: Any) -> Any:
+    if value is None or value is Ellipsis or isinstance(value, bool | int | str | bytes | complex):
+        return repr(value)
+    if isinstance(value, float | np.generic):
+        return [
+            type(value).__name__,
+            repr(value.item() if isinstance(value, np.generic) else value),
+        ]
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufcSU":
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return [value.dtype.str, value.shape, digest]
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, *map(_described, value)]
+    if isinstance(value, set | frozenset):
+        return ["set", *sorted(repr(_described(entry)) for entry in value)]
+    if isinstance(value, dict):
+        return ["dict", *([_described(key), _described(entry)] for key, entry in value.items())]
+    if isinstance(value, np.ufunc):
+        return ["ufunc", value.__name__]
+    return _described_by_code(value)
+
+
+def _described_by_code(value: Any) -> Any:
+    if isinstance(value, CodeType):
+        constants = [_described(constant) for constant in value.co_consts]
+        return [value.co_code.hex(), value.co_names, value.co_varnames, constants]
+    if isinstance(value, FunctionType):
+        held = [cell.cell_contents for cell in value.__closure__ or ()]
+        kept = [held, value.__defaults__, value.__kwdefaults__]
+        return [value.__module__, value.__qualname__, _described(value.__code__), _described(kept)]
+    if isinstance(value, BuiltinFunctionType) and isinstance(value.__module__, str):
+        return [value.__module__, value.__qualname__]
+    if isinstance(value, type):
+        return [value.__module__, value.__qualname__, *_functions_of(value)]
+    if isinstance(value, ModuleType):
+        return ["module", value.__name__]
+    if isinstance(value, Bregman):
+        return [_described(type(value)), *_attributes_of(value)]
+    raise _Unknown(value)
+
+
+def _functions_of(kind: type[Any]) -> Iterator[Any]:
+    """Those of the class and its bases that are not the package's own."""
+    for base in kind.__mro__:
+        if base.__module__.partition(".")[0] not in ("powermeans", "builtins", "abc"):
+            for name, content in vars(base).items():
+                # A function that names its class is in a cell of that class's own making.
+                if isinstance(content, FunctionType):
+                    yield [name, _described(content.__code__), _described(content.__defaults__)]
+                elif isinstance(content, int | float | np.ndarray):
+                    yield [name, _described(content)]
+
+
+def _attributes_of(value: Any) -> Iterator[Any]:
+    """Each name with its value, but for what was computed from the others."""
+    if is_dataclass(value):
+        names = [field.name for field in fields(value)]
+    else:
+        names = sorted(getattr(value, "__dict__", {}))
+    for name in names:
+        if not isinstance(getattr(type(value), name, None), functools.cached_property):
+            yield [name, _described(getattr(value, name))]

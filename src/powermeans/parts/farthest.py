@@ -1,0 +1,203 @@
+"""The points farthest from all centers, one after the other, each a center for those after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans.parts.checkpoint import recorded
+from powermeans.parts.executors import Opening
+from powermeans.parts.parted_rows import PartedRows, all_weights, filled
+from powermeans.rows import open_batch
+from powermeans.rows.protocol import PartRows, Rows
+from powermeans.types import FloatArray, IndexArray, Labels, Points
+
+# A pass finds so many more than are wanted, since those near to a chosen one are far no longer.
+_MORE = 16
+# Kernels for many points and for few may round a distance in other ways, by less than this share.
+_ROUNDING = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class FarPoint:
+    """A point, and how far it is.
+
+    Attributes
+    ----------
+    point : (n_features,)
+    weight : float
+    sq_dist : float
+        To the nearest center, also of those chosen before it.
+    label : int
+        Of the nearest center, without those.
+    """
+
+    point: FloatArray
+    weight: float
+    sq_dist: float
+    label: int
+
+
+def farthest_points(rows: Rows, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+    """The point with the largest weighted squared distance, and so on with it as one more center.
+
+    Of points in parts a pass finds several at once, with all that is to be known of them. There is
+    another pass only where those chosen in the meantime may change which is the next.
+
+    Parameters
+    ----------
+    rows : Rows
+    centers : (n_centers, n_features)
+        At least one.
+    n_wanted : int
+        How many are to be taken at most.
+
+    Yields
+    ------
+    FarPoint
+    """
+    if isinstance(rows, PartedRows):
+        return _of_parts(rows, centers, n_wanted)
+    return _of_whole(rows, centers, n_wanted)
+
+
+def _of_whole(rows: Rows, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+    nearness = rows.nearness(centers)
+    labels, _ = rows.assign(centers)
+    for _ in range(n_wanted):
+        index = np.array([nearness.farthest()])
+        point, weight = rows.take(index)[0], float(rows.sample_weight(index)[0])
+        yield FarPoint(point, weight, float(nearness.sq_dist(index)[0]), int(labels[index[0]]))
+        nearness.add(point)
+
+
+def _of_parts(rows: PartedRows, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+    chosen = centers
+    candidates: _Candidates | None = None
+    for n_left in range(n_wanted, 0, -1):
+        place = None if candidates is None else candidates.farthest()
+        if candidates is None or place is None:
+            call = _FindFarthest(chosen, len(centers), 2 * n_left + _MORE, rows.has_missing)
+            candidates, place = _Candidates(rows, rows.total(call)), 0
+        far = candidates.at(place)
+        yield far
+        candidates.approach(far.point)
+        chosen = np.concatenate([chosen, far.point[None, :]])
+
+
+class _Candidates:
+    """Points that are farther than all others, and how far they are from one more center each time.
+
+    As long as one is nearer to the centers it was found with than to any of those chosen since, its
+    distance is known to the last bit. Of others it is known what it is at most.
+    """
+
+    def __init__(self, rows: PartedRows, found: Farthest) -> None:
+        opening: Opening = rows.places.opening
+        self._found, self._points = found, filled(found.points, rows.filling)
+        self._most, self._is_known = found.sq_dist.copy(), np.ones(len(found.sq_dist), dtype=bool)
+        self._rows = open_batch(
+            found.points,
+            n_threads=1,
+            divergence=opening.divergence,
+            has_missing=opening.has_missing,
+        )
+
+    def farthest(self) -> int | None:
+        """Which of them is the farthest of all points now; None where that is not sure."""
+        if not self._is_known.any():
+            return None
+        values = _weighted(self._found.weights, self._most)
+        place = int(np.argmax(self._is_known))  # the farthest came first
+        may_be_farther = ~self._is_known & ~(values < values[place])
+        return None if may_be_farther.any() else place
+
+    def at(self, place: int) -> FarPoint:
+        """One of those whose distance is known."""
+        found = self._found
+        point = np.ascontiguousarray(self._points[place], dtype=np.float64)
+        weight, sq_dist = float(found.weights[place]), float(found.sq_dist[place])
+        return FarPoint(point, weight, sq_dist, int(found.labels[place]))
+
+    def approach(self, center: FloatArray) -> None:
+        """Take one more center into account."""
+        sq_dist = self._rows.nearness(center[None, :]).sq_dist()
+        is_beyond = (1 - _ROUNDING) * sq_dist > self._most
+        self._is_known &= is_beyond
+        most = np.fmin(self._most, (1 + _ROUNDING) * sq_dist)
+        self._most = np.where(is_beyond, self._most, most)
+
+
+@recorded
+@dataclass(frozen=True, slots=True)
+class Farthest:
+    """The farthest points of some parts, the first of several first. Those of parts add.
+
+    Attributes
+    ----------
+    n_kept : int
+        How many there are at most.
+    sq_dist, weights, labels : (n_found,)
+    points : (n_found, n_features)
+        NaN where entries are missing.
+    """
+
+    n_kept: int
+    sq_dist: FloatArray
+    weights: FloatArray
+    labels: Labels
+    points: Points
+
+    def __add__(self, other: Farthest) -> Farthest:
+        sq_dist = np.concatenate([self.sq_dist, other.sq_dist])
+        weights = np.concatenate([self.weights, other.weights])
+        first = _largest(_weighted(weights, sq_dist), self.n_kept)
+        labels = np.concatenate([self.labels, other.labels])[first]
+        points = np.concatenate([self.points, other.points])[first]
+        return Farthest(self.n_kept, sq_dist[first], weights[first], labels, points)
+
+
+@dataclass(frozen=True, slots=True)
+class _FindFarthest:
+    """Asks a part for its farthest points; the first of the centers are those that label them."""
+
+    centers: FloatArray
+    n_labels: int
+    n_kept: int
+    has_missing: bool
+
+    @property
+    def n_bytes_given(self) -> int:
+        """How large what comes of a part is."""
+        return 8 * self.n_kept * (int(self.centers.shape[1]) + 3)
+
+    def __call__(self, rows: PartRows, number: int) -> Farthest:
+        sq_dist, weights = rows.nearness(self.centers).sq_dist(), all_weights(rows)
+        first = _largest(_weighted(weights, sq_dist), self.n_kept)
+        labels, _ = rows.assign(self.centers[: self.n_labels])
+        return Farthest(
+            self.n_kept, sq_dist[first], weights[first], labels[first], self._points(rows, first)
+        )
+
+    def _points(self, rows: PartRows, first: IndexArray) -> Points:
+        # Those with missing entries are filled by the means of all parts, which are not known here.
+        return np.asarray(rows.sample(first)) if self.has_missing else rows.take(first)
+
+
+def _weighted(weights: FloatArray, sq_dist: FloatArray) -> FloatArray:
+    """A point of no weight counts for nothing, be it infinitely far."""
+    with np.errstate(invalid="ignore"):
+        return np.where(weights > 0, weights * sq_dist, 0.0)
+
+
+def _largest(values: FloatArray, n_kept: int) -> NDArray[np.intp]:
+    """Where the largest are, in falling order, the first of equal ones first."""
+    candidates = np.arange(len(values))
+    if n_kept < len(values):
+        least = np.partition(values, len(values) - n_kept)[len(values) - n_kept]
+        candidates = np.flatnonzero(~(values < least))
+    order = np.argsort(-values[candidates], kind="stable")[:n_kept]
+    return candidates[order]

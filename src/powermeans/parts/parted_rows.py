@@ -1,0 +1,622 @@
+"""Points in an ordered sequence of parts, which may be anywhere.
+
+Each quantity is one call on every part, and the results are added along a tree that depends on the
+number of parts alone. So where the parts are, how they are read and how many work on them changes
+no bit. Nothing as long as the points is held, but where that is what was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from powermeans.critical import (
+    Moments,
+    critical_power,
+    critical_power_of_sample,
+    moments_about_origin,
+    n_rows_to_sample,
+    strata_to_sample,
+)
+from powermeans.divergences.bregman import Bregman
+from powermeans.parts.checkpoint import Journaled, recorded
+from powermeans.parts.executors import Call, Places, Result
+from powermeans.rows.bregman import in_units, step_between_scaled, unit_steps_at
+from powermeans.rows.protocol import PartRows, Placement
+from powermeans.rules import Hard, Online, Rule
+from powermeans.sums import ColumnMoments, Spread, Sums, added
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+_NO_ORDER = (
+    "points in parts are drawn as they come, since an order of all of them is too long to hold: "
+    "leave order out, and choose seeds with powermeans.seeds.parallel.ParallelSeeds"
+)
+
+
+class PartedRows:
+    """Rows whose points are in parts.
+
+    Parameters
+    ----------
+    places : Places
+        Where the parts are.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self._last: tuple[bytes, Assignment] | None = None
+
+    @cached_property
+    def _seen(self) -> _Seen:
+        """What the first look at all parts tells."""
+        looks = list(self.places.each(_look))
+        return _Seen(
+            np.cumsum([look.n_points for look in looks]),
+            looks[0],
+            added(look.moments for look in looks),
+            float(added(look.total_weight for look in looks)),
+            added(look.at_a_center for look in looks),
+            sum(look.n_stored for look in looks),
+        )
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return len(self._seen.ends)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points, of all parts together."""
+        return int(self._seen.ends[-1])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self._seen.moments.means)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        """Dtype of the points."""
+        return self._seen.first.dtype
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where and how the first of the parts is swept; None by the compiled core."""
+        if (found := self._seen.first.placement) is None:
+            return None
+        first = Placement(*found)
+        return first._replace(streamed=bool(first.streamed or self.places.are_brought_anew))
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the sample weights."""
+        return self._seen.total_weight
+
+    def descends(self, rule: Rule) -> bool:
+        """Whether a sweep with this rule is sure not to raise its objective."""
+        return rule.descends
+
+    def mean(self) -> FloatArray:
+        """Weighted mean of the points."""
+        return self._mean
+
+    @cached_property
+    def _mean(self) -> FloatArray:
+        mean: FloatArray = self._seen.at_a_center.centers(
+            fallback=self._seen.moments.means[None, :]
+        )[0]
+        return mean
+
+    def inertia_about_mean(self) -> float:
+        """Weighted sum of the squared distances of the points from their mean."""
+        return self._inertia_about_mean
+
+    @cached_property
+    def _inertia_about_mean(self) -> float:
+        return self.sweep(self._mean[None, :], Hard()).inertia
+
+    def mean_variance(self) -> float:
+        """Mean over the features of the unweighted variance."""
+        return float(np.mean(self._seen.moments.squares / self.n_points))
+
+    def unit_steps(self) -> float | FloatArray:
+        """How far along a feature a squared distance of one is, near the mean."""
+        divergence = self.places.opening.divergence
+        if not isinstance(divergence, Bregman):
+            return 1.0
+        return unit_steps_at(divergence.inside(self._mean[None, :])[0], divergence)
+
+    def rounding(self) -> float:
+        """What a squared distance may be off, as a share of that from the mean."""
+        return self._seen.first.rounding
+
+    def critical_power(self) -> float:
+        """Above it all centers collapse to the mean; see `powermeans.critical_power`."""
+        return self._critical_power
+
+    @cached_property
+    def _critical_power(self) -> float:
+        if isinstance(self.places.opening.divergence, Bregman):
+            every = step_between_scaled(self.n_points, self.n_features)
+            return self._critical_power_of(np.arange(0, self.n_points, every))
+        per_row = max(1, self._seen.n_stored // self.n_points)
+        n_sampled = n_rows_to_sample(self.n_points, self.n_features, per_row)
+        if n_sampled is None:
+            return self._critical_power_of(self._everything())
+        weigh = _ShareOfMoments(self.filling, self._seen.total_weight)
+        moments: Moments = self.places.total(weigh)
+        nowhere = self.nearness(np.empty((0, self.n_features)))
+        drawn = nowhere.draw(strata_to_sample(n_sampled))
+        return self._known_or_found(
+            lambda: critical_power_of_sample(filled(self.sample(drawn), self.filling), moments)
+        )
+
+    def _critical_power_of(self, some: IndexArray) -> float:
+        weights = self.sample_weight(some)
+
+        def find() -> float:
+            points = filled(self.sample(some), self.filling)
+            if isinstance(self.places.opening.divergence, Bregman):
+                points = in_units(points, self.unit_steps())
+            return critical_power(points, None if np.all(weights == 1) else weights)
+
+        return self._known_or_found(find)
+
+    def _known_or_found(self, find: Callable[[], float]) -> float:
+        """The critical power, which a journal knows, though not the sample that it is of."""
+        if isinstance(self.places, Journaled):
+            return self.places.once("critical power", find)
+        return find()
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        """Weigh every point by the rule and add up."""
+        if isinstance(rule, Online):
+            raise TypeError(
+                "points in parts are swept all at once and have no order to come in: use "
+                "MiniBatchPowerKMeans.partial_fit or OnlineKMeans.partial_fit on one chunk after "
+                "the other"
+            )
+        sums: Sums = self.places.total(_Sweep(centers, rule))
+        return sums
+
+    def spread(self, centers: FloatArray) -> Spread:
+        """Error and utility of each center under the hard rule."""
+        spread: Spread = self.places.total(_SpreadOf(centers))
+        return spread
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        """Label of the nearest center for each point, and the inertia."""
+        labels, inertias, start = np.empty(self.n_points, dtype=np.int32), [], 0
+        for of_part, inertia in self.assigned(centers):
+            labels[start : start + len(of_part)] = of_part
+            start += len(of_part)
+            inertias.append(inertia)
+        return labels, float(added(inertias))
+
+    def assigned(self, centers: FloatArray) -> Iterator[tuple[Labels, float]]:
+        """Labels and inertia of one part after the other."""
+        return self.places.each(_Assign(centers))
+
+    def assignment(self, centers: FloatArray) -> Assignment:
+        """What `assign` says, but for an array of all labels; that of the last centers is known."""
+        key = centers.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, self.places.total(_Summarize(centers))
+        return self._last[1]
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        """Refused: there may be no room for all of them."""
+        raise TypeError(
+            "all distances of points in parts are too many to hold: ask for those of one part "
+            "after the other, with each"
+        )
+
+    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> PartedNearness:
+        """Nearness to these centers, of which there may be none."""
+        if order is not None:
+            raise TypeError(_NO_ORDER)
+        return PartedNearness(self, centers)
+
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+    ) -> IndexArray:
+        """Refused: draws would walk along an order of all points."""
+        raise TypeError(_NO_ORDER)
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        """These points, dense."""
+        if not self.has_missing:
+            return np.asarray(self._gathered(_take, indices))
+        points = filled(self.sample(indices), self.filling)
+        return np.ascontiguousarray(points, dtype=np.float64)
+
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        """The weights of these points."""
+        return np.asarray(self._gathered(_weights, indices))
+
+    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+        """These points in the kind they live in."""
+        found: Points | SparsePoints = self._gathered(_sample, indices)
+        return found
+
+    def each(self, call: Call[Result]) -> Iterator[Result]:
+        """What a call gives for each part, in their order."""
+        return self.places.each(call)
+
+    def total(self, call: Call[Any]) -> Any:
+        """What a call gives, added up over all parts."""
+        return self.places.total(call)
+
+    def first_of(self, number: int) -> int:
+        """Which of all points is the first of this part."""
+        return int(self._seen.ends[number - 1]) if number else 0
+
+    def _everything(self) -> IndexArray:
+        return np.arange(self.n_points)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether NaN stands for entries that are missing."""
+        return self.places.opening.has_missing
+
+    @property
+    def filling(self) -> FloatArray | None:
+        """What stands for missing entries where points must be whole: the means of the columns."""
+        return self._seen.moments.means if self.has_missing else None
+
+    def _gathered(self, get: _Getter, indices: IndexArray) -> Any:
+        """What a function gets of some points of each part, put in the order of the indices."""
+        indices = np.asarray(indices)
+        if not len(indices):
+            return next(self.places.each(_Some(get, {0: indices.astype(np.intp)}), [0]))
+        numbers = np.searchsorted(self._seen.ends, indices, side="right")
+        order = np.argsort(numbers, kind="stable")
+        chosen, firsts = np.unique(numbers[order], return_index=True)
+        groups = np.split(order, firsts[1:])
+        wanted = {
+            int(number): indices[group] - self.first_of(int(number))
+            for number, group in zip(chosen, groups, strict=True)
+        }
+        found = stacked(list(self.places.each(_Some(get, wanted), sorted(wanted))))
+        return found if np.all(order[:-1] < order[1:]) else found[np.argsort(order)]
+
+
+@recorded
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The hard rule at some centers, without the labels. Those of parts add.
+
+    Attributes
+    ----------
+    inertia : float
+    is_used : (n_centers,)
+        Whether a center is the nearest of some point.
+    """
+
+    inertia: float
+    is_used: NDArray[np.bool_]
+
+    def __add__(self, other: Assignment) -> Assignment:
+        return Assignment(self.inertia + other.inertia, self.is_used | other.is_used)
+
+
+class PartedNearness:
+    """Squared distances to the nearest center chosen so far, computed anew for each question."""
+
+    def __init__(self, rows: PartedRows, centers: FloatArray) -> None:
+        self._rows, self._centers = rows, np.array(centers, dtype=np.float64)
+
+    def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
+        """Draw one point for each number, by weight times distance to the exponent."""
+        mass = self._mass(exponent)
+        ends = np.cumsum(list(self._rows.places.each(_TotalOf(mass))))
+        if len(mass.centers) and not 0 < ends[-1] < np.inf:
+            # No point has any mass once all are at a center.
+            mass = _Mass(self._centers[:0])
+            ends = np.cumsum(list(self._rows.places.each(_TotalOf(mass))))
+        # The last part with any mass ends where all of it does.
+        last = int(np.searchsorted(ends, ends[-1], side="left"))
+        targets = np.asarray(uniforms) * ends[-1]
+        numbers = np.minimum(np.searchsorted(ends, targets, side="right"), last)
+        starts = np.concatenate([[0.0], ends])[numbers]
+        wanted = {
+            int(number): targets[numbers == number] - starts[numbers == number]
+            for number in np.unique(numbers)
+        }
+        drawn = np.empty(len(targets), dtype=np.intp)
+        found = self._rows.places.each(_DrawIn(mass, wanted), sorted(wanted))
+        for number, indices in zip(sorted(wanted), found, strict=True):
+            drawn[numbers == number] = self._rows.first_of(number) + indices
+        return drawn
+
+    def _mass(self, exponent: float) -> _Mass:
+        if exponent == 2.0 or not len(self._centers):
+            return _Mass(self._centers)
+        farthest = max(self._rows.places.each(_FarthestSqDist(self._centers)))
+        return _Mass(self._centers, exponent, farthest or 1.0)
+
+    def potentials(self, candidates: IndexArray) -> FloatArray:
+        """The inertia that adding each of these points as a center would leave."""
+        points = self._rows.take(candidates)
+        return np.asarray(self._rows.places.total(_Potentials(self._centers, points)))
+
+    def add(self, center: FloatArray) -> None:
+        """Take one more center into account."""
+        added_center = np.asarray(center, dtype=np.float64)[None, :]
+        self._centers = np.concatenate([self._centers, added_center])
+
+    def farthest(self) -> int:
+        """The point with the largest weighted squared distance."""
+        found = list(self._rows.places.each(_Farthest(self._centers)))
+        number = int(np.argmax([value for value, _ in found]))
+        return self._rows.first_of(number) + found[number][1]
+
+    def inertia(self) -> float:
+        """Weighted sum of the squared distances."""
+        return float(self._rows.places.total(_InertiaOf(self._centers)))
+
+    def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
+        """The squared distances of these points."""
+        if indices is None:
+            raise TypeError("distances of all points in parts are too many to hold: ask for some")
+        return np.asarray(self._rows._gathered(_SqDistOf(self._centers), indices))
+
+
+# What is asked of a part. All of these can be pickled.
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is known of all parts."""
+
+    ends: NDArray[np.intp]
+    first: _Look
+    moments: ColumnMoments
+    total_weight: float
+    at_a_center: Sums
+    n_stored: int
+
+
+@recorded
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What is known of a part once it has been seen."""
+
+    n_points: int
+    dtype: np.dtype[np.floating[Any]]
+    rounding: float
+    total_weight: float
+    moments: ColumnMoments
+    at_a_center: Sums
+    n_stored: int
+    placement: tuple[Any, ...] | None
+
+
+def _look(rows: PartRows, number: int) -> _Look:
+    moments = rows.column_moments()
+    somewhere = moments.means[None, :]
+    return _Look(
+        rows.n_points,
+        rows.dtype,
+        rows.rounding(),
+        rows.total_weight,
+        moments,
+        rows.sweep(somewhere, Hard()),
+        rows.n_stored,
+        rows.placement,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sweep:
+    tells_of_faults: ClassVar[bool] = True
+    centers: FloatArray
+    rule: Rule
+
+    def __call__(self, rows: PartRows, number: int) -> Sums:
+        return rows.sweep(self.centers, self.rule)
+
+
+@dataclass(frozen=True, slots=True)
+class _SpreadOf:
+    centers: FloatArray
+
+    def __call__(self, rows: PartRows, number: int) -> Spread:
+        return rows.spread(self.centers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Assign:
+    is_long: ClassVar[bool] = True
+    centers: FloatArray
+
+    def __call__(self, rows: PartRows, number: int) -> tuple[Labels, float]:
+        return rows.assign(self.centers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Summarize:
+    centers: FloatArray
+
+    def __call__(self, rows: PartRows, number: int) -> Assignment:
+        labels, inertia = rows.assign(self.centers)
+        is_used = np.zeros(len(self.centers), dtype=bool)
+        is_used[labels] = True
+        return Assignment(inertia, is_used)
+
+
+class _Getter(Protocol):
+    def __call__(self, rows: PartRows, indices: IndexArray) -> Any: ...
+
+
+def _take(rows: PartRows, indices: IndexArray) -> FloatArray:
+    return rows.take(indices)
+
+
+def _sample(rows: PartRows, indices: IndexArray) -> Points | SparsePoints:
+    return rows.sample(indices)
+
+
+def _weights(rows: PartRows, indices: IndexArray) -> FloatArray:
+    return rows.sample_weight(indices)
+
+
+@dataclass(frozen=True, slots=True)
+class _SqDistOf:
+    centers: FloatArray
+
+    def __call__(self, rows: PartRows, indices: IndexArray) -> FloatArray:
+        return rows.nearness(self.centers).sq_dist(indices)
+
+
+@dataclass(frozen=True, slots=True)
+class _Some:
+    """Something of some points of each part."""
+
+    get: _Getter
+    wanted: dict[int, IndexArray]
+
+    @property
+    def is_long(self) -> bool:
+        """A sample may be sparse, and is large where it is one for the critical power."""
+        return self.get is _sample
+
+    def __call__(self, rows: PartRows, number: int) -> Any:
+        return self.get(rows, self.wanted[number])
+
+
+@dataclass(frozen=True, slots=True)
+class _FarthestSqDist:
+    """The largest squared distance of a point with a weight, zero where there is no such point."""
+
+    centers: FloatArray
+
+    def __call__(self, rows: PartRows, number: int) -> float:
+        has_weight = all_weights(rows) > 0
+        return float(np.max(rows.nearness(self.centers).sq_dist()[has_weight], initial=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Mass:
+    """What a point is drawn in proportion to: its weight times a distance to an exponent.
+
+    Where there are no centers it is the weight.
+    """
+
+    centers: FloatArray
+    exponent: float = 2.0
+    farthest: float = 1.0
+
+    def __call__(self, rows: PartRows, number: int) -> FloatArray:
+        weights = all_weights(rows)
+        if not len(self.centers):
+            return weights
+        sq_dist = rows.nearness(self.centers).sq_dist()
+        if self.exponent != 2.0:
+            # In units of the farthest, so that no exponent overflows.
+            sq_dist = (sq_dist / self.farthest) ** (self.exponent / 2)
+        with np.errstate(invalid="ignore"):
+            return np.where(weights > 0, weights * sq_dist, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _TotalOf:
+    mass: _Mass
+
+    def __call__(self, rows: PartRows, number: int) -> float:
+        return float(np.cumsum(self.mass(rows, number))[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class _DrawIn:
+    """The points of a part at which the cumulative mass passes some targets."""
+
+    mass: _Mass
+    targets: dict[int, FloatArray]
+
+    def __call__(self, rows: PartRows, number: int) -> IndexArray:
+        cumulative = np.cumsum(self.mass(rows, number))
+        drawn = np.searchsorted(cumulative, self.targets[number], side="right")
+        last_with_mass = np.searchsorted(cumulative, cumulative[-1], side="left")
+        return np.asarray(np.minimum(drawn, last_with_mass), dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class _Potentials:
+    centers: FloatArray
+    points: FloatArray
+
+    def __call__(self, rows: PartRows, number: int) -> FloatArray:
+        nearest, weights = rows.nearness(self.centers).sq_dist(), all_weights(rows)
+        left = [
+            np.sum(weights * np.minimum(nearest, rows.nearness(point[None, :]).sq_dist()))
+            for point in self.points
+        ]
+        return np.array(left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Farthest:
+    centers: FloatArray
+
+    def __call__(self, rows: PartRows, number: int) -> tuple[float, int]:
+        nearness = rows.nearness(self.centers)
+        index = nearness.farthest()
+        at = np.array([index])
+        weight = float(rows.sample_weight(at)[0])
+        return (weight * float(nearness.sq_dist(at)[0]) if weight else 0.0), index
+
+
+@dataclass(frozen=True, slots=True)
+class _InertiaOf:
+    centers: FloatArray
+
+    def __call__(self, rows: PartRows, number: int) -> float:
+        return rows.nearness(self.centers).inertia()
+
+
+@dataclass(frozen=True, slots=True)
+class _ShareOfMoments:
+    filling: FloatArray | None
+    total_weight: float
+
+    def __call__(self, rows: PartRows, number: int) -> Moments:
+        points = filled(rows.sample(np.arange(rows.n_points)), self.filling)
+        return moments_about_origin(points, all_weights(rows) / self.total_weight)
+
+
+def all_weights(rows: PartRows) -> FloatArray:
+    """The weights of all points of a part."""
+    return rows.sample_weight(np.arange(rows.n_points))
+
+
+def filled(points: Points | SparsePoints, filling: FloatArray | None) -> Points | SparsePoints:
+    """The points with these values for what is missing.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+    filling : (n_features,), optional
+
+    Returns
+    -------
+    (n_points, n_features)
+    """
+    if filling is None or sparse.issparse(points):
+        return points
+    return np.where(np.isnan(points), filling.astype(points.dtype), points)
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Arrays or CSR matrices one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)

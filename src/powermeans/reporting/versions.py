@@ -1,0 +1,52 @@
+"""What a bug report should say: versions, instruction set, threads."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import version
+
+from powermeans.rows import native
+from powermeans.system.threads import effective_n_threads
+
+_DEPENDENCIES = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
+
+
+def versions() -> dict[str, str]:
+    """Versions, instruction set and number of threads, by name.
+
+    Returns
+    -------
+    dict of str to str
+
+    Examples
+    --------
+    >>> from powermeans.reporting.versions import versions
+    >>> "instruction set" in versions()
+    True
+    """
+    return {
+        "powermeans": version("powermeans"),
+        "python": sys.version.split()[0],
+        **{name: version(name) for name in _DEPENDENCIES},
+        "machine": f"{platform.system()} {platform.machine()}",
+        "instruction set": f"{native.instruction_set()} of {', '.join(native.instruction_sets())}",
+        "threads": str(effective_n_threads(None, native.thread_limit())),
+    }
+
+
+def show_versions() -> None:
+    """Print versions, instruction set and threads, for a bug report.
+
+    See Also
+    --------
+    sklearn.show_versions : What scikit-learn asks for.
+
+    Examples
+    --------
+    >>> import powermeans
+    >>> powermeans.show_versions()  # doctest: +ELLIPSIS
+    powermeans ...
+    """
+    for name, value in versions().items():
+        print(f"{name:16} {value}")

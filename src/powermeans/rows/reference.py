@@ -1,0 +1,240 @@
+"""The slow readable rows: every quantity by its formula, in NumPy. The oracle of every test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from powermeans.critical import critical_power
+from powermeans.divergences import squared_euclidean
+from powermeans.divergences.bregman import Bregman
+from powermeans.rows.by_definition import greedy_seeds
+from powermeans.rules import Online, Reached, Rule
+from powermeans.sums import Spread, Sums
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.weighted_draws import draw_indices
+
+
+class TwinRows:
+    """Weighted points in memory, with whole (n_points, n_centers) arrays and no tricks.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR, float32 or float64; valid, as after input checking.
+    sample_weight : (n_points,), optional
+        Not negative, not all zero.
+    precision : type, default float64
+        In what to calculate; long double gives the truth that accuracy is measured against.
+        Results are float64 all the same.
+    divergence : Bregman, optional
+        Squared Euclidean distances if not given.
+    """
+
+    def __init__(
+        self,
+        points: Points | SparsePoints,
+        sample_weight: FloatArray | None = None,
+        *,
+        precision: type[np.floating[Any]] = np.float64,
+        divergence: Bregman | None = None,
+    ) -> None:
+        self._given = points
+        self._divergence = divergence
+        self._pairwise = divergence.pairwise if divergence else squared_euclidean.pairwise
+        dense = points.toarray() if sparse.issparse(points) else np.asarray(points)
+        self._points: NDArray[Any] = dense.astype(precision)
+        weight = np.ones(len(dense)) if sample_weight is None else np.asarray(sample_weight)
+        self._weight: NDArray[Any] = weight.astype(precision)
+
+    @property
+    def n_points(self) -> int:
+        return int(self._points.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self._points.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        return self._given.dtype
+
+    @property
+    def total_weight(self) -> float:
+        return float(self._weight.sum())
+
+    def weigh(self, sample_weight: FloatArray) -> None:
+        self._weight[:] = sample_weight
+
+    def descends(self, rule: Rule) -> bool:
+        return rule.descends
+
+    def mean(self) -> FloatArray:
+        return _float64(self._weight @ self._points / self._weight.sum())
+
+    def inertia_about_mean(self) -> float:
+        return float(self._weight @ self._sq_dist(self.mean()[None, :])[:, 0])
+
+    def unit_steps(self) -> float | FloatArray:
+        if self._divergence is None:
+            return 1.0
+        return np.sqrt(2 / self._divergence.curvature(self.mean()))
+
+    def rounding(self) -> float:
+        return 0.0 if self._divergence is None else float(np.finfo(self.dtype).eps)
+
+    def critical_power(self) -> float:
+        return critical_power(_float64(self._points / self.unit_steps()), _float64(self._weight))
+
+    def mean_variance(self) -> float:
+        return float(np.mean(np.var(self._points, axis=0)))
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        if isinstance(rule, Online):
+            return self._present(centers, rule)
+        sq_dist = self._sq_dist(centers)
+        weights, objectives = rule.weigh(sq_dist)
+        weighted = self._weight[:, None] * weights
+        return Sums(
+            points=_float64(weighted.T @ self._points),
+            weights=_float64(weighted.sum(axis=0)),
+            objective=float(self._weight @ objectives),
+            inertia=float(self._weight @ sq_dist.min(axis=1)),
+        )
+
+    def _present(self, centers: FloatArray, online: Online) -> Reached:
+        moving, counts, inertia = centers.astype(self._points.dtype), online.counts.copy(), 0.0
+        order = np.arange(self.n_points) if online.order is None else online.order
+        with_weight = order[self._weight[order] > 0]
+        for step, i in enumerate(with_weight):
+            point, weight = self._points[i], float(self._weight[i])
+            sq_dist = np.square(point - moving).sum(axis=1)
+            winner = int(np.argmin(sq_dist))
+            counts[winner] += weight
+            rate = weight / counts[winner]
+            if online.rates is not None:
+                rate = 1 - (1 - online.rates[step]) ** weight
+            moving[winner] += rate * (point - moving[winner])
+            inertia += weight * float(sq_dist[winner])
+        return Reached.at(_float64(moving), counts, inertia)
+
+    def spread(self, centers: FloatArray) -> Spread:
+        sq_dist = self._sq_dist(centers)
+        labels = np.argmin(sq_dist, axis=1)
+        nearest = sq_dist.min(axis=1)
+        return Spread(
+            error=self._add_by_label(self._weight * nearest, labels, len(centers)),
+            utility=self._utility(sq_dist, labels),
+            weights=self._add_by_label(self._weight, labels, len(centers)),
+        )
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        sq_dist = self._sq_dist(centers)
+        return np.argmin(sq_dist, axis=1).astype(np.int32), float(
+            self._weight @ sq_dist.min(axis=1)
+        )
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        return self._sq_dist(centers).astype(self.dtype)
+
+    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> TwinNearness:
+        return TwinNearness(self._points, self._weight, centers, order, self._pairwise)
+
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+    ) -> IndexArray:
+        return greedy_seeds(self, order, first, others, exponent)
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        return _float64(self._points[indices])
+
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        return _float64(self._weight[indices])
+
+    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+        return self._given[indices]
+
+    def _sq_dist(self, centers: FloatArray) -> NDArray[Any]:
+        return self._pairwise(self._points, centers)
+
+    def _utility(self, sq_dist: NDArray[Any], labels: NDArray[np.intp]) -> FloatArray:
+        n_centers = sq_dist.shape[1]
+        if n_centers == 1:
+            return np.array([np.inf])
+        nearest, second = np.partition(sq_dist, 1, axis=1)[:, :2].T
+        return self._add_by_label(self._weight * (second - nearest), labels, n_centers)
+
+    def _add_by_label(
+        self, values: NDArray[Any], labels: NDArray[np.intp], n_centers: int
+    ) -> FloatArray:
+        return _float64(np.array([values[labels == j].sum() for j in range(n_centers)]))
+
+
+class TwinNearness:
+    """Each point's squared distance to the nearest of the centers chosen so far.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+    sample_weight : (n_points,)
+    centers : (n_centers, n_features)
+        There may be none.
+    order : (n_points,), optional
+        In which draws walk along the points.
+    pairwise : callable
+        From points and centers to their distances.
+    """
+
+    def __init__(
+        self,
+        points: NDArray[Any],
+        sample_weight: NDArray[Any],
+        centers: FloatArray,
+        order: IndexArray | None,
+        pairwise: Callable[[Points, FloatArray], FloatArray] = squared_euclidean.pairwise,
+    ) -> None:
+        self._points, self._pairwise = points, pairwise
+        self._order = np.arange(len(points)) if order is None else order
+        self._weight = sample_weight
+        self._nearest = np.full(len(points), np.inf, dtype=points.dtype)
+        for center in centers:
+            self.add(center)
+
+    def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
+        farthest = np.max(self._nearest[self._weight > 0])
+        mass = self._weight
+        if 0 < farthest < np.inf:
+            # In units of the farthest, so that no exponent overflows.
+            mass = self._weight * (self._nearest / farthest) ** (exponent / 2)
+        drawn: IndexArray = self._order[draw_indices(_float64(mass[self._order]), uniforms)]
+        return drawn
+
+    def potentials(self, candidates: IndexArray) -> FloatArray:
+        sq_dist = self._pairwise(self._points, self._points[candidates])
+        return _float64(self._weight @ np.minimum(sq_dist, self._nearest[:, None]))
+
+    def add(self, center: FloatArray) -> None:
+        sq_dist = self._pairwise(self._points, np.asarray(center)[None, :])
+        self._nearest = np.minimum(self._nearest, sq_dist[:, 0])
+
+    def farthest(self) -> int:
+        return int(np.argmax(self._weighted()))
+
+    def inertia(self) -> float:
+        return float(self._weighted().sum())
+
+    def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
+        return _float64(self._nearest if indices is None else self._nearest[indices])
+
+    def _weighted(self) -> NDArray[Any]:
+        """Weight times squared distance; a point without weight counts zero at any distance."""
+        with np.errstate(invalid="ignore"):
+            return np.where(self._weight > 0, self._weight * self._nearest, 0.0)
+
+
+def _float64(values: NDArray[Any]) -> FloatArray:
+    return values.astype(np.float64)

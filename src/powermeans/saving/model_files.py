@@ -1,0 +1,262 @@
+"""Models in files: one file for each, which is safe to load from anywhere.
+
+A file is an archive that `numpy.load` opens as well: arrays in NumPy's own format, none compressed
+and none pickled, and beside them ``model.json``, which says what they are.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+import re
+import warnings
+import zipfile
+from importlib.metadata import version
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from powermeans.errors import ModelFileError
+from powermeans.estimators.base import CenterEstimator
+from powermeans.estimators.kernel_power_kmeans import KernelPowerKMeans
+from powermeans.estimators.streams.base import is_waiting
+from powermeans.inputs.checks import check_domain
+from powermeans.saving.values import ESTIMATORS, HEADER, SCALERS, Decoder, Encoder
+from powermeans.system.atomic_write import whole_file
+
+FORMAT_VERSION = 1
+
+_MAGIC = "powermeans model"
+_MEMBER = re.compile(r"a\d{1,5}\.npy")
+# As Python objects JSON takes up to twelve times its bytes, and lists and objects in it more.
+_LONGEST_HEADER = 2**23
+_MOST_BRACKETS = 100_000
+
+
+def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to one file, from which `load` brings it back.
+
+    The file holds no code and no pickle: it can be passed on, and a later powermeans reads it. Use
+    `pickle` or `joblib` where a model holds functions of yours, as ``init`` or as a divergence. A
+    ``callback``, which belongs to one fit, is left out.
+
+    Parameters
+    ----------
+    model : estimator
+        Any fitted estimator of this package, or a scikit-learn pipeline that ends in one and begins
+        with a `StandardScaler` or `MinMaxScaler`. One with `partial_fit` may be saved as soon as
+        it has had points, also those that it holds back until it can begin: saved now and then, a
+        stream that was killed goes on from there, with the same bits.
+    path : str or path
+        Where to write. The file takes this name once it is complete.
+
+    See Also
+    --------
+    load : The way back.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import powermeans
+    >>> model = powermeans.KMeans(2, random_state=0).fit([[0.0], [1.0], [9.0], [10.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "model.pm")
+    ...     powermeans.save(model, file)
+    ...     again = powermeans.load(file)
+    >>> again
+    KMeans(n_clusters=2, random_state=0)
+    >>> bool((again.predict([[2.0], [8.0]]) == model.predict([[2.0], [8.0]])).all())
+    True
+    """
+    if type(model) not in ESTIMATORS:
+        raise TypeError(
+            f"model is a {type(model).__name__}, which is no estimator of powermeans: use pickle "
+            "or joblib for it"
+        )
+    if not is_waiting(model):
+        check_is_fitted(model)
+    encoder = Encoder()
+    header = {
+        "format": _MAGIC,
+        "version": FORMAT_VERSION,
+        "written_by": version("powermeans"),
+        "model": encoder.encode(model, "model"),
+    }
+    text = json.dumps(header, indent=1, allow_nan=False).encode()
+    _check_size(text)
+    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(HEADER), text)
+        for name, array in encoder.arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                npy.write_array(member, array, allow_pickle=False)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The model that `save` wrote to this file; it predicts as it did before.
+
+    It is safe to load a file from a stranger: nothing in it is executed, it is checked throughout,
+    and memory stays below some ten times its size and 150 MB. An honest file takes about twice its
+    size.
+
+    Parameters
+    ----------
+    path : str or path
+        Where the file is.
+
+    Returns
+    -------
+    estimator
+        Fitted, with its parameters and attributes.
+
+    Raises
+    ------
+    ModelFileError
+        A `ValueError`: the file is no saved model, is damaged, or is from a newer version.
+
+    See Also
+    --------
+    save : Writes such files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import powermeans
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "model.pm")
+    ...     _ = file.write_text("something else")
+    ...     try:
+    ...         powermeans.load(file)
+    ...     except ValueError as error:
+    ...         print(type(error).__name__)
+    ModelFileError
+    """
+    with open(path, "rb") as file:
+        try:
+            model = _read(file)
+        except Exception as error:
+            reason = _printable(str(error).strip() or type(error).__name__)
+            # Without the error before, which may hold what would work on a terminal.
+            raise ModelFileError(f"{os.fspath(path)} holds no model: {reason}") from None
+    return model
+
+
+def _printable(text: str) -> str:
+    """Text that does nothing to a terminal."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+# Reading: first the archive, then what it says.
+
+
+def _read(file: IO[bytes]) -> Any:
+    size = os.fstat(file.fileno()).st_size
+    with zipfile.ZipFile(file) as archive:
+        _check_members(archive, size)
+        header = _header(archive)
+        decoder = Decoder(archive)
+        model = decoder.decode(header["model"])
+        if type(model) not in ESTIMATORS or type(model) in SCALERS:
+            raise ValueError("it does not begin with an estimator")
+        if decoder.unread:
+            raise ValueError(f"{min(decoder.unread)} belongs to nothing")
+    _try_out(model)
+    return model
+
+
+def _check_members(archive: zipfile.ZipFile, size: int) -> None:
+    """As nothing is compressed, nothing is larger than the file."""
+    members = archive.infolist()
+    names = [member.filename for member in members]
+    if len(set(names)) < len(names):
+        raise ValueError("two of its members have the same name")
+    for member in members:
+        if member.filename != HEADER and not _MEMBER.fullmatch(member.filename):
+            raise ValueError(f"its member {member.filename[:40]!r} is none of a model")
+        is_stored = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 0x1
+        if not is_stored or member.compress_size != member.file_size:
+            raise ValueError(f"its member {member.filename} is compressed or encrypted")
+    if sum(member.file_size for member in members) > size:
+        raise ValueError("its members are larger than the file")
+
+
+def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
+    if HEADER not in archive.namelist():
+        raise ValueError(f"{HEADER} is missing")
+    if archive.getinfo(HEADER).file_size > _LONGEST_HEADER:
+        raise ValueError(f"{HEADER} is longer than {_LONGEST_HEADER} bytes")
+    text = archive.read(HEADER)
+    _check_size(text)
+    header = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+    if not isinstance(header, dict) or header.get("format") != _MAGIC:
+        raise ValueError(f"{HEADER} is that of another format")
+    found = header.get("version")
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise ValueError(f"its version is {found!r:.40}")
+    if found > FORMAT_VERSION:
+        raise ValueError(
+            f"powermeans {header.get('written_by', '?')!s:.20} wrote it in version {found} of the "
+            f"format, and powermeans {version('powermeans')} reads up to {FORMAT_VERSION}: "
+            "pip install --upgrade powermeans"
+        )
+    if "model" not in header:
+        raise ValueError(f"{HEADER} names no model")
+    return header
+
+
+def _check_size(header: bytes) -> None:
+    """Of models that are saved and of those that are loaded, lest one can be saved only."""
+    n_brackets = header.count(b"[") + header.count(b"{")
+    if len(header) > _LONGEST_HEADER or n_brackets > _MOST_BRACKETS:
+        raise ValueError(
+            f"the model has more names and lists than fit into {HEADER}, {len(header):,} bytes and "
+            f"{n_brackets:,} brackets of at most {_LONGEST_HEADER:,} and {_MOST_BRACKETS:,}: pass "
+            "numbers as arrays rather than lists, and give columns shorter names"
+        )
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{HEADER} has {text:.40} for a number")
+    return number
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} in {HEADER}")
+
+
+def _try_out(model: Any) -> None:
+    """What is checked in no other way shows where the model is used."""
+    if isinstance(model, Pipeline):
+        steps = [step for _, step in model.steps]
+        if len({step.n_features_in_ for step in steps}) != 1:
+            raise ValueError("its steps are for different numbers of features")
+        for step in steps:
+            _try_out(step)
+        return
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if isinstance(model, CenterEstimator) and hasattr(model, "cluster_centers_"):
+            centers: Any = model.cluster_centers_
+            check_domain(centers, model._divergence(), name="cluster_centers_")
+            _check_labels(model, len(centers))
+            as_it_is = copy.copy(model)
+            as_it_is.scaling_ = None  # since centers are in the units that points are scaled to
+            as_it_is.predict(centers[:1])
+        elif isinstance(model, KernelPowerKMeans):
+            _check_labels(model, len(model.dual_coef_))
+            is_gram = model.kernel == "precomputed"
+            model.predict(np.zeros((1, model.n_features_in_)) if is_gram else model.landmarks_[:1])
+
+
+def _check_labels(model: Any, n_clusters: int) -> None:
+    largest = int(np.max(getattr(model, "labels_", 0)))
+    if largest >= n_clusters:
+        raise ValueError(f"it has a label {largest}, and clusters up to {n_clusters - 1}")

@@ -1,0 +1,93 @@
+"""Labels that are written piece by piece, as one NPY file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.lib import format as npy
+
+from powermeans.system.atomic_write import whole_file
+from powermeans.types import Labels
+
+
+def write_labels(path: str | os.PathLike[str], pieces: Iterable[Labels]) -> Path:
+    """Write labels as they come; the file has its name once all of them are written.
+
+    Parameters
+    ----------
+    path : path
+    pieces : iterable of (n,) int32
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from powermeans.system.label_files import write_labels
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_labels(
+    ...         f"{folder}/labels.npy", [np.zeros(2, np.int32), np.ones(1, np.int32)]
+    ...     )
+    ...     np.load(path)
+    array([0, 0, 1], dtype=int32)
+    """
+    wanted, not_ours = Path(path), list[BaseException]()
+    try:
+        with whole_file(wanted) as file:
+            write_npy(file, _remembering_errors(pieces, not_ours))
+    except OSError as error:
+        if error.filename is not None or error.errno is None or error in not_ours:
+            raise
+        raise OSError(
+            error.errno, f"{error.strerror}: the labels were not written", os.fspath(wanted)
+        ) from error
+    return wanted
+
+
+def write_npy(file: IO[bytes], pieces: Iterable[Labels]) -> None:
+    """Write labels as they come to a file in NumPy's format, which must be one that can be sought.
+
+    Parameters
+    ----------
+    file : binary file
+    pieces : iterable of (n,) int32
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> from powermeans.system.label_files import write_npy
+    >>> file = io.BytesIO()
+    >>> write_npy(file, [np.zeros(2, np.int32), np.ones(1, np.int32)])
+    >>> np.load(io.BytesIO(file.getvalue()))
+    array([0, 0, 1], dtype=int32)
+    """
+    n_labels = 0
+    _write_header(file, n_labels)
+    for labels in pieces:
+        file.write(np.ascontiguousarray(labels, dtype="<i4").data)
+        n_labels += len(labels)
+    # NumPy leaves room in a header, so that one of more rows is as long.
+    file.seek(0)
+    _write_header(file, n_labels)
+
+
+def _remembering_errors(pieces: Iterable[Labels], errors: list[BaseException]) -> Iterator[Labels]:
+    """The same pieces; an error of those who make them is put into the list."""
+    try:
+        yield from pieces
+    except OSError as error:
+        errors.append(error)
+        raise
+
+
+def _write_header(file: IO[bytes], n_labels: int) -> None:
+    header = {"descr": "<i4", "fortran_order": False, "shape": (n_labels,)}
+    npy.write_array_header_1_0(file, header)

@@ -1,0 +1,207 @@
+"""How many threads a fit may use."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import threadpoolctl
+
+# More threads than any machine has processors are a slip, and starting them would exhaust it.
+_MOST_THREADS = 4096
+
+
+def effective_n_threads(n_threads: int | None, limit: int = 0) -> int:
+    """The number of threads for one fit.
+
+    Parameters
+    ----------
+    n_threads : int or None
+        What the user asked for, at most 4096. Negative numbers count down from all processors, as
+        in joblib: -1 is all of them. None leaves it to what follows.
+    limit : int, default=0
+        The limit set through threadpoolctl for this thread; 0 for none.
+
+    Returns
+    -------
+    int
+        `n_threads`, else the limit, else the first of POWERMEANS_NUM_THREADS and OMP_NUM_THREADS
+        that is set, else the processors that this process may use. OMP_NUM_THREADS is not ours:
+        where it is no positive number it counts as not set, as OpenMP has it.
+
+    Examples
+    --------
+    >>> from powermeans.system.threads import effective_n_threads
+    >>> effective_n_threads(3)
+    3
+    >>> effective_n_threads(None, limit=1)
+    1
+    """
+    if n_threads is not None:
+        return _asked_for(n_threads)
+    if limit > 0:
+        return min(limit, _MOST_THREADS)
+    return _from_our_variable() or _from_openmp_variable() or usable_processors()
+
+
+def _asked_for(n_threads: int) -> int:
+    if isinstance(n_threads, bool) or not hasattr(n_threads, "__index__") or n_threads == 0:
+        raise ValueError(
+            f"n_threads={n_threads!r} must be a positive integer, a negative one to count down "
+            "from all processors, or None to choose by limits and environment"
+        )
+    n_threads = int(n_threads)
+    if n_threads > _MOST_THREADS:
+        raise ValueError(
+            f"n_threads={n_threads} is more than {_MOST_THREADS}: pass -1 for all processors"
+        )
+    return n_threads if n_threads > 0 else max(1, usable_processors() + 1 + n_threads)
+
+
+def _from_our_variable() -> int | None:
+    value = os.environ.get("POWERMEANS_NUM_THREADS", "").strip()
+    n_threads = _positive_number(value)
+    if value and (n_threads is None or n_threads > _MOST_THREADS):
+        raise ValueError(
+            f"POWERMEANS_NUM_THREADS={value!r} must be a positive integer of at most "
+            f"{_MOST_THREADS}: correct or unset it"
+        )
+    return n_threads
+
+
+def _from_openmp_variable() -> int | None:
+    # One number for each level of nesting; ours is the outermost.
+    n_threads = _positive_number(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])
+    return None if n_threads is None else min(n_threads, _MOST_THREADS)
+
+
+def _positive_number(value: str) -> int | None:
+    try:
+        number = int(value)
+    except ValueError:
+        return None
+    return number if number > 0 else None
+
+
+def usable_processors() -> int:
+    """Processors that the affinity and the control group of this process leave to it.
+
+    Examples
+    --------
+    >>> from powermeans.system.threads import usable_processors
+    >>> usable_processors() >= 1
+    True
+    """
+    by_affinity = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return max(1, min(by_affinity, _control_group_quota(by_affinity)))
+
+
+def _control_group_quota(otherwise: int) -> int:
+    """Whole processors granted by a version 2 or version 1 control group, when first asked."""
+    return _read_control_group_quota() or otherwise
+
+
+@functools.cache
+def _read_control_group_quota() -> int | None:
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+    except (OSError, ValueError):
+        folder = Path("/sys/fs/cgroup/cpu")
+        try:
+            quota = (folder / "cpu.cfs_quota_us").read_text().strip()
+            period = (folder / "cpu.cfs_period_us").read_text().strip()
+        except OSError:
+            return None
+    if not quota.isdigit() or not period.isdigit() or int(period) == 0:
+        return None
+    return -(-int(quota) // int(period))
+
+
+def _threads_in_prospect(limit: int) -> int:
+    """What a fit would use, or all processors where it would refuse its variable."""
+    try:
+        return effective_n_threads(None, limit)
+    except ValueError:
+        return usable_processors()
+
+
+class _OneThread:
+    """Holds BLAS to one thread while anybody asks for it, and then gives back what it had."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_users = 0
+        self._limit: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._n_users == 0:
+                self._limit = _blas_pools().limit(limits=1)
+            self._n_users += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._n_users -= 1
+            if self._n_users == 0:
+                self._limit.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+
+
+@contextlib.contextmanager
+def blas_on_one_thread() -> Iterator[None]:
+    """While this is open, and in whichever thread of Python, BLAS starts no threads."""
+    _ONE_THREAD.enter()
+    try:
+        yield
+    finally:
+        _ONE_THREAD.leave()
+
+
+@functools.cache
+def _blas_pools() -> Any:
+    """Looking for the libraries takes longer than most of what is done with them."""
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
+
+
+class _TeamController(threadpoolctl.LibController):
+    """Lets `threadpoolctl` see and limit our threads together with those of OpenMP.
+
+    Whoever asks it may be fitting something of another library, so nothing here raises.
+    """
+
+    user_api = "openmp"
+    internal_api = "powermeans"
+    filename_prefixes = ("_native",)
+    check_symbols = ("powermeans_get_num_threads",)
+
+    def get_num_threads(self) -> int:
+        """Threads that a fit started by this thread would use."""
+        return _threads_in_prospect(self.dynlib.powermeans_get_num_threads())
+
+    def set_num_threads(self, n_threads: int) -> None:
+        """Limit the fits that this thread starts.
+
+        What would be chosen anyway is no limit: threadpoolctl lifts a limit by setting the number
+        that it found, and later changes of the environment should count again.
+        """
+        limit = 0 if n_threads == _threads_in_prospect(limit=0) else n_threads
+        self.dynlib.powermeans_set_num_threads(min(max(limit, 0), _MOST_THREADS))
+
+    def get_version(self) -> Any:
+        """No version of its own."""
+        return None
+
+    def set_additional_attributes(self) -> None:
+        """Nothing to add."""
+
+
+threadpoolctl.register(_TeamController)
