@@ -186,10 +186,6 @@ def strata_to_sample(n_sampled: int) -> FloatArray:
     ----------
     n_sampled : int
         As `n_rows_to_sample` says.
-
-    Returns
-    -------
-    (n_sampled,)
     """
     return _strata(n_sampled, np.random.default_rng(0))
 

@@ -54,10 +54,6 @@ def principal_axes(
         Not negative, not all zero.
     n_axes : int
         At most n_features.
-
-    Returns
-    -------
-    PrincipalAxes
     """
     weighted = _Weighted.of(points, sample_weight)
     with blas_on_one_thread():

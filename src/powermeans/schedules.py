@@ -164,16 +164,7 @@ class Whole:
 
 
 def resting_power(schedule: object) -> float:
-    """The power at which, or below which, a schedule stays for ever; -inf if it never rests.
-
-    Parameters
-    ----------
-    schedule : iterable of float
-
-    Returns
-    -------
-    float
-    """
+    """The power at which, or below which, a schedule stays for ever; -inf if it never rests."""
     if isinstance(schedule, Fixed):
         return schedule.power
     return schedule.lowest if isinstance(schedule, AuthorsSchedule) else -math.inf

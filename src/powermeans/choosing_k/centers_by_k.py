@@ -84,8 +84,6 @@ def centers_by_k(
         The points.
     sizes : sequence of int
         Numbers of centers, rising.
-    effort : EffortForEachK
-    rng : RandomState
     callback : callable, optional
         Called after each sweep. What it returns is nothing to this: it may raise.
 

@@ -340,10 +340,6 @@ def _check_parameters(arguments: dict[str, Any]) -> None:
 def checked_sizes(k_range: Iterable[int]) -> list[int]:
     """The values of k as integers, or what is wrong with them.
 
-    Parameters
-    ----------
-    k_range : iterable of int
-
     Returns
     -------
     list of int
@@ -506,10 +502,6 @@ def vote(said: dict[str, int]) -> int:
     ----------
     said : dict from str to int
         By criterion.
-
-    Returns
-    -------
-    int
     """
     votes = Counter(said.values())
     most = max(votes.values())

@@ -40,10 +40,8 @@ class Settings:
     ----------
     effort : EffortForEachK
         That of the centers, and of those of the reference sets of the gap.
-    silhouette_size, n_references, n_resamples : int
     seeds : dict from str to int
         Of the random numbers of each criterion, so that none depends on which others are asked.
-    n_threads : int, optional
     callback : callable, optional
         Called after each sweep.
     """
@@ -126,7 +124,6 @@ class Study:
         The points with the counts as weights.
     found : dict from int to Solution
         For each k, rising.
-    settings : Settings
     has_missing : bool
         Whether NaN stands for an entry that is missing.
     """

@@ -174,20 +174,12 @@ def opened(
 
     Parameters
     ----------
-    data : PartedData or DaskPoints
     n_clusters : int
         How many distinct rows there must be.
-    has_missing : bool
-    n_threads : int, optional
     most_counted : float
         No sum of weights above this is one of counts.
     tell : callable, optional
         Told how far each pass over all parts is.
-
-    Returns
-    -------
-    rows : PartedRows
-    unit : float
     """
     opening, how = Opening(has_missing=has_missing), _How(n_clusters, n_threads, tell)
     rows, unit = _rows(data, opening, how), 1.0

@@ -33,12 +33,8 @@ def fit_in_parts(source: Source, wanted: Wanted, limits: Limits, why: str, scree
 
     Parameters
     ----------
-    source : Source
-    wanted : Wanted
-    limits : Limits
     why : str
         Why rows are read part by part; empty where that was asked for.
-    screen : Screen
     """
     if wanted.report is not None:
         raise failures.Failure(
@@ -119,11 +115,6 @@ def counting(
     pieces : iterable of (n_rows,)
     tally : Tally
         Which counts them.
-    say : callable
-
-    Yields
-    ------
-    (n_rows,)
     """
     for labels in pieces:
         say(tally.n_rows)
@@ -131,17 +122,7 @@ def counting(
 
 
 def scaler_of(scaling: Scaling, scale: str) -> Any:
-    """What scikit-learn scales with in the same way.
-
-    Parameters
-    ----------
-    scaling : Scaling
-    scale : {"standard", "minmax"}
-
-    Returns
-    -------
-    StandardScaler or MinMaxScaler
-    """
+    """What scikit-learn scales with in the same way."""
     scaler: Any
     if scale == "standard":
         scaler = StandardScaler()

@@ -37,11 +37,6 @@ class Limits:
 def why_in_parts(source: Source, limits: Limits) -> str | None:
     """Why data is read part by part; None where it is read as a whole.
 
-    Parameters
-    ----------
-    source : Source
-    limits : Limits
-
     Returns
     -------
     str or None
@@ -107,15 +102,8 @@ def opened(
 
     Parameters
     ----------
-    source : Source
-    limits : Limits
     columns : sequence of str, optional
         By default those that `source` asks for.
-    scale : {"standard", "minmax", "none"}
-
-    Returns
-    -------
-    PartedData
     """
     if source.data == "-":
         raise failures.Failure(
@@ -167,7 +155,6 @@ class Watched:
 
     Parameters
     ----------
-    source : Source
     tell : callable
         Of the number of rows, after each piece.
     """

@@ -34,13 +34,10 @@ def predict_in_parts(
     ----------
     path : str
         Of the model.
-    source : Source
     output : str, optional
         Where labels go; by default to the standard output.
-    limits : Limits
     why : str
         Why rows are read part by part; empty where that was asked for.
-    screen : Screen
     """
     check_outputs(reads=[path, *source.paths, *files_of(source)], labels=output)
     if output is None and screen.as_json:
@@ -69,15 +66,8 @@ def opened_for(model: Any, path: str, source: Source, limits: Limits) -> PartedD
 
     Parameters
     ----------
-    model : estimator or Pipeline
     path : str
         Of the model.
-    source : Source
-    limits : Limits
-
-    Returns
-    -------
-    PartedData
     """
     columns = None if source.columns else columns_for(model, path, source, names_in(source))
     data = opened(source, limits, columns=columns)

@@ -19,12 +19,7 @@ _VALUES_AT_ONCE = 2**20
 
 
 class Tally:
-    """Sums over the rows of each cluster, about its center so that no digits are lost.
-
-    Parameters
-    ----------
-    centers : (n_clusters, n_features)
-    """
+    """Sums over the rows of each cluster, about its center so that no digits are lost."""
 
     def __init__(self, centers: Points) -> None:
         self.centers = np.asarray(centers, dtype=np.float64)
@@ -88,18 +83,7 @@ class Tally:
 
 
 def labelled(model: Any, data: PartedData, tally: Tally) -> Iterator[Labels]:
-    """The labels of one part after the other, which are counted as they come.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-    data : PartedData
-    tally : Tally
-
-    Yields
-    ------
-    (n_rows,)
-    """
+    """The labels of one part after the other, which are counted as they come."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     admission = Admission(has_missing=getattr(last, "missing", "error") == "observed")
     parts: Iterator[Any] = read_ahead(data.partition(admission).read())
@@ -114,19 +98,7 @@ def labelled(model: Any, data: PartedData, tally: Tally) -> Iterator[Labels]:
 def labels_and_score(
     model: Any, points: Points, weights: FloatArray | None
 ) -> tuple[Labels, float]:
-    """What a model says of points, from one look at their distances where both are of these.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-    points : (n_points, n_features)
-    weights : (n_points,), optional
-
-    Returns
-    -------
-    labels : (n_points,)
-    score : float
-    """
+    """What a model says of points, from one look at their distances where both are of these."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     if not _says_both_by_distances(type(last)):
         return model.predict(points), float(model.score(points, sample_weight=weights))

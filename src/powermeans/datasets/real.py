@@ -262,13 +262,8 @@ def sha256_of_values(values: NDArray[Any], *, is_single: bool = False) -> str:
 
     Parameters
     ----------
-    values : ndarray
     is_single : bool, default=False
         Whether they are rounded to float32 first.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -47,10 +47,6 @@ def resolve(divergence: Bregman | str) -> Divergence:
     divergence : Bregman or str
         "squared_euclidean", "cosine", "manhattan", "poisson" or "kl", "logistic", "gamma" or
         "exponential" or "itakura_saito".
-
-    Returns
-    -------
-    Bregman or str
     """
     if isinstance(divergence, Bregman):
         return divergence

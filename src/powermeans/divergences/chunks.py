@@ -23,10 +23,6 @@ def dense_chunks(
         Dense or CSR.
     elements_per_point : int, optional
         How large the arrays are that are made of a point, where they are larger than it.
-
-    Yields
-    ------
-    (slice, (n_rows, n_features))
     """
     precision = np.result_type(points.dtype, np.float64)
     n_rows = max(1, _CHUNK_ELEMENTS // max(1, elements_per_point or points.shape[1]))
@@ -47,13 +43,8 @@ def in_chunks(
     ----------
     points : (n_points, n_features)
         Dense or CSR.
-    centers : (n_centers, n_features)
     distances : callable
         From some points and the centers to their distances.
-
-    Yields
-    ------
-    (slice, (n_rows, n_centers))
     """
     for rows, chunk in dense_chunks(points, elements_per_point=centers.size):
         yield rows, distances(chunk, centers)

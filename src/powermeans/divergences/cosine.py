@@ -18,11 +18,6 @@ def pairwise(points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
     ----------
     points : (n_points, n_features)
         Dense or CSR.
-    centers : (n_centers, n_features)
-
-    Returns
-    -------
-    (n_points, n_centers)
     """
     return np.concatenate([distances for _, distances in cosine_in_chunks(points, centers)])
 

@@ -12,17 +12,7 @@ from powermeans.types import FloatArray, Points
 
 
 def pairwise(points: Points, centers: FloatArray) -> FloatArray:
-    """Distance of every point to every center, y = sum_f |x_f - theta_f|.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-    centers : (n_centers, n_features)
-
-    Returns
-    -------
-    (n_points, n_centers)
-    """
+    """Distance of every point to every center, y = sum_f |x_f - theta_f|."""
     result = np.empty((len(points), len(centers)))
     for rows, distances in in_chunks(points, centers):
         result[rows] = distances
@@ -30,16 +20,6 @@ def pairwise(points: Points, centers: FloatArray) -> FloatArray:
 
 
 def in_chunks(points: Points, centers: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """The rows of `pairwise`, some points at a time, each with the slice of points it is for.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-    centers : (n_centers, n_features)
-
-    Yields
-    ------
-    (slice, (n_rows, n_centers))
-    """
+    """The rows of `pairwise`, some points at a time, each with the slice of points it is for."""
     for rows, chunk in dense_chunks(points, max(points.shape[1], len(centers))):
         yield rows, np.asarray(cdist(chunk, centers, "cityblock"))

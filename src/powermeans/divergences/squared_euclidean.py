@@ -17,7 +17,6 @@ def pairwise(points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
     ----------
     points : (n_points, n_features)
         Dense or CSR.
-    centers : (n_centers, n_features)
 
     Returns
     -------
@@ -40,11 +39,6 @@ def in_chunks(
     ----------
     points : (n_points, n_features)
         Dense or CSR.
-    centers : (n_centers, n_features)
-
-    Yields
-    ------
-    (slice, (n_rows, n_centers))
     """
     return chunks.in_chunks(points, centers, _sq_distances)
 

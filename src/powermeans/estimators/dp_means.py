@@ -257,10 +257,8 @@ class _FarPoints:
 
     Attributes
     ----------
-    rows : Rows
     places : (n_weighing,)
         The points that have a weight, in an order that depends on where they lie alone.
-    weights : (n_weighing,)
     unit : float
         The weight of a distinct point on average, or one if that is less.
     """
@@ -309,7 +307,6 @@ class OpenAndDrop:
 
     Attributes
     ----------
-    far : _FarPoints
     penalty : float
         The price of a center.
     far_from : float

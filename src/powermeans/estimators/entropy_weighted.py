@@ -262,8 +262,6 @@ class LearnFeatureWeights:
     ----------
     rows : FeatureWeightedRows
         They get the weights.
-    penalty : float
-    repair : Repair
     """
 
     rows: FeatureWeightedRows

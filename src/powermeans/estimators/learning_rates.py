@@ -26,13 +26,8 @@ def rates_of(
         See `LearningRate`. No word is one, and "auto" is not known here.
     first : int
         The number t of the first step, from one.
-    n_steps : int
     highest : float
         No rate may be higher, or negative.
-
-    Returns
-    -------
-    (n_steps,)
 
     Examples
     --------

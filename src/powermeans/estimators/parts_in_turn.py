@@ -25,13 +25,8 @@ def opened_in_turn(data: Any, sample_weight: ArrayLike | None) -> Any:
 
     Parameters
     ----------
-    data : path, chunks, PartedData or Dask collection
     sample_weight : array-like, optional
         For a Dask collection.
-
-    Returns
-    -------
-    PartedData or DaskPoints
     """
     if isinstance(data, Iterator):
         raise ValueError(
@@ -62,26 +57,13 @@ def parts_in_turn(data: Any) -> Iterator[Part]:
     data : PartedData or DaskPoints
         While one part of a file is worked on the next one is read. A partition of Dask is computed
         once it is its turn, and brought here.
-
-    Yields
-    ------
-    points, weights
     """
     in_files = isinstance(data, PartedData)
     yield from _with_weight(read_ahead(data.partition().read()) if in_files else _partitions(data))
 
 
 def contents_in_turn(rows: PartedRows) -> Iterator[Part]:
-    """What is in each part that has rows with a weight, brought here one after the other.
-
-    Parameters
-    ----------
-    rows : PartedRows
-
-    Yields
-    ------
-    points, weights
-    """
+    """What is in each part that has rows with a weight, brought here one after the other."""
     bring = _Contents()
     if rows.places.are_brought_anew:
         yield from _with_weight(rows.each(bring))

@@ -266,7 +266,6 @@ class Grid:
     ----------
     shape : (int, int)
         Rows and columns.
-    topology : {"rectangular", "hexagonal"}
     """
 
     shape: tuple[int, int]
@@ -311,7 +310,6 @@ class ShareOverGrid:
     ----------
     distances : (n_nodes, n_nodes)
         On the grid.
-    radius : float
     """
 
     distances: FloatArray

@@ -96,9 +96,6 @@ class LearnCovariance:
     ----------
     use : callable
         Tells the rows of a new divergence.
-    points : (n_points, n_features)
-    sample_weight : (n_points,), optional
-    scatter : Scatter
     covariance : (n_features, n_features)
         That in use.
     """

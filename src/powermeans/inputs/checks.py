@@ -39,7 +39,6 @@ class Admitted:
     ----------
     points : (n_points, n_features)
         Dense or CSR.
-    weights : (n_points,), optional
     largest : float
         The largest magnitude among the entries.
     """
@@ -82,10 +81,6 @@ def admit(
         How many points there must be at least.
     name, feature_names, must_differ, has_missing
         As in `check_points`.
-
-    Returns
-    -------
-    Admitted
     """
     if sparse.issparse(points):
         points = canonical_csr(points)
@@ -296,12 +291,10 @@ class PartFacts:
 
     Attributes
     ----------
-    n_points : int
     largest : float
         The largest magnitude among the entries.
     lowest, highest : (n_features,)
         The least and the largest entry of each column; of sparse points (1,), of all columns.
-    total_weight, largest_weight : float
     """
 
     n_points: int
@@ -379,7 +372,6 @@ def check_parts(facts: PartFacts, *, n_features: int, n_clusters: int = 1, name:
     ----------
     facts : PartFacts
         Those of all parts, added.
-    n_features : int
     n_clusters : int
         How many points there must be at least.
     name : str
@@ -499,7 +491,6 @@ def check_domain(
     ----------
     points : (n_points, n_features)
         Dense or CSR.
-    divergence : Bregman or str
     name : str
         What the error calls the points.
     first_row : int

@@ -37,7 +37,6 @@ class Stage:
     ----------
     schedule : iterable of float or Rule
         The power of each sweep, or its rule; `Fixed(-math.inf)` makes it Lloyd's algorithm.
-    stop : StopRule
     max_iter : int
         The largest number of sweeps.
     repair : Repair
@@ -56,7 +55,6 @@ class StageEnd:
 
     Attributes
     ----------
-    centers : (n_centers, n_features)
     power : float
         That of its last sweep.
     reason : str

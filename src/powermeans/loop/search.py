@@ -233,10 +233,6 @@ class Search:
             Where to begin.
         first_stages : sequence of Stage
             For example annealing.
-
-        Returns
-        -------
-        Solution
         """
         descent = self._descend(centers, [*first_stages, self._lloyd(self.max_iter)])
         return self._measured(descent.centers)
@@ -439,10 +435,6 @@ def nearest_neighbour_distances(centers: FloatArray) -> FloatArray:
     ----------
     centers : (n_centers, n_features)
         At least two.
-
-    Returns
-    -------
-    (n_centers,)
     """
     nearest = np.empty(len(centers))
     step = max(1, 2**20 // len(centers))

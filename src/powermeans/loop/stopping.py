@@ -102,7 +102,6 @@ class WeightsHard:
     ----------
     critical_power : float
         While the power is above it, all centers collapse to the mean and nothing is converged.
-    n_centers : int
     tolerance : float
         The largest sum of squared center shifts that counts as none.
     resting_power : float

@@ -52,7 +52,6 @@ class SeparateCoincident:
 
     Attributes
     ----------
-    critical_power : float
     spread : float or (n_features,)
         Root mean squared distance of the points from their mean, the unit of "coincident"; of each
         feature where they have units of their own.

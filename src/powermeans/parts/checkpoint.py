@@ -223,11 +223,6 @@ class Journal:
         ----------
         question : str
             The digest of a call; another one than last time is an error.
-
-        Returns
-        -------
-        is_known : bool
-        result : object
         """
         if self._is_left or not self._is_replaying:
             return False, None
@@ -252,13 +247,8 @@ class Journal:
 
         Parameters
         ----------
-        question : str
         find : callable
             Asks nothing of this journal itself.
-
-        Returns
-        -------
-        object
         """
         is_known, result = self.answer(question)
         if not is_known:
@@ -355,11 +345,6 @@ class Journaled:
     """Parts whose results are written down, and asked for again only once the journal ends.
 
     Results as long as the points are not written down, but found anew.
-
-    Parameters
-    ----------
-    places : Places
-    journal : Journal
     """
 
     def __init__(self, places: Places, journal: Journal) -> None:
@@ -391,13 +376,8 @@ class Journaled:
 
         Parameters
         ----------
-        what : str
         find : callable
             Whose calls are long ones alone.
-
-        Returns
-        -------
-        object
         """
         return self._journal.once(_digest(["once", what]), find)
 
@@ -489,14 +469,6 @@ def described(opening: Opening) -> str:
 
     A divergence of one's own is told by its class, its attributes, and the code of its functions.
     What these take from global variables is not looked at.
-
-    Parameters
-    ----------
-    opening : Opening
-
-    Returns
-    -------
-    str
     """
     try:
         return repr([_described(opening.divergence), opening.has_missing, opening.device])

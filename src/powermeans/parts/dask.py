@@ -47,7 +47,6 @@ class DaskPlaces:
     data : DaskPoints
         Computed once, checked, and held until these places are forgotten. Empty partitions are
         left out.
-    opening : Opening
     n_threads : int, optional
         For all that a process works on at a time. By default as many as a worker has, and without
         a cluster what `powermeans.system.threads.effective_n_threads` says.
@@ -196,10 +195,6 @@ def mapped(
         Of what it gives.
     n_columns : int, optional
         Of what it gives; None is one number for each point.
-
-    Returns
-    -------
-    dask.array.Array
     """
     array = DaskPoints(data).array
     rows = array.chunks[0]

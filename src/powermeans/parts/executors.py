@@ -112,7 +112,6 @@ class Kept:
     ----------
     chunks : iterable of (points, weights)
         Held as they are, in the form that the border leaves points in.
-    opening : Opening
     n_threads : int, optional
         See `powermeans.system.threads.effective_n_threads`.
     tell : callable, optional
@@ -171,7 +170,6 @@ class InTurn:
     ----------
     chunks : Chunks
         What is read.
-    opening : Opening
     n_threads : int, optional
         See `powermeans.system.threads.effective_n_threads`.
     tell : callable, optional
@@ -259,10 +257,6 @@ def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
     ----------
     items : iterator
         Its errors are raised where the item would have come.
-
-    Yields
-    ------
-    item
     """
     with ThreadPoolExecutor(1, thread_name_prefix="powermeans-reader") as reader:
         coming = reader.submit(next, items, None)

@@ -28,7 +28,6 @@ class FarPoint:
     Attributes
     ----------
     point : (n_features,)
-    weight : float
     sq_dist : float
         To the nearest center, also of those chosen before it.
     label : int
@@ -49,15 +48,10 @@ def farthest_points(rows: Rows, centers: FloatArray, n_wanted: int) -> Iterator[
 
     Parameters
     ----------
-    rows : Rows
     centers : (n_centers, n_features)
         At least one.
     n_wanted : int
         How many are to be taken at most.
-
-    Yields
-    ------
-    FarPoint
     """
     if isinstance(rows, PartedRows):
         return _of_parts(rows, centers, n_wanted)
@@ -140,7 +134,6 @@ class Farthest:
     ----------
     n_kept : int
         How many there are at most.
-    sq_dist, weights, labels : (n_found,)
     points : (n_found, n_features)
         NaN where entries are missing.
     """

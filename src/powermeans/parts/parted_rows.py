@@ -294,7 +294,6 @@ class Assignment:
 
     Attributes
     ----------
-    inertia : float
     is_used : (n_centers,)
         Whether a center is the nearest of some point.
     """
@@ -601,12 +600,7 @@ def filled(points: Points | SparsePoints, filling: FloatArray | None) -> Points 
 
     Parameters
     ----------
-    points : (n_points, n_features)
     filling : (n_features,), optional
-
-    Returns
-    -------
-    (n_points, n_features)
     """
     if filling is None or sparse.issparse(points):
         return points

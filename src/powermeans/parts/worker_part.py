@@ -28,8 +28,6 @@ class HeldPart:
     ----------
     points : (n_points, n_features)
         In the form that the border leaves points in.
-    weights : (n_points,), optional
-    opening : Opening
     facts : PartFacts
         What was found when they were checked.
     package_version : str, optional
@@ -82,11 +80,8 @@ class Report:
 
     Attributes
     ----------
-    n_features : int
     kind : str
         What all parts must be alike in: dense or sparse, and the dtype.
-    facts : PartFacts, optional
-    fault : Exception, optional
     """
 
     n_features: int = 0
@@ -109,16 +104,10 @@ def hold(
     ----------
     block : array, CSR matrix or DataFrame
         The points as they come.
-    weights : array, optional
-    opening : Opening
     name : str
         What errors call the part.
     package_version : str, optional
         See `HeldPart`.
-
-    Returns
-    -------
-    HeldPart or Report
     """
     try:
         points = admitted(block, name, None)

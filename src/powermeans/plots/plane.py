@@ -20,7 +20,6 @@ class Plane:
 
     Attributes
     ----------
-    points : (n_points, 2)
     names : tuple of str
         Of the two directions; empty where they mean nothing.
     origin : (n_features,)

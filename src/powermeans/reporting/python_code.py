@@ -49,10 +49,6 @@ def python_code(
     weights : (n_points,), optional
         Those of the points. The code has them from `reading`, or the reader fills them in.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> import math

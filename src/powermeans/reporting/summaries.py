@@ -26,7 +26,6 @@ class Columns:
 
     Attributes
     ----------
-    names : list of str
     means, deviations : (n_features,)
         Mean and standard deviation.
     """
@@ -50,7 +49,6 @@ class ClusterSummary:
 
     Attributes
     ----------
-    label : int
     size : int
         How many points it has.
     weight : float
@@ -112,7 +110,6 @@ def summarize(
     ----------
     points : (n_points, n_features)
         Dense or CSR, finite.
-    labels : (n_points,)
     n_clusters : int
         Some may have no points.
     names : list of str
@@ -122,7 +119,6 @@ def summarize(
 
     Returns
     -------
-    Columns
     list of ClusterSummary
         In the order of the labels.
     """

@@ -15,10 +15,6 @@ _DEPENDENCIES = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
 def versions() -> dict[str, str]:
     """Versions, instruction set and number of threads, by name.
 
-    Returns
-    -------
-    dict of str to str
-
     Examples
     --------
     >>> from powermeans.reporting.versions import versions

@@ -50,13 +50,8 @@ def cautions(
     ----------
     points : (n_points, n_features)
         Dense or CSR, finite.
-    labels : (n_points,)
     columns, summaries
         As from `summarize`.
-
-    Returns
-    -------
-    list of Caution
     """
     return [
         *_of_scales(columns),

@@ -39,16 +39,10 @@ def open_rows(
     ----------
     points : (n_points, n_features)
         In the domain of the divergence.
-    sample_weight : (n_points,), optional
-    n_threads : int, optional
     divergence : Bregman or str
         What a distance is, as `powermeans.divergences.resolve` says it.
     has_missing : bool
         Whether NaN stands for entries that are missing, with squared Euclidean distances alone.
-
-    Returns
-    -------
-    Rows
     """
     return _opened(points, sample_weight, divergence, has_missing, n_threads=n_threads)
 
@@ -70,8 +64,6 @@ def open_batch(
     ----------
     points : (n_points, n_features)
         Dense or CSR.
-    sample_weight : (n_points,), optional
-    n_threads : int, optional
     beside : Rows, optional
         Others, whose threads these are to use instead of their own.
     team : Team, optional
@@ -80,10 +72,6 @@ def open_batch(
         What rows of the same points have as `known`: it need not be found out again.
     divergence, has_missing
         As in `open_rows`.
-
-    Returns
-    -------
-    NativeRows
     """
     if isinstance(beside, NativeRows):
         team = beside.team

@@ -24,8 +24,6 @@ class BregmanRows(AffineRows):
     ----------
     points : ndarray or CSR of shape (n_points, n_features)
         In the domain of the divergence.
-    sample_weight : ndarray of shape (n_points,), optional
-    divergence : Bregman
     n_threads : int, optional
         See `powermeans.system.threads.effective_n_threads`.
     team : Team, optional

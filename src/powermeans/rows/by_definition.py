@@ -25,15 +25,8 @@ def sweep_by_formula(
     ----------
     points : (n_points, n_features)
         Dense or CSR.
-    sample_weight : (n_points,), optional
     distances : iterable of (slice, (n_rows, n_centers))
         Those of some points at a time to all centers, with the points they are of.
-    n_centers : int
-    rule : Rule
-
-    Returns
-    -------
-    Sums
     """
     sums = Sums(np.zeros((n_centers, points.shape[1])), np.zeros(n_centers), 0.0, 0.0)
     for chunk, sq_dist in distances:
@@ -56,7 +49,6 @@ def greedy_seeds(
 
     Parameters
     ----------
-    rows : Rows
     order : (n_points,)
         How the draws walk along the points.
     first : float
@@ -65,10 +57,6 @@ def greedy_seeds(
         Numbers that draw the candidates for each other seed.
     exponent : float
         Of the distance, in the probability to be drawn.
-
-    Returns
-    -------
-    (n_seeds,)
     """
     nearness = rows.nearness(np.empty((0, rows.n_features)), order)
     chosen = np.empty(1 + len(others), dtype=np.intp)

@@ -38,7 +38,6 @@ class CosineRows(NativeRows):
     ----------
     points : ndarray or CSR of shape (n_points, n_features)
         No row of zeros, which has no direction.
-    sample_weight : ndarray of shape (n_points,), optional
     n_threads : int, optional
         See `powermeans.system.threads.effective_n_threads`.
     team : Team, optional

@@ -54,8 +54,6 @@ class FeatureWeightedRows(AffineRows):
 
     Parameters
     ----------
-    points : ndarray of shape (n_points, n_features)
-    sample_weight : ndarray of shape (n_points,), optional
     n_threads : int, optional
         See `powermeans.system.threads.effective_n_threads`.
 

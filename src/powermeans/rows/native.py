@@ -317,10 +317,6 @@ def start_team(n_threads: int | None) -> Team:
     ----------
     n_threads : int or None
         See `powermeans.system.threads.effective_n_threads`.
-
-    Returns
-    -------
-    Team
     """
     return _native.Team(effective_n_threads(n_threads, thread_limit()))
 

@@ -65,7 +65,6 @@ class ObservedRows(AffineRows):
     ----------
     points : ndarray of shape (n_points, n_features)
         NaN where an entry is missing; no row and no column of NaN alone.
-    sample_weight : ndarray of shape (n_points,), optional
     n_threads : int, optional
         See `powermeans.system.threads.effective_n_threads`.
     team : Team, optional

@@ -29,15 +29,8 @@ def open_on_device(
 
     Parameters
     ----------
-    points : Tensor or ndarray of shape (n_points, n_features)
-    sample_weight : (n_points,), optional
     device : str, optional
         By default that of the tensor.
-    divergence : Bregman or str
-
-    Returns
-    -------
-    PartRows
     """
     if sparse.issparse(points):
         raise ValueError(
@@ -70,10 +63,6 @@ def threads_at(
         That the user asks for; by default that of a tensor.
     n_threads : int, optional
         As in `effective_n_threads`, except that None leaves PyTorch as it is.
-
-    Returns
-    -------
-    context manager
     """
     where = points.device.type if device is None and is_tensor(points) else device
     if n_threads is None or where is None or where.partition(":")[0] != "cpu":
@@ -155,13 +144,8 @@ def admit_tensor(
         Of the estimator; a tensor must be on the device of the points.
     n_clusters : int
         How many points there must be at least.
-    divergence : Bregman or str
     must_differ : bool
         Whether squared distances among the points must not vanish.
-
-    Returns
-    -------
-    Admitted
     """
     from powermeans.rows.torch import admission
 

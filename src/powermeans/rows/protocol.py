@@ -16,7 +16,6 @@ class Placement(NamedTuple):
 
     Attributes
     ----------
-    device : str
     kernel : str
         "triton", "plain", or what does which.
     precision : str

@@ -179,8 +179,6 @@ class TwinNearness:
 
     Parameters
     ----------
-    points : (n_points, n_features)
-    sample_weight : (n_points,)
     centers : (n_centers, n_features)
         There may be none.
     order : (n_points,), optional

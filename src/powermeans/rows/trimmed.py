@@ -235,7 +235,6 @@ def trimmed_weights(
 
     Parameters
     ----------
-    values : (n_points,)
     weights : (n_points,)
         Not negative; they add up to `kept_weight` at least.
     kept_weight : float
@@ -246,7 +245,6 @@ def trimmed_weights(
     kept : (n_points,)
         All of the weights of values below the limit, a part of those of values at the limit, the
         same of each, and nothing of those above it.
-    limit : float
     """
     limit = _weighted_quantile(values, weights, kept_weight * (1 - _ROUNDING))
     kept = np.where(values < limit, weights, 0.0)

@@ -28,9 +28,6 @@ def choose_seeds(
 
     Parameters
     ----------
-    rows : Rows
-    n_centers : int
-    rng : RandomState
     n_candidates : int
         How many points to draw for each seed but the first; the one that leaves the least inertia
         is kept. One is plain k-means++ (Arthur & Vassilvitskii 2007).
@@ -39,7 +36,6 @@ def choose_seeds(
 
     Returns
     -------
-    centers : (n_centers, n_features)
     indices : (n_centers,)
         Which points they are. Once every point has a seed at distance zero, points repeat.
     """

@@ -25,11 +25,6 @@ def order_by_chance(points: Points | SparsePoints, rng: np.random.RandomState) -
     ----------
     points : (n_points, n_features)
         Dense or CSR, canonical; dense or not makes no difference.
-    rng : RandomState
-
-    Returns
-    -------
-    (n_points,)
     """
     factors = _odd_numbers(rng, points.shape[1])
     keys = _keys_of_sparse(points, factors) if sparse.issparse(points) else _keys(points, factors)

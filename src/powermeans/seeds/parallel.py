@@ -126,11 +126,8 @@ class Candidates:
 
     Attributes
     ----------
-    points : (n_candidates, n_features)
-    weights : (n_candidates,)
     origin : Rows
         Whose points they are.
-    divergence : Bregman or str
     """
 
     points: FloatArray
@@ -150,7 +147,6 @@ def first_of_race(rows: Rows, centers: FloatArray, n_drawn: int, key: int) -> Fl
 
     Parameters
     ----------
-    rows : Rows
     centers : (n_centers, n_features)
         Where there are none, points are drawn by their weights.
     n_drawn : int
@@ -171,16 +167,6 @@ def distinct_places(rows: Rows, n_drawn: int, rng: np.random.RandomState) -> Flo
     """Places drawn by the weight of the points there, none twice unless there are too few.
 
     One pass over the rows, of which none but so many are held at a time.
-
-    Parameters
-    ----------
-    rows : Rows
-    n_drawn : int
-    rng : RandomState
-
-    Returns
-    -------
-    (n_drawn, n_features)
     """
     nowhere, key = np.empty((0, rows.n_features)), rng.randint(2**31 - 1)
     race = _Race(nowhere, n_drawn, key, _starts_of(rows), is_of_places=True)

@@ -50,16 +50,10 @@ def weighted_sample(
 
     Parameters
     ----------
-    rows : PartedRows
     n_drawn : int
         How many, if so many have a weight; at least `n_least`.
-    rng : RandomState
     n_least : int
         If fewer than that have a weight, others of no weight come with them.
-
-    Returns
-    -------
-    WeightedSample
     """
     starts = np.array([rows.first_of(number) for number in range(rows.n_parts)])
     race = _Race(n_drawn + 1, rng.randint(2**31 - 1), starts, rows.n_features)

@@ -23,8 +23,6 @@ class ArraySource:
 
     Parameters
     ----------
-    points : (n_points, n_features)
-    weights : (n_points,), optional
     dtype : dtype, optional
         Float32 or float64.
     """
@@ -228,17 +226,7 @@ class IterableSource:
 
 
 def fingerprint_of(points: Points | SparsePoints, weights: Any) -> str:
-    """A digest of all values.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-    weights : (n_points,), optional
-
-    Returns
-    -------
-    str
-    """
+    """A digest of all values."""
     matrix: Any = points
     is_dense = isinstance(points, np.ndarray)
     arrays = [points] if is_dense else [matrix.data, matrix.indices, matrix.indptr]
@@ -292,10 +280,6 @@ def admitted(
         What errors call it.
     dtype : dtype, optional
         Float32 or float64; by default what `wanted_dtype` says.
-
-    Returns
-    -------
-    (n_points, n_features)
     """
     if sparse.issparse(given):
         matrix: Any = given

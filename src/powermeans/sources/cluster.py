@@ -213,17 +213,7 @@ class Ear:
         self._watches: WeakValueDictionary[int, Watch] = WeakValueDictionary()
 
     def expect(self, watch: Watch) -> Signal:
-        """What the workers of a pass are to say, which is heard for as long as its watch is kept.
-
-        Parameters
-        ----------
-        watch : Watch
-
-        Returns
-        -------
-        topic : str
-        number : int
-        """
+        """Return what the workers of a pass call to report, valid while its watch is kept."""
         number = next(self._numbers)
         self._watches[number] = watch
         return self.topic, number
@@ -238,16 +228,7 @@ _EARS: WeakKeyDictionary[Any, Ear] = WeakKeyDictionary()
 
 
 def ear_of(cluster: Cluster) -> Ear:
-    """The one of the client of a cluster, which is told what the workers say.
-
-    Parameters
-    ----------
-    cluster : Cluster
-
-    Returns
-    -------
-    Ear
-    """
+    """The one of the client of a cluster, which is told what the workers say."""
     ear = _EARS.setdefault(cluster.client, Ear())
     # Each time, since a scheduler that was lost in between has forgotten it.
     cluster.client.subscribe_topic(ear.topic, ear.hear)
@@ -298,12 +279,6 @@ def computed(
     ----------
     wanted : sequence
         Delayed, or other collections.
-    cluster : Cluster, optional
-    watch : Watch, optional
-
-    Returns
-    -------
-    sequence
     """
     if cluster is not None:
         return cluster.computed(wanted, watch)

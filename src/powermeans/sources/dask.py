@@ -184,17 +184,8 @@ def open_dask(
 
     Parameters
     ----------
-    source : dask.array.Array or dask.dataframe.DataFrame
     columns : sequence of str, optional
         Of a DataFrame.
-    weights : str or Dask array or array-like, optional
-    dtype : dtype, optional
-    scale : {"standard", "minmax"} or Scaling, optional
-    checkpoint : Checkpoint, optional
-
-    Returns
-    -------
-    DaskPoints
     """
     named = [*(columns or ()), *([weights] if isinstance(weights, str) else ())]
     if named and not hasattr(source, "columns"):

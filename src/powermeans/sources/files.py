@@ -217,16 +217,7 @@ def _columns_in(form: FileFormat) -> list[str]:
 
 
 def is_passed_over(path: Path) -> bool:
-    """Whether a file at this path within a folder is not read with it.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    bool
-    """
+    """Whether a file at this path within a folder is not read with it."""
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
@@ -237,10 +228,6 @@ def files_at(path: Path) -> list[Path]:
     ----------
     path : Path
         A folder that is one Zarr array counts as a file.
-
-    Returns
-    -------
-    list of Path
     """
     if not path.exists():
         others = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []

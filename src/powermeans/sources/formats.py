@@ -76,7 +76,6 @@ class FileFormat(abc.ABC):
 
     Attributes
     ----------
-    name : str
     names : sequence of str
         The columns.
     texts : dict
@@ -127,13 +126,8 @@ def format_of(path: Path, **options: Any) -> FileFormat:
 
     Parameters
     ----------
-    path : Path
     **options
         Of `powermeans.tables.read_table`: `delimiter`, `header`, `array`, `decimal`.
-
-    Returns
-    -------
-    FileFormat
     """
     if path.is_dir():
         return _Zarr(path, options.get("array"))
@@ -436,7 +430,6 @@ def refusing_what_is_damaged(path: Path, kind: str) -> Iterator[None]:
 
     Parameters
     ----------
-    path : Path
     kind : str
         Of file.
     """

@@ -50,7 +50,6 @@ class Checkpoint:
 
     Attributes
     ----------
-    path : str
     seconds : float
         How often, at most.
     when_used : callable, optional
@@ -291,10 +290,6 @@ def is_read_with(path: str | os.PathLike[str], other: str | os.PathLike[str]) ->
         Of a file that there may be.
     other : path
         Of a file or folder that is read.
-
-    Returns
-    -------
-    bool
     """
     if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
         return True
@@ -310,14 +305,6 @@ def is_parted(data: object) -> bool:
     Those are paths, what is open already, and what gives chunks: a function, an iterable that is
     neither a sequence nor an array, or a list of arrays that have rows and columns each.
 
-    Parameters
-    ----------
-    data : object
-
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> import numpy as np
@@ -332,14 +319,6 @@ def is_parted(data: object) -> bool:
 
 def is_dask(data: object) -> bool:
     """Whether this is something of Dask's, as it is or as `open_data` has opened it.
-
-    Parameters
-    ----------
-    data : object
-
-    Returns
-    -------
-    bool
 
     Examples
     --------

@@ -43,10 +43,8 @@ class Partition:
 
     Parameters
     ----------
-    source : Source
     rows_per_part : int
         Of each part but the last, which may be shorter.
-    admission : Admission
     scaling : Scaling, optional
         What is done to the points.
     """
@@ -102,7 +100,6 @@ class Partition:
             Which part it is.
         points : (n_points, n_features)
             As it was read the last time.
-        weights : (n_points,), optional
         """
         first_row = number * self.rows_per_part
         try:
@@ -195,13 +192,8 @@ def cut(blocks: Iterable[Block], rows_per_part: int) -> Iterator[Part]:
 
     Parameters
     ----------
-    blocks : iterable of Block
     rows_per_part : int
         Of each part but the last, which may be shorter.
-
-    Yields
-    ------
-    points, weights
     """
     waiting: list[Block] = []
     n_waiting = 0

@@ -64,16 +64,7 @@ class PassLines:
 
 
 def duration(seconds: float) -> str:
-    """A time in words.
-
-    Parameters
-    ----------
-    seconds : float
-
-    Returns
-    -------
-    str
-    """
+    """A time in words."""
     if seconds < 0.095:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 9.95:

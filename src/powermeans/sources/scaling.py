@@ -88,13 +88,8 @@ def learned_scaling(parts: Iterable[Block], n_features: int, scale: Scale) -> Sc
     ----------
     parts : iterable of Block
         Its bits depend on where the rows are cut into these.
-    n_features : int
     scale : {"standard", "minmax"}
         To mean zero and variance one, weights counted; or to lie between zero and one.
-
-    Returns
-    -------
-    Scaling
     """
     nothing = Block(np.empty((0, n_features)), None, "nothing")
     all_parts = itertools.chain([nothing], parts)
@@ -119,32 +114,13 @@ class ColumnRange:
 
 
 def spread_of(block: Block, scale: Scale) -> Any:
-    """What some rows tell of the scaling of all; these add. NaN is passed over.
-
-    Parameters
-    ----------
-    block : Block
-    scale : {"standard", "minmax"}
-
-    Returns
-    -------
-    ColumnMoments or ColumnRange
-    """
+    """What some rows tell of the scaling of all; these add. NaN is passed over."""
     points, weights = _dense(block)
     return _moments(points, weights) if scale == "standard" else _range(points)
 
 
 def scaling_of(spread: ColumnMoments | ColumnRange) -> Scaling:
-    """The scaling that the spread of all rows asks for.
-
-    Parameters
-    ----------
-    spread : ColumnMoments or ColumnRange
-
-    Returns
-    -------
-    Scaling
-    """
+    """The scaling that the spread of all rows asks for."""
     if isinstance(spread, ColumnRange):
         sizes = np.maximum(np.abs(spread.lowest), np.abs(spread.highest))
         return _of(spread.lowest, spread.highest - spread.lowest, sizes)

@@ -46,10 +46,6 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     path : str or path
         Where the file is to be. An older file there is replaced, and its mode is kept.
 
-    Yields
-    ------
-    binary file
-
     Examples
     --------
     >>> import os, tempfile

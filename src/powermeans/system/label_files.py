@@ -19,12 +19,7 @@ def write_labels(path: str | os.PathLike[str], pieces: Iterable[Labels]) -> Path
 
     Parameters
     ----------
-    path : path
     pieces : iterable of (n,) int32
-
-    Returns
-    -------
-    Path
 
     Examples
     --------
@@ -56,7 +51,6 @@ def write_npy(file: IO[bytes], pieces: Iterable[Labels]) -> None:
 
     Parameters
     ----------
-    file : binary file
     pieces : iterable of (n,) int32
 
     Examples

@@ -109,10 +109,6 @@ def places_among(schema: Any, keys: Sequence[str], wanted: Iterable[int]) -> lis
         The names of all columns of the file.
     wanted : iterable of int
         Numbers of columns of the file.
-
-    Returns
-    -------
-    list of int
     """
     return [
         schema.get_all_field_indices(keys[number])[keys[:number].count(keys[number])]
@@ -134,8 +130,6 @@ def matrix_of(batch: Any, places: Iterable[int], dtype: np.dtype[np.floating[Any
 
     Parameters
     ----------
-    batch : pyarrow.RecordBatch
-    places : iterable of int
     dtype : dtype
         Float32 or float64.
 

@@ -181,15 +181,10 @@ def open_reader(
 
     Parameters
     ----------
-    path : Path
     name : str
         What errors call the file.
     delimiter, header, array, decimal
         As in `read_table`.
-
-    Returns
-    -------
-    Reader
     """
     start = _start_of(path, name, SAMPLE_BYTES)
     if not start.strip():

@@ -174,18 +174,7 @@ def _rounding_of_difference(rows: Rows) -> float:
 
 
 def mean_log_likelihood(rows: Rows, model: Gaussian, sums: Sums) -> float:
-    """Mean over the points of log sum_j q_j N(x; theta_j, v I), from a sweep by the model.
-
-    Parameters
-    ----------
-    rows : Rows
-    model : Gaussian
-    sums : Sums
-
-    Returns
-    -------
-    float
-    """
+    """Mean over the points of log sum_j q_j N(x; theta_j, v I), from a sweep by the model."""
     energy = np.float64(sums.objective) / rows.total_weight
     return float(log_densities(energy, model.variance, rows.n_features))
 
@@ -199,8 +188,6 @@ def log_densities(
     ----------
     energies : (...)
         What each point adds to the objective of `Gaussian`.
-    variance : float
-    n_features : int
 
     Returns
     -------

@@ -200,13 +200,7 @@ def third_moments(
     ----------
     points : (n_points, n_features)
         Dense or CSR.
-    sample_weight : (n_points,), optional
-    found : PrincipalAxes
     scales : (n_axes,)
-
-    Returns
-    -------
-    (n_axes, n_axes, n_axes)
     """
     n_points, n_axes = points.shape[0], len(scales)
     weights = np.ones(n_points) if sample_weight is None else sample_weight / sample_weight.max()

@@ -53,7 +53,6 @@ class Step(Generic[Learned]):
 
     Attributes
     ----------
-    learned : Learned
     origin : (n_centers, n_features)
         The centers before the points came.
     sum_sq_dist, weight : float
@@ -78,7 +77,6 @@ class Waiting(Generic[Learned]):
         How many these are.
     learned : Learned or None
         For the time being, what the first `n_seen` points teach.
-    n_seen : int
     """
 
     chunks: tuple[Admitted, ...] = ()
@@ -384,14 +382,6 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
 def is_waiting(model: object) -> bool:
     """Whether an estimator has had points, and holds them back until it can begin.
-
-    Parameters
-    ----------
-    model : object
-
-    Returns
-    -------
-    bool
 
     Examples
     --------

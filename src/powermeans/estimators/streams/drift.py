@@ -129,13 +129,7 @@ class Course:
         )
 
     def drift(self, centers: FloatArray, weights: FloatArray) -> Drift:
-        """How far it is from the origin to these centers, which stand for points of these weights.
-
-        Parameters
-        ----------
-        centers : (n_centers, n_features)
-        weights : (n_centers,)
-        """
+        """Return the drift from the origin to these centers, weighted by their points."""
         shifts = np.linalg.norm(centers - self.origin, axis=1)
         shares = weights / weights.sum() if weights.any() else np.full(len(shifts), 1 / len(shifts))
         return Drift(

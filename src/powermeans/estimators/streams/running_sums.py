@@ -106,13 +106,11 @@ def found_anew(rows: Rows, centers: FloatArray, lost: IndexArray) -> tuple[Float
     ----------
     rows : Rows
         The batch.
-    centers : (n_centers, n_features)
     lost : (n_lost,)
         Not all of them.
 
     Returns
     -------
-    (n_centers, n_features)
     (n_found,)
         Which have moved; the others stay, as every point is at a center.
     """

@@ -36,15 +36,10 @@ def open_tensor(
     ----------
     points : Tensor of shape (n_points, n_features)
         As `admission.admit_points` leaves it.
-    sample_weight : (n_points,), optional
     divergence : Bregman or str
         All but "manhattan".
     **options
         As for `TorchRows`.
-
-    Returns
-    -------
-    TorchRows
     """
     if isinstance(divergence, Bregman):
         return TorchBregmanRows(points, sample_weight, divergence=divergence, **options)

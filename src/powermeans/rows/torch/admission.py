@@ -45,8 +45,6 @@ def admit_points(
         Where the work will be done.
     n_clusters : int
         How many points there must be at least.
-    total_weight : float, optional
-    divergence : Bregman or str
     must_differ : bool
         Whether squared distances among the points must not vanish.
 

@@ -34,8 +34,6 @@ class TorchBregmanRows(TorchRows):
     ----------
     points : Tensor of shape (n_points, n_features)
         In the domain of the divergence.
-    sample_weight : ndarray of shape (n_points,), optional
-    divergence : Bregman
     **options
         As for `TorchRows`.
     """
@@ -121,7 +119,6 @@ class TorchCosineRows(TorchRows):
     ----------
     points : Tensor of shape (n_points, n_features)
         No row of zeros, which has no direction.
-    sample_weight : ndarray of shape (n_points,), optional
     **options
         As for `TorchRows`.
     """

@@ -25,7 +25,6 @@ class TorchNearness:
 
     Parameters
     ----------
-    rows : TorchRows
     centers : (n_centers, n_features)
         There may be none.
     order : (n_points,), optional

@@ -78,10 +78,8 @@ def rows_at_once(
 
     Parameters
     ----------
-    n_points : int
     width : int
         Entries for each point in the largest temporary array.
-    device : torch.device
     itemsize : int
         Bytes of an entry.
     free : float, optional
@@ -150,7 +148,6 @@ class Held:
 
     Parameters
     ----------
-    points : Tensor of shape (n_points, n_features)
     device : torch.device
         Where the work is done. Points in host memory move there, if they fit.
     rows_of_piece : int, optional
