@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
-from powermeans.threads import usable_processors
-from powermeans.versions import versions
-from powermeans.whole_files import whole_file
+from powermeans.reporting.versions import versions
+from powermeans.system.atomic_write import whole_file
+from powermeans.system.threads import usable_processors
 from reproduce.cell_store import FinishedCell
 from reproduce.item import Claim, Comparison, Findings, Row, Table
 

@@ -20,7 +20,8 @@ import pytest
 from sklearn.base import clone
 
 import powermeans
-from powermeans import KMeans, PowerKMeans, fit_progress, open_data
+from powermeans import KMeans, PowerKMeans, open_data
+from powermeans.callbacks import progress_bar as fit_progress
 from powermeans.loop.history import SweepState
 from powermeans.sources.pass_clock import PassClock
 

@@ -24,8 +24,8 @@ from powermeans import (
     KMeans,
     PowerKMeans,
     SweepState,
-    rows_opener,
 )
+from powermeans.estimators import opening
 from powermeans.loop.history import SweepRecord
 from powermeans.power_mean import memberships
 from powermeans.rows import open_rows
@@ -239,7 +239,7 @@ def test_threads_do_not_change_a_bit(n_threads: int, monkeypatch: pytest.MonkeyP
         opened.append(open_rows(*args, **kwargs))
         return opened[-1]
 
-    monkeypatch.setattr(rows_opener, "open_rows", open_and_remember)
+    monkeypatch.setattr(opening, "open_rows", open_and_remember)
     points = clusters(n_points=20_000)
     options = {"random_state": 0, "growth": 2, "tol": 1e-2}
     alone = PowerKMeans(12, n_threads=1, **options).fit(points)

@@ -15,7 +15,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from powermeans import KMeans, PowerKMeans, SweepState, power_kmeans
+from powermeans import KMeans, PowerKMeans, SweepState
+from powermeans.estimators import power_kmeans
 from powermeans.loop.history import History
 from powermeans.loop.search import (
     Effort,
