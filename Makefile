@@ -15,7 +15,7 @@ NATIVE := $(wildcard native/*.cpp native/*.hpp)
 NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
 CPP := $(NATIVE) $(NATIVE_TESTS) $(wildcard benchmarks/*.cpp)
 
-.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types format sanitize bench peers bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
+.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types structure format sanitize bench peers bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
 .DELETE_ON_ERROR:
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make test      run the tests           make lint   style of Python and C++"
 	@echo "make types     check the types         make docs   build the documentation"
 	@echo "make links     build the documentation, and check its links, of which those to elsewhere are listed"
+	@echo "make structure print the rooms of the package, its imports, lines and functions"
 	@echo "make sanitize  native tests under the address, undefined-behaviour and thread sanitizers"
 	@echo "make bench     measure the sweeps      make picture  draw the README's picture again"
 	@echo "make format    rewrite in house style  make clean  remove all that was built, .venv too,"
@@ -72,6 +73,9 @@ format: $(STAMPS)/lint
 
 types: $(STAMPS)/installed $(STAMPS)/lint
 	$(BIN)/mypy
+
+structure:
+	@$(PYTHON) tests/structure.py
 
 bench: $(STAMPS)/installed
 	$(BIN)/python -m benchmarks.sweeps $(BENCH_ARGS)

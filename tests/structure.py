@@ -1,0 +1,328 @@
+"""Measure how the package is laid out: rooms, imports, circles, lines and functions.
+
+    python tests/structure.py [PACKAGE_DIR] [--lines DIR ...]
+
+A room is a top-level folder of the package; the loose modules of its root are one more room. The
+public face (`__init__.py` and `__main__.py` of the root) is none: it may import everything.
+
+An arrow leads from a module to one that it imports, inside functions and under `TYPE_CHECKING`
+too. A name that an `__init__.py` only passes on leads to the module that defines it, and such an
+`__init__.py` counts as the importer of none. Circles and floors leave out imports under
+`TYPE_CHECKING`, which never run. Imports by `importlib` are not seen.
+
+The length of a body is its lines of code: no docstring, comment or blank line. Bodies without
+code, such as those of a protocol, do not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import statistics
+import tokenize
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = Path(__file__).parents[1] / "src" / "powermeans"
+ROOT, FACE = "root", "public face"
+ROOMS_WITHIN = {"rows/torch"}
+LONGEST_BODY, SHORT_BODY, MOST_PARAMETERS = 40, 13, 6
+KINDS = ("code", "docstrings", "comments", "blank")
+_NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Graph = dict[str, set[str]]
+# Whether the first module imports the second only for types.
+Arrows = dict[tuple[str, str], bool]
+
+
+class Import(NamedTuple):
+    """What one import takes: a name of a module, or the module itself where the name is `None`."""
+
+    module: str
+    name: str | None
+    only_for_types: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of Python, with its dotted name and its path in the package."""
+
+    name: str
+    file: str
+    text: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Parse the text."""
+        return ast.parse(self.text)
+
+    @cached_property
+    def passes_on(self) -> bool:
+        """Tell whether this is an `__init__.py` that holds only imports and `__all__`."""
+        return Path(self.file).name == "__init__.py" and all(
+            isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)
+            or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
+            for node in self.tree.body
+        )
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """List what each line is: code, docstrings, comments or blank."""
+        kinds = ["blank"] * len(list(io.StringIO(self.text)))
+        for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
+            first, last = token.start[0] - 1, token.end[0]
+            if token.type == tokenize.COMMENT and kinds[first] == "blank":
+                kinds[first] = "comments"
+            elif token.type not in _NO_CODE and token.string:
+                kinds[first:last] = ["code"] * (last - first)
+        for node in ast.walk(self.tree):
+            if isinstance(node, Function | ast.ClassDef | ast.Module) and ast.get_docstring(node):
+                first, last = node.body[0].lineno - 1, node.body[0].end_lineno or 0
+                kinds[first:last] = ["docstrings"] * (last - first)
+        return kinds
+
+    def length(self, function: Function) -> int:
+        """Count the lines of code in the body of a function."""
+        return self.kinds[function.body[0].lineno - 1 : function.end_lineno].count("code")
+
+
+def read_sources(package: Path) -> dict[str, Source]:
+    """Read every module below a folder, by its dotted name."""
+    sources = {}
+    for path in sorted(package.rglob("*.py")):
+        file = path.relative_to(package)
+        parts = [package.name, *file.with_suffix("").parts]
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        sources[name] = Source(name, file.as_posix(), path.read_text(encoding="utf-8"))
+    return sources
+
+
+def room_of(file: str) -> str:
+    """Name the room of a file, whose path is relative to the package."""
+    folder, _, name = file.rpartition("/")
+    if not folder:
+        return FACE if name in {"__init__.py", "__main__.py"} else ROOT
+    within = "/".join(folder.split("/")[:2])
+    return within if within in ROOMS_WITHIN else folder.split("/")[0]
+
+
+def imports_in(node: ast.AST, only_for_types: bool = False) -> Iterator[Import]:
+    """Yield each import below a node, wherever it stands."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (Import(alias.name, None, only_for_types) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            if child.level or child.module is None:
+                raise ValueError(f"line {child.lineno} imports relatively: name the package")
+            yield from (Import(child.module, alias.name, only_for_types) for alias in child.names)
+        elif isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
+            yield from imports_in(ast.Module(child.body, []), only_for_types=True)
+            yield from imports_in(ast.Module(child.orelse, []), only_for_types)
+        else:
+            yield from imports_in(child, only_for_types)
+
+
+def target_of(found: Import, sources: Mapping[str, Source]) -> str | None:
+    """Name the module that an import leads to, `None` for one that is not among the sources."""
+    as_module = f"{found.module}.{found.name}"
+    if found.name is not None and as_module in sources:
+        return as_module
+    source = sources.get(found.module)
+    if source is not None and source.passes_on:
+        for passed in imports_in(source.tree):
+            if passed.name == found.name:
+                return target_of(passed, sources)
+    return None if source is None else source.name
+
+
+def arrows_between(sources: Mapping[str, Source]) -> Arrows:
+    """Return the arrows between modules."""
+    arrows: Arrows = {}
+    for source in sources.values():
+        for found in imports_in(source.tree):
+            target = target_of(found, sources)
+            if target is not None and target != source.name:
+                pair = source.name, target
+                arrows[pair] = arrows.get(pair, True) and found.only_for_types
+    return arrows
+
+
+def lift(arrows: Arrows, place: Mapping[str, str]) -> Arrows:
+    """Return the arrows between the places of modules, such as their rooms."""
+    lifted: Arrows = {}
+    for (start, end), only_for_types in arrows.items():
+        pair = place[start], place[end]
+        if pair[0] != pair[1]:
+            lifted[pair] = lifted.get(pair, True) and only_for_types
+    return lifted
+
+
+def running(arrows: Arrows, nodes: Iterable[str]) -> Graph:
+    """Return what each node leads to, without arrows that are only for types."""
+    graph: Graph = {node: set() for node in nodes}
+    for (start, end), only_for_types in arrows.items():
+        graph[start] |= set() if only_for_types else {end}
+    return graph
+
+
+def reachable_in(graph: Graph) -> Graph:
+    """Return every node that each node leads to, directly or not."""
+    reached: Graph = {}
+    for start in graph:
+        reached[start], waiting = set(), [start]
+        while waiting:
+            new = graph[waiting.pop()] - reached[start]
+            reached[start] |= new
+            waiting.extend(new)
+    return reached
+
+
+def circles_in(graph: Graph) -> list[list[str]]:
+    """List the sets of nodes that all lead to one another."""
+    reached = reachable_in(graph)
+    circles = {
+        frozenset(other for other in reached[node] if node in reached[other])
+        for node in graph
+        if node in reached[node]
+    }
+    return sorted(sorted(circle) for circle in circles)
+
+
+def floors_of(graph: Graph) -> dict[str, int]:
+    """Return the floor of each node: one more than the highest that it leads to.
+
+    The nodes of a circle share a floor.
+    """
+    reached = reachable_in(graph)
+    floors: dict[str, int] = {}
+    # A node comes after all that it leads to, since it leads to all that these lead to.
+    for node in sorted(graph, key=lambda node: len(reached[node] | {node})):
+        below = [floors[other] for other in reached[node] if node not in reached[other]]
+        floors[node] = 1 + max(below, default=0)
+    return floors
+
+
+def importers_in(arrows: Arrows, sources: Mapping[str, Source]) -> Graph:
+    """Return the modules that import each module, without those that only pass names on."""
+    importers: Graph = {name: set() for name, s in sources.items() if not s.passes_on}
+    for start, end in arrows:
+        if start in importers and end in importers:
+            importers[end].add(start)
+    return importers
+
+
+def functions_in(node: ast.AST, where: str) -> Iterator[tuple[str, Function]]:
+    """Yield each function below a node with its qualified name."""
+    for child in ast.iter_child_nodes(node):
+        inner = f"{where}.{child.name}" if isinstance(child, Function | ast.ClassDef) else where
+        if isinstance(child, Function):
+            yield inner, child
+        yield from functions_in(child, inner)
+
+
+def n_parameters(function: Function) -> int:
+    """Count the parameters, without `self` and `cls`."""
+    given = function.args
+    named = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    return sum(one is not None and one.arg not in {"self", "cls"} for one in named)
+
+
+def public_names(package: Path) -> set[str]:
+    """Read what the public face names, in its imports and its strings."""
+    faces = [face.read_text(encoding="utf-8") for face in package.glob("__init__.py*")]
+    nodes = [node for face in faces for node in ast.walk(ast.parse(face))]
+    strings = {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+    return strings | {node.name for node in nodes if isinstance(node, ast.alias)}
+
+
+def report_on_graph(what: str, arrows: Arrows, nodes: Iterable[str]) -> Iterator[str]:
+    """Yield the size and the circles of a graph."""
+    graph = running(arrows, nodes)
+    circles, n_floors = circles_in(graph), max(floors_of(graph).values())
+    counts = f"{len(graph)} {what}, {n_floors} floors, {len(arrows)} arrows, {len(circles)} circles"
+    yield from ("", counts, *(f"- circle: {' ↔ '.join(circle)}" for circle in circles))
+
+
+def report_on_rooms(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator[str]:
+    """Yield a table of the rooms, and who imports whom against the other direction."""
+    rooms = {name: room_of(source.file) for name, source in sources.items()}
+    counts = Counter((rooms[start], rooms[end]) for start, end in arrows)
+    yield "## Rooms\n\n| room | files | lines | imports |\n|---|---:|---:|---|"
+    for room in sorted(set(rooms.values())):
+        lengths = [len(s.kinds) for name, s in sources.items() if rooms[name] == room]
+        imported = ", ".join(sorted({b for a, b in counts if a == room} - {room}))
+        yield f"| {room} | {len(lengths)} | {sum(lengths)} | {imported} |"
+    yield from report_on_graph("rooms", lift(arrows, rooms), rooms.values())
+    for (a, b), count in sorted(counts.items()):
+        if a < b and (b, a) in counts:
+            yield f"- {a} → {b}: {count} arrows; {b} → {a}: {counts[b, a]} arrows"
+    tops = {name: name if room == ROOT else room for name, room in rooms.items()}
+    yield from report_on_graph("rooms and modules of the root", lift(arrows, tops), tops.values())
+
+
+def report_on_modules(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator[str]:
+    """Yield how the modules import one another."""
+    yield "\n## Modules"
+    yield from report_on_graph("modules", arrows, sources)
+    importers = importers_in(arrows, sources)
+    for count in (0, 1):
+        names = sorted(name for name, those in importers.items() if len(those) == count)
+        yield f"\n{len(names)} modules with {count} importers: {', '.join(names)}"
+
+
+def report_on_lines(sources: Iterable[Source]) -> str:
+    """Say how many lines there are of each kind."""
+    counts = Counter(kind for source in sources for kind in source.kinds)
+    return ", ".join([f"{counts.total()} lines", *(f"{counts[kind]} {kind}" for kind in KINDS)])
+
+
+def report_on_functions(sources: Mapping[str, Source], public: set[str]) -> Iterator[str]:
+    """Yield how long bodies are, and which functions are too long or take too much."""
+    functions = [(s, *found) for s in sources.values() for found in functions_in(s.tree, s.name)]
+    lengths = {name: source.length(function) for source, name, function in functions}
+    bodies = [length for length in lengths.values() if length]
+    short = sum(length < SHORT_BODY for length in bodies) / len(bodies)
+    yield f"\n## Functions\n\n{len(bodies)} bodies, median {statistics.median(bodies)} lines"
+    yield f"{short:.1%} of the bodies under {SHORT_BODY} lines"
+    long = {name: n for name, n in lengths.items() if n > LONGEST_BODY}
+    yield from largest(f"bodies over {LONGEST_BODY} lines", long)
+    wide = {name: n_parameters(function) for _, name, function in functions}
+    wide = {name: n for name, n in wide.items() if n > MOST_PARAMETERS}
+    made = {name for name in wide if name.endswith("__init__") and name.split(".")[-2] in public}
+    what = f"more than {MOST_PARAMETERS} parameters"
+    yield from largest(f"functions with {what}", {n: wide[n] for n in wide.keys() - made})
+    yield from largest(f"public constructors with {what}", {n: wide[n] for n in made})
+
+
+def largest(what: str, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield how many there are, and each with its size from the largest on."""
+    yield f"\n{len(sizes)} {what}"
+    yield from (f"- {sizes[name]} {name}" for name in sorted(sizes, key=lambda n: (-sizes[n], n)))
+
+
+def main() -> None:
+    """Print the report on a package, or the lines of some folders."""
+    parser = argparse.ArgumentParser(description="Measure how the package is laid out.")
+    parser.add_argument("package", type=Path, nargs="?", default=PACKAGE)
+    parser.add_argument("--lines", type=Path, nargs="+", default=[], help="only their lines")
+    arguments = parser.parse_args()
+    for folder in arguments.lines:
+        print(f"{folder}: {report_on_lines(read_sources(folder.resolve()).values())}")
+    if not arguments.lines:
+        package = arguments.package.resolve()
+        everything = read_sources(package)
+        sources = {name: s for name, s in everything.items() if room_of(s.file) != FACE}
+        arrows = arrows_between(sources)
+        print(*report_on_rooms(arrows, sources), *report_on_modules(arrows, sources), sep="\n")
+        print("\n## Lines\n", report_on_lines(everything.values()), sep="\n")
+        print(*report_on_functions(everything, public_names(package)), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
