@@ -22,7 +22,7 @@ from powermeans.datasets import (
     make_polylines,
     real,
 )
-from powermeans.datasets.sources import SOURCES, Source
+from powermeans.datasets.real import CATALOGUE, Entry
 from powermeans.errors import MissingDataError, WrongDataError
 
 MAKERS = {
@@ -175,16 +175,16 @@ LABELS = np.array([0, 1, 1])
 @pytest.fixture
 def own_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The file of a set `own` that the loaders know, with nothing in its folder yet."""
-    source = Source(
+    entry = Entry(
         "own",
-        (3, 2),
+        [3, 2],
         real.sha256_of_values(POINTS),
-        real.sha256_of_values(LABELS),
         "somebody, Journal 1",
         "some/where data.csv",
         "CC BY 4.0",
+        real.sha256_of_values(LABELS),
     )
-    monkeypatch.setitem(SOURCES, "own", source)
+    monkeypatch.setitem(CATALOGUE, "own", entry)
     monkeypatch.setenv(real.DATA_VARIABLE, str(tmp_path))
     return tmp_path / "own.npz"
 
@@ -307,7 +307,7 @@ def test_importing_the_data_sets_imports_no_scikit_learn() -> None:
 @pytest.mark.parametrize("name", [name for name in datasets.names() if name != "mnist_train"])
 def test_every_known_set_is_the_one_that_is_there(data_folder: Path, name: str) -> None:
     found = load_data_set(name, dtype=np.float32)
-    assert found.points.shape == SOURCES[name].shape
+    assert found.points.shape == tuple(CATALOGUE[name].shape)
 
 
 @pytest.mark.data

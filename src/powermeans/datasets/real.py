@@ -1,17 +1,19 @@
 """Real data sets, read from a folder of the user's: none of them comes with the package.
 
 The environment variable POWERMEANS_DATA names the folder. A set lies in `<name>.npz` there, its
-points as the array `X` and its labels, counted from 0, as `y`. It is the values that are checked,
-not the file, so that everybody can make the file from the original: ``numpy.savez("iris.npz", X=X,
-y=y)``.
+points as the array `X` and its labels, counted from 0, as `y`. A checksum of the values is checked,
+not the bytes of the file, so that anybody can make the file from the original:
+``numpy.savez("iris.npz", X=X, y=y)``. What each set holds, where it comes from and who may use it
+stands in ``catalogue.json`` beside this file.
 """
 
 from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 import os
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +21,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from powermeans.datasets.data_set import DataSet
-from powermeans.datasets.sources import SOURCES, Source
 from powermeans.errors import MissingDataError, WrongDataError
 
 DATA_VARIABLE = "POWERMEANS_DATA"
@@ -27,15 +28,54 @@ MICE_CLASSES = ("c-CS-s", "c-CS-m", "c-SC-s", "c-SC-m", "t-CS-s", "t-CS-m", "t-S
 _CHUNK = 2**20
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of the catalogue: a real data set.
+
+    Attributes
+    ----------
+    name : str
+        Of the file, without its ending.
+    shape : list of int
+        That of the points.
+    points_sha256, labels_sha256 : str
+        See `sha256_of_values`; None where there are no labels.
+    publisher : str
+        Who made it, and where it is described.
+    copy : str
+        A public repository of GitHub that has a copy, and the file there.
+    licence : str
+        As far as it is stated.
+    is_single : bool
+        Whether its points are float32.
+    """
+
+    name: str
+    shape: list[int]
+    points_sha256: str
+    publisher: str
+    copy: str
+    licence: str
+    labels_sha256: str | None = None
+    is_single: bool = False
+
+
+_FILE = Path(__file__).with_name("catalogue.json")
+CATALOGUE = {
+    name: Entry(name, **fields)
+    for name, fields in json.loads(_FILE.read_text(encoding="utf-8")).items()
+}
+
+
 def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
-    """Any of the real data sets that are known by name.
+    """Read one of the real data sets that are known by name.
 
     Parameters
     ----------
     name : str
         One of `powermeans.datasets.names()`.
     dtype : dtype, default=numpy.float64
-        What the points are given in: float64 or float32.
+        Dtype of the points: float64 or float32.
 
     Returns
     -------
@@ -44,14 +84,14 @@ def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
     Raises
     ------
     MissingDataError
-        If the file is not there. It says where the set comes from, under which licence, and how to
-        place it.
+        If the file is missing. It says where the set comes from, under which licence, and where to
+        put it.
     WrongDataError
         If the file holds something else.
 
     See Also
     --------
-    names : What is known.
+    names : Lists them.
 
     Examples
     --------
@@ -60,22 +100,23 @@ def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
     ...     load_data_set("ruspinni")
     ... except ValueError as error:
     ...     print(error)
-    name='ruspinni' is no data set that is known: did you mean 'ruspini'?
+    name='ruspinni' is unknown: did you mean 'ruspini'?
     """
-    if name not in SOURCES:
-        raise ValueError(f"name={name!r} is no data set that is known: {_advice(name)}")
+    if name not in CATALOGUE:
+        raise ValueError(f"name={name!r} is unknown: {_advice(name)}")
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype={dtype!r} cannot hold the points: pass float64 or float32")
-    source = SOURCES[name]
-    arrays = _checked(source, _read(source))
-    labels = None if source.labels_sha256 is None else arrays.pop("y").astype(np.int32)
+    entry = CATALOGUE[name]
+    arrays = _read(entry)
+    _check(entry, arrays)
+    labels = None if entry.labels_sha256 is None else arrays.pop("y").astype(np.int32)
     points = np.ascontiguousarray(arrays.pop("X"), dtype=dtype)
     centers = arrays.pop("true_centroids", None)
     return DataSet(points, labels, None if centers is None else centers.astype(np.float64), arrays)
 
 
 def names() -> list[str]:
-    """The names of the real data sets that `load_data_set` knows.
+    """List the names of the real data sets that `load_data_set` knows.
 
     Returns
     -------
@@ -91,13 +132,13 @@ def names() -> list[str]:
     >>> "mice_protein" in datasets.names()
     True
     """
-    return sorted(SOURCES)
+    return sorted(CATALOGUE)
 
 
 def load_iris() -> DataSet:
-    """Fisher's iris flowers, 150 with 4 measures of 3 species, as scikit-learn has them.
+    """Load Fisher's iris flowers, 150 with 4 measures of 3 species, as scikit-learn has them.
 
-    On these Bottou & Bengio 1995 compare ways to learn six prototypes.
+    Bottou & Bengio 1995 compare ways to learn six prototypes of them.
 
     Returns
     -------
@@ -121,7 +162,7 @@ def load_iris() -> DataSet:
 
 
 def load_mice_protein() -> DataSet:
-    """Levels of 77 proteins in the cortex of mice, of 8 classes: Xu & Lange 2019, Table 3.
+    """Load levels of 77 proteins in the cortex of mice of 8 classes: Xu & Lange 2019, Table 3.
 
     The classes are those of `MICE_CLASSES`: control (c) or trisomic (t) mice, which learned (CS) or
     not (SC), with memantine (m) or saline (s). 1396 values are missing and NaN. The 570 rows of
@@ -147,13 +188,14 @@ def load_mice_protein() -> DataSet:
 def load_mnist(
     part: Literal["train", "test"] = "train", *, dtype: DTypeLike = np.float64
 ) -> DataSet:
-    """Images of written digits, 28 by 28 pixels from 0 to 255: 60 000 to train or 10 000 to test.
+    """Load MNIST, images of written digits of 28 by 28 pixels from 0 to 255.
 
     Parameters
     ----------
     part : {"train", "test"}, default="train"
+        The 60 000 images to train on, or the 10 000 to test on.
     dtype : dtype, default=numpy.float64
-        What the points are given in; float32 takes half of 376 MB.
+        Dtype of the points; float32 takes half of 376 MB.
 
     Returns
     -------
@@ -175,13 +217,12 @@ def load_mnist(
 
 
 def load_birch(number: Literal[1, 2, 3]) -> DataSet:
-    """The sets of Zhang, Ramakrishnan & Livny 1997: 100 000 points in the plane, 100 clusters.
+    """Load a set of Zhang, Ramakrishnan & Livny 1997: 100 000 points in the plane, 100 clusters.
 
     Parameters
     ----------
     number : {1, 2, 3}
-        Clusters on a grid (1), along a sine (2), or of any size anywhere (3), for which there are
-        no labels.
+        Clusters on a grid (1), along a sine (2), or of any size anywhere (3), which has no labels.
 
     Returns
     -------
@@ -203,7 +244,7 @@ def load_birch(number: Literal[1, 2, 3]) -> DataSet:
 
 
 def load_road_network() -> DataSet:
-    """Longitude, latitude and altitude of 5000 places on roads of North Jutland.
+    """Load longitude, latitude and altitude of 5000 places on roads of North Jutland.
 
     These are rows of the 434 874 of UCI 246; `make_polylines` draws as many as that.
 
@@ -225,17 +266,17 @@ def load_road_network() -> DataSet:
 
 
 def load_gene_expression(which: Literal["platform", "types"] = "platform") -> DataSet:
-    """RNA-Seq gene expression of five kinds of tumour, from the Cancer Genome Atlas.
+    """Load RNA-Seq gene expression of five kinds of tumour, from the Cancer Genome Atlas.
 
     Two stand-ins for the 801 samples with 20 531 genes of UCI 401: 300 samples of other kinds of
-    tumour with all genes of the same platform, and 335 samples of the same kinds with 3664 genes,
-    859 values of which are missing and NaN. Those of the platform are counts, of which
-    ``numpy.log2(points + 1)`` is usual; those of the types are logarithms already, from -9 up.
+    tumour with all genes of the same platform, and 335 samples of the same kinds with 3664 genes
+    and 859 missing values, which are NaN. "platform" holds counts, usually taken as
+    ``numpy.log2(points + 1)``; "types" holds logarithms already, from -9 up.
 
     Parameters
     ----------
     which : {"platform", "types"}, default="platform"
-        What is the same: the platform with its genes, or the kinds of tumour.
+        What the stand-in shares with UCI 401: the platform with its genes, or the kinds of tumour.
 
     Returns
     -------
@@ -258,12 +299,12 @@ def load_gene_expression(which: Literal["platform", "types"] = "platform") -> Da
 
 
 def sha256_of_values(values: NDArray[Any], *, is_single: bool = False) -> str:
-    """SHA-256 of numbers as little-endian float64, row after row, whatever they are stored as.
+    """Return the SHA-256 of numbers as little-endian float64, row by row, whatever their dtype.
 
     Parameters
     ----------
     is_single : bool, default=False
-        Whether they are rounded to float32 first.
+        Round them to float32 first.
 
     Examples
     --------
@@ -282,56 +323,55 @@ def sha256_of_values(values: NDArray[Any], *, is_single: bool = False) -> str:
     return digest.hexdigest()
 
 
-def _read(source: Source) -> dict[str, NDArray[Any]]:
-    """The arrays of its file."""
+def _read(entry: Entry) -> dict[str, NDArray[Any]]:
+    """Return the arrays of its file."""
     if not (folder := os.environ.get(DATA_VARIABLE)):
-        raise MissingDataError(f"{DATA_VARIABLE} is not set: {_how_to_place(source)}")
-    file = Path(folder) / f"{source.name}.npz"
+        raise MissingDataError(f"{DATA_VARIABLE} is not set: {_how_to_place(entry)}")
+    file = Path(folder) / f"{entry.name}.npz"
     if not file.is_file():
-        raise MissingDataError(f"{file} is missing: {_how_to_place(source)}")
+        raise MissingDataError(f"{file} is missing: {_how_to_place(entry)}")
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             return dict(arrays)
     except Exception as error:  # A damaged archive makes zipfile, zlib and NumPy fail in many ways.
         why = str(error) or type(error).__name__
-        raise WrongDataError(f"{file} cannot be read ({why}): {_how_to_place(source)}") from error
+        raise WrongDataError(f"{file} cannot be read ({why}): {_how_to_place(entry)}") from error
 
 
-def _checked(source: Source, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays, if they are those of the source."""
-    wanted = {"X": source.points_sha256, "y": source.labels_sha256}
+def _check(entry: Entry, arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse arrays that are not those of the entry."""
+    wanted = {"X": entry.points_sha256, "y": entry.labels_sha256}
     for name, checksum in wanted.items():
-        if checksum is None:
-            continue
-        if name not in arrays:
-            raise WrongDataError(_wrong(source, f"has no array {name}"))
-        shape = source.shape if name == "X" else source.shape[:1]
-        if arrays[name].shape != shape:
-            raise WrongDataError(_wrong(source, f"has {name} of shape {arrays[name].shape}"))
-        if arrays[name].dtype.kind not in "biuf":
-            raise WrongDataError(_wrong(source, f"has {name} of dtype {arrays[name].dtype}"))
-        is_single = source.is_single and name == "X"
-        if sha256_of_values(arrays[name], is_single=is_single) != checksum:
-            raise WrongDataError(_wrong(source, f"has {name} with other values, by its SHA-256"))
-    return dict(arrays)
+        if checksum is not None and (problem := _problem(entry, arrays, name, checksum)):
+            file = f"{os.environ[DATA_VARIABLE]}/{entry.name}.npz"
+            raise WrongDataError(f"{file} has {problem}: {_how_to_place(entry)}")
 
 
-def _wrong(source: Source, what: str) -> str:
-    return f"{os.environ[DATA_VARIABLE]}/{source.name}.npz {what}: {_how_to_place(source)}"
+def _problem(entry: Entry, arrays: dict[str, NDArray[Any]], name: str, checksum: str) -> str | None:
+    if name not in arrays:
+        return f"no array {name}"
+    array, shape = arrays[name], tuple(entry.shape if name == "X" else entry.shape[:1])
+    if array.shape != shape:
+        return f"{name} of shape {array.shape}"
+    if array.dtype.kind not in "biuf":
+        return f"{name} of dtype {array.dtype}"
+    if sha256_of_values(array, is_single=entry.is_single and name == "X") != checksum:
+        return f"{name} with other values, by its SHA-256"
+    return None
 
 
-def _how_to_place(source: Source) -> str:
-    rows, columns = source.shape
-    labels = "" if source.labels_sha256 is None else " and its labels, from 0, as y"
+def _how_to_place(entry: Entry) -> str:
+    rows, columns = entry.shape
+    labels = "" if entry.labels_sha256 is None else " and its labels, from 0, as y"
     return (
-        f"the data set {source.name!r} does not come with powermeans. It is by "
-        f"{source.publisher}; the licence, as far as it is stated: {source.licence}. "
-        f"Get it from there, or from a copy (github.com/{source.copy}), save its points "
-        f"({rows} x {columns}) as the array X{labels} with numpy.savez in {source.name}.npz, "
+        f"the data set {entry.name!r} does not come with powermeans. It is by "
+        f"{entry.publisher}; the licence, as far as it is stated: {entry.licence}. "
+        f"Get it from there, or from a copy (github.com/{entry.copy}), save its points "
+        f"({rows} x {columns}) as the array X{labels} with numpy.savez in {entry.name}.npz, "
         f"and name the folder of that file in the environment variable {DATA_VARIABLE}"
     )
 
 
 def _advice(name: str) -> str:
-    near = difflib.get_close_matches(name, SOURCES, n=1)
-    return f"did you mean {near[0]!r}?" if near else "powermeans.datasets.names() has all of them"
+    near = difflib.get_close_matches(name, CATALOGUE, n=1)
+    return f"did you mean {near[0]!r}?" if near else "powermeans.datasets.names() lists them"
