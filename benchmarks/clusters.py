@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from benchmarks import machine
 from powermeans import KMeans, ParallelSeeds, PowerKMeans
-from powermeans.parts.dask import DaskPlaces, DaskPoints
-from powermeans.parts.executors import Kept, Opening
+from powermeans.parts.dask import DaskExecutor, DaskPoints
+from powermeans.parts.executors import MemoryExecutor, PartOpener
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
 from powermeans.rules import Hard, Power, Rule
@@ -73,11 +73,13 @@ def overhead(n_parts: int, megabytes: float, n_features: int, k: int, rounds: in
     """Seconds of a sweep, in turns, by each place where the same parts can be."""
     rows_per_part = int(megabytes * 1e6 / 4 / n_features)
     parts = [block_of(number, rows_per_part, n_features) for number in range(n_parts)]
-    kept = PartedRows(Kept([(part, None) for part in parts], Opening(), n_threads=N_WORKERS))
+    kept = PartedRows(
+        MemoryExecutor([(part, None) for part in parts], PartOpener(), n_threads=N_WORKERS)
+    )
     whole = NativeRows(np.concatenate(parts), n_threads=N_WORKERS)
     with workers():
         data = DaskPoints(blocks_of(n_parts, rows_per_part, n_features))
-        on_dask = PartedRows(DaskPlaces(data, Opening()))
+        on_dask = PartedRows(DaskExecutor(data, PartOpener()))
         places = {"one array": whole, "kept parts": kept, "dask": on_dask}
         by_rule = {
             name: of_sweeps(places, k, rule, rounds)

@@ -32,7 +32,7 @@ from benchmarks import machine, scale_constants, scale_report
 from benchmarks.limited import MODELS, Task, whole, write_parquet
 from benchmarks.sweeps import seconds
 from powermeans import open_data
-from powermeans.parts.executors import InTurn, Kept, Opening
+from powermeans.parts.executors import MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rules import Hard
 
@@ -148,11 +148,11 @@ def throughput(paths: list[Path], size: Size, n_threads: int) -> list[dict[str, 
     for path in paths:
         data = open_data(path)
         partition = data.partition()
-        from_file = PartedRows(InTurn(partition, Opening(), n_threads=n_threads))
+        from_file = PartedRows(ReadingExecutor(partition, PartOpener(), n_threads=n_threads))
         assert from_file.n_points  # the first pass checks every row
         points = whole(path)
         parts = open_data(points, rows_per_part=data.rows_per_part).partition().read()
-        kept = PartedRows(Kept(parts, Opening(), n_threads=n_threads))
+        kept = PartedRows(MemoryExecutor(parts, PartOpener(), n_threads=n_threads))
         for n_clusters in size.clusters:
             for is_cold in (False, True):
                 taken = in_turns(path, partition, from_file, kept, n_clusters, size.rounds, is_cold)

@@ -15,7 +15,7 @@ from scipy.optimize import nnls
 
 from benchmarks.cost_model import Job, Rates, cost_of_sweep
 from benchmarks.sweeps import seconds
-from powermeans.parts.executors import Kept, Opening
+from powermeans.parts.executors import MemoryExecutor, PartOpener
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
 from powermeans.rules import Hard, Power, Rule
@@ -73,8 +73,8 @@ def seconds_of_a_part(rounds: int) -> float:
     """What each part of a sweep costs beside its points."""
     points = points_of(TINY_PARTS * ROWS_OF_A_TINY_PART, 4)
     cut = [(part, None) for part in np.split(points, TINY_PARTS)]
-    many = PartedRows(Kept(cut, Opening(), n_threads=1))
-    one = PartedRows(Kept([(points, None)], Opening(), n_threads=1))
+    many = PartedRows(MemoryExecutor(cut, PartOpener(), n_threads=1))
+    one = PartedRows(MemoryExecutor([(points, None)], PartOpener(), n_threads=1))
     taken = [median_of(rounds, lambda at, of=of: of.sweep(at, Hard()), 3, 4) for of in (many, one)]
     return max(0.0, (taken[0] - taken[1]) / (TINY_PARTS - 1))
 
@@ -109,7 +109,7 @@ def on_dask(points: NDArray[np.float32], n_parts: int) -> PartedRows:
     """The points made by the workers, so that none are sent."""
     import dask.array as da
 
-    from powermeans.parts.dask import DaskPlaces, DaskPoints
+    from powermeans.parts.dask import DaskExecutor, DaskPoints
 
     n_rows, n_features = -(-len(points) // n_parts), points.shape[1]
 
@@ -119,7 +119,7 @@ def on_dask(points: NDArray[np.float32], n_parts: int) -> PartedRows:
 
     chunks = ((n_rows,) * n_parts, (n_features,))
     array = da.map_blocks(make, chunks=chunks, dtype=np.float32, meta=np.empty((0, 0), np.float32))
-    return PartedRows(DaskPlaces(DaskPoints(array), Opening()))
+    return PartedRows(DaskExecutor(DaskPoints(array), PartOpener()))
 
 
 def dask_rates(client: Any, rounds: int) -> dict[str, float]:
@@ -150,7 +150,7 @@ def checked(
             rows = on_dask(points, n_parts)
         else:
             cut = [(points[i : i + n_rows], None) for i in range(0, len(points), n_rows)]
-            rows = PartedRows(Kept(cut, Opening(), n_threads=1))
+            rows = PartedRows(MemoryExecutor(cut, PartOpener(), n_threads=1))
         job = Job(
             len(points),
             n_features,

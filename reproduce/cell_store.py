@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from powermeans.system.atomic_write import whole_file
+from powermeans.system.atomic_write import atomic_write
 from reproduce.item import Row, Value
 
 _log = logging.getLogger("reproduce")
@@ -84,7 +84,7 @@ class CellStore:
         }
         content = json.loads(_as_json(content))
         self._folder.mkdir(parents=True, exist_ok=True)
-        with whole_file(self.path(key)) as file:
+        with atomic_write(self.path(key)) as file:
             record = {"content": content, "checksum": _checksum(content)}
             file.write((json.dumps(record, indent=1) + "\n").encode())
         return FinishedCell(*(content[part] for part in FinishedCell.__slots__))

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks import machine
 from powermeans.reporting.versions import versions
-from powermeans.system.atomic_write import whole_file
+from powermeans.system.atomic_write import atomic_write
 from powermeans.system.threads import usable_processors
 from reproduce.cell_store import FinishedCell
 from reproduce.item import Claim, Comparison, Findings, Row, Table
@@ -153,6 +153,6 @@ def _rank(value: object) -> tuple[int, float, str]:
 
 def _write(path: Path, content: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(content)
     return path

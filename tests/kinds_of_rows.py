@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from powermeans.parts.executors import InTurn, Kept, Opening
+from powermeans.parts.executors import MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Rows
@@ -51,13 +51,15 @@ class ReadAgain:
 
 def kept_parts(points: Points, weights: FloatArray | None) -> Rows:
     return PartedRows(
-        Kept(cut(points, weights, max(19, len(points) // 10)), Opening(), n_threads=2)
+        MemoryExecutor(cut(points, weights, max(19, len(points) // 10)), PartOpener(), n_threads=2)
     )
 
 
 def parts_read_in_turn(points: Points, weights: FloatArray | None) -> Rows:
     return PartedRows(
-        InTurn(ReadAgain(cut(points, weights, max(101, len(points) // 10))), Opening(), n_threads=2)
+        ReadingExecutor(
+            ReadAgain(cut(points, weights, max(101, len(points) // 10))), PartOpener(), n_threads=2
+        )
     )
 
 

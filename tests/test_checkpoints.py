@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from powermeans import KMeans, PowerKMeans, open_data
-from powermeans.parts.checkpoint import CheckpointError, Journal, Journaled
-from powermeans.parts.executors import Kept, Opening
+from powermeans.parts.checkpoint import CheckpointError, Journal, JournaledExecutor
+from powermeans.parts.executors import MemoryExecutor, PartOpener
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rules import Power
 
@@ -62,11 +62,11 @@ def test_what_is_known_is_not_asked_for_again(tmp_path, points):
 
     parts = [(points[:1000], None), (points[1000:], None)]
     for call in ("write", "read"):
-        places = Kept(parts, Opening(), n_threads=1)
+        executor = MemoryExecutor(parts, PartOpener(), n_threads=1)
         if call == "read":
-            places.each = places.total = refuse
+            executor.each = executor.total = refuse
         journal = Journal(tmp_path / "state", 0.0, "these points")
-        rows = PartedRows(Journaled(places, journal))
+        rows = PartedRows(JournaledExecutor(executor, journal))
         found = rows.sweep(points[:3], Power(-2.0)), rows.critical_power(), rows.mean()
         journal.close()
         if call == "write":

@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from powermeans import FuzzyCMeans, KMeans, PowerKMeans, choose_k, open_data
-from powermeans.parts.executors import InTurn, Opening
+from powermeans.parts.executors import PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rules import Hard, Power
 from powermeans.sources import SourceError, is_parted
@@ -285,7 +285,7 @@ def test_sums_tell_of_a_value_that_is_not_finite(n_features, n_centers, rule, va
     """Of wide rows and many centers the objective does not, only the sums of points do."""
     points = np.random.default_rng(1).normal(size=(1000, n_features))
     source = open_data(going_bad(points, 3, value, only_once=True), rows_per_part=300)
-    rows = PartedRows(InTurn(source.partition(), Opening(), n_threads=1))
+    rows = PartedRows(ReadingExecutor(source.partition(), PartOpener(), n_threads=1))
     assert rows.n_points == 1000
     # It is gone when it is looked for again, so that only the row is known, of all rows.
     place = r"the chunks contains (NaN|infinity).*row 607, column 1.*in every pass"
@@ -325,7 +325,7 @@ def test_missing_entries_are_no_fault_and_infinite_ones_are():
 def test_rows_that_stay_fine_are_not_checked_twice(monkeypatch):
     partition = open_data(thirds, rows_per_part=700).partition(Admission())
     monkeypatch.setattr(partition, "recheck", lambda *part: pytest.fail("there is no need"))
-    rows = PartedRows(InTurn(partition, Opening(), n_threads=1))
+    rows = PartedRows(ReadingExecutor(partition, PartOpener(), n_threads=1))
     rows.sweep(SEEDS, Hard())
     assert rows.nearness(SEEDS).farthest() >= 0
     assert rows.assignment(SEEDS).inertia > 0

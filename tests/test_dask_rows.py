@@ -36,10 +36,10 @@ from powermeans.divergences import Divergence
 from powermeans.parts import dask as rows_of_dask
 from powermeans.parts import worker_part as rows_that_are_held
 from powermeans.parts.checkpoint import CheckpointError
-from powermeans.parts.dask import DaskPlaces, Threads
-from powermeans.parts.executors import Chunk, InTurn, Kept, Opening
+from powermeans.parts.dask import DaskExecutor, Threads
+from powermeans.parts.executors import Chunk, MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
-from powermeans.parts.worker_part import HeldPart, hold
+from powermeans.parts.worker_part import WorkerPart, hold
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.sources import cluster as cluster_of_dask
 from powermeans.sources import is_dask
@@ -115,8 +115,8 @@ def parts_of(
     ]
 
 
-def on_dask(points: np.ndarray, weights: np.ndarray | None, opening: Opening) -> PartedRows:
-    return PartedRows(DaskPlaces(DaskPoints(in_chunks(points), weights), opening))
+def on_dask(points: np.ndarray, weights: np.ndarray | None, opener: PartOpener) -> PartedRows:
+    return PartedRows(DaskExecutor(DaskPoints(in_chunks(points), weights), opener))
 
 
 def all_that_rows_say(
@@ -159,23 +159,25 @@ def test_kept_reread_and_dask_rows_say_the_same_to_the_last_bit(
     engine: str, name: str, is_weighted: bool
 ) -> None:
     points, weights = points_for(name), some_weights() if is_weighted else None
-    opening = Opening(DIVERGENCES[name](N_FEATURES))
+    opener = PartOpener(DIVERGENCES[name](N_FEATURES))
     parts, centers = parts_of(points, weights), points[[5, 450, 640, 600]]
     brief = {"is_brief": engine != "threads" and name != "squared_euclidean"}
-    kept = all_that_rows_say(PartedRows(Kept(parts, opening, n_threads=2)), centers, **brief)
-    again = PartedRows(InTurn(ReadAgain(parts), opening, n_threads=1))
+    kept = all_that_rows_say(
+        PartedRows(MemoryExecutor(parts, opener, n_threads=2)), centers, **brief
+    )
+    again = PartedRows(ReadingExecutor(ReadAgain(parts), opener, n_threads=1))
     assert_same_bits(all_that_rows_say(again, centers, **brief), kept)
-    assert_same_bits(all_that_rows_say(on_dask(points, weights, opening), centers, **brief), kept)
+    assert_same_bits(all_that_rows_say(on_dask(points, weights, opener), centers, **brief), kept)
 
 
 def test_points_with_missing_entries_say_the_same_too(engine: str) -> None:
-    points, opening = points_for("squared_euclidean"), Opening(has_missing=True)
+    points, opener = points_for("squared_euclidean"), PartOpener(has_missing=True)
     points[np.random.default_rng(0).uniform(size=points.shape) < 0.2] = np.nan
     points[np.isnan(points).all(axis=1)] = 0.0
     centers = np.array([[0.0, 0.0, 0.0], [1.0, 2.0, 1.0]])
     kept, dasks = (
-        PartedRows(Kept(parts_of(points, None), opening)).sweep(centers, Power(-1.0)),
-        on_dask(points, None, opening).sweep(centers, Power(-1.0)),
+        PartedRows(MemoryExecutor(parts_of(points, None), opener)).sweep(centers, Power(-1.0)),
+        on_dask(points, None, opener).sweep(centers, Power(-1.0)),
     )
     assert_same_bits([dasks.points, dasks.weights], [kept.points, kept.weights])
 
@@ -184,8 +186,8 @@ def test_centers_that_are_sent_but_once_give_the_same_as_those_in_each_task(engi
     points = np.random.default_rng(0).normal(size=(sum(LENGTHS), 40))
     centers = points[:400]
     assert centers.nbytes > rows_of_dask._BYTES_IN_A_TASK > points[:2].nbytes
-    kept = PartedRows(Kept(parts_of(points, None), Opening()))
-    dasks = on_dask(points, None, Opening())
+    kept = PartedRows(MemoryExecutor(parts_of(points, None), PartOpener()))
+    dasks = on_dask(points, None, PartOpener())
     for some in (centers, points[:2]):
         these, those = dasks.sweep(some, Power(-2.0)), kept.sweep(some, Power(-2.0))
         assert_same_bits([these.points, these.weights], [those.points, those.weights])
@@ -197,8 +199,8 @@ def test_chunks_of_csr_say_the_same(engine: str) -> None:
         da.from_delayed(dask.delayed(points[i : i + 50]), (50, 30), float)
         for i in range(0, 200, 50)
     ]
-    rows = PartedRows(DaskPlaces(DaskPoints(da.concatenate(blocks)), Opening()))
-    kept = PartedRows(Kept(parts_of(points, None, (50, 50, 50, 50)), Opening()))
+    rows = PartedRows(DaskExecutor(DaskPoints(da.concatenate(blocks)), PartOpener()))
+    kept = PartedRows(MemoryExecutor(parts_of(points, None, (50, 50, 50, 50)), PartOpener()))
     centers = points[[0, 60, 120]].toarray()
     these, those = rows.sweep(centers, Hard()), kept.sweep(centers, Hard())
     assert_same_bits([these.points, these.weights], [those.points, those.weights])
@@ -298,13 +300,13 @@ def test_passes_on_dask_are_told_of_part_by_part(
 
     points = points_for("squared_euclidean")
     array = in_chunks(points).map_blocks(slowly, meta=np.empty((0, 3)))
-    places = DaskPlaces(
-        DaskPoints(array), Opening(), tell=lambda n_done, n_parts: told.append((n_done, n_parts))
+    executor = DaskExecutor(
+        DaskPoints(array), PartOpener(), tell=lambda n_done, n_parts: told.append((n_done, n_parts))
     )
     assert told
     assert {n_parts for _, n_parts in told} == {len(LENGTHS)}
     told.clear()
-    places.total(Slow())
+    executor.total(Slow())
     assert [n_done for n_done, _ in told] == sorted({n_done for n_done, _ in told})
     assert len(told) > 1
     assert {n_parts for _, n_parts in told} == {4}  # one of them is empty
@@ -317,7 +319,7 @@ def test_whom_a_cluster_tells_is_forgotten_with_the_rows(pair: Client) -> None:
 
     def heard(tell: Told) -> weakref.ref[Told]:
         points = DaskPoints(in_chunks(points_for("squared_euclidean")))
-        DaskPlaces(points, Opening(), tell=tell)
+        DaskExecutor(points, PartOpener(), tell=tell)
         return weakref.ref(tell)
 
     heard(Told())
@@ -444,14 +446,14 @@ def test_each_partition_is_computed_once_for_a_whole_fit() -> None:
 @pytest.mark.usefixtures("threads")
 def test_rows_are_opened_once_for_a_whole_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = []
-    original = Opening.open
+    original = PartOpener.open
 
-    def count(self: Opening, points: Any, *args: Any, **options: Any) -> Any:
+    def count(self: PartOpener, points: Any, *args: Any, **options: Any) -> Any:
         opened.append(len(points))
         return original(self, points, *args, **options)
 
-    monkeypatch.setattr(Opening, "open", count)
-    rows = on_dask(points_for("squared_euclidean"), None, Opening())
+    monkeypatch.setattr(PartOpener, "open", count)
+    rows = on_dask(points_for("squared_euclidean"), None, PartOpener())
     for _ in range(3):
         rows.sweep(rows.take(np.array([0, 1])), Hard())
     assert sorted(opened) == sorted(length for length in LENGTHS if length)
@@ -580,7 +582,7 @@ def test_a_fit_from_a_checkpoint_asks_nobody_and_one_of_other_rows_is_refused(
     def refuse(*args: Any) -> Any:
         raise AssertionError("somebody asked for sums")
 
-    monkeypatch.setattr(DaskPlaces, "_performed", refuse)
+    monkeypatch.setattr(DaskExecutor, "_performed", refuse)
     again = KMeans(3, random_state=0).fit(open_data(in_chunks(points), checkpoint=state))
     assert again.cluster_centers_.tobytes() == first.cluster_centers_.tobytes()
 
@@ -828,7 +830,7 @@ def test_a_worker_that_does_not_answer_is_not_taken_for_one_of_another_version()
 def test_a_worker_of_another_version_that_came_later_is_refused_at_its_first_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows = on_dask(points_for("squared_euclidean"), None, Opening())
+    rows = on_dask(points_for("squared_euclidean"), None, PartOpener())
     ours = version("powermeans")
     monkeypatch.setattr(rows_that_are_held, "version", lambda name: "99.0")
     with pytest.raises(RuntimeError, match=f"has powermeans 99.0 and .*powermeans=={ours} there"):
@@ -838,7 +840,7 @@ def test_a_worker_of_another_version_that_came_later_is_refused_at_its_first_par
 def test_a_part_that_travels_tells_for_which_version_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    part = hold(np.ones((2, 2)), None, Opening(), "part 0", "1.2.3")
+    part = hold(np.ones((2, 2)), None, PartOpener(), "part 0", "1.2.3")
     again = pickle.loads(pickle.dumps(part))
     with pytest.raises(RuntimeError, match=r"the fit is run by 1\.2\.3"):
         again.perform(lambda rows, number: number, 0, 1)
@@ -902,9 +904,9 @@ def test_points_held_by_a_closed_client_are_refused() -> None:
 # One part, as a process holds it.
 
 
-def held_part(n_points: int = 5) -> HeldPart:
-    part = hold(np.arange(2.0 * n_points).reshape(-1, 2), None, Opening(), "part 0")
-    assert isinstance(part, HeldPart)
+def held_part(n_points: int = 5) -> WorkerPart:
+    part = hold(np.arange(2.0 * n_points).reshape(-1, 2), None, PartOpener(), "part 0")
+    assert isinstance(part, WorkerPart)
     return part
 
 

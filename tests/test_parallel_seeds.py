@@ -10,7 +10,7 @@ from kinds_of_rows import cut
 from scipy.stats import binom
 
 from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
-from powermeans.parts.executors import Kept, Opening
+from powermeans.parts.executors import MemoryExecutor, PartOpener
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
 from powermeans.seeds.choose import choose_seeds
@@ -20,7 +20,7 @@ NOWHERE = np.empty((0, 2))
 
 
 def parted(points, weights, n_rows):
-    return PartedRows(Kept(cut(points, weights, n_rows), Opening(), n_threads=1))
+    return PartedRows(MemoryExecutor(cut(points, weights, n_rows), PartOpener(), n_threads=1))
 
 
 def blobs(n_points=3000, n_clusters=12, seed=0):

@@ -17,7 +17,13 @@ from scipy import sparse
 
 from powermeans import divergences
 from powermeans.critical import critical_power
-from powermeans.parts.executors import InTurn, Kept, Opening, added, read_ahead
+from powermeans.parts.executors import (
+    MemoryExecutor,
+    PartOpener,
+    ReadingExecutor,
+    added,
+    read_ahead,
+)
 from powermeans.parts.parted_rows import PartedRows, _Sweep
 from powermeans.rows import open_rows
 from powermeans.rows.reference import TwinRows
@@ -89,7 +95,9 @@ def test_few_results_are_held_at_a_time():
 @pytest.mark.parametrize("case", varied_cases()[::7], ids=str)
 def test_all_quantities_agree_with_the_twin(case, n_rows):
     n_rows = max(n_rows, case.points.shape[0] // 10)
-    rows = PartedRows(Kept(cut(case.points, case.sample_weight, n_rows), Opening(), n_threads=1))
+    rows = PartedRows(
+        MemoryExecutor(cut(case.points, case.sample_weight, n_rows), PartOpener(), n_threads=1)
+    )
     oracle = TwinRows(case.points, case.sample_weight, precision=np.longdouble)
     compare_rows(rows, oracle, case.centers, tolerance=case.tolerance, powers=(-np.inf, -3.3))
 
@@ -103,27 +111,25 @@ def openings():
     gaps = np.where(np.random.default_rng(1).uniform(size=points.shape) < 0.2, np.nan, points)
     gaps[:, 0] = points[:, 0]
     kinds = {
-        "squared Euclidean": (points, Opening(), means),
-        "CSR": (sparse.csr_array(np.where(points > 0, points, 0)), Opening(), means),
-        "cosine": (points, Opening("cosine"), means),
-        "missing": (gaps, Opening(has_missing=True), means),
+        "squared Euclidean": (points, PartOpener(), means),
+        "CSR": (sparse.csr_array(np.where(points > 0, points, 0)), PartOpener(), means),
+        "cosine": (points, PartOpener("cosine"), means),
+        "missing": (gaps, PartOpener(has_missing=True), means),
     }
     for name, case in CASES.items():
         drawn = case.points(2000, 5, seed=3)
         centers = case.points(7, 5, seed=4) if "zeros" not in name else drawn[:7] + 0.5
-        kinds[name] = (drawn, Opening(case.divergence(5)), centers)
+        kinds[name] = (drawn, PartOpener(case.divergence(5)), centers)
     return kinds
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("kind", openings())
 def test_every_divergence_is_what_it_is_in_one_piece(kind, is_weighted):
-    points, opening, centers = openings()[kind]
+    points, opener, centers = openings()[kind]
     weights = clusters()[1] if is_weighted else None
-    whole = open_rows(
-        points, weights, divergence=opening.divergence, has_missing=opening.has_missing
-    )
-    rows = PartedRows(Kept(cut(points, weights, 300), opening, n_threads=1))
+    whole = open_rows(points, weights, divergence=opener.divergence, has_missing=opener.has_missing)
+    rows = PartedRows(MemoryExecutor(cut(points, weights, 300), opener, n_threads=1))
     for figure in FIGURES:
         found, expected = getattr(rows, figure)(), getattr(whole, figure)()
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9, err_msg=figure)
@@ -141,11 +147,11 @@ def test_every_divergence_is_what_it_is_in_one_piece(kind, is_weighted):
 
 @pytest.mark.parametrize("kind", openings())
 def test_where_the_parts_are_changes_no_bit(kind):
-    points, opening, centers = openings()[kind]
+    points, opener, centers = openings()[kind]
     weights = clusters()[1]
     chunks = cut(points, weights, 300)
-    kept = PartedRows(Kept(chunks, opening, n_threads=1))
-    read = PartedRows(InTurn(ReadAgain(chunks), opening, n_threads=2))
+    kept = PartedRows(MemoryExecutor(chunks, opener, n_threads=1))
+    read = PartedRows(ReadingExecutor(ReadAgain(chunks), opener, n_threads=2))
     for figure in FIGURES:
         np.testing.assert_array_equal(getattr(kept, figure)(), getattr(read, figure)())
     for rule in (*RULES, Hard()):
@@ -159,7 +165,7 @@ def test_where_the_parts_are_changes_no_bit(kind):
 def test_the_critical_power_of_many_points_is_that_of_the_same_sample(is_weighted):
     points, weights, _ = clusters(60_000)  # of which one piece takes a sample, too
     given = weights if is_weighted else None
-    rows = PartedRows(Kept(cut(points, given, 7_000), Opening(), n_threads=1))
+    rows = PartedRows(MemoryExecutor(cut(points, given, 7_000), PartOpener(), n_threads=1))
     assert rows.critical_power() == pytest.approx(critical_power(points, given), rel=1e-9)
 
 
@@ -167,9 +173,13 @@ def test_a_part_may_have_one_row_or_no_weight():
     points, weights, centers = clusters(500)
     weights[100:200] = 0
     chunks = [(points[a:b], weights[a:b]) for a, b in [(0, 1), (1, 100), (100, 200), (200, 500)]]
-    for opening in (Opening(), Opening("cosine"), Opening(divergences.Mahalanobis(np.eye(5)))):
-        rows = PartedRows(Kept(chunks, opening, n_threads=1))
-        whole = open_rows(points, weights, divergence=opening.divergence)
+    for opener in (
+        PartOpener(),
+        PartOpener("cosine"),
+        PartOpener(divergences.Mahalanobis(np.eye(5))),
+    ):
+        rows = PartedRows(MemoryExecutor(chunks, opener, n_threads=1))
+        whole = open_rows(points, weights, divergence=opener.divergence)
         for rule in RULES:
             found, expected = rows.sweep(centers, rule), whole.sweep(centers, rule)
             assert found.inertia == pytest.approx(expected.inertia, rel=1e-9)
@@ -178,16 +188,16 @@ def test_a_part_may_have_one_row_or_no_weight():
 
 def test_medians_and_an_order_of_points_are_refused():
     with pytest.raises(ValueError, match="medians of parts do not add up"):
-        Opening("manhattan")
+        PartOpener("manhattan")
     points, _, means = clusters(50)
-    rows = PartedRows(Kept(cut(points, None, 20), Opening()))
+    rows = PartedRows(MemoryExecutor(cut(points, None, 20), PartOpener()))
     with pytest.raises(TypeError, match="partial_fit on one chunk after the other"):
         rows.sweep(means, Online(np.zeros(len(means))))
 
 
 def test_what_would_be_as_long_as_the_points_is_refused():
     points, _, means = clusters(50)
-    rows = PartedRows(Kept(cut(points, None, 20), Opening()))
+    rows = PartedRows(MemoryExecutor(cut(points, None, 20), PartOpener()))
     with pytest.raises(TypeError, match="an order of all of them is too long to hold"):
         rows.nearness(means, np.arange(50))
     with pytest.raises(TypeError, match=r"choose seeds with .*ParallelSeeds"):
@@ -201,9 +211,9 @@ def test_what_would_be_as_long_as_the_points_is_refused():
 @pytest.mark.parametrize(("exponent", "n_passes"), [(1.0, 3), (2.0, 2)])
 def test_squares_are_drawn_without_a_look_for_the_farthest(exponent, n_passes):
     points, weights, means = clusters(500)
-    rows, passes = PartedRows(Kept(cut(points, weights, 50), Opening())), []
-    original, uniforms = rows.places.each, np.array([0.1, 0.3, 0.8])
-    rows.places.each = lambda call, *some: passes.append(call) or original(call, *some)
+    rows, passes = PartedRows(MemoryExecutor(cut(points, weights, 50), PartOpener())), []
+    original, uniforms = rows.executor.each, np.array([0.1, 0.3, 0.8])
+    rows.executor.each = lambda call, *some: passes.append(call) or original(call, *some)
     drawn = rows.nearness(means).draw(uniforms, exponent)
     assert len(passes) == n_passes + 1  # and the look that tells where each part begins
     assert (
@@ -218,8 +228,8 @@ def test_squares_are_drawn_without_a_look_for_the_farthest(exponent, n_passes):
 def test_calls_travel():
     points, _, means = clusters(300)
     call = pickle.loads(pickle.dumps(_Sweep(means, Power(-3.0))))
-    opening = pickle.loads(pickle.dumps(Opening("cosine")))
-    rows = opening.open(points, n_threads=1)
+    opener = pickle.loads(pickle.dumps(PartOpener("cosine")))
+    rows = opener.open(points, n_threads=1)
     assert same_sums(call(rows, 0), rows.sweep(means, Power(-3.0)))
 
 
@@ -257,13 +267,13 @@ def test_only_the_parts_that_are_asked_for_are_read():
             asked.append(numbers)
             return super().read(numbers)
 
-    rows = PartedRows(InTurn(Noting(chunks), Opening(), n_threads=1))
+    rows = PartedRows(ReadingExecutor(Noting(chunks), PartOpener(), n_threads=1))
     np.testing.assert_array_equal(rows.take(np.array([490, 60, 61])), points[[490, 60, 61]])
     assert asked == [None, [1, 9]]
 
 
 def test_parts_share_their_threads():
     points, _, _ = clusters(500)
-    rows = InTurn(ReadAgain(cut(points, None, 50)), Opening(), n_threads=2)
+    rows = ReadingExecutor(ReadAgain(cut(points, None, 50)), PartOpener(), n_threads=2)
     teams = list(rows.each(lambda part, number: part.team))
     assert all(team is teams[0] for team in teams)

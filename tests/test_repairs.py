@@ -12,7 +12,7 @@ from scipy import sparse
 
 from powermeans import KMeans, open_data
 from powermeans.loop.updates import LeaveAlone, RelocateEmpty, SeparateCoincident
-from powermeans.parts.executors import InTurn, Opening
+from powermeans.parts.executors import PartOpener, ReadingExecutor
 from powermeans.parts.farthest import farthest_points
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
@@ -184,9 +184,9 @@ class Counting(ReadAgain):
         return super().read(numbers)
 
 
-def in_parts(points, weights=None, n_rows=50, opening=None):
+def in_parts(points, weights=None, n_rows=50, opener=None):
     chunks = Counting(cut(points, weights, n_rows))
-    rows = PartedRows(InTurn(chunks, opening or Opening(), n_threads=1))
+    rows = PartedRows(ReadingExecutor(chunks, opener or PartOpener(), n_threads=1))
     assert rows.n_points == points.shape[0]
     chunks.n_passes = 0
     return rows, chunks
@@ -263,29 +263,27 @@ def test_parts_choose_the_points_that_are_chosen_in_one_piece(
 @pytest.mark.parametrize("kind", ["CSR", "cosine", "missing", "float32", *CASES])
 def test_rows_of_every_kind_choose_as_in_one_piece(kind: str) -> None:
     rng = np.random.default_rng(3)
-    opening = Opening()
+    opener = PartOpener()
     points = rng.normal(size=(400, 5)) * rng.choice([1, 9], size=(400, 1))
     if kind == "CSR":
         points = sparse.csr_array(np.where(points > 0, points, 0.0))
     elif kind == "cosine":
-        opening = Opening("cosine")
+        opener = PartOpener("cosine")
     elif kind == "missing":
         points = np.where(rng.uniform(size=points.shape) < 0.2, np.nan, points)
         points[:, 0] = 1.0
-        opening = Opening(has_missing=True)
+        opener = PartOpener(has_missing=True)
     elif kind == "float32":
         points = points.astype(np.float32)
     else:
-        points, opening = CASES[kind].points(400, 5, seed=3), Opening(CASES[kind].divergence(5))
+        points, opener = CASES[kind].points(400, 5, seed=3), PartOpener(CASES[kind].divergence(5))
     weights = rng.exponential(size=400)
-    whole = open_rows(
-        points, weights, divergence=opening.divergence, has_missing=opening.has_missing
-    )
+    whole = open_rows(points, weights, divergence=opener.divergence, has_missing=opener.has_missing)
     centers = np.array(whole.take(np.arange(3)) + 0.5, dtype=np.float64)
     if kind in CASES:
         centers = CASES[kind].points(3, 5, seed=4)
         centers = centers + 0.5 if "zeros" in kind else centers
-    rows, _ = in_parts(points, weights, opening=opening)
+    rows, _ = in_parts(points, weights, opener=opener)
     same_choice(rows, whole, centers, 9, 1e-6 if kind == "float32" else 1e-9)
 
 

@@ -27,11 +27,11 @@ from powermeans import (
     open_data,
     save,
 )
-from powermeans.parts.executors import InTurn, Opening
+from powermeans.parts.executors import PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rules import Hard
 from powermeans.sources import PartedData, SourceError, is_parted
-from powermeans.sources.formats import Rooms
+from powermeans.sources.formats import Buffers
 from powermeans.sources.partition import Admission
 from powermeans.tables import TableError
 
@@ -813,29 +813,29 @@ def test_empty_clusters_find_points_in_any_part(blobs):
 
 
 def test_memory_is_used_again_once_nobody_looks_at_it():
-    rooms, dtype = Rooms(), np.dtype(np.float64)
-    first = rooms.array(8, dtype)
+    buffers, dtype = Buffers(), np.dtype(np.float64)
+    first = buffers.array(8, dtype)
     first[:] = 1.0
     address, view = first.ctypes.data, first.reshape(4, 2)[1:3]
     del first
-    second = rooms.array(8, dtype)
+    second = buffers.array(8, dtype)
     second[:] = 2.0
     assert second.ctypes.data != address
     assert (view == 1.0).all()
     del view
-    assert rooms.array(4, dtype).ctypes.data == address
-    assert rooms.array(99, dtype).shape == (99,)
+    assert buffers.array(4, dtype).ctypes.data == address
+    assert buffers.array(99, dtype).shape == (99,)
 
 
 def test_rows_hold_the_memory_that_they_look_at():
-    rooms, rng = Rooms(), np.random.default_rng(0)
+    buffers, rng = Buffers(), np.random.default_rng(0)
     points = rng.normal(size=(40, 3))
-    found = rooms.array(points.size, points.dtype).reshape(points.shape)
+    found = buffers.array(points.size, points.dtype).reshape(points.shape)
     found[:] = points
-    rows, centers = Opening().open(found), points[:2]
-    expected = Opening().open(points).sweep(centers, Hard()).points
+    rows, centers = PartOpener().open(found), points[:2]
+    expected = PartOpener().open(points).sweep(centers, Hard()).points
     del found
-    rooms.array(points.size, points.dtype)[:] = 0.0
+    buffers.array(points.size, points.dtype)[:] = 0.0
     assert np.array_equal(rows.sweep(centers, Hard()).points, expected)
 
 
@@ -844,22 +844,21 @@ def test_rows_hold_the_memory_that_they_look_at():
 def test_parts_that_are_known_give_the_same_bits(tmp_path, dtype, divergence):
     points = np.random.default_rng(0).normal(size=(5000, 20)).astype(dtype) + 3
     np.save(tmp_path / "points.npy", points)
-    opening = Opening(divergence)
+    opener = PartOpener(divergence)
     partition = open_data(tmp_path / "points.npy", rows_per_part=2048).partition()
-    rows = PartedRows(InTurn(partition, opening, n_threads=1))
+    rows = PartedRows(ReadingExecutor(partition, opener, n_threads=1))
     centers = points[:7].astype(np.float64)
     sweeps = [rows.sweep(centers, Hard()) for _ in range(2)]
     # The last part is short, and not worth remembering.
-    assert list(rows.places._known) == [0, 1]
+    assert list(rows.executor._known) == [0, 1]
     one, other = (
-        opening.open(points, known=known, n_threads=1)
-        for known in (None, opening.open(points).known)
+        opener.open(points, known=known, n_threads=1) for known in (None, opener.open(points).known)
     )
     assert np.array_equal(sweeps[0].points, sweeps[1].points)
     assert np.array_equal(one.sweep(centers, Hard()).points, other.sweep(centers, Hard()).points)
     assert np.array_equal(one.column_moments().squares, other.column_moments().squares)
     with pytest.raises(ValueError, match="moments of points with other features"):
-        opening.open(points[:, :5].copy(), known=one.known)
+        opener.open(points[:, :5].copy(), known=one.known)
 
 
 def test_the_decimal_mark_of_text_may_be_given(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans.parts.executors import Kept, Opening
+from powermeans.parts.executors import MemoryExecutor, PartOpener
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.seeds.weighted_sample import weighted_sample
 
@@ -18,14 +18,14 @@ def in_parts(points, weights=None, n_rows=7):
         (points[start:end], None if weights is None else weights[start:end])
         for start, end in zip(starts, ends, strict=True)
     ]
-    return PartedRows(Kept(chunks, Opening(), n_threads=1))
+    return PartedRows(MemoryExecutor(chunks, PartOpener(), n_threads=1))
 
 
 def drawn(rows, n_drawn, seed=0, **options):
     return weighted_sample(rows, n_drawn, np.random.RandomState(seed), **options)
 
 
-class Listening(Kept):
+class Listening(MemoryExecutor):
     """Parts that look at what calls say of their results, as places that send them do."""
 
     def total(self, call):
@@ -37,7 +37,7 @@ class Listening(Kept):
 
 def test_a_part_says_how_much_it_sends_since_a_cluster_adds_by_that():
     points = np.random.default_rng(0).normal(size=(900, 5))
-    rows = PartedRows(Listening([(points[:450], None), (points[450:], None)], Opening()))
+    rows = PartedRows(Listening([(points[:450], None), (points[450:], None)], PartOpener()))
     assert len(drawn(rows, 300).points) == 300
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from powermeans.system.atomic_write import whole_file
+from powermeans.system.atomic_write import atomic_write
 
 
 def test_a_file_appears_when_all_of_it_is_written(tmp_path) -> None:
     path = tmp_path / "file"
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(b"whole")
         assert not path.exists()
     assert path.read_bytes() == b"whole"
@@ -25,7 +25,7 @@ def test_where_writing_fails_the_old_file_stays_and_nothing_else(error, tmp_path
     path.write_bytes(b"old")
 
     def write_half() -> None:
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write(b"half")
             raise error
 
@@ -40,7 +40,7 @@ def test_an_old_file_keeps_its_mode_and_a_new_one_has_the_usual(tmp_path) -> Non
     old.write_bytes(b"")
     old.chmod(0o600)
     for path in (old, new):
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write(b"x")
     usual = tmp_path / "usual"
     usual.touch()
@@ -52,18 +52,18 @@ def test_a_link_goes_on_pointing_to_the_file(tmp_path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_bytes(b"old")
     link.symlink_to(target)
-    with whole_file(link) as file:
+    with atomic_write(link) as file:
         file.write(b"new")
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
 
 
 def test_a_folder_is_refused(tmp_path) -> None:
-    with pytest.raises(IsADirectoryError), whole_file(tmp_path):
+    with pytest.raises(IsADirectoryError), atomic_write(tmp_path):
         pass
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_disk_is_an_error() -> None:
-    with pytest.raises(OSError, match="No space left"), whole_file("/dev/full") as file:
+    with pytest.raises(OSError, match="No space left"), atomic_write("/dev/full") as file:
         file.write(b"x")

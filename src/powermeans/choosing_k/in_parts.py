@@ -13,7 +13,7 @@ import numpy as np
 from powermeans import criteria as formulas
 from powermeans.choosing_k.evaluate import Sample, Study
 from powermeans.inputs.checks import PartFacts, exponent_to_square
-from powermeans.parts.executors import InTurn, Kept, Opening, Places
+from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import PartRows
@@ -65,7 +65,7 @@ class PartedStudy(Study):
     def widths(self) -> list[tuple[FloatArray, float]]:
         """For each k, mean distances from the centers, and the simplified silhouette."""
         centers = [solution.centers for solution in self.found.values()]
-        sums: _WidthSums = self.rows.places.total(_Widths(centers))
+        sums: _WidthSums = self.rows.executor.total(_Widths(centers))
         return [of_size.means() for of_size in sums.by_size]
 
 
@@ -181,14 +181,14 @@ def opened(
     tell : callable, optional
         Told how far each pass over all parts is.
     """
-    opening, how = Opening(has_missing=has_missing), _How(n_clusters, n_threads, tell)
-    rows, unit = _rows(data, opening, how), 1.0
+    opener, how = PartOpener(has_missing=has_missing), _How(n_clusters, n_threads, tell)
+    rows, unit = _rows(data, opener, how), 1.0
     if rows.total_weight != rows.n_points:
         n_weighing = sum(rows.each(_count_weighing))
         if not n_weighing <= rows.total_weight <= most_counted:
             unit = n_weighing / rows.total_weight
             counted = data.weighing(unit) if is_dask(data) else _counted(data, unit)
-            rows = _rows(counted, opening, how)
+            rows = _rows(counted, opener, how)
     places = distinct_places(rows, n_clusters, np.random.RandomState(0))
     n_distinct = len(np.unique(places, axis=0))
     if n_distinct < n_clusters:
@@ -215,9 +215,9 @@ class _How:
     tell: Tell | None
 
 
-def _rows(data: Any, opening: Opening, how: _How) -> PartedRows:
+def _rows(data: Any, opener: PartOpener, how: _How) -> PartedRows:
     find = _rows_on_dask if is_dask(data) else _rows_in_turn
-    rows, facts = find(data, opening, how)
+    rows, facts = find(data, opener, how)
     largest = 0.0 if facts is None else facts.largest
     if exponent_to_square(largest, data.dtype):
         raise ValueError(
@@ -227,24 +227,24 @@ def _rows(data: Any, opening: Opening, how: _How) -> PartedRows:
     return rows
 
 
-def _rows_on_dask(data: Any, opening: Opening, how: _How) -> tuple[PartedRows, PartFacts]:
-    from powermeans.parts.dask import DaskPlaces
+def _rows_on_dask(data: Any, opener: PartOpener, how: _How) -> tuple[PartedRows, PartFacts]:
+    from powermeans.parts.dask import DaskExecutor
 
-    places = DaskPlaces(data, opening, n_threads=how.n_threads, tell=how.tell)
-    places.check(how.n_clusters)
-    return PartedRows(places), places.facts
+    executor = DaskExecutor(data, opener, n_threads=how.n_threads, tell=how.tell)
+    executor.check(how.n_clusters)
+    return PartedRows(executor), executor.facts
 
 
 def _rows_in_turn(
-    data: PartedData, opening: Opening, how: _How
+    data: PartedData, opener: PartOpener, how: _How
 ) -> tuple[PartedRows, PartFacts | None]:
-    partition = data.partition(Admission(has_missing=opening.has_missing))
-    places: Places = (
-        Kept(partition.read(), opening, n_threads=how.n_threads, tell=how.tell)
+    partition = data.partition(Admission(has_missing=opener.has_missing))
+    executor: Executor = (
+        MemoryExecutor(partition.read(), opener, n_threads=how.n_threads, tell=how.tell)
         if data.is_in_memory
-        else InTurn(partition, opening, n_threads=how.n_threads, tell=how.tell)
+        else ReadingExecutor(partition, opener, n_threads=how.n_threads, tell=how.tell)
     )
-    rows = PartedRows(places)
+    rows = PartedRows(executor)
     _ = rows.n_points  # the first pass, in which every row is checked
     partition.check(how.n_clusters)
     return rows, partition.facts

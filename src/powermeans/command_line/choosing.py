@@ -29,7 +29,7 @@ from powermeans.command_line.sources import (
 )
 from powermeans.loop.history import SweepState
 from powermeans.sources import PartedData
-from powermeans.system.atomic_write import whole_file
+from powermeans.system.atomic_write import atomic_write
 from powermeans.tables import nearest
 from powermeans.types import FloatArray
 
@@ -165,7 +165,7 @@ def _draw(choice: Any, path: str) -> None:
         raise failures.needing("matplotlib", "--plot", "plot") from None
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     choice.plot(ax=figure.subplots())
-    with failures.writing(path), whole_file(path) as file:
+    with failures.writing(path), atomic_write(path) as file:
         figure.savefig(file, format=path.rpartition(".")[2].lower(), dpi=150)
 
 

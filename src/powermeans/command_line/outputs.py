@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from powermeans.command_line import failures
 from powermeans.sources.opening import is_read_with
-from powermeans.system.atomic_write import whole_file
+from powermeans.system.atomic_write import atomic_write
 from powermeans.system.label_files import write_npy
 from powermeans.types import Labels
 
@@ -110,7 +110,7 @@ def write_label_pieces(path: str, pieces: Iterable[Labels]) -> None:
         _print_labels(pieces)
         return
     suffix = Path(path).suffix.lower()
-    with failures.writing(path), whole_file(path) as file:
+    with failures.writing(path), atomic_write(path) as file:
         if suffix == ".npy":
             write_npy(file, pieces)
         elif suffix in (".parquet", ".feather"):
@@ -187,7 +187,7 @@ def interruptible() -> Iterator[list[str]]:
 
 def write_text(path: str, text: str) -> None:
     """A file of text."""
-    with failures.writing(path), whole_file(path) as file:
+    with failures.writing(path), atomic_write(path) as file:
         file.write(text.encode())
 
 

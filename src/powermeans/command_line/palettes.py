@@ -16,7 +16,7 @@ from powermeans.command_line import failures
 from powermeans.command_line.outputs import check_outputs, interruptible, write_text
 from powermeans.command_line.screen import Screen, counted, seconds
 from powermeans.estimators.power_kmeans import PowerKMeans
-from powermeans.system.atomic_write import whole_file
+from powermeans.system.atomic_write import atomic_write
 
 Bytes = NDArray[np.uint8]
 
@@ -164,7 +164,7 @@ def _write(path: str, found: Palette, shape: tuple[int, ...], alpha: Bytes | Non
             pixels[alpha == 0] = 0
         layers = [pixels] if alpha is None else [pixels, alpha[..., None]]
         image = pillow.fromarray(np.concatenate(layers, axis=2))
-    with failures.writing(path), whole_file(path) as file:
+    with failures.writing(path), atomic_write(path) as file:
         image.save(file, format=_kind_of(path))
 
 

@@ -21,8 +21,14 @@ from powermeans.inputs.checks import (
     check_domain,
     wanted_form,
 )
-from powermeans.parts.checkpoint import Claim, Journal, Journaled, described, recorded
-from powermeans.parts.executors import InTurn, Kept, Opening, Places
+from powermeans.parts.checkpoint import (
+    Claim,
+    Journal,
+    JournaledExecutor,
+    fingerprint_of_opener,
+    recorded,
+)
+from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
 from powermeans.rows.native import NativeRows
@@ -54,7 +60,7 @@ class TrainingData:
 
 
 class RowsOpener:
-    """What estimators of centers know of the places where points can be.
+    """What estimators of centers know of the executor where  points can be.
 
     A subclass says what a distance is and what may be missing; everything else is here.
     """
@@ -123,8 +129,8 @@ class RowsOpener:
         partition = parted.partition(self._admission())
         rows = self._open_parts(parted, partition, parted.checkpoint, self._told_of_passes())
         _ = rows.n_points  # the first pass, in which every row is checked
-        if isinstance(rows.places, Journaled):
-            partition.facts = rows.places.once("facts", partition.found)
+        if isinstance(rows.executor, JournaledExecutor):
+            partition.facts = rows.executor.once("facts", partition.found)
         partition.check(self._n_needed())
         self._note_columns(parted, parted.n_features)
         absent: Any = None
@@ -156,8 +162,8 @@ class RowsOpener:
     def _admission(self) -> Admission:
         return Admission(self._divergence(), self._has_missing())
 
-    def _opening(self) -> Opening:
-        return Opening(self._divergence(), self._has_missing(), self._device())
+    def _opening(self) -> PartOpener:
+        return PartOpener(self._divergence(), self._has_missing(), self._device())
 
     def _told_of_passes(self) -> Tell | None:
         """Who is told how far passes over rows in parts are: a callback that asks, or lines."""
@@ -171,9 +177,9 @@ class RowsOpener:
         checkpoint: Checkpoint | None = None,
         tell: Tell | None = None,
     ) -> PartedRows:
-        places = Kept if parted.is_in_memory else InTurn
+        executor = MemoryExecutor if parted.is_in_memory else ReadingExecutor
         chunks: Any = partition.read() if parted.is_in_memory else partition
-        opened: Places = places(
+        opened: Executor = executor(
             chunks, self._opening(), n_threads=self._wanted_threads(), tell=tell
         )
         if checkpoint is not None:
@@ -186,14 +192,14 @@ class RowsOpener:
         self._claimed = Claim(checkpoint.path)
 
     def _journaled(
-        self, places: Places, checkpoint: Checkpoint, fingerprint: Callable[[], str]
-    ) -> Places:
-        how = described(places.opening)
+        self, executor: Executor, checkpoint: Checkpoint, fingerprint: Callable[[], str]
+    ) -> Executor:
+        how = fingerprint_of_opener(executor.opener)
         of_fit = repr([version("powermeans"), fingerprint(), how])
         self._journal = Journal(
             self._claimed, checkpoint.seconds, of_fit, when_used=checkpoint.when_used
         )
-        return Journaled(places, self._journal)
+        return JournaledExecutor(executor, self._journal)
 
     def _close_journal(self) -> None:
         """Let go of the checkpoint. A result that there is already is not lost for its sake."""
@@ -407,13 +413,15 @@ class RowsOpener:
         checkpoint: Checkpoint | None = None,
         tell: Tell | None = None,
     ) -> PartedRows:
-        from powermeans.parts.dask import DaskPlaces
+        from powermeans.parts.dask import DaskExecutor
 
-        places = DaskPlaces(points, self._opening(), n_threads=self._wanted_threads(), tell=tell)
-        places.check(n_clusters)
+        executor = DaskExecutor(
+            points, self._opening(), n_threads=self._wanted_threads(), tell=tell
+        )
+        executor.check(n_clusters)
         if checkpoint is not None:
-            return PartedRows(self._journaled(places, checkpoint, places.fingerprint))
-        return PartedRows(places)
+            return PartedRows(self._journaled(executor, checkpoint, executor.fingerprint))
+        return PartedRows(executor)
 
 
 def opened(X: MatrixLike) -> PartedData:

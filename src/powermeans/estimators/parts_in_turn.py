@@ -65,12 +65,12 @@ def parts_in_turn(data: Any) -> Iterator[Part]:
 def contents_in_turn(rows: PartedRows) -> Iterator[Part]:
     """What is in each part that has rows with a weight, brought here one after the other."""
     bring = _Contents()
-    if rows.places.are_brought_anew:
+    if rows.executor.reads_each_time:
         yield from _with_weight(rows.each(bring))
         return
     # Where the parts are held elsewhere they would all come at once.
     for number in range(rows.n_parts):
-        yield from _with_weight(rows.places.each(bring, [number]))
+        yield from _with_weight(rows.executor.each(bring, [number]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from powermeans.critical import Moments
 from powermeans.divergences.bregman import Bregman
-from powermeans.parts.executors import Call, Opening, Places, Result
+from powermeans.parts.executors import Call, Executor, PartOpener, Result
 from powermeans.rows.cosine import UnitSums
 from powermeans.rows.observed import ObservedSums
 from powermeans.sums import ColumnMoments, Spread, Sums
@@ -341,35 +341,35 @@ class Journal:
         return None
 
 
-class Journaled:
+class JournaledExecutor:
     """Parts whose results are written down, and asked for again only once the journal ends.
 
     Results as long as the points are not written down, but found anew.
     """
 
-    def __init__(self, places: Places, journal: Journal) -> None:
-        self._places, self._journal = places, journal
+    def __init__(self, executor: Executor, journal: Journal) -> None:
+        self._executor, self._journal = executor, journal
 
     @property
-    def opening(self) -> Opening:
+    def opener(self) -> PartOpener:
         """How the parts are opened."""
-        return self._places.opening
+        return self._executor.opener
 
     @property
-    def are_brought_anew(self) -> bool:
+    def reads_each_time(self) -> bool:
         """Whether each call that is not known reads the parts again."""
-        return self._places.are_brought_anew
+        return self._executor.reads_each_time
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
         """What a call gives for each part, from the journal as far as that goes."""
         if getattr(call, "is_long", False):
-            return self._places.each(call, numbers)
+            return self._executor.each(call, numbers)
         question = _digest(["each", call, None if numbers is None else list(numbers)])
-        return iter(self._journal.once(question, lambda: list(self._places.each(call, numbers))))
+        return iter(self._journal.once(question, lambda: list(self._executor.each(call, numbers))))
 
     def total(self, call: Call[Any]) -> Any:
         """What a call gives, added up over all parts."""
-        return self._journal.once(_digest(["total", call]), lambda: self._places.total(call))
+        return self._journal.once(_digest(["total", call]), lambda: self._executor.total(call))
 
     def once(self, what: str, find: Callable[[], Found]) -> Found:
         """What comes of results that are too long to be written down, and need not be then.
@@ -464,18 +464,18 @@ def _put_together(tree: Any, arrays: Sequence[NDArray[Any]]) -> Any:
     return _KINDS[name](**{key: _put_together(part, arrays) for key, part in parts.items()})
 
 
-def described(opening: Opening) -> str:
-    """The same text for the same opening in every process, and another one for another.
+def fingerprint_of_opener(opener: PartOpener) -> str:
+    """The same text for the same opener in every process, and another one for another.
 
     A divergence of one's own is told by its class, its attributes, and the code of its functions.
     What these take from global variables is not looked at.
     """
     try:
-        return repr([_described(opening.divergence), opening.has_missing, opening.device])
+        return repr([_described(opener.divergence), opener.has_missing, opener.device])
     except (_Unknown, RecursionError) as error:
         what = error.args[0] if isinstance(error, _Unknown) else "a function within itself"
         raise ValueError(
-            f"divergence={opening.divergence!r:.200} has {what!r:.200}, which another "
+            f"divergence={opener.divergence!r:.200} has {what!r:.200}, which another "
             "process cannot tell from others, so that no fit with it can go on from a checkpoint: "
             "let attributes be numbers, strings, arrays, lists and plain functions, or leave "
             "checkpoint out"

@@ -20,10 +20,10 @@ import numpy as np
 from dask.base import get_scheduler
 
 from powermeans.inputs.checks import PartFacts, check_parts
-from powermeans.parts.executors import Call, Opening, Result
-from powermeans.parts.worker_part import HeldPart, Report, fingerprint_of_held, hold, report_on
+from powermeans.parts.executors import Call, PartOpener, Result
+from powermeans.parts.worker_part import Report, WorkerPart, fingerprint_of_part, hold, report_on
 from powermeans.rows.native import thread_limit
-from powermeans.sources.cluster import Cluster, Signal, Watch, computed, ear_of
+from powermeans.sources.cluster import Cluster, Signal, Watch, computed, listener_of
 from powermeans.sources.dask import DaskPoints
 from powermeans.sources.pass_clock import Tell
 from powermeans.sums import added
@@ -39,13 +39,13 @@ _BYTES_ADDED_HERE = 2**20
 _SAYS_WHEN_DONE = ("_hold", "_perform", "_report")
 
 
-class DaskPlaces:
+class DaskExecutor:
     """Partitions that Dask holds, each with its rows opened once by the process that has it.
 
     Parameters
     ----------
     data : DaskPoints
-        Computed once, checked, and held until these places are forgotten. Empty partitions are
+        Computed once, checked, and held as long as this exists. Empty partitions are
         left out.
     n_threads : int, optional
         For all that a process works on at a time. By default as many as a worker has, and without
@@ -59,17 +59,17 @@ class DaskPlaces:
         What was found when all partitions were checked.
     """
 
-    are_brought_anew = False
+    reads_each_time = False
 
     def __init__(
         self,
         data: DaskPoints,
-        opening: Opening,
+        opener: PartOpener,
         *,
         n_threads: int | None = None,
         tell: Tell | None = None,
     ) -> None:
-        self.opening = opening
+        self.opener = opener
         self._cluster = Cluster.of(data.array)
         n_workers = 1 if self._cluster is None else self._cluster.check()
         self._passes = None if tell is None else _Passes(tell, self._cluster)
@@ -92,11 +92,11 @@ class DaskPlaces:
         blocks = data.blocks()
         self._begin_pass(len(blocks))
         with nullcontext() if self._passes is None else self._passes.heard_here():
-            return _persisted(blocks, self.opening)
+            return _persisted(blocks, self.opener)
 
     def fingerprint(self) -> str:
         """Of all points and weights, where the workers have them, and of where they are cut."""
-        digest = dask.delayed(fingerprint_of_held, pure=False)
+        digest = dask.delayed(fingerprint_of_part, pure=False)
         return " ".join(self._computed([digest(part) for part in self._parts]))
 
     def check(self, n_clusters: int = 1) -> None:
@@ -140,17 +140,17 @@ class _Passes:
 
     def __init__(self, tell: Tell, cluster: Cluster | None) -> None:
         self._tell = tell
-        self._ear = None if cluster is None else ear_of(cluster)
+        self._listener = None if cluster is None else listener_of(cluster)
         self.current: Watch | None = None
 
     def begin(self, n_parts: int) -> Signal | None:
         """What the workers of the next pass are to say; in this process they need not."""
         self.current = Watch(self._tell, n_parts, _SAYS_WHEN_DONE)
-        return None if self._ear is None else self._ear.expect(self.current)
+        return None if self._listener is None else self._listener.expect(self.current)
 
     def heard_here(self) -> AbstractContextManager[Any]:
         """While Dask works in this process."""
-        if self._ear is not None or self.current is None:
+        if self._listener is not None or self.current is None:
             return nullcontext()
         return self.current.here()
 
@@ -237,14 +237,14 @@ def _n_bytes_in(content: Any) -> int:
 
 
 def _perform(
-    part: HeldPart, sent: _Sent, number: int, threads: Threads, signal: Signal | None
+    part: WorkerPart, sent: _Sent, number: int, threads: Threads, signal: Signal | None
 ) -> Any:
     result = part.perform(sent.content, number, threads.of_a_task())
     _say(signal)
     return result
 
 
-def _report(held: HeldPart | Report, signal: Signal | None) -> Report:
+def _report(held: WorkerPart | Report, signal: Signal | None) -> Report:
     _say(signal)
     return report_on(held)
 
@@ -256,14 +256,14 @@ def _say(signal: Signal | None) -> None:
         get_worker().log_event(*signal)
 
 
-def _hold(points: Any, weights: Any, sent: _Sent, name: str) -> HeldPart | Report:
-    opening, package_version = sent.content
-    return hold(points, weights, opening, name, package_version)
+def _hold(points: Any, weights: Any, sent: _Sent, name: str) -> WorkerPart | Report:
+    opener, package_version = sent.content
+    return hold(points, weights, opener, name, package_version)
 
 
-def _persisted(blocks: Sequence[tuple[Any, Any]], opening: Opening) -> Sequence[Any]:
+def _persisted(blocks: Sequence[tuple[Any, Any]], opener: PartOpener) -> Sequence[Any]:
     holding = dask.delayed(_hold, pure=False)
-    sent = _Sent((opening, version("powermeans")))
+    sent = _Sent((opener, version("powermeans")))
     parts: tuple[Any, ...] = dask.persist(
         *(
             holding(points, weights, sent, f"X in partition {number}")

@@ -34,7 +34,7 @@ Chunk = tuple[Points | SparsePoints, FloatArray | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class PartOpener:
     """How the points of a part become rows. It can be pickled.
 
     Attributes
@@ -83,16 +83,16 @@ class Opening:
         )
 
 
-class Places(Protocol):
+class Executor(Protocol):
     """Where parts are. There is at least one, none is empty, and their order never changes."""
 
     @property
-    def opening(self) -> Opening:
+    def opener(self) -> PartOpener:
         """How the parts are opened."""
         ...
 
     @property
-    def are_brought_anew(self) -> bool:
+    def reads_each_time(self) -> bool:
         """Whether each call reads the parts again."""
         ...
 
@@ -105,7 +105,7 @@ class Places(Protocol):
         ...
 
 
-class Kept:
+class MemoryExecutor:
     """Parts in this process's memory, opened once.
 
     Parameters
@@ -118,18 +118,18 @@ class Kept:
         Told how far each pass over all parts is.
     """
 
-    are_brought_anew = False
+    reads_each_time = False
 
     def __init__(
         self,
         chunks: Iterable[Chunk],
-        opening: Opening,
+        opener: PartOpener,
         *,
         n_threads: int | None = None,
         tell: Tell | None = None,
     ) -> None:
-        self.opening, self._tell, team = opening, tell, start_team(n_threads)
-        self._rows = [opening.open(points, weights, team=team) for points, weights in chunks]
+        self.opener, self._tell, team = opener, tell, start_team(n_threads)
+        self._rows = [opener.open(points, weights, team=team) for points, weights in chunks]
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
         """One part after the other."""
@@ -163,7 +163,7 @@ class Chunks(Protocol):
         ...
 
 
-class InTurn:
+class ReadingExecutor:
     """Parts that are read for each call anew: one is worked on while the next one is read.
 
     Parameters
@@ -176,17 +176,17 @@ class InTurn:
         Told how far each pass over all parts is.
     """
 
-    are_brought_anew = True
+    reads_each_time = True
 
     def __init__(
         self,
         chunks: Chunks,
-        opening: Opening,
+        opener: PartOpener,
         *,
         n_threads: int | None = None,
         tell: Tell | None = None,
     ) -> None:
-        self.opening, self._tell = opening, tell
+        self.opener, self._tell = opener, tell
         self._chunks, self._team = chunks, start_team(n_threads)
         self._known: dict[int, Known] = {}
 
@@ -198,7 +198,7 @@ class InTurn:
             if not _tells_of_faults(call) and not self._are_finite(points, weights):
                 self._chunks.recheck(number, points, weights)
             known = self._known.get(number)
-            rows = self.opening.open(points, weights, team=self._team, known=known)
+            rows = self.opener.open(points, weights, team=self._team, known=known)
             if known is None:
                 self._remember(rows, number)
             del points, weights
@@ -214,12 +214,12 @@ class InTurn:
     def _are_finite(self, points: Points | SparsePoints, weights: FloatArray | None) -> bool:
         """Whether they surely are; what overflows when it is added up is no fault."""
         values: Any = points.data if sparse.issparse(points) else points
-        if self.opening.has_missing:
+        if self.opener.has_missing:
             values = np.isinf(values)  # since NaN is an entry that is missing
         with np.errstate(over="ignore", invalid="ignore"):
             total = np.add.reduce(values, axis=None)
             of_weights = 0.0 if weights is None else weights.sum()
-        is_fine = total == 0 if self.opening.has_missing else math.isfinite(total)
+        is_fine = total == 0 if self.opener.has_missing else math.isfinite(total)
         return bool(is_fine and math.isfinite(of_weights))
 
     def _recheck(self, rows: PartRows, number: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.parts.checkpoint import recorded
-from powermeans.parts.executors import Opening
+from powermeans.parts.executors import PartOpener
 from powermeans.parts.parted_rows import PartedRows, all_weights, filled
 from powermeans.rows import open_batch
 from powermeans.rows.protocol import PartRows, Rows
@@ -90,14 +90,14 @@ class _Candidates:
     """
 
     def __init__(self, rows: PartedRows, found: Farthest) -> None:
-        opening: Opening = rows.places.opening
+        opener: PartOpener = rows.executor.opener
         self._found, self._points = found, filled(found.points, rows.filling)
         self._most, self._is_known = found.sq_dist.copy(), np.ones(len(found.sq_dist), dtype=bool)
         self._rows = open_batch(
             found.points,
             n_threads=1,
-            divergence=opening.divergence,
-            has_missing=opening.has_missing,
+            divergence=opener.divergence,
+            has_missing=opener.has_missing,
         )
 
     def farthest(self) -> int | None:

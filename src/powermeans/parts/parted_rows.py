@@ -25,8 +25,8 @@ from powermeans.critical import (
     strata_to_sample,
 )
 from powermeans.divergences.bregman import Bregman
-from powermeans.parts.checkpoint import Journaled, recorded
-from powermeans.parts.executors import Call, Places, Result
+from powermeans.parts.checkpoint import JournaledExecutor, recorded
+from powermeans.parts.executors import Call, Executor, Result
 from powermeans.rows.bregman import in_units, step_between_scaled, unit_steps_at
 from powermeans.rows.protocol import PartRows, Placement
 from powermeans.rules import Hard, Online, Rule
@@ -44,18 +44,18 @@ class PartedRows:
 
     Parameters
     ----------
-    places : Places
+    executor : Executor
         Where the parts are.
     """
 
-    def __init__(self, places: Places) -> None:
-        self.places = places
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
         self._last: tuple[bytes, Assignment] | None = None
 
     @cached_property
     def _seen(self) -> _Seen:
         """What the first look at all parts tells."""
-        looks = list(self.places.each(_look))
+        looks = list(self.executor.each(_look))
         return _Seen(
             np.cumsum([look.n_points for look in looks]),
             looks[0],
@@ -91,7 +91,7 @@ class PartedRows:
         if (found := self._seen.first.placement) is None:
             return None
         first = Placement(*found)
-        return first._replace(streamed=bool(first.streamed or self.places.are_brought_anew))
+        return first._replace(streamed=bool(first.streamed or self.executor.reads_each_time))
 
     @property
     def total_weight(self) -> float:
@@ -127,7 +127,7 @@ class PartedRows:
 
     def unit_steps(self) -> float | FloatArray:
         """How far along a feature a squared distance of one is, near the mean."""
-        divergence = self.places.opening.divergence
+        divergence = self.executor.opener.divergence
         if not isinstance(divergence, Bregman):
             return 1.0
         return unit_steps_at(divergence.inside(self._mean[None, :])[0], divergence)
@@ -142,7 +142,7 @@ class PartedRows:
 
     @cached_property
     def _critical_power(self) -> float:
-        if isinstance(self.places.opening.divergence, Bregman):
+        if isinstance(self.executor.opener.divergence, Bregman):
             every = step_between_scaled(self.n_points, self.n_features)
             return self._critical_power_of(np.arange(0, self.n_points, every))
         per_row = max(1, self._seen.n_stored // self.n_points)
@@ -150,7 +150,7 @@ class PartedRows:
         if n_sampled is None:
             return self._critical_power_of(self._everything())
         weigh = _ShareOfMoments(self.filling, self._seen.total_weight)
-        moments: Moments = self.places.total(weigh)
+        moments: Moments = self.executor.total(weigh)
         nowhere = self.nearness(np.empty((0, self.n_features)))
         drawn = nowhere.draw(strata_to_sample(n_sampled))
         return self._known_or_found(
@@ -162,7 +162,7 @@ class PartedRows:
 
         def find() -> float:
             points = filled(self.sample(some), self.filling)
-            if isinstance(self.places.opening.divergence, Bregman):
+            if isinstance(self.executor.opener.divergence, Bregman):
                 points = in_units(points, self.unit_steps())
             return critical_power(points, None if np.all(weights == 1) else weights)
 
@@ -170,8 +170,8 @@ class PartedRows:
 
     def _known_or_found(self, find: Callable[[], float]) -> float:
         """The critical power, which a journal knows, though not the sample that it is of."""
-        if isinstance(self.places, Journaled):
-            return self.places.once("critical power", find)
+        if isinstance(self.executor, JournaledExecutor):
+            return self.executor.once("critical power", find)
         return find()
 
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
@@ -182,12 +182,12 @@ class PartedRows:
                 "MiniBatchPowerKMeans.partial_fit or OnlineKMeans.partial_fit on one chunk after "
                 "the other"
             )
-        sums: Sums = self.places.total(_Sweep(centers, rule))
+        sums: Sums = self.executor.total(_Sweep(centers, rule))
         return sums
 
     def spread(self, centers: FloatArray) -> Spread:
         """Error and utility of each center under the hard rule."""
-        spread: Spread = self.places.total(_SpreadOf(centers))
+        spread: Spread = self.executor.total(_SpreadOf(centers))
         return spread
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
@@ -201,13 +201,13 @@ class PartedRows:
 
     def assigned(self, centers: FloatArray) -> Iterator[tuple[Labels, float]]:
         """Labels and inertia of one part after the other."""
-        return self.places.each(_Assign(centers))
+        return self.executor.each(_Assign(centers))
 
     def assignment(self, centers: FloatArray) -> Assignment:
         """What `assign` says, but for an array of all labels; that of the last centers is known."""
         key = centers.tobytes()
         if self._last is None or self._last[0] != key:
-            self._last = key, self.places.total(_Summarize(centers))
+            self._last = key, self.executor.total(_Summarize(centers))
         return self._last[1]
 
     def sq_distances(self, centers: FloatArray) -> Points:
@@ -247,11 +247,11 @@ class PartedRows:
 
     def each(self, call: Call[Result]) -> Iterator[Result]:
         """What a call gives for each part, in their order."""
-        return self.places.each(call)
+        return self.executor.each(call)
 
     def total(self, call: Call[Any]) -> Any:
         """What a call gives, added up over all parts."""
-        return self.places.total(call)
+        return self.executor.total(call)
 
     def first_of(self, number: int) -> int:
         """Which of all points is the first of this part."""
@@ -263,7 +263,7 @@ class PartedRows:
     @property
     def has_missing(self) -> bool:
         """Whether NaN stands for entries that are missing."""
-        return self.places.opening.has_missing
+        return self.executor.opener.has_missing
 
     @property
     def filling(self) -> FloatArray | None:
@@ -274,7 +274,7 @@ class PartedRows:
         """What a function gets of some points of each part, put in the order of the indices."""
         indices = np.asarray(indices)
         if not len(indices):
-            return next(self.places.each(_Some(get, {0: indices.astype(np.intp)}), [0]))
+            return next(self.executor.each(_Some(get, {0: indices.astype(np.intp)}), [0]))
         numbers = np.searchsorted(self._seen.ends, indices, side="right")
         order = np.argsort(numbers, kind="stable")
         chosen, firsts = np.unique(numbers[order], return_index=True)
@@ -283,7 +283,7 @@ class PartedRows:
             int(number): indices[group] - self.first_of(int(number))
             for number, group in zip(chosen, groups, strict=True)
         }
-        found = stacked(list(self.places.each(_Some(get, wanted), sorted(wanted))))
+        found = stacked(list(self.executor.each(_Some(get, wanted), sorted(wanted))))
         return found if np.all(order[:-1] < order[1:]) else found[np.argsort(order)]
 
 
@@ -314,11 +314,11 @@ class PartedNearness:
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
         """Draw one point for each number, by weight times distance to the exponent."""
         mass = self._mass(exponent)
-        ends = np.cumsum(list(self._rows.places.each(_TotalOf(mass))))
+        ends = np.cumsum(list(self._rows.executor.each(_TotalOf(mass))))
         if len(mass.centers) and not 0 < ends[-1] < np.inf:
             # No point has any mass once all are at a center.
             mass = _Mass(self._centers[:0])
-            ends = np.cumsum(list(self._rows.places.each(_TotalOf(mass))))
+            ends = np.cumsum(list(self._rows.executor.each(_TotalOf(mass))))
         # The last part with any mass ends where all of it does.
         last = int(np.searchsorted(ends, ends[-1], side="left"))
         targets = np.asarray(uniforms) * ends[-1]
@@ -329,7 +329,7 @@ class PartedNearness:
             for number in np.unique(numbers)
         }
         drawn = np.empty(len(targets), dtype=np.intp)
-        found = self._rows.places.each(_DrawIn(mass, wanted), sorted(wanted))
+        found = self._rows.executor.each(_DrawIn(mass, wanted), sorted(wanted))
         for number, indices in zip(sorted(wanted), found, strict=True):
             drawn[numbers == number] = self._rows.first_of(number) + indices
         return drawn
@@ -337,13 +337,13 @@ class PartedNearness:
     def _mass(self, exponent: float) -> _Mass:
         if exponent == 2.0 or not len(self._centers):
             return _Mass(self._centers)
-        farthest = max(self._rows.places.each(_FarthestSqDist(self._centers)))
+        farthest = max(self._rows.executor.each(_FarthestSqDist(self._centers)))
         return _Mass(self._centers, exponent, farthest or 1.0)
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
         """The inertia that adding each of these points as a center would leave."""
         points = self._rows.take(candidates)
-        return np.asarray(self._rows.places.total(_Potentials(self._centers, points)))
+        return np.asarray(self._rows.executor.total(_Potentials(self._centers, points)))
 
     def add(self, center: FloatArray) -> None:
         """Take one more center into account."""
@@ -352,13 +352,13 @@ class PartedNearness:
 
     def farthest(self) -> int:
         """The point with the largest weighted squared distance."""
-        found = list(self._rows.places.each(_Farthest(self._centers)))
+        found = list(self._rows.executor.each(_Farthest(self._centers)))
         number = int(np.argmax([value for value, _ in found]))
         return self._rows.first_of(number) + found[number][1]
 
     def inertia(self) -> float:
         """Weighted sum of the squared distances."""
-        return float(self._rows.places.total(_InertiaOf(self._centers)))
+        return float(self._rows.executor.total(_InertiaOf(self._centers)))
 
     def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
         """The squared distances of these points."""

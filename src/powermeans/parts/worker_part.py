@@ -13,13 +13,13 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.inputs.checks import PartFacts, check_part
-from powermeans.parts.executors import Call, Opening, Result
+from powermeans.parts.executors import Call, PartOpener, Result
 from powermeans.rows.protocol import PartRows
 from powermeans.sources.arrays import admitted, fingerprint_of
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
-class HeldPart:
+class WorkerPart:
     """Points and weights of a part, and the rows once these are opened.
 
     Pickled, copied or moved it is without its rows, which are opened where they are asked for.
@@ -39,12 +39,12 @@ class HeldPart:
         self,
         points: Points | SparsePoints,
         weights: FloatArray | None,
-        opening: Opening,
+        opener: PartOpener,
         facts: PartFacts,
         package_version: str | None = None,
     ) -> None:
         self.points, self.weights = _aligned(points), _aligned(weights)
-        self.opening, self.facts = opening, facts
+        self.opener, self.facts = opener, facts
         self.package_version = package_version or version("powermeans")
         self._rows: PartRows | None = None
         self._lock = threading.Lock()
@@ -54,7 +54,7 @@ class HeldPart:
         with self._lock:
             if self._rows is None:
                 self._check_version()
-                self._rows = self.opening.open(self.points, self.weights, n_threads=n_threads)
+                self._rows = self.opener.open(self.points, self.weights, n_threads=n_threads)
             return call(self._rows, number)
 
     def _check_version(self) -> None:
@@ -66,8 +66,8 @@ class HeldPart:
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = (self.points, self.weights, self.opening, self.facts, self.package_version)
-        return HeldPart, given
+        given = (self.points, self.weights, self.opener, self.facts, self.package_version)
+        return WorkerPart, given
 
     def __sizeof__(self) -> int:
         weights = 0 if self.weights is None else self.weights.nbytes
@@ -96,8 +96,8 @@ class Report:
 
 
 def hold(
-    block: Any, weights: Any, opening: Opening, name: str, package_version: str | None = None
-) -> HeldPart | Report:
+    block: Any, weights: Any, opener: PartOpener, name: str, package_version: str | None = None
+) -> WorkerPart | Report:
     """Let a part across the border, or report what is wrong with it.
 
     Parameters
@@ -107,7 +107,7 @@ def hold(
     name : str
         What errors call the part.
     package_version : str, optional
-        See `HeldPart`.
+        See `WorkerPart`.
     """
     try:
         points = admitted(block, name, None)
@@ -116,15 +116,15 @@ def hold(
             points,
             checked,
             name=name,
-            has_missing=opening.has_missing,
-            divergence=opening.divergence,
+            has_missing=opener.has_missing,
+            divergence=opener.divergence,
         )
     except ValueError as error:
         return Report(fault=error)
-    return HeldPart(points, checked, opening, facts, package_version)
+    return WorkerPart(points, checked, opener, facts, package_version)
 
 
-def report_on(held: HeldPart | Report) -> Report:
+def report_on(held: WorkerPart | Report) -> Report:
     """What there is to say about a part."""
     if isinstance(held, Report):
         return held
@@ -132,7 +132,7 @@ def report_on(held: HeldPart | Report) -> Report:
     return Report(int(held.points.shape[1]), kind, held.facts)
 
 
-def fingerprint_of_held(part: HeldPart) -> str:
+def fingerprint_of_part(part: WorkerPart) -> str:
     """A digest of the points and weights of a part."""
     return fingerprint_of(part.points, part.weights)
 

@@ -30,7 +30,7 @@ from powermeans.reporting.python_code import python_code
 from powermeans.reporting.summaries import ClusterSummary, Columns, summarize
 from powermeans.reporting.warnings_on_data import cautions
 from powermeans.sources import is_dask, is_parted
-from powermeans.system.atomic_write import whole_file
+from powermeans.system.atomic_write import atomic_write
 from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
 
 _MOST_COLUMNS_TO_TELL = 6
@@ -186,7 +186,7 @@ def report(
         _code(code),
     ]
     page = _page(title, sections, _data(subject, steps))
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(page.encode("utf-8"))
     return Path(path)
 

@@ -28,7 +28,7 @@ from powermeans.estimators.kernel_power_kmeans import KernelPowerKMeans
 from powermeans.estimators.streams.base import is_waiting
 from powermeans.inputs.checks import check_domain
 from powermeans.saving.values import ESTIMATORS, HEADER, SCALERS, Decoder, Encoder
-from powermeans.system.atomic_write import whole_file
+from powermeans.system.atomic_write import atomic_write
 
 FORMAT_VERSION = 1
 
@@ -90,7 +90,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     }
     text = json.dumps(header, indent=1, allow_nan=False).encode()
     _check_size(text)
-    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(zipfile.ZipInfo(HEADER), text)
         for name, array in encoder.arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:

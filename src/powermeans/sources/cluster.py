@@ -122,14 +122,14 @@ class Cluster:
     def _wait_for(self, futures: Sequence[Any], watch: Watch | None) -> None:
         import distributed
 
-        lack = _Lack(self)
+        timeout = _WorkerTimeout(self)
         with self.client.as_current():
             while True:
                 try:
                     distributed.wait(futures, timeout=_SECONDS_BETWEEN_LOOKS)
                     return
                 except TimeoutError:
-                    lack.look()
+                    timeout.look()
                     if watch is not None:
                         watch.look()
 
@@ -200,7 +200,7 @@ Signal = tuple[str, int]
 """What workers say once they are done with a part: the topic of the client, and of which pass."""
 
 
-class Ear:
+class Listener:
     """Hears what the workers say of all passes of a client, each of which has a number.
 
     There is one for each client, and one topic: a client keeps whom it tells of a topic until it is
@@ -224,18 +224,18 @@ class Ear:
             watch.hear()
 
 
-_EARS: WeakKeyDictionary[Any, Ear] = WeakKeyDictionary()
+_LISTENERS: WeakKeyDictionary[Any, Listener] = WeakKeyDictionary()
 
 
-def ear_of(cluster: Cluster) -> Ear:
+def listener_of(cluster: Cluster) -> Listener:
     """The one of the client of a cluster, which is told what the workers say."""
-    ear = _EARS.setdefault(cluster.client, Ear())
+    listener = _LISTENERS.setdefault(cluster.client, Listener())
     # Each time, since a scheduler that was lost in between has forgotten it.
-    cluster.client.subscribe_topic(ear.topic, ear.hear)
-    return ear
+    cluster.client.subscribe_topic(listener.topic, listener.hear)
+    return listener
 
 
-class _Lack:
+class _WorkerTimeout:
     """How long there has been no worker, seen from the outside now and then."""
 
     def __init__(self, cluster: Cluster) -> None:

@@ -31,7 +31,7 @@ from powermeans.tables.text import Text
 from powermeans.types import Points
 
 
-class Rooms:
+class Buffers:
     """Memory that is used again once nobody looks at what was in it.
 
     Memory that the system has just given out costs about as much as reading a piece into it.
@@ -39,9 +39,9 @@ class Rooms:
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans.sources.formats import Rooms
-    >>> rooms = Rooms()
-    >>> values = rooms.array(3, np.dtype(np.float64))
+    >>> from powermeans.sources.formats import Buffers
+    >>> buffers = Buffers()
+    >>> values = buffers.array(3, np.dtype(np.float64))
     >>> values.shape, values.flags.writeable
     ((3,), True)
     """
@@ -56,11 +56,11 @@ class Rooms:
         array and not the memory.
         """
         n_bytes = max(1, n_values * dtype.itemsize)
-        room = self._free.pop() if self._free else mmap.mmap(-1, n_bytes)
-        if len(room) < n_bytes:
-            room = mmap.mmap(-1, n_bytes)
-        values: NDArray[Any] = np.frombuffer(room, dtype, n_values)
-        weakref.finalize(values, self._free.append, room).atexit = False
+        buffer = self._free.pop() if self._free else mmap.mmap(-1, n_bytes)
+        if len(buffer) < n_bytes:
+            buffer = mmap.mmap(-1, n_bytes)
+        values: NDArray[Any] = np.frombuffer(buffer, dtype, n_values)
+        weakref.finalize(values, self._free.append, buffer).atexit = False
         return values
 
 
@@ -298,19 +298,19 @@ class _OfSlices(FileFormat):
         at_once: int | None = None,
     ) -> Iterator[Points]:
         n_rows, n_columns = self._shape
-        is_all, rooms = list(places) == [*range(n_columns)], Rooms()
+        is_all, buffers = list(places) == [*range(n_columns)], Buffers()
         n_block = max(1, _BLOCK_VALUES // n_columns)
         if at_once is not None and is_all and self._is_in_rows and dtype == self._stored:
             n_block = at_once  # since they are passed on as they are read
         for start in range(first_row, n_rows, n_block):
-            found = self._rows(start, min(start + n_block, n_rows), rooms)
+            found = self._rows(start, min(start + n_block, n_rows), buffers)
             points: Points = np.ascontiguousarray(found if is_all else found[:, places], dtype)
             del found
             yield points
             del points
 
     @abc.abstractmethod
-    def _rows(self, start: int, end: int, rooms: Rooms) -> Any:
+    def _rows(self, start: int, end: int, buffers: Buffers) -> Any:
         """These rows, with all of their columns."""
 
 
@@ -327,9 +327,9 @@ class _Npy(_OfSlices):
                 f"{path} ends after {path.stat().st_size} of {n_bytes} bytes: write it anew"
             )
 
-    def _rows(self, start: int, end: int, rooms: Rooms) -> Any:
+    def _rows(self, start: int, end: int, buffers: Buffers) -> Any:
         n_rows, n_columns = self._shape
-        found = rooms.array((end - start) * n_columns, self._stored)
+        found = buffers.array((end - start) * n_columns, self._stored)
         with open(self._path, "rb", buffering=0) as file:
             if self._is_in_rows:
                 self._fill(found, file, start * n_columns)
@@ -397,7 +397,7 @@ class _Hdf5(_OfSlices):
     def _open(self) -> Any:
         return _module("h5py", "HDF5").File(self._path, "r")
 
-    def _rows(self, start: int, end: int, rooms: Rooms) -> Any:
+    def _rows(self, start: int, end: int, buffers: Buffers) -> Any:
         with refusing_what_is_damaged(self._path, "HDF5"), self._open() as file:
             return np.asarray(file[self._key][start:end]).reshape(end - start, -1)
 
@@ -415,7 +415,7 @@ class _Zarr(_OfSlices):
             return opened
         return opened[_chosen(list(opened.array_keys()), self._key, self._path)]
 
-    def _rows(self, start: int, end: int, rooms: Rooms) -> Any:
+    def _rows(self, start: int, end: int, buffers: Buffers) -> Any:
         with refusing_what_is_damaged(self._path, "Zarr"):
             return np.asarray(self._open()[start:end]).reshape(end - start, -1)
 

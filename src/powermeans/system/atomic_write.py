@@ -35,7 +35,7 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write to, which takes its name once all of it is written.
 
     Until then it has another name in the same folder, and it vanishes where writing fails. What is
@@ -50,7 +50,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     --------
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole_file(os.path.join(folder, "greeting")) as file:
+    ...     with atomic_write(os.path.join(folder, "greeting")) as file:
     ...         _ = file.write(b"hello")
     ...     os.listdir(folder)
     ['greeting']

@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
-from powermeans.system.atomic_write import whole_file
+from powermeans.system.atomic_write import atomic_write
 from powermeans.types import Labels
 
 
@@ -35,7 +35,7 @@ def write_labels(path: str | os.PathLike[str], pieces: Iterable[Labels]) -> Path
     """
     wanted, not_ours = Path(path), list[BaseException]()
     try:
-        with whole_file(wanted) as file:
+        with atomic_write(wanted) as file:
             write_npy(file, _remembering_errors(pieces, not_ours))
     except OSError as error:
         if error.filename is not None or error.errno is None or error in not_ours:
