@@ -1,4 +1,7 @@
-"""The command ``powermeans``. Only what a command needs is imported, when it runs."""
+"""The command ``powermeans``.
+
+Each command imports only what it needs, when it runs. This room may import every other.
+"""
 
 from __future__ import annotations
 

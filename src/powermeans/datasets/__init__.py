@@ -1,4 +1,7 @@
-"""Data on which clustering around centers is tried: drawn by the package, or read from a folder."""
+"""Data to try clustering on: generated here, or read from a folder of real data sets.
+
+This room imports only `types` and `errors`.
+"""
 
 from __future__ import annotations
 

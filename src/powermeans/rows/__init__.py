@@ -1,4 +1,8 @@
-"""Where points can live. Each kind is one file with the same few methods (see `protocol`)."""
+"""Points in memory or on a device, one file for each kind, all with the methods of `protocol`.
+
+This room imports `inputs` and the mathematics. Only `native` imports the compiled core, and only
+`torch` imports PyTorch.
+"""
 
 from __future__ import annotations
 

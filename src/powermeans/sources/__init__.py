@@ -1,4 +1,7 @@
-"""Rows that need not fit into memory: files, folders, and anything that gives arrays."""
+"""Rows that need not fit into memory: files, folders, chunks and Dask collections.
+
+They are read again for each pass, in parts. This room imports `inputs` and `tables`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tables of numbers from files: CSV, TSV, Parquet, Feather and Arrow, NPY and NPZ.
+"""Files of numbers as tables: CSV, TSV, Parquet, Feather, Arrow, NPY and NPZ.
 
-What is in a file decides how it is read, not its name. Of what cannot be read the error says where
-it is and what to do, in one line.
+The content of a file decides how it is read, not its name. An error says where the file cannot be
+read and what to do about it. This room imports only `types` and `errors`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Points in PyTorch tensors, swept over where they are: on a GPU, or in this process's memory."""
+"""Points in PyTorch tensors, swept where they are: on a GPU or in the memory of the host.
+
+Nothing imports this room before there is a tensor or a device. It is the only one that imports
+PyTorch and Triton.
+"""
 
 from __future__ import annotations
 
