@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "rounding.hpp"
+
 namespace powermeans {
 namespace {
 
@@ -22,7 +24,7 @@ double mass_of(const Masses& masses, int64_t i) {
 
 // Mass of the points before each stripe, and at the end that of all.
 std::vector<double> cumulative_masses(const Masses& masses, Team& team) {
-    const int64_t n_stripes = (masses.n_points + points_per_draw_stripe - 1) / points_per_draw_stripe;
+    const int64_t n_stripes = divide_up(masses.n_points, points_per_draw_stripe);
     std::vector<double> cumulative(std::size_t(n_stripes) + 1);
     const auto compute = [&](int, int64_t stripe) {
         double sum = 0;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels.hpp"
+#include "rounding.hpp"
 
 namespace powermeans {
 namespace {
@@ -20,7 +21,7 @@ struct Totals {
 template <class V, class Visit>
 Totals add_up(const V* values, int64_t n_points, int64_t n_features, Team& team, const Visit& visit) {
     const int64_t stripe_points = std::max<int64_t>(1, values_per_stripe / std::max<int64_t>(1, n_features));
-    const int64_t n_stripes = (n_points + stripe_points - 1) / stripe_points;
+    const int64_t n_stripes = divide_up(n_points, stripe_points);
     const Totals nothing{std::vector<double>(std::size_t(n_features)), 0, 0};
     Totals all = nothing;
     std::vector<Totals> parts(std::size_t(std::min<int64_t>(team.n_threads(), n_stripes)), nothing);
@@ -53,8 +54,8 @@ constexpr double smallest_deviation = 1e-140, largest_deviation = 1e140;
 
 template <class V>
 std::vector<double> medians_of_some(const V* values, int64_t n_points, int64_t n_features) {
-    const int64_t step = (n_points + points_for_median - 1) / points_for_median;
-    const int64_t n = (n_points + step - 1) / step;
+    const int64_t step = divide_up(n_points, points_for_median);
+    const int64_t n = divide_up(n_points, step);
     std::vector<double> medians(static_cast<std::size_t>(n_features));
     std::vector<V> columns(std::size_t(n * features_at_once));
     for (int64_t first = 0; first < n_features; first += features_at_once) {
@@ -87,9 +88,8 @@ struct Deviations {
     template <int64_t n>
     void add(const V* points, const double* origin) {
         const int64_t d = int64_t(sums.size());
-        double *sum = sums.data(), *square = squares.data();
-        V *low = lowest.data(), *high = highest.data();
-#pragma GCC ivdep
+        double* __restrict sum = sums.data(), * __restrict square = squares.data();
+        V* __restrict low = lowest.data(), * __restrict high = highest.data();
         for (int64_t f = 0; f < d; ++f) {
             double total = sum[f], total_square = square[f];
             V least = low[f], most = high[f];
@@ -125,7 +125,7 @@ Deviations<V> deviations_from(const std::vector<double>& origin, const V* values
     const Deviations<V> nothing(origin.size());
     Deviations<V> all = nothing;
     const int64_t stripe_points = std::max<int64_t>(1, values_per_stripe / std::max<int64_t>(1, d));
-    const int64_t n_stripes = (n_points + stripe_points - 1) / stripe_points;
+    const int64_t n_stripes = divide_up(n_points, stripe_points);
     const int n_workers = int(std::min<int64_t>(team.n_threads(), n_stripes));
     std::vector<Deviations<V>> parts(std::size_t(n_workers), nothing);
     team.run(

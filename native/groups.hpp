@@ -1,6 +1,7 @@
 // Points of few features: a point in each lane, and only the centers that can matter to its group.
 #pragma once
 
+#include "rounding.hpp"
 #include "vectors.hpp"
 
 namespace powermeans {
@@ -102,7 +103,7 @@ class BlockOfGroups {
                 pack_group(points, first(g), size(g), work.packed + g * points_per_group * points.n_features);
     }
 
-    int64_t count() const { return (n_ + points_per_group - 1) / points_per_group; }
+    int64_t count() const { return divide_up(n_, points_per_group); }
     // Where the g-th group begins in the order of the points, and how many points it has.
     int64_t first(int64_t g) const { return begin_ + g * points_per_group; }
     int64_t size(int64_t g) const {
@@ -186,7 +187,9 @@ void gather_panels(const Centers<T>& centers, int64_t row_length, const int32_t*
                    T* panels) {
     constexpr int64_t width = unit_lanes<T>;
     const int64_t d = centers.n_features;
-    for (int64_t j = 0; j < n_chosen || j % width; ++j)
+    // Not `j < n_chosen || j % width`: LLVM drops the remainder, and leaves the padding as it was.
+    const int64_t n_padded = round_up(n_chosen, width);
+    for (int64_t j = 0; j < n_padded; ++j)
         for (int64_t f = 0; f < d; ++f)
             panels[j / width * width * d + f * width + j % width] =
                 j < n_chosen ? centers.rows[chosen[j] * row_length + f] : T(__builtin_inf());

@@ -9,6 +9,7 @@
 
 #include "aligned.hpp"
 #include "frame.hpp"
+#include "rounding.hpp"
 
 namespace powermeans {
 namespace {
@@ -50,7 +51,7 @@ class DenseTurns {
         : values_(source.values),
           n_features_(source.n_features),
           n_centers_(request.n_centers),
-          n_panels_((request.n_centers + lanes - 1) / lanes),
+          n_panels_(divide_up(request.n_centers, lanes)),
           scale_(scale_of(source, request)),
           point_(std::size_t(source.n_features)),
           panels_(std::size_t(n_panels_ * source.n_features * lanes)) {
@@ -139,12 +140,11 @@ class CsrTurns {
         point_ = i;
         point_sq_norm_ = 0;
         std::fill(products_.begin(), products_.end(), 0.0);
-        double* products = products_.data();
+        double* __restrict products = products_.data();
         for (int64_t e = source_.row_starts[i]; e < source_.row_starts[i + 1]; ++e) {
             const double x = entry(e);
             const double* row = directions_.data() + source_.columns[e] * n_centers_;
             point_sq_norm_ += x * x;
-#pragma GCC ivdep
             for (int64_t j = 0; j < n_centers_; ++j) products[j] += x * row[j];
         }
         Winner winner{0, std::numeric_limits<double>::infinity()};

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "kernels.hpp"
+#include "rounding.hpp"
 
 namespace powermeans {
 namespace {
@@ -53,7 +54,7 @@ struct Splitter {
 
     // Whole leaves on the left, so that all but the last are full.
     int64_t left_share(int64_t n) const {
-        const int64_t n_leaves = (n + leaf_points - 1) / leaf_points;
+        const int64_t n_leaves = divide_up(n, leaf_points);
         return n_leaves / 2 * leaf_points;
     }
 
@@ -139,7 +140,7 @@ const Groups<T>& Groups<T>::made_of(const T* values, int64_t n_points, int64_t n
 
 template <class T>
 void Groups<T>::pack(const T* values, int64_t n_points, int64_t n_features, const Frame& frame, Team& team) {
-    const int64_t n_groups = (n_points + points_per_group - 1) / points_per_group;
+    const int64_t n_groups = divide_up(n_points, points_per_group);
     scale_ = scale_for<T>(frame.extent);
     columns_ = Aligned<T>(std::size_t(n_groups * n_features * points_per_group));
     if (order()) boxes_ = Aligned<T>(std::size_t(n_groups * 2 * n_features));
@@ -164,7 +165,7 @@ void Groups<T>::pack(const T* values, int64_t n_points, int64_t n_features, cons
                 }
             }
     };
-    const int64_t n_stripes = (n_groups + groups_per_stripe - 1) / groups_per_stripe;
+    const int64_t n_stripes = divide_up(n_groups, groups_per_stripe);
     team.run(n_stripes, int(std::min<int64_t>(team.n_threads(), n_stripes)), pack_groups,
              [](int, int64_t) {});
 }

@@ -82,9 +82,7 @@ struct RecalledSweep {
         return true;
     }
 
-    int64_t n_movers_padded() const {
-        return (recall().n_movers + unit_lanes<T> - 1) / unit_lanes<T> * unit_lanes<T>;
-    }
+    int64_t n_movers_padded() const { return round_up(recall().n_movers, unit_lanes<T>); }
 
     // Squared distances of a block to the movers, in work.dist.
     void compare_with_movers(int64_t n) const {
@@ -119,7 +117,7 @@ struct RecalledSweep {
                 gathered.sq_norms[t] = sq_norm(gathered.packed + t * width, width);
         packed_distances(job, gathered, n_left, points.n_features);
         complete_distances(points, job, gathered, begin, n_left);
-        int64_t next = (begin + recall().step - 1) / recall().step * recall().step;
+        int64_t next = round_up(begin, recall().step);
         for (int64_t t = 0; t < n_left; ++t) {
             T* row = gathered.dist + t * n_padded;
             const int64_t p = work.left[t], i = begin + p;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "draw.hpp"
+#include "rounding.hpp"
 #include "seed_kernels.hpp"
 
 namespace powermeans {
@@ -34,8 +35,6 @@ constexpr int64_t shares_per_thread = 8;
 // Of a squared distance between two seeds, up to which of a point's it tells that the point is
 // untouched: a quarter, less what rounding may have added.
 constexpr double untouched_share = 0.25 * (1 - 1e-5);
-
-int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 template <class Source>
 struct WalkOf;
@@ -109,7 +108,7 @@ struct WalkedPoints {
         errors.resize(n);
         sq_norms.resize(n);
         const Sketches sketches{codes.data(), steps.data(), errors.data(), sq_norms.data(), width};
-        const int64_t n_stripes = (source.n_points + places_per_stripe - 1) / places_per_stripe;
+        const int64_t n_stripes = divide_up(source.n_points, places_per_stripe);
         const auto draw = [&](int, int64_t stripe) {
             const int64_t begin = stripe * places_per_stripe;
             draw_sketch(walk, source.frame.origin.data(), begin,
@@ -202,7 +201,7 @@ class Seeding {
           n_points_(source.n_points),
           n_features_(source.n_features),
           n_padded_(round_up(source.n_points, candidates_per_panel)),
-          n_stripes_((source.n_points + places_per_stripe - 1) / places_per_stripe),
+          n_stripes_(divide_up(source.n_points, places_per_stripe)),
           nearest_(std::size_t(n_padded_)),
           seed_(std::size_t(n_padded_)),
           best_(n_padded_, source.n_features, floats_suffice(source)),

@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "rounding.hpp"
+
 namespace powermeans {
 namespace {
 
@@ -53,8 +55,6 @@ constexpr int64_t bytes_worth_a_memory = 128;
 constexpr int64_t features_that_fill_lanes = 48;
 // About how many centers are near to a group of points.
 constexpr int64_t centers_near_a_group = 24;
-
-int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 bool shortcuts_wanted() {
     const char* wanted = std::getenv("POWERMEANS_SHORTCUTS");
@@ -597,7 +597,7 @@ SweepResult sweep_down_to(double lowest_share, const Source& source, const Reque
                                                       : source.n_features * n_padded;
     const bool folds = std::is_same_v<T, float> && !plan.direct && source.n_features > features_per_fold;
     const int n_workers = worthwhile_workers(source, request.task, plan, request.n_centers, team);
-    const int64_t n_stripes = (source.n_points + plan.stripe_points - 1) / plan.stripe_points;
+    const int64_t n_stripes = divide_up(source.n_points, plan.stripe_points);
     std::vector<std::optional<Bench<T>>> benches(static_cast<std::size_t>(n_workers));
     Room room;
     Bench<T> total(room, Plan{}, n_padded, n_sums, false, false);

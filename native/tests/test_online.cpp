@@ -2,32 +2,16 @@
 // Python; here only that both kinds of points and of order agree.
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <numeric>
-#include <random>
 #include <stdexcept>
 #include <vector>
 
 #include "../online.hpp"
+#include "testing.hpp"
 
 using namespace powermeans;
 
 namespace {
-
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "failed: %s\n", what);
-    std::exit(1);
-}
-
-template <class V>
-std::vector<V> random_values(std::size_t n, unsigned seed) {
-    std::mt19937 generator(seed);
-    std::normal_distribution<double> normal;
-    std::vector<V> values(n);
-    for (V& value : values) value = V(normal(generator));
-    return values;
-}
 
 // Centers and counts after one pass.
 template <class Source>

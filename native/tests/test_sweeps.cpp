@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -13,25 +12,11 @@
 #include "../draw.hpp"
 #include "../seed.hpp"
 #include "../sweep.hpp"
+#include "testing.hpp"
 
 using namespace powermeans;
 
 namespace {
-
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "failed: %s\n", what);
-    std::exit(1);
-}
-
-template <class V>
-std::vector<V> random_values(std::size_t n, unsigned seed) {
-    std::mt19937 generator(seed);
-    std::normal_distribution<double> normal;
-    std::vector<V> values(n);
-    for (V& value : values) value = V(normal(generator));
-    return values;
-}
 
 template <class Source>
 void seed_everywhere(const Source& source, const std::vector<double>& weight, int64_t n_candidates,
