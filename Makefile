@@ -13,9 +13,10 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 NATIVE := $(wildcard native/*.cpp native/*.hpp)
 NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
+NATIVE_TEST_NAMES := $(basename $(notdir $(filter %.cpp,$(NATIVE_TESTS))))
 CPP := $(NATIVE) $(NATIVE_TESTS) $(wildcard benchmarks/*.cpp)
 
-.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types structure format sanitize bench peers bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
+.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types structure format sanitize compilers bench peers bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
 .DELETE_ON_ERROR:
 
 help:
@@ -25,6 +26,7 @@ help:
 	@echo "make links     build the documentation, and check its links, of which those to elsewhere are listed"
 	@echo "make structure print the rooms of the package, its imports, lines and functions"
 	@echo "make sanitize  native tests under the address, undefined-behaviour and thread sanitizers"
+	@echo "make compilers native tests as GCC and Clang build them, and whether their modules agree"
 	@echo "make bench     measure the sweeps      make picture  draw the README's picture again"
 	@echo "make format    rewrite in house style  make clean  remove all that was built, .venv too,"
 	@echo "                                         but not build/reproduce, where hours are kept"
@@ -166,7 +168,6 @@ SANITIZERS := address thread
 SANITIZE_address := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_thread := -fsanitize=thread
 SANITIZE_SOURCES := $(filter-out native/bindings.cpp native/kernels.cpp native/seed_kernels.cpp,$(wildcard native/*.cpp))
-SANITIZE_TESTS := $(basename $(notdir $(wildcard native/tests/*.cpp)))
 SANITIZE_FLAGS := -std=gnu++17 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -fno-math-errno -pthread -Inative \
   -Wall -Wextra -Wno-psabi
 
@@ -179,9 +180,9 @@ FLAGS_avx2 := -mavx2 -mfma
 FLAGS_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma \
   -Wno-maybe-uninitialized -Wno-uninitialized
 
-sanitize: $(foreach sanitizer,$(SANITIZERS),$(SANITIZE_TESTS:%=build/sanitize/$(sanitizer)/%.passed))
+sanitize: $(foreach sanitizer,$(SANITIZERS),$(NATIVE_TEST_NAMES:%=build/sanitize/$(sanitizer)/%.passed))
 	@test -n "$^" || { echo "there are no programs in native/tests" >&2; exit 1; }
-	@echo "$(words $^) sanitized runs of $(words $(SANITIZE_TESTS)) native test programs passed"
+	@echo "$(words $^) sanitized runs of $(words $(NATIVE_TEST_NAMES)) native test programs passed"
 
 # sanitizer_rules(sanitizer)
 define sanitizer_rules
@@ -209,3 +210,18 @@ build/sanitize/$(1)/%.passed: build/sanitize/$(1)/%.run
 endef
 $(foreach sanitizer,$(SANITIZERS),$(eval $(call sanitizer_rules,$(sanitizer))))
 .SECONDARY:
+
+# Wheels are built by GCC and by Clang. Each builds the module and the native tests as a user gets them;
+# the tests pass, and the modules compute the same bits.
+
+COMPILERS ?= g++ clang++
+
+compilers: $(COMPILERS:%=build/compilers/%.passed)
+	$(BIN)/python tests/native_digests.py $(COMPILERS:%=build/compilers/%)
+
+build/compilers/%.passed: CMakeLists.txt $(NATIVE) $(NATIVE_TESTS) | $(STAMPS)/installed
+	$(BIN)/cmake -S . -B build/compilers/$* -G Ninja -DCMAKE_CXX_COMPILER=$* -DPOWERMEANS_NATIVE_TESTS=ON \
+	  -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPython_EXECUTABLE=$(abspath $(BIN)/python)
+	$(BIN)/cmake --build build/compilers/$*
+	for test in $(NATIVE_TEST_NAMES); do build/compilers/$*/$$test || exit 1; done
+	@touch $@
