@@ -1,4 +1,4 @@
-"""Learning rates: how far a center goes towards a point, or along the gradient, at each step."""
+"""Learning rates: how far a center moves towards a point, or along the gradient, at each step."""
 
 from __future__ import annotations
 
@@ -12,25 +12,14 @@ import numpy as np
 from powermeans.types import FloatArray
 
 LearningRate = float | Callable[[int], float] | Iterable[float]
-"""A number; a function of the step t = 1, 2, ...; or the rates one by one, each time anew."""
+"""A number, a function of the step t = 1, 2, ..., or an iterable of the rates (no iterator)."""
 
 
 def rates_of(
     learning_rate: LearningRate | str, first: int, n_steps: int, *, highest: float = 1.0
 ) -> FloatArray:
-    """The rates of some steps.
+    """Return the rates of `n_steps` steps from step `first` on, or refuse those out of range.
 
-    Parameters
-    ----------
-    learning_rate : float, callable or iterable of float
-        See `LearningRate`. No word is one, and "auto" is not known here.
-    first : int
-        The number t of the first step, from one.
-    highest : float
-        No rate may be higher, or negative.
-
-    Examples
-    --------
     >>> from powermeans.estimators.learning_rates import rates_of
     >>> rates_of(lambda t: 1 / t, first=2, n_steps=3)
     array([0.5       , 0.33333333, 0.25      ])

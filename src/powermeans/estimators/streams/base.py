@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval
 from powermeans.estimators.base import CenterEstimator
 from powermeans.estimators.opening import MatrixLike, TrainingData
 from powermeans.estimators.parts_in_turn import Part, opened_in_turn, parts_in_turn
-from powermeans.estimators.streams.drift import Course, Drift
+from powermeans.estimators.streams.drift import Drift, RunningDrift
 from powermeans.inputs.checks import Admitted, admit, check_centers, exponent_to_square
 from powermeans.rows import open_batch
 from powermeans.rows.protocol import Rows
@@ -95,7 +95,7 @@ class _Advance(Generic[Learned]):
 
     stream: Learned | Waiting[Learned]
     public: dict[str, Any]
-    course: Course | None
+    course: RunningDrift | None
 
 
 class StreamEstimator(CenterEstimator, Generic[Learned]):
@@ -248,7 +248,9 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
                 "which it goes on with the same bits"
             )
 
-    def _advanced(self, admitted: Admitted, course: Course | None = None) -> _Advance[Learned]:
+    def _advanced(
+        self, admitted: Admitted, course: RunningDrift | None = None
+    ) -> _Advance[Learned]:
         """Where a chunk leads, after those of the same call."""
         stream = self._stream_so_far()
         here, dtype = self._opened(admitted), self._widest(stream, admitted)
@@ -262,7 +264,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         learned = stream.learned if isinstance(stream, Waiting) else stream
         public = {} if learned is None else self._public(learned, here, dtype)
         if step is not None:
-            course = course or Course.after(before, step.origin)
+            course = course or RunningDrift.after(before, step.origin)
             course = course.with_points(step.sum_sq_dist, step.weight, self._remembered_weight())
             public["drift_"] = course.drift(step.learned.centers, step.learned.weights)
         if self.verbose:

@@ -1,4 +1,4 @@
-"""How far a stream has moved the centers, and how well they fitted what came."""
+"""How far a stream moved the centers, and how well the centers fitted the points that came."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from powermeans.types import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Drift:
-    """What a call of `partial_fit`, or a fit in batches, has done to the centers.
+    """How far a call of `partial_fit`, or a fit in batches, moved the centers.
 
-    Points are looked at before they teach, so that their distances say how well the centers
-    fitted what they had not seen: where `mean_sq_dist` rises above `running_mean_sq_dist`, or
-    centers move far although many points have come, the stream is no longer what it was.
+    The distances of new points are measured before the centers learn from them, so they tell how
+    well the centers fit unseen points. The stream has changed when `mean_sq_dist` rises above
+    `running_mean_sq_dist`, or when centers still move far after many points.
 
     Attributes
     ----------
     center_shifts : ndarray of shape (n_clusters,)
-        How far each center is from where it was before the points of the call came; the first
-        points of a stream find the centers at their seeds.
+        Distance of each center from its place before the call. For the first points of a stream,
+        that place is its seed.
     rms_shift : float
-        Root of the mean of their squares, in which a center counts by the weight of the points
-        that it stands for.
+        Root mean square of the shifts, each center weighted by the points that it represents.
     mean_sq_dist : float
-        Weighted mean of the squared distances of the points to the nearest center, each to the
-        centers as they were when it came: before its batch, but for those that were lost and sent
-        to points of it, or in `OnlineKMeans` before the point itself.
+        Weighted mean of the squared distances of the points to the nearest center. The centers
+        are those before the batch, except for lost ones, which were moved to points of the batch;
+        in `OnlineKMeans` they are those before the point itself.
     running_mean_sq_dist : float
-        The same mean over all points of the stream or, where an estimator has a `memory`, over
-        about the last so many.
+        The same mean over all points of the stream, or over about the last `memory` points where
+        the estimator has that parameter.
     total_weight : float
-        How much all points of the stream weigh.
+        Total weight of the points of the stream.
 
     See Also
     --------
-    MiniBatchPowerKMeans : Has one as `drift_`, as has `OnlineKMeans`.
+    MiniBatchPowerKMeans : Reports it as `drift_`.
+    OnlineKMeans : Reports it as `drift_`.
 
     Examples
     --------
@@ -78,17 +78,17 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """What is known of the points of a call so far, from which its `Drift` follows.
+class RunningDrift:
+    """Sums over the points of a call so far, from which its `Drift` follows.
 
     Attributes
     ----------
     origin : (n_centers, n_features)
-        The centers before the first of them.
+        The centers before the first of these points.
     sum_sq_dist, weight : float
-        Of the points of this call.
+        Over the points of this call.
     running_mean_sq_dist, total_weight : float
-        Of the points of the whole stream.
+        Over the points of the whole stream.
     """
 
     origin: FloatArray
@@ -98,29 +98,24 @@ class Course:
     total_weight: float = 0.0
 
     @classmethod
-    def after(cls, before: Drift | None, origin: FloatArray) -> Course:
-        """Where a call begins, after another one if there was one."""
+    def after(cls, before: Drift | None, origin: FloatArray) -> RunningDrift:
+        """Begin a call, continuing the means of the call before it."""
         if before is None:
             return cls(origin)
         return cls(origin, 0.0, 0.0, before.running_mean_sq_dist, before.total_weight)
 
-    def with_points(self, sum_sq_dist: float, weight: float, memory: float = math.inf) -> Course:
-        """Further on, once some points have come.
+    def with_points(
+        self, sum_sq_dist: float, weight: float, memory: float = math.inf
+    ) -> RunningDrift:
+        """Add points: their total weight and weighted sum of squared distances.
 
-        Parameters
-        ----------
-        sum_sq_dist : float
-            Weighted sum of their squared distances to the centers they met.
-        weight : float
-            Of the points together.
-        memory : float
-            The running mean is over about the last points of this weight.
+        The running mean covers about the last points of the weight `memory`.
         """
         if weight == 0:
             return self
         share = weight / (min(self.total_weight, memory) + weight)
         change = sum_sq_dist / weight - self.running_mean_sq_dist
-        return Course(
+        return RunningDrift(
             self.origin,
             self.sum_sq_dist + sum_sq_dist,
             self.weight + weight,

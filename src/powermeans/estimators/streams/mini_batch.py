@@ -19,7 +19,7 @@ from powermeans.estimators.base import Run
 from powermeans.estimators.opening import TrainingData
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.estimators.streams.base import Step, StreamEstimator
-from powermeans.estimators.streams.drift import Course
+from powermeans.estimators.streams.drift import RunningDrift
 from powermeans.estimators.streams.running_sums import RunningSums
 from powermeans.inputs.checks import Admitted
 from powermeans.loop.anneal import Callback, Stage, StageEnd, run_stage
@@ -35,19 +35,19 @@ from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 _BATCHES_AWAITED = 3
 _POINTS_AWAITED_PER_CENTER = 30
-# In a fit the first sample has at least one of so many points.
+# In a fit the first sample has at least one point in this many.
 _POINTS_PER_POINT_OF_FIRST = 50
-# A batch much smaller than what the centers are means of would hardly move them: they grow with it,
-# while they fit the cache.
+# A batch much smaller than the points so far would hardly move the centers: batches grow with the
+# points so far, while they fit into the cache.
 _SHARE_OF_SEEN = 0.1
 _MOST_ELEMENTS = 2**18
-# By the middle of a fit all is hard, however few batches there are.
+# From the middle of a fit on all batches are hard, even if there are only a few.
 _LONGEST_SOFT_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class _Remembered:
-    """The centers, the sums they are quotients of, the weight of all points, the next power."""
+    """The centers, their sums, the weight of all points, and the power of the next batch."""
 
     centers: FloatArray
     sums: Sums
@@ -62,78 +62,74 @@ class _Remembered:
 
 
 class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
-    """Power k-means for more points than fit into memory, or into the time there is.
+    """Power k-means in batches, for streams and for data too large for `PowerKMeans`.
 
-    The centers begin where `PowerKMeans` finds them in a first sample. Then the points come in
-    batches. Each is swept once, with weights from the gradient of a power mean as in power k-means,
-    and its sums are added to those of the batches before, whose quotients are the centers: a step
-    of majorise and minimise that goes on while points come. The power goes from batch to batch
-    towards minus infinity, where the weights are those of Lloyd's algorithm. What is remembered is
-    one sum of points and one of weights for each center, however long the stream.
+    `PowerKMeans` finds the first centers in a sample. The other points come in batches. Each batch
+    is swept once, with the weights of power k-means, and its sums are added to those of earlier
+    batches; the centers are the quotients of these sums. From batch to batch the power falls
+    towards minus infinity, where the weights are those of Lloyd's algorithm. Memory does not grow
+    with the stream: it holds one sum of points and one of weights for each center.
 
-    Soft and hard sums can be added since their weights are in one unit, in which a point at a
-    center weighs one whatever the power: they are k^(1/s) times the gradient of the power mean
-    M_s, a factor that within one sweep cancels. Later points count more, in proportion to the
-    square of the number of points before them, so that centers of long ago do not hold back those
-    of today.
+    Sums of soft and of hard batches can be added because their weights share a unit, in which a
+    point at a center weighs one at every power: they are k^(1/s) times the gradient of the power
+    mean M_s, a factor that cancels within one sweep. Later points count more, in proportion to the
+    square of the number of points before them, so that early centers do not hold back later ones.
 
-    Use it where `PowerKMeans` takes too long or the points do not fit: it finds centers nearly as
-    good after one pass. It does not find rare clusters that the first sample has missed: that must
-    cover the space, and so should each chunk. `fit` draws them from all of the points, of an array
-    or of a file; `partial_fit` takes them as they come, since of a stream nobody knows what is to
-    come. A stream that is sorted, or drifts through space, ends at an inertia far above that of a
-    fit, and other parameters or initial centers do not make up for it: a center without a point so
-    far is sent to where the points are now. `drift_` shows it. Fit such points at once where they
-    are at hand, or mix them before they come. Centers that coincide, as where the first sample has
-    fewer distinct points than clusters, are moved to other points once such come.
+    Use it when `PowerKMeans` takes too long or the points do not fit into memory: after one pass
+    the centers are nearly as good. Rare clusters that the first sample misses are not found, so the
+    sample must cover the space, and so should each chunk. `fit` draws sample and batches from all
+    points of an array or a file; `partial_fit` takes points in the order in which they come. A
+    stream that is sorted, or that drifts through space, ends at an inertia far above that of a fit,
+    whatever the parameters or the initial centers, because a center that has won no point moves to
+    where the points are now. `drift_` shows this. Shuffle these points first, or fit them at once.
+    Centers that coincide, because the first sample has fewer distinct points than clusters, move to
+    other points as soon as there are some.
 
-    Of rows that are read in parts, such as a file, `fit` draws the first sample in one pass,
-    heavier rows the likelier, and takes all rows together for one batch in each pass after that,
-    with hard weights. So it does not matter in what order they are, nor in which pieces they come,
-    and memory does not grow with the file. It reads them once to check them, once for the sample,
-    once for each of `max_iter`, and once for `inertia_`.
+    For rows that are read in parts, such as a file, `fit` draws the first sample in one pass
+    (heavier rows are more likely) and then treats all rows as one batch in each pass, with hard
+    weights. The order of the rows and the size of the parts do not matter. The rows are read once
+    to check them, once for the sample, `max_iter` times to learn, and once for `inertia_`.
 
     Parameters
     ----------
     n_clusters : int, default=8
         How many centers to find.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Where `PowerKMeans` starts in the first sample; an array has the shape (n_clusters,
+        Where `PowerKMeans` starts in the first sample. An array has the shape (n_clusters,
         n_features).
     batch_size : int, default=1024
-        How many points a batch of `fit` has. Later ones have a tenth of what has come before, if
-        that is more, while that is no more than 2^18 numbers. In `partial_fit` each chunk is one,
-        and so are so many numbers of a file.
+        Number of points in a batch of `fit`. Later batches grow to a tenth of the points so far,
+        up to 2^18 numbers. In `partial_fit` each chunk is a batch, and a file is read in batches of
+        2^18 numbers.
     max_iter : int, default=1
-        How many passes `fit` makes over the points, in a random order, another one in each.
+        Number of passes of `fit` over the points, each in a new random order.
     power : float or "auto", default="auto"
-        The power of the first batch, negative. "auto" is where `PowerKMeans` starts. At
+        Power of the first batch, negative. "auto" is the power at which `PowerKMeans` starts. At
         ``-math.inf`` all batches are hard.
     growth : float, default=1.2
-        The factor from the power of one batch to that of the next, greater than one, until weights
-        are as good as hard; in `fit`, until half of the points have come.
+        Factor from the power of one batch to that of the next, greater than one. It applies until
+        the weights are practically hard; in `fit`, until half of the points have come.
     effort : {"fast", "balanced", "thorough"}, default="fast"
         How much `PowerKMeans` searches in the first sample.
     init_size : int or None, default=None
-        How many points the first sample has, drawn at random by `fit`; `partial_fit` awaits them.
-        None is three batches, or 30 points for each center if that is more, or in `fit` a fiftieth
-        of all, which of rows in parts is no more than 2^18 numbers. More take longer, and find
-        lower inertia where there are many clusters or rare ones.
+        Number of points in the first sample: `fit` draws them at random, `partial_fit` waits for
+        them. None takes the largest of three batches, 30 points for each center, and, in `fit`, a
+        fiftieth of all points (for rows in parts at most 2^18 numbers). A larger sample takes
+        longer and finds lower inertia when there are many clusters or rare ones.
     memory : float or None, default=None
-        About how many points, by their weight, are remembered: those before fade away. None
-        remembers all, which is best where the points do not change with time.
+        About how many points (by weight) are remembered; older ones fade. None remembers all, which
+        is best when the points do not change with time.
     reassignment_ratio : float, default=0
-        A center is lost when its weight is no more than this share of the heaviest one's, and then
-        goes to a point of the batch: that in the middle of its error, along the batch. At zero
-        those alone are lost to which no point has come, and of those that coincide all but one.
-        Higher values, such as 0.01, are for
-        streams in which clusters come and go, together with `memory`; a rare cluster may lose its
-        center.
+        A center is lost when its weight is at most this share of the heaviest center's. It then
+        moves to a point of the batch, the one at the middle of the batch's error. At zero only
+        centers without a point are lost, and all but one of those that coincide. Use a higher
+        value, such as 0.01, together with `memory` for streams in which clusters come and go; a
+        rare cluster may then lose its center.
     random_state : int, RandomState instance or None, default=None
-        For the sample, the initial centers and the batches. An int makes the result the same each
-        time.
+        Seed of the sample, the initial centers and the batches. An int makes the result
+        reproducible.
     n_threads : int or None, default=None
-        How many threads to use at most; None leaves it to limits and environment.
+        Largest number of threads; None follows the environment and its limits.
     verbose : int, default=0
         Whether to print a line for each batch or chunk.
     copy_x : bool, default=True
@@ -144,22 +140,22 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the widest dtype of the points so far.
     labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point; after `partial_fit` of those in the last chunk.
-        There are none of rows that were read in parts.
+        Label of the nearest center of each point; after `partial_fit`, of each point of the last
+        chunk. Absent when the rows were read in parts.
     inertia_ : float
-        Weighted sum of squared distances to the nearest center, of the same points.
+        Weighted sum of the squared distances of the same points to the nearest center.
     power_ : float
-        The power of the next batch.
+        Power of the next batch.
     n_steps_ : int
-        How many batches have come, the first sample among them.
+        Number of batches so far, including the first sample.
     drift_ : Drift
-        How far the last call of `partial_fit`, or all of a fit, has moved the centers, and how well
-        they fitted what came.
+        How far the last call of `partial_fit`, or the whole fit, moved the centers, and how well
+        they fitted the points that came.
     n_iter_ : int
-        Number of passes of the fit, the last of which an interrupt may have cut short. As
-        `history_`, only after `fit`, and as it was then also when `partial_fit` follows.
+        Number of passes of `fit`; an interrupt may have cut the last one short. Like `history_`, it
+        is set by `fit` and left unchanged by `partial_fit`.
     history_ : recarray
-        A record for each batch of the fit: its power, objective and inertia.
+        One record for each batch of `fit`: its power, objective and inertia.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -167,17 +163,17 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     See Also
     --------
-    PowerKMeans : All points in every sweep; lower inertia.
-    OnlineKMeans : Steps after each point.
-    Drift : What `drift_` tells.
+    PowerKMeans : Sweeps all points each time and finds lower inertia.
+    OnlineKMeans : Moves a center after each point.
+    Drift : The attributes of `drift_`.
 
     Notes
     -----
-    In a chunk a weight of three is the same as three copies. The batches of `fit` are of rows, so
-    that with more rows than the first sample has, the two find different centers.
+    In a chunk, a weight of three equals three copies. The batches of `fit` are made of rows, so
+    when there are more rows than the first sample holds, weights and copies lead to different
+    centers.
 
-    A Ctrl-C during `fit` leaves what the batches so far have taught on the estimator, from which
-    `partial_fit` goes on.
+    Ctrl-C during `fit` keeps the centers learned so far; `partial_fit` can continue from them.
 
     References
     ----------
@@ -217,7 +213,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     power_: float
     n_steps_: int
-    _in_fit: dict[int, tuple[_Remembered, int, Course]]
+    _in_fit: dict[int, tuple[_Remembered, int, RunningDrift]]
 
     def __init__(
         self,
@@ -272,7 +268,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         n_all, parts = self._all_parts(data, orders)
         _, first = next(parts)
         step, state = self._begin_at(first, first, rng)
-        course = self._take_down(step, Course(step.origin), 1, state, history, watch)
+        course = self._take_down(step, RunningDrift(step.origin), 1, state, history, watch)
         n_seen = first.rows.n_points
         for n_passes, batch in parts:
             learned = step.learned
@@ -288,14 +284,14 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _all_parts(
         self, data: TrainingData, orders: np.random.RandomState
     ) -> tuple[int, Iterator[tuple[int, TrainingData]]]:
-        """How many points come, and batches of them, with the number of the pass."""
+        """Return how many points come, and batches of them with the number of the pass."""
         if isinstance(data.rows, PartedRows):
             return data.rows.n_points * self.max_iter, self._parts_of_parts(data, data.rows, orders)
         indices = self._that_come(data)
         return len(indices) * self.max_iter, self._parts(data, indices, orders)
 
     def _that_come(self, data: TrainingData) -> IndexArray:
-        """The points that have weight, and as many others as it takes for one in each cluster."""
+        """Return the points with weight, and enough others for one in each cluster."""
         if data.weights is None:
             return np.arange(data.rows.n_points)
         n_others = max(0, self.n_clusters - np.count_nonzero(data.weights))
@@ -305,7 +301,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _parts(
         self, data: TrainingData, indices: IndexArray, orders: np.random.RandomState
     ) -> Iterator[tuple[int, TrainingData]]:
-        """The first sample, and batches of all other points, with the number of the pass."""
+        """Yield the first sample and batches of the other points, with the number of the pass."""
         most = self._largest_batch(data.points)
         n_first, n_seen = self._n_awaited(len(indices) // _POINTS_PER_POINT_OF_FIRST), 0
         for n_passes in range(1, self.max_iter + 1):
@@ -321,10 +317,9 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _parts_of_parts(
         self, data: TrainingData, rows: PartedRows, orders: np.random.RandomState
     ) -> Iterator[tuple[int, TrainingData]]:
-        """A sample of points in parts, and then all of them as one batch in each pass.
+        """Yield a sample of the parts, then all of them as one batch in each pass.
 
-        What order the rows are in does not matter so, where batches one after the other would draw
-        the centers along.
+        With the parts as batches, sorted rows would drag the centers along.
         """
         share = rows.n_points // _POINTS_PER_POINT_OF_FIRST
         fitting = _MOST_ELEMENTS // rows.n_features
@@ -337,13 +332,13 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _take_down(
         self,
         step: Step[_Remembered],
-        course: Course,
+        course: RunningDrift,
         n_passes: int,
         state: SweepState,
         history: History,
         watch: Callback,
-    ) -> Course:
-        """A batch has come when the history says so, wherever an interrupt falls."""
+    ) -> RunningDrift:
+        """Record a batch, so that an interrupt falls before or after it and never within."""
         learned = step.learned
         course = course.with_points(step.sum_sq_dist, step.weight, self._remembered_weight())
         self._in_fit[learned.n_steps] = learned, n_passes, course
@@ -408,7 +403,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _begin_at(
         self, sample: TrainingData, data: TrainingData, rng: np.random.RandomState
     ) -> tuple[Step[_Remembered], SweepState]:
-        """Power k-means in a sample, and the sums of all of the points at its centers."""
+        """Fit the sample, and sum all of the points at its centers."""
         model = PowerKMeans(
             self.n_clusters,
             init=self.init,
@@ -418,7 +413,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             n_threads=self.n_threads,
         )
         with warnings.catch_warnings():
-            # Of a sample with fewer distinct points than clusters: others are still to come.
+            # The sample may have fewer distinct points than clusters: others are still to come.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(sample.points, sample_weight=sample.weights)
         at_sample = self._from(model.cluster_centers_.astype(np.float64))
@@ -432,7 +427,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _swept(
         self, learned: _Remembered, data: TrainingData
     ) -> tuple[Step[_Remembered], SweepState]:
-        """One sweep, and centers from the sums of all."""
+        """Sweep once, and take the centers from the sums of all batches."""
         running = RunningSums(
             data.rows,
             learned.sums,
@@ -450,7 +445,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return Step(remembered, learned.centers, state.inertia, data.rows.total_weight), state
 
     def _harder(self, power: float, batch: Sums) -> float:
-        """The power after this one, or minus infinity where weights are as good as hard."""
+        """Return the next power, minus infinity once the weights are practically hard."""
         if are_hard(power, self.n_clusters, batch.objective, batch.inertia):
             return -math.inf
         return power * self.growth
@@ -460,12 +455,12 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
 
 def _between(part: Admitted, start: int, end: int) -> Admitted:
-    """Some points of a part, one after the other."""
+    """Return some consecutive points of a part."""
     weights = None if part.weights is None else part.weights[start:end]
     return replace(part, points=part.points[start:end], weights=weights)
 
 
 def _elements_per_point(points: Points | SparsePoints) -> int:
-    """How many numbers a point has stored, on average."""
+    """Return how many numbers a point stores on average."""
     n_stored = points.nnz if sparse.issparse(points) else points.size
     return max(1, int(n_stored) // int(points.shape[0]))

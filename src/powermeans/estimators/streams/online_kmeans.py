@@ -1,4 +1,4 @@
-"""Online k-means: centers that move with every single point."""
+"""Online k-means: a center moves with every point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from powermeans.estimators.learning_rates import LearningRate, rates_of
 from powermeans.estimators.opening import TrainingData
 from powermeans.estimators.parts_in_turn import contents_in_turn
 from powermeans.estimators.streams.base import Step, StreamEstimator
-from powermeans.estimators.streams.drift import Course
+from powermeans.estimators.streams.drift import RunningDrift
 from powermeans.estimators.streams.running_sums import found_anew, handed_over, leaders_of
 from powermeans.inputs.checks import Admitted
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, run_stage
@@ -38,7 +38,7 @@ _POINTS_AWAITED_PER_CENTER = 10
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """Centers, the weight n_j of the points each of them has won, and how many steps there were."""
+    """The centers, the weight n_j of the points that each has won, and the number of steps."""
 
     centers: FloatArray
     counts: FloatArray
@@ -51,64 +51,63 @@ class _Counted:
 
 
 class OnlineKMeans(StreamEstimator[_Counted]):
-    """Online k-means, for one pass or a stream, and then batch k-means (Bottou & Bengio 1995).
+    """Online k-means followed by batch k-means, for one pass or a stream (Bottou & Bengio 1995).
 
-    Of each point x in turn the nearest center moves towards it (equation 7, MacQueen 1967):
+    For each point x in turn, the nearest center moves towards it (equation 7, MacQueen 1967):
 
-        n_j += 1,  w_j += (x - w_j) / n_j,
+        n_j += 1,  w_j += (x - w_j) / n_j.
 
-    so that every center is the mean of the points that it has won; the first of them takes it away
-    from its seed. With a learning rate of your own it is the online gradient of the quantisation
-    error (equation 4), w_j += rate * (x - w_j).
+    Every center is the mean of the points that it has won; its first point replaces its seed. With
+    a learning rate of your own this is the online gradient of the quantisation error (equation 4),
+    w_j += rate * (x - w_j).
 
-    The first pass of online k-means gains more than one of batch k-means, and later ones less: the
-    authors advise one online epoch, and then batch (Lloyd's) sweeps, which `fit` does. It is for
-    points that come one by one, for data too large for many passes, and to compare. Where all
-    points are at hand, `PowerKMeans` finds lower inertia; where they come by the thousand,
-    `MiniBatchPowerKMeans` learns more from each and is faster, since an online pass cannot be
-    shared among threads.
+    The first online pass gains more than a batch pass, and later ones gain less. The authors
+    therefore advise one online epoch followed by batch (Lloyd's) sweeps, and `fit` follows them.
+    Use it for points that arrive one by one, for data too large for many passes, and for
+    comparisons. When all points are at hand, `PowerKMeans` finds lower inertia. When they arrive by
+    the thousand, `MiniBatchPowerKMeans` learns more from each point and is faster, because threads
+    cannot share an online pass.
 
-    `partial_fit` chooses the seeds among the first `init_size` points, since nobody knows what is
-    to come: where those are not like the others, as in a stream that is sorted, the centers end at
-    a higher inertia than those of a fit. Rows that are read in parts, such as a file, are never in
-    memory as a whole: `fit` finds their seeds by k-means|| in some passes, wherever in the file
-    they are, takes part after part in an online epoch, and then makes the sweeps of all. Partitions
-    of Dask come to this process for that, one at a time.
+    `partial_fit` chooses the seeds among the first `init_size` points. If these differ from later
+    ones, as in a sorted stream, the centers end at a higher inertia than those of `fit`. Rows that
+    are read in parts, such as a file, are never in memory as a whole: `fit` finds their seeds in
+    several passes by k-means||, takes one part after the other in an online epoch, and then sweeps
+    all of them. Partitions of Dask are brought to this process one at a time.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers to find.
+        Number of centers.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Where the centers start, as in `KMeans`; the authors take the first points, ``X[:k]``.
+        Initial centers, as in `KMeans`. The authors take the first points, ``X[:k]``.
     learning_rate : "auto", float, callable or iterable of float, default="auto"
-        "auto" is 1 / n_j. Else the rate of step t = 1, 2, ..., in [0, 1]: one number; a function
-        of t; or an iterable that gives the rates one by one, each time anew. Steps are counted over
-        all epochs and chunks. A center converges where the rates add up to infinity and their
-        squares do not, as 1 / t does; a constant one follows points that change with time.
+        "auto" is 1 / n_j. Otherwise the rate of step t = 1, 2, ..., in [0, 1]: a number, a function
+        of t, or an iterable (not an iterator) of the rates. Steps are counted over all epochs and
+        chunks. A center converges if the rates add up to infinity and their squares do not, as for
+        1 / t; a constant rate follows points that change with time.
     n_epochs : int, default=1
-        How many online passes `fit` makes.
+        Number of online passes of `fit`.
     batch : bool, default=True
-        Whether `fit` goes on with Lloyd's sweeps, in which empty clusters are moved to where the
-        error is largest.
+        Whether Lloyd's sweeps follow in `fit`. They move empty clusters to where the error is
+        largest.
     shuffle : bool, default=True
-        Whether the points of an epoch come in a random order, another one in each; it does not
-        depend on which rows they are in, and copies of a point follow one another. Else they come
-        as they are, and points that are sorted teach badly. Rows in parts are shuffled within each
-        part. `partial_fit` takes them as they come.
+        Whether each epoch takes the points in a new random order. The order does not depend on the
+        order of the rows, and copies of a point follow one another. Without shuffling, sorted
+        points give poor centers. Rows in parts are shuffled within each part. `partial_fit` never
+        shuffles.
     init_size : int or None, default=None
-        How many points `partial_fit` awaits before it chooses seeds among them, if `init` is no
-        array; None is ten for each center.
+        Number of points that `partial_fit` waits for before it chooses seeds among them, unless
+        `init` is an array. None takes ten for each center.
     max_iter : int, default=300
         The largest number of Lloyd's sweeps.
     tol : float, default=1e-4
-        Lloyd's sweeps end when the sum of squared center shifts is at most `tol` times the mean
+        Lloyd's sweeps end when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features, or when no center moves.
     random_state : int, RandomState instance or None, default=None
-        For the initial centers and the order. An int makes the result the same each time.
+        Seed of the initial centers and the order. An int makes the result reproducible.
     n_threads : int or None, default=None
-        How many threads to use at most, but in online passes, which use one; None leaves it to
-        limits and environment.
+        Largest number of threads; None follows the environment and its limits. Online passes use
+        one thread.
     verbose : int, default=0
         Whether to print a line for each epoch and sweep, and for each chunk.
     copy_x : bool, default=True
@@ -119,22 +118,23 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the widest dtype of the points so far.
     labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point; after `partial_fit` of those in the last chunk.
-        There are none of rows that were read in parts.
+        Label of the nearest center of each point; after `partial_fit`, of each point of the last
+        chunk. Absent when the rows were read in parts.
     inertia_ : float
-        Weighted sum of squared distances to the nearest center, of the same points.
+        Weighted sum of the squared distances of the same points to the nearest center.
     counts_ : ndarray of shape (n_clusters,)
-        The n_j: weight of the points that each center has won, or has after Lloyd's sweeps.
+        The weights n_j of the points that each center has won, or has after Lloyd's sweeps.
     n_steps_ : int
-        How many points have moved a center.
+        Number of points that have moved a center.
     drift_ : Drift
-        How far the last call of `partial_fit`, or all of a fit, has moved the centers, and how well
-        they fitted what came in it, or in the epochs of a fit.
+        How far the last call of `partial_fit`, or the whole fit, moved the centers, and how well
+        they fitted its points, or those of the epochs of the fit.
     n_iter_ : int
-        Number of epochs and sweeps of the fit. As `history_`, only after `fit`, and as it was then
-        also when `partial_fit` follows.
+        Number of epochs and sweeps of `fit`. Like `history_`, it is set by `fit` and left unchanged
+        by `partial_fit`.
     history_ : recarray
-        A record for each of these. The inertia of an epoch is that of each point when it came.
+        One record for each epoch and sweep. In an epoch, each point counts in the inertia with its
+        distance at the time when it came.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -143,17 +143,17 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     See Also
     --------
     MiniBatchPowerKMeans : For streams of many points at a time.
-    GradientKMeans : The same gradient, of all points at once.
-    Drift : What `drift_` tells.
+    GradientKMeans : The same gradient, over all points at once.
+    Drift : The attributes of `drift_`.
 
     Notes
     -----
-    Once points have come, centers of a stream that coincide, as where the first points have fewer
-    places than clusters, are moved to points of the next chunk, but for the one of highest count.
+    Centers of a stream can coincide, for example when the first points have fewer places than
+    clusters. All but the one with the highest count then move to points of the next chunk.
 
-    A weight of three moves the center as three copies would: with 1 / n_j as one step of
-    3 / (n_j + 3), with a rate e as one of 1 - (1 - e)^3. Only where a schedule changes with t does
-    it matter that a weighted point is one step.
+    A weight of three moves the center as three copies would: for 1 / n_j in one step of
+    3 / (n_j + 3), for a rate e in one step of 1 - (1 - e)^3. A weighted point counts as one step,
+    which matters only if the rate depends on t.
 
     References
     ----------
@@ -195,7 +195,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     counts_: FloatArray
     n_steps_: int
-    _tally: tuple[FloatArray, int, Course]
+    _tally: tuple[FloatArray, int, RunningDrift]
 
     def __init__(
         self,
@@ -255,7 +255,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
             online = Stage(epochs, Never(), self.n_epochs, epochs)
             return anneal(data.rows, origin, [online, *after_online], history, watch)
         finally:
-            course = Course(origin)
+            course = RunningDrift(origin)
             for record in history.records[first : first + self.n_epochs]:
                 course = course.with_points(record.inertia, data.rows.total_weight)
             self._tally = epochs.counts, epochs.n_steps, course
@@ -269,13 +269,13 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         rng: np.random.RandomState,
         watch: Callback,
     ) -> FloatArray:
-        """Passes in which the parts take turns; their points are shuffled within each part."""
+        """Make online passes over one part after the other, shuffled within each part."""
         learned = _Counted(centers, epochs.counts)
         for _ in range(self.n_epochs):
             started, before, inertia = time.perf_counter(), learned.centers, 0.0
             for points, weights in contents_in_turn(rows):
                 part = self._opened(Admitted(points, weights, math.nan))
-                step = self._taught(learned, part, rng if self.shuffle else None)
+                step = self._learned_from(learned, part, rng if self.shuffle else None)
                 learned, inertia = step.learned, inertia + step.sum_sq_dist
             epochs.counts, epochs.n_steps = learned.counts, learned.n_steps
             state = SweepState(
@@ -319,14 +319,14 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         return self._learn(self._from(self._initial_centers(data, rng)), data)
 
     def _learn(self, learned: _Counted, data: TrainingData) -> Step[_Counted]:
-        return self._taught(learned, data, None)
+        return self._learned_from(learned, data, None)
 
-    def _taught(
+    def _learned_from(
         self, learned: _Counted, data: TrainingData, rng: np.random.RandomState | None
     ) -> Step[_Counted]:
-        """What points teach as they come or, with random numbers, in a random order."""
+        """Learn from points in their order or, with random numbers, in a random order."""
         epoch = _Epochs(data, self.learning_rate, rng, len(learned.centers))
-        centers, epoch.counts = self._apart(learned, data)
+        centers, epoch.counts = self._separated(learned, data)
         epoch.n_steps = learned.n_steps
         stage, history = Stage(epoch, Never(), 1, epoch), History()
         end = run_stage(data.rows, centers, stage, history)
@@ -334,10 +334,10 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         sum_sq_dist = history.records[0].inertia
         return Step(counted, learned.centers, sum_sq_dist, data.rows.total_weight)
 
-    def _apart(self, learned: _Counted, data: TrainingData) -> tuple[FloatArray, FloatArray]:
-        """Centers and counts, where of those that coincide all but one go to points of the chunk.
+    def _separated(self, learned: _Counted, data: TrainingData) -> tuple[FloatArray, FloatArray]:
+        """Move all but one of the centers that coincide to points of the chunk.
 
-        Another that has won no point yet stays at its seed, since it may still win one.
+        A center that has won no point yet stays at its seed, since it may still win one.
         """
         centers, counts = learned.centers, learned.counts
         if not counts.any():
