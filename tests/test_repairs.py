@@ -13,7 +13,6 @@ from scipy import sparse
 from powermeans import KMeans, open_data
 from powermeans.loop.updates import LeaveAlone, RelocateEmpty, SeparateCoincident
 from powermeans.parts.executors import PartOpener, ReadingExecutor
-from powermeans.parts.farthest import farthest_points
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
 from powermeans.rows.reference import TwinRows
@@ -202,11 +201,11 @@ def with_a_look_at_all_for_each(rows, centers, n_wanted):
 
 def same_choice(rows, whole, centers, n_wanted, rounding=1e-9):
     """To the last bit what looks at all parts would find, and otherwise what is found in memory."""
-    found = list(farthest_points(rows, centers, n_wanted))
+    found = list(rows.farthest(centers, n_wanted))
     for far, each in zip(found, with_a_look_at_all_for_each(rows, centers, n_wanted), strict=True):
         assert far.point.tobytes() == each[0].tobytes()
         assert (far.weight, far.sq_dist, far.label) == each[1:]
-    for far, near in zip(found, farthest_points(whole, centers, n_wanted), strict=True):
+    for far, near in zip(found, whole.farthest(centers, n_wanted), strict=True):
         np.testing.assert_allclose(far.point, near.point, rtol=1e-12)
         assert (far.weight, far.label) == (near.weight, near.label)
         assert far.sq_dist == pytest.approx(near.sq_dist, rel=rounding, abs=1e-12)
@@ -237,7 +236,7 @@ def test_a_pass_is_made_again_where_those_chosen_may_change_which_is_next() -> N
     whole = TwinRows(rows.take(np.arange(600)))
     same_choice(rows, whole, np.zeros((1, 2)), 6)
     chunks.n_passes = 0
-    assert len(list(farthest_points(rows, np.zeros((1, 2)), 6))) == 6
+    assert len(list(rows.farthest(np.zeros((1, 2)), 6))) == 6
     assert 1 < chunks.n_passes <= 6
 
 

@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 
 from powermeans.loop.spread import is_at_center
-from powermeans.parts.farthest import farthest_points
 from powermeans.rows.protocol import Rows
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray
@@ -115,7 +114,7 @@ class RelocateEmpty:
             return sums, 0
         empty = np.flatnonzero(sums.weights <= 0)
         n_relocated = 0
-        for cluster, far in zip(empty, farthest_points(rows, centers, len(empty)), strict=True):
+        for cluster, far in zip(empty, rows.farthest(centers, len(empty)), strict=True):
             is_near = far.sq_dist == 0 or is_at_center(far.point, centers[far.label])
             if far.weight == 0 or is_near:
                 break

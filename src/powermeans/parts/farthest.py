@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.parts.checkpoint import recorded
-from powermeans.parts.executors import PartOpener
-from powermeans.parts.parted_rows import PartedRows, all_weights, filled
+from powermeans.parts.executors import Executor, PartOpener
 from powermeans.rows import open_batch
-from powermeans.rows.protocol import PartRows, Rows
+from powermeans.rows.observed import filled
+from powermeans.rows.protocol import FarPoint, PartRows
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 # A pass finds so many more than are wanted, since those near to a chosen one are far no longer.
@@ -21,61 +21,26 @@ _MORE = 16
 _ROUNDING = 1e-3
 
 
-@dataclass(frozen=True, slots=True)
-class FarPoint:
-    """A point, and how far it is.
+def farthest_of_parts(
+    executor: Executor, filling: FloatArray | None, centers: FloatArray, n_wanted: int
+) -> Iterator[FarPoint]:
+    """Find the points as `Rows.farthest` does, several at once in each pass over the parts.
 
-    Attributes
-    ----------
-    point : (n_features,)
-    sq_dist : float
-        To the nearest center, also of those chosen before it.
-    label : int
-        Of the nearest center, without those.
-    """
-
-    point: FloatArray
-    weight: float
-    sq_dist: float
-    label: int
-
-
-def farthest_points(rows: Rows, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
-    """The point with the largest weighted squared distance, and so on with it as one more center.
-
-    Of points in parts a pass finds several at once, with all that is to be known of them. There is
-    another pass only where those chosen in the meantime may change which is the next.
+    Another pass is made only where those chosen in the meantime may change which is the next.
 
     Parameters
     ----------
-    centers : (n_centers, n_features)
-        At least one.
-    n_wanted : int
-        How many are to be taken at most.
+    filling : (n_features,), optional
+        What stands for missing entries.
     """
-    if isinstance(rows, PartedRows):
-        return _of_parts(rows, centers, n_wanted)
-    return _of_whole(rows, centers, n_wanted)
-
-
-def _of_whole(rows: Rows, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
-    nearness = rows.nearness(centers)
-    labels, _ = rows.assign(centers)
-    for _ in range(n_wanted):
-        index = np.array([nearness.farthest()])
-        point, weight = rows.take(index)[0], float(rows.sample_weight(index)[0])
-        yield FarPoint(point, weight, float(nearness.sq_dist(index)[0]), int(labels[index[0]]))
-        nearness.add(point)
-
-
-def _of_parts(rows: PartedRows, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
     chosen = centers
     candidates: _Candidates | None = None
     for n_left in range(n_wanted, 0, -1):
         place = None if candidates is None else candidates.farthest()
         if candidates is None or place is None:
-            call = _FindFarthest(chosen, len(centers), 2 * n_left + _MORE, rows.has_missing)
-            candidates, place = _Candidates(rows, rows.total(call)), 0
+            has_missing = executor.opener.has_missing
+            call = _FindFarthest(chosen, len(centers), 2 * n_left + _MORE, has_missing)
+            candidates, place = _Candidates(executor.opener, filling, executor.total(call)), 0
         far = candidates.at(place)
         yield far
         candidates.approach(far.point)
@@ -89,9 +54,8 @@ class _Candidates:
     distance is known to the last bit. Of others it is known what it is at most.
     """
 
-    def __init__(self, rows: PartedRows, found: Farthest) -> None:
-        opener: PartOpener = rows.executor.opener
-        self._found, self._points = found, filled(found.points, rows.filling)
+    def __init__(self, opener: PartOpener, filling: FloatArray | None, found: Farthest) -> None:
+        self._found, self._points = found, filled(found.points, filling)
         self._most, self._is_known = found.sq_dist.copy(), np.ones(len(found.sq_dist), dtype=bool)
         self._rows = open_batch(
             found.points,
@@ -194,3 +158,8 @@ def _largest(values: FloatArray, n_kept: int) -> NDArray[np.intp]:
         candidates = np.flatnonzero(~(values < least))
     order = np.argsort(-values[candidates], kind="stable")[:n_kept]
     return candidates[order]
+
+
+def all_weights(rows: PartRows) -> FloatArray:
+    """Return the weights of all points of a part."""
+    return rows.sample_weight(np.arange(rows.n_points))

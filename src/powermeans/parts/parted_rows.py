@@ -27,8 +27,11 @@ from powermeans.critical import (
 from powermeans.divergences.bregman import Bregman
 from powermeans.parts.checkpoint import JournaledExecutor, recorded
 from powermeans.parts.executors import Call, Executor, Result
+from powermeans.parts.farthest import all_weights, farthest_of_parts
+from powermeans.rows.base import BaseRows
 from powermeans.rows.bregman import in_units, step_between_scaled, unit_steps_at
-from powermeans.rows.protocol import PartRows, Placement
+from powermeans.rows.observed import filled
+from powermeans.rows.protocol import FarPoint, PartRows, Placement
 from powermeans.rules import Hard, Online, Rule
 from powermeans.sums import ColumnMoments, Spread, Sums, added
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -39,7 +42,7 @@ _NO_ORDER = (
 )
 
 
-class PartedRows:
+class PartedRows(BaseRows):
     """Rows whose points are in parts.
 
     Parameters
@@ -98,28 +101,12 @@ class PartedRows:
         """Sum of the sample weights."""
         return self._seen.total_weight
 
-    def descends(self, rule: Rule) -> bool:
-        """Whether a sweep with this rule is sure not to raise its objective."""
-        return rule.descends
+    def _middle(self) -> FloatArray:
+        return self._seen.moments.means
 
-    def mean(self) -> FloatArray:
-        """Weighted mean of the points."""
-        return self._mean
-
-    @cached_property
-    def _mean(self) -> FloatArray:
-        mean: FloatArray = self._seen.at_a_center.centers(
-            fallback=self._seen.moments.means[None, :]
-        )[0]
+    def _find_mean(self) -> FloatArray:
+        mean: FloatArray = self._seen.at_a_center.centers(fallback=self._middle()[None, :])[0]
         return mean
-
-    def inertia_about_mean(self) -> float:
-        """Weighted sum of the squared distances of the points from their mean."""
-        return self._inertia_about_mean
-
-    @cached_property
-    def _inertia_about_mean(self) -> float:
-        return self.sweep(self._mean[None, :], Hard()).inertia
 
     def mean_variance(self) -> float:
         """Mean over the features of the unweighted variance."""
@@ -228,6 +215,10 @@ class PartedRows:
     ) -> IndexArray:
         """Refused: draws would walk along an order of all points."""
         raise TypeError(_NO_ORDER)
+
+    def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+        """The points farthest from all centers, several of them in each pass over the parts."""
+        return farthest_of_parts(self.executor, self.filling, centers, n_wanted)
 
     def take(self, indices: IndexArray) -> FloatArray:
         """These points, dense."""
@@ -588,23 +579,6 @@ class _ShareOfMoments:
     def __call__(self, rows: PartRows, number: int) -> Moments:
         points = filled(rows.sample(np.arange(rows.n_points)), self.filling)
         return moments_about_origin(points, all_weights(rows) / self.total_weight)
-
-
-def all_weights(rows: PartRows) -> FloatArray:
-    """The weights of all points of a part."""
-    return rows.sample_weight(np.arange(rows.n_points))
-
-
-def filled(points: Points | SparsePoints, filling: FloatArray | None) -> Points | SparsePoints:
-    """The points with these values for what is missing.
-
-    Parameters
-    ----------
-    filling : (n_features,), optional
-    """
-    if filling is None or sparse.issparse(points):
-        return points
-    return np.where(np.isnan(points), filling.astype(points.dtype), points)
 
 
 def stacked(parts: Sequence[Any]) -> Any:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 
-from powermeans.rows.by_definition import greedy_seeds
+from powermeans.rows.base import BaseRows
 from powermeans.rows.native import NativeRows
-from powermeans.rules import Hard
-from powermeans.types import FloatArray, IndexArray, Labels
+from powermeans.types import FloatArray, Labels
 
 _ELEMENTS_AT_ONCE = 2**18
 # In units of the precision of the points: what cancellation leaves of a distance.
@@ -49,15 +47,11 @@ class AffineRows(NativeRows, abc.ABC):
         """Products lose digits in proportion to the distance from the mean."""
         return _ROUNDING_UNITS * float(np.finfo(self.dtype).eps)
 
-    def greedy_seeds(
-        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
-    ) -> IndexArray:
-        """Which points greedy k-means++ chooses, by its definition."""
-        return greedy_seeds(self, order, first, others, exponent)
-
-    @cached_property
-    def _inertia_about_mean(self) -> float:
-        return self.sweep(self._mean[None, :], Hard()).inertia
+    # Moments of the columns, which may be pairs, tell neither mean nor inertia of the points, and
+    # the compiled seeds are those of squared Euclidean distances.
+    _find_mean = BaseRows._find_mean
+    _find_inertia_about_mean = BaseRows._find_inertia_about_mean
+    greedy_seeds = BaseRows.greedy_seeds
 
     def _by_definition(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         yield slice(0, self.n_points), self.sq_distances(centers).astype(np.float64)

@@ -10,7 +10,7 @@ from scipy import sparse
 from powermeans.critical import critical_power
 from powermeans.divergences.bregman import Bregman
 from powermeans.rows.affine import AffineRows
-from powermeans.rows.native import Known, Team
+from powermeans.rows.native import Known, NativeRows, Team
 from powermeans.types import FloatArray, Points, SparsePoints
 
 # The critical power is that of points in the units of their features, of so many values at most.
@@ -57,6 +57,9 @@ class BregmanRows(AffineRows):
                 "what the divergence is given"
             )
         self._native.use_heights(heights)
+
+    # A center is a mean, whatever the divergence.
+    _find_mean = NativeRows._find_mean
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Those of the divergence."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 
 from powermeans.divergences import cosine
+from powermeans.rows.base import BaseRows
 from powermeans.rows.native import Known, NativeRows, Team
-from powermeans.rules import Hard, Rule
+from powermeans.rules import Rule
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
@@ -74,15 +74,9 @@ class CosineRows(NativeRows):
         """The directions of these points."""
         return super().take(indices) / _HALF
 
-    @cached_property
-    def _mean(self) -> FloatArray:
-        somewhere = self._column_mean[None, :]
-        mean: FloatArray = self.sweep(somewhere, Hard()).centers(fallback=somewhere)[0]
-        return mean
-
-    @cached_property
-    def _inertia_about_mean(self) -> float:
-        return self.sweep(self._mean[None, :], Hard()).inertia
+    # Moments of the columns do not tell the mean direction.
+    _find_mean = BaseRows._find_mean
+    _find_inertia_about_mean = BaseRows._find_inertia_about_mean
 
     def _by_definition(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         return cosine.cosine_in_chunks(self._points, centers)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from powermeans.divergences import manhattan
-from powermeans.rows.by_definition import greedy_seeds
+from powermeans.rows.base import BaseRows
 from powermeans.rows.native import NativeRows
 from powermeans.rows.reference import TwinNearness
 from powermeans.rules import Hard, Rule
@@ -175,11 +175,8 @@ class ManhattanRows(NativeRows):
         weights = self.sample_weight(np.arange(self.n_points))
         return TwinNearness(self._values, weights, centers, order, manhattan.pairwise)
 
-    def greedy_seeds(
-        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
-    ) -> IndexArray:
-        """Which points greedy k-means++ chooses, by its definition."""
-        return greedy_seeds(self, order, first, others, exponent)
+    # The compiled seeds are those of squared Euclidean distances.
+    greedy_seeds = BaseRows.greedy_seeds
 
     def unit_steps(self) -> float | FloatArray:
         """A distance D from the median is D / n_features in each feature."""
@@ -197,13 +194,11 @@ class ManhattanRows(NativeRows):
         """
         return 1 - 4 / math.pi * (1 - super().critical_power())
 
-    @cached_property
-    def _mean(self) -> FloatArray:
+    def _find_mean(self) -> FloatArray:
         nowhere = np.zeros(self.n_points, dtype=np.int32)
         return np.asarray(self._medians_by_label(nowhere, 1)[0])
 
-    @cached_property
-    def _inertia_about_mean(self) -> float:
+    def _find_inertia_about_mean(self) -> float:
         return self.assign(self._mean[None, :])[1]
 
     # Details, in the order in which they are used.

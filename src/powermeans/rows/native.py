@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from scipy import sparse
 import powermeans._native as _native
 from powermeans.critical import critical_power
 from powermeans.divergences import squared_euclidean
-from powermeans.rows.by_definition import greedy_seeds, sweep_by_formula
+from powermeans.rows.base import BaseRows
+from powermeans.rows.by_definition import sweep_by_formula
 from powermeans.rules import Gaussian, Hard, Harmonic, Online, Power, Reached, Rule
 from powermeans.sums import ColumnMoments, Spread, Sums
 from powermeans.system.threads import effective_n_threads
@@ -27,7 +27,7 @@ Known = _native.Moments
 _ENTRIES_AT_ONCE = 2**20
 
 
-class NativeRows:
+class NativeRows(BaseRows):
     """Rows in memory. Points must be C-contiguous or CSR, finite, float32 or float64; never copied.
 
     Parameters
@@ -108,34 +108,18 @@ class NativeRows:
         """
         assert self._weights is not None, "the rows were opened with weights"
         np.divide(sample_weight, self._weight_unit, out=self._weights)
-        for of_weights in ("_mean", "_inertia_about_mean"):
-            self.__dict__.pop(of_weights, None)
+        self._forget_what_follows_from_weights()
 
-    def descends(self, rule: Rule) -> bool:
-        """Whether a sweep with this rule is sure not to raise its objective."""
-        return rule.descends
+    def _middle(self) -> FloatArray:
+        return self._column_mean
 
-    def mean(self) -> FloatArray:
-        """Weighted mean of the points."""
-        return self._mean
+    def _find_mean(self) -> FloatArray:
+        return self._column_mean if self._weights is None else super()._find_mean()
 
-    @cached_property
-    def _mean(self) -> FloatArray:
-        if self._weights is None:
-            return self._column_mean
-        somewhere = self._column_mean[None, :]
-        mean: FloatArray = self.sweep(somewhere, Hard()).centers(fallback=somewhere)[0]
-        return mean
-
-    def inertia_about_mean(self) -> float:
-        """Weighted sum of the squared distances of the points from their mean."""
-        return self._inertia_about_mean
-
-    @cached_property
-    def _inertia_about_mean(self) -> float:
+    def _find_inertia_about_mean(self) -> float:
         if self._weights is None:
             return self.n_points * float(np.sum(self._column_variance))
-        return self.sweep(self._mean[None, :], Hard()).inertia
+        return super()._find_inertia_about_mean()
 
     def mean_variance(self) -> float:
         """Mean over the features of the unweighted variance."""
@@ -145,14 +129,6 @@ class NativeRows:
         """Mean and squared deviations of each column, every point counted once."""
         counts = np.full(self.n_features, float(self.n_points))
         return ColumnMoments(counts, self._column_mean, self.n_points * self._column_variance)
-
-    def unit_steps(self) -> float | FloatArray:
-        """How far along a feature a squared distance of one is, near the mean."""
-        return 1.0
-
-    def rounding(self) -> float:
-        """What a squared distance may be off, as a share of that from the mean."""
-        return 0.0
 
     def critical_power(self) -> float:
         """Above it all centers collapse to the mean; see `powermeans.critical_power`."""
@@ -218,9 +194,8 @@ class NativeRows:
     def greedy_seeds(
         self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
     ) -> IndexArray:
-        """Which points greedy k-means++ chooses."""
         if exponent != 2:
-            return greedy_seeds(self, order, first, others, exponent)
+            return super().greedy_seeds(order, first, others, exponent)
         indices = np.empty(1 + len(others), dtype=np.int64)
         self._native.greedy_seeds(order, first, others, indices)
         return indices

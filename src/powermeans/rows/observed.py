@@ -9,18 +9,18 @@ and their quotient is the mean of each feature over the points that have it (Chi
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
+from scipy import sparse
 
 from powermeans.critical import critical_power
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.rows.affine import AffineRows
 from powermeans.rows.native import Known, Team
-from powermeans.rules import Hard, Rule
+from powermeans.rules import Rule
 from powermeans.sums import ColumnMoments, Sums
-from powermeans.types import FloatArray, IndexArray, Points
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +159,8 @@ class ObservedRows(AffineRows):
         values[pairs[:, self._n_features :] == 0] = np.nan
         return values
 
-    @cached_property
-    def _mean(self) -> FloatArray:
-        somewhere = self._shift[None, :]
-        mean: FloatArray = self.sweep(somewhere, Hard()).centers(fallback=somewhere)[0]
-        return mean
+    def _middle(self) -> FloatArray:
+        return self._shift
 
 
 def _observed_means(points: Points, is_missing: np.ndarray) -> FloatArray:
@@ -171,3 +168,15 @@ def _observed_means(points: Points, is_missing: np.ndarray) -> FloatArray:
     counts = np.count_nonzero(~is_missing, axis=0)
     sums = np.sum(points, axis=0, where=~is_missing, dtype=np.float64)
     return np.asarray(sums / np.maximum(counts, 1))
+
+
+def filled(points: Points | SparsePoints, filling: FloatArray | None) -> Points | SparsePoints:
+    """The points with these values for what is missing.
+
+    Parameters
+    ----------
+    filling : (n_features,), optional
+    """
+    if filling is None or sparse.issparse(points):
+        return points
+    return np.where(np.isnan(points), filling.astype(points.dtype), points)

@@ -12,14 +12,14 @@ from scipy import sparse
 from powermeans.critical import critical_power
 from powermeans.divergences import squared_euclidean
 from powermeans.divergences.bregman import Bregman
-from powermeans.rows.by_definition import greedy_seeds
+from powermeans.rows.base import BaseRows
 from powermeans.rules import Online, Reached, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 from powermeans.weighted_draws import draw_indices
 
 
-class TwinRows:
+class TwinRows(BaseRows):
     """Weighted points in memory, with whole (n_points, n_centers) arrays and no tricks.
 
     Parameters
@@ -70,11 +70,11 @@ class TwinRows:
     def weigh(self, sample_weight: FloatArray) -> None:
         self._weight[:] = sample_weight
 
-    def descends(self, rule: Rule) -> bool:
-        return rule.descends
-
     def mean(self) -> FloatArray:
         return _float64(self._weight @ self._points / self._weight.sum())
+
+    def _middle(self) -> FloatArray:
+        return self.mean()
 
     def inertia_about_mean(self) -> float:
         return float(self._weight @ self._sq_dist(self.mean()[None, :])[:, 0])
@@ -143,11 +143,6 @@ class TwinRows:
 
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> TwinNearness:
         return TwinNearness(self._points, self._weight, centers, order, self._pairwise)
-
-    def greedy_seeds(
-        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
-    ) -> IndexArray:
-        return greedy_seeds(self, order, first, others, exponent)
 
     def take(self, indices: IndexArray) -> FloatArray:
         return _float64(self._points[indices])

@@ -8,13 +8,12 @@ sweep, and zero is the weight of what is left out.
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.rows.by_definition import greedy_seeds
+from powermeans.rows.base import BaseRows
 from powermeans.rows.protocol import Nearness, Rows
 from powermeans.rules import Hard, Rule
 from powermeans.sums import Spread, Sums
@@ -38,7 +37,7 @@ class ReweighableRows(Rows, Protocol):
         ...
 
 
-class TrimmedRows:
+class TrimmedRows(BaseRows):
     """Rows that leave out a share of the weight of other rows: that of the farthest points.
 
     How far a point is away is its distance to the nearest center. Points exactly as far as the last
@@ -79,14 +78,6 @@ class TrimmedRows:
     def descends(self, rule: Rule) -> bool:
         """What the nearest centers are far from need not be what a soft objective is large at."""
         return rule.descends and (self.trim == 0 or isinstance(rule, Hard))
-
-    def mean(self) -> FloatArray:
-        """Mean of what is near the median of each feature."""
-        return self._mean
-
-    def inertia_about_mean(self) -> float:
-        """Of the points that are kept with regard to the mean."""
-        return self._inertia_about_mean
 
     def mean_variance(self) -> float:
         """Of the same points; weighted, unlike that of other rows, since some weights are zero."""
@@ -137,11 +128,6 @@ class TrimmedRows:
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> TrimmedNearness:
         return TrimmedNearness(self, self._rows.nearness(centers, order), len(centers) > 0)
 
-    def greedy_seeds(
-        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
-    ) -> IndexArray:
-        return greedy_seeds(self, order, first, others, exponent)
-
     def take(self, indices: IndexArray) -> FloatArray:
         return self._rows.take(indices)
 
@@ -171,17 +157,7 @@ class TrimmedRows:
         self._rows.weigh(kept)
         return limit
 
-    @cached_property
-    def _mean(self) -> FloatArray:
-        middle = self._medians()[None, :]
-        mean: FloatArray = self.sweep(middle, Hard()).centers(fallback=middle)[0]
-        return mean
-
-    @cached_property
-    def _inertia_about_mean(self) -> float:
-        return self.sweep(self._mean[None, :], Hard()).inertia
-
-    def _medians(self) -> FloatArray:
+    def _middle(self) -> FloatArray:
         """Median of each feature, which outliers move little; of some points if there are many."""
         if self.n_points * self.n_features <= _MOST_VALUES_SORTED:
             return _weighted_medians(self.take(np.arange(self.n_points)), self._weights)

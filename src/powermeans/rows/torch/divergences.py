@@ -11,10 +11,11 @@ import torch
 
 from powermeans.divergences import cosine
 from powermeans.divergences.bregman import Bregman
+from powermeans.rows.base import BaseRows
 from powermeans.rows.cosine import UnitSums
 from powermeans.rows.torch.placing import blocks
 from powermeans.rows.torch.rows import TorchRows
-from powermeans.rules import Hard, Rule
+from powermeans.rules import Rule
 from powermeans.types import FloatArray, IndexArray
 
 _ENTRIES_ON_HOST = 2**22
@@ -136,11 +137,8 @@ class TorchCosineRows(TorchRows):
         """The directions of these points."""
         return super().take(indices) / _HALF
 
-    @cached_property
-    def _mean(self) -> FloatArray:
-        somewhere = self._column_mean[None, :]
-        mean: FloatArray = self.sweep(somewhere, Hard()).centers(fallback=somewhere)[0]
-        return mean
+    # Moments of the columns do not tell the mean direction.
+    _find_mean = BaseRows._find_mean
 
     def critical_power(self) -> float:
         # Of the directions as they are held, whose mean is not of unit length.

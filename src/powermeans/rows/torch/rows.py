@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from powermeans.critical import critical_power
+from powermeans.rows.base import BaseRows
 from powermeans.rows.protocol import Placement
 from powermeans.rows.torch import formulas, fused
 from powermeans.rows.torch.formulas import Added, Part, Seen, View
@@ -22,7 +23,7 @@ from powermeans.rows.torch.placing import (
     lack_of_memory_is_told,
     rows_at_once,
 )
-from powermeans.rules import Hard, Online, Rule
+from powermeans.rules import Online, Rule
 from powermeans.sums import ColumnMoments, Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
@@ -45,7 +46,7 @@ _MOST_ENTRIES_WHERE_FREE_IS_UNKNOWN = 2.0**25
 _ROUNDING = {"high": 2.0**-8, "highest": 2.0**-18}
 
 
-class TorchRows:
+class TorchRows(BaseRows):
     """Rows in a tensor. Points must be contiguous and finite, of 16, 32 or 64 bits.
 
     Parameters
@@ -145,14 +146,8 @@ class TorchRows:
     def weigh(self, sample_weight: FloatArray) -> None:
         """Give the points these weights."""
         self._host_weights, self._weight_unit = self._in_unit(sample_weight)
-        for of_weights in ("_weights", "_mean", "_inertia_about_mean"):
-            self.__dict__.pop(of_weights, None)
-
-    def descends(self, rule: Rule) -> bool:
-        return rule.descends
-
-    def unit_steps(self) -> float | FloatArray:
-        return 1.0
+        self.__dict__.pop("_weights", None)
+        self._forget_what_follows_from_weights()
 
     def rounding(self) -> float:
         if self.n_features <= formulas.MOST_FEATURES_DIRECT:
@@ -160,9 +155,6 @@ class TorchRows:
         if self._precision == "highest" and self._kernel == "plain":
             return 0.0
         return _ROUNDING[self._precision]
-
-    def mean(self) -> FloatArray:
-        return self._mean
 
     def mean_variance(self) -> float:
         return float(np.mean(self._column_variance))
@@ -172,20 +164,11 @@ class TorchRows:
         counts = np.full(self.n_features, float(self.n_points))
         return ColumnMoments(counts, self._column_mean, self.n_points * self._column_variance)
 
-    def inertia_about_mean(self) -> float:
-        return self._inertia_about_mean
+    def _middle(self) -> FloatArray:
+        return self._column_mean
 
-    @cached_property
-    def _mean(self) -> FloatArray:
-        if self._host_weights is None:
-            return self._column_mean
-        somewhere = self._column_mean[None, :]
-        mean: FloatArray = self.sweep(somewhere, Hard()).centers(fallback=somewhere)[0]
-        return mean
-
-    @cached_property
-    def _inertia_about_mean(self) -> float:
-        return self.sweep(self._mean[None, :], Hard()).inertia
+    def _find_mean(self) -> FloatArray:
+        return self._column_mean if self._host_weights is None else super()._find_mean()
 
     def critical_power(self) -> float:
         if self.n_features > _MOST_FEATURES_FORMED:

@@ -1,0 +1,76 @@
+"""What rows can do by definition once they can sweep and measure distances.
+
+A new kind of rows implements the abstract methods of `powermeans.rows.protocol`, says near which
+place the mean lies, and overrides what it computes faster.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from powermeans.rows.by_definition import greedy_seeds
+from powermeans.rows.protocol import FarPoint, Rows
+from powermeans.rules import Hard, Rule
+from powermeans.types import FloatArray, IndexArray
+
+
+class BaseRows(Rows):
+    """Rows that derive what the protocol does not ask of them, for Euclidean units."""
+
+    def descends(self, rule: Rule) -> bool:
+        return rule.descends
+
+    def mean(self) -> FloatArray:
+        return self._mean
+
+    def inertia_about_mean(self) -> float:
+        return self._inertia_about_mean
+
+    def unit_steps(self) -> float | FloatArray:
+        return 1.0
+
+    def rounding(self) -> float:
+        return 0.0
+
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+    ) -> IndexArray:
+        return greedy_seeds(self, order, first, others, exponent)
+
+    def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+        nearness = self.nearness(centers)
+        labels, _ = self.assign(centers)
+        for _ in range(n_wanted):
+            index = np.array([nearness.farthest()])
+            point, weight = self.take(index)[0], float(self.sample_weight(index)[0])
+            yield FarPoint(point, weight, float(nearness.sq_dist(index)[0]), int(labels[index[0]]))
+            nearness.add(point)
+
+    @abstractmethod
+    def _middle(self) -> FloatArray:
+        """Return a place near the mean, (n_features,)."""
+
+    @cached_property
+    def _mean(self) -> FloatArray:
+        return self._find_mean()
+
+    @cached_property
+    def _inertia_about_mean(self) -> float:
+        return self._find_inertia_about_mean()
+
+    def _find_mean(self) -> FloatArray:
+        """Return the mean: all points belong to a single center, wherever it stands."""
+        middle = self._middle()[None, :]
+        mean: FloatArray = self.sweep(middle, Hard()).centers(fallback=middle)[0]
+        return mean
+
+    def _find_inertia_about_mean(self) -> float:
+        return self.sweep(self._mean[None, :], Hard()).inertia
+
+    def _forget_what_follows_from_weights(self) -> None:
+        self.__dict__.pop("_mean", None)
+        self.__dict__.pop("_inertia_about_mean", None)
