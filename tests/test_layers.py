@@ -37,9 +37,9 @@ LAYERS: list[set[str]] = [
     {"loop"},
     {"seeds"},
     {"callbacks"},
+    {"plots"},
     {"estimators"},
     {"choosing_k", "saving"},
-    {"plots"},
     {"reporting"},
     {"command_line"},
     {"__main__"},
@@ -50,7 +50,7 @@ LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 # Who may import what does not belong to the lower layers.
 IMPORTERS = {
     "powermeans._native": {"rows/native.py"},
-    "matplotlib": {"choosing_k/result.py", "command_line/choosing.py", "plots/canvas.py"},
+    "matplotlib": {"plots/canvas.py"},
     "dask": {"parts/dask.py", "sources/cluster.py", "sources/dask.py"},
     "distributed": {"parts/dask.py", "sources/cluster.py"},
     "typer": {"command_line/commands.py"},

@@ -1,10 +1,9 @@
-"""What `choose_k` finds: a table, what each criterion says, and a recommendation."""
+"""The result of `choose_k`: a table, the k that each criterion says, and a recommendation."""
 
 from __future__ import annotations
 
 import html
 import math
-import textwrap
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -13,41 +12,37 @@ import numpy as np
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.types import FloatArray
 
-# Told apart without colour.
-_MARKERS = "osD^vP*X<>"
-_LEGEND_WIDTH = 32
-
 
 @dataclass(frozen=True, eq=False)
 class ChoiceOfK:
-    """How many clusters there are, by several criteria.
+    """The number of clusters according to several criteria.
 
     Attributes
     ----------
     table : dict from str to ndarray of shape (n_sizes,)
         Columns: `k`, `inertia`, and the values of each criterion, NaN where it is undefined;
-        `gap_error` and `stability_error` beside two of them. ``pandas.DataFrame(choice.table)``
-        takes it as it is.
+        `gap_error` and `stability_error` have the standard errors of two criteria. Pass it to
+        ``pandas.DataFrame`` as it is.
     recommended : int
-        The k to take.
+        The recommended k.
     decided_by : str
         The criterion that recommends it, or "vote".
     by_criterion : dict from str to int or None
-        The k that each criterion says; None where it says nothing.
+        The k that each criterion says; None if it says none.
     agreement : float
-        The share of the criteria that say something that say the recommended k.
+        Of the criteria that say a k, the share that say the recommended one.
     silhouette_sample : int
-        How many points the silhouette was computed on; 0 where it was not asked.
+        The number of points in the sample for the silhouette; 0 if it was not computed.
     centers : dict from int to ndarray of shape (k, n_features)
-        The centers of each k; empty if they were not to be kept.
+        The centers of each k; empty with ``keep_centers=False``.
     was_stopped : bool
-        Whether the callback ended the search: the table has what was found by then.
+        Whether the callback ended the search; the table then has what was found until then.
     missing : {"error", "observed"}
-        What NaN was taken for.
+        As given to `choose_k`.
 
     See Also
     --------
-    choose_k : Makes one.
+    choose_k : Returns one.
     powermeans.plots.knee : Draws the inertia by k, and where it bends.
 
     Examples
@@ -72,12 +67,12 @@ class ChoiceOfK:
     missing: Literal["error", "observed"] = "error"
 
     def model(self, k: int | None = None) -> PowerKMeans:
-        """An estimator that predicts with the centers of one k.
+        """Return an estimator that predicts with the centers of one k.
 
         Parameters
         ----------
         k : int, optional
-            One of the values that were tried, by default the recommended one.
+            One of the values tried; by default the recommended one.
 
         Returns
         -------
@@ -98,14 +93,14 @@ class ChoiceOfK:
         return PowerKMeans.from_centers(self.centers[wanted], missing=self.missing)
 
     def plot(self, column: str = "inertia", *, ax: Any = None) -> Any:
-        """Draw a column of the table by k, with marks at what the criteria say.
+        """Draw a column of the table by k, and mark the k that each criterion says.
 
         Parameters
         ----------
         column : str, default="inertia"
             A name in `table`.
         ax : matplotlib.axes.Axes, optional
-            Where to draw, by default a new figure. Needs matplotlib:
+            Where to draw; by default a new figure. This needs matplotlib:
             ``pip install "powermeans[plot]"``.
 
         Returns
@@ -115,32 +110,13 @@ class ChoiceOfK:
         if column not in self.table or column == "k":
             names = [name for name in self.table if name != "k"]
             raise ValueError(f"column={column!r} is not in the table: pass one of {names}")
-        ax = _new_axes() if ax is None else ax
-        sizes, values = self.table["k"], self.table[column]
-        drawn = np.where(np.isfinite(values), values, math.nan)
-        ax.plot(sizes, drawn, color="0.5", marker=".", zorder=1)
-        ax.axvline(self.recommended, color="0.8", zorder=0)
-        for marker, (k, said_by) in zip(_MARKERS, self._said().items(), strict=False):
-            at = values[sizes == k]
-            label = textwrap.fill(f"{k}: {said_by}", _LEGEND_WIDTH)
-            ax.scatter([k], at, marker=marker, color="k", zorder=2, label=label)
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set_xlabel("number of clusters k")
-        ax.set_ylabel(column.replace("_", " "))
-        ax.set_title(f"k = {self.recommended}, by {self.decided_by.replace('_', ' ')}")
-        ax.legend(title="k by criterion", fontsize="small")
-        return ax
+        # Imported when used, since it takes long and few results are drawn.
+        from powermeans.plots.choice import draw_choice
 
-    def _said(self) -> dict[int, str]:
-        """The names of the criteria by the k that they say, the smallest first."""
-        said: dict[int, list[str]] = {}
-        for name, k in self.by_criterion.items():
-            if k is not None:
-                said.setdefault(k, []).append(name.replace("_", " "))
-        return {k: ", ".join(said[k]) for k in sorted(said)}
+        return draw_choice(self, column, ax)
 
     def _cells(self) -> list[list[str]]:
-        """The table as text, a star behind what a criterion says."""
+        """Return the table as text, with a star after the value at the k that a criterion says."""
         rows = [[name.replace("_", " ") for name in self.table]]
         for i, k in enumerate(self.table["k"]):
             cells = [str(k)]
@@ -172,11 +148,3 @@ class ChoiceOfK:
             lines.append("".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row))
         rows = "".join(f"<tr>{line}</tr>" for line in lines)
         return f"<p>{html.escape(self._summary())}</p><table>{rows}</table>"
-
-
-def _new_axes() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError('plot() needs matplotlib: pip install "powermeans[plot]"') from error
-    return pyplot.subplots()[1]

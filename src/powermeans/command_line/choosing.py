@@ -159,14 +159,14 @@ def _rows(choice: Any, sizes: list[int]) -> Iterator[list[str]]:
 
 
 def _draw(choice: Any, path: str) -> None:
+    from powermeans.plots.canvas import axes_for_a_file
+
     try:
-        from matplotlib.figure import Figure
+        ax = choice.plot(ax=axes_for_a_file(figsize=(7, 4.5)))
     except ImportError:
         raise failures.needing("matplotlib", "--plot", "plot") from None
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    choice.plot(ax=figure.subplots())
     with failures.writing(path), atomic_write(path) as file:
-        figure.savefig(file, format=path.rpartition(".")[2].lower(), dpi=150)
+        ax.figure.savefig(file, format=path.rpartition(".")[2].lower(), dpi=150)
 
 
 class _Progress(ProgressInParts):

@@ -1,19 +1,18 @@
-"""Pictures of clusters and of how they were found, by matplotlib.
+"""Plots of clusters and of how they were found, drawn by matplotlib.
 
 Each function draws on the axes that it is given, or on those of a new figure, and returns them.
-Clusters have colours that the colour-blind tell apart, and shapes besides. matplotlib is imported
-when the first plot is drawn; ``pip install "powermeans[plot]"`` brings it.
+Clusters differ in shape and in colours that colour-blind people can tell apart. matplotlib is
+imported when the first plot is drawn; install it with ``pip install "powermeans[plot]"``.
 """
 
 from __future__ import annotations
 
 from powermeans.plots.center_values import center_heatmap, profiles
 from powermeans.plots.choice import knee
-from powermeans.plots.path import annealing_path
 from powermeans.plots.scatter import clusters, uncertainty
 from powermeans.plots.shape import silhouettes, sizes
 from powermeans.plots.surface import objective_surface
-from powermeans.plots.sweeps import compare_convergence, convergence
+from powermeans.plots.sweeps import annealing_path, compare_convergence, convergence
 
 __all__ = [
     "annealing_path",

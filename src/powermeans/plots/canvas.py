@@ -1,4 +1,4 @@
-"""The only file that imports matplotlib, and it does so when a plot is made."""
+"""Axes, colours and shapes of all plots; matplotlib is imported here, when a plot is made."""
 
 from __future__ import annotations
 
@@ -9,40 +9,28 @@ import numpy as np
 
 from powermeans.types import FloatArray
 
-OKABE_ITO = (
-    "#0072B2",  # blue
-    "#E69F00",  # orange
-    "#009E73",  # bluish green
-    "#D55E00",  # vermilion
-    "#56B4E9",  # sky blue
-    "#CC79A7",  # reddish purple
-    "#999999",  # grey
-)
-"""Okabe & Ito (2008) without black, which centers have, and with grey in place of yellow, which
-is lost on white paper."""
+Axes = Any
+"""matplotlib's Axes, whose types are unknown where it is not installed."""
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-"""One more than there are colours, so that no pair of colour and shape comes again before 56."""
-
+# Okabe & Ito (2008) without black, which marks centers, and with grey instead of yellow, which
+# does not show on white paper: blue, orange, green, vermilion, sky blue, purple, grey.
+OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#999999")
 BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, GREY = OKABE_ITO
 INK = "#222222"
 PALE = "#c3c9d0"
 
+# One more than there are colours, so that 56 clusters have different pairs of colour and shape.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
 
 def color_of(label: int) -> str:
-    """The colour of a cluster."""
+    """Return the colour of a cluster."""
     return OKABE_ITO[label % len(OKABE_ITO)]
 
 
 def marker_of(label: int) -> str:
-    """The shape of its points, in matplotlib's letters."""
+    """Return the shape of the points of a cluster, in matplotlib's letters."""
     return MARKERS[label % len(MARKERS)]
-
-
-Axes = Any
-"""matplotlib's Axes, whose types are not known where it is not installed."""
-
-__all__ = ["Axes", "axes_or_new", "colors_of", "label_centers", "logarithmic", "tidy"]
 
 
 def axes_or_new(
@@ -51,7 +39,7 @@ def axes_or_new(
     figsize: tuple[float, float] = (6.4, 4.8),
     projection: str | None = None,
 ) -> Axes:
-    """The axes that were given, or the only ones of a new figure."""
+    """Return the axes that were given, or those of a new figure."""
     if ax is not None:
         return ax
     try:
@@ -64,8 +52,15 @@ def axes_or_new(
     return figure.add_subplot(projection=projection)
 
 
+def axes_for_a_file(figsize: tuple[float, float]) -> Axes:
+    """Return the axes of a new figure that is saved and never shown in a window."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=figsize, layout="constrained").subplots()
+
+
 def tidy(ax: Axes, *, grid: str | None = None) -> None:
-    """Leave out what carries nothing: the frame at the top and on the right."""
+    """Remove the frame at the top and on the right, and draw a pale grid along one axis."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid is not None:
         ax.grid(axis=grid, color="#e4e7ea", linewidth=0.8)
@@ -73,42 +68,43 @@ def tidy(ax: Axes, *, grid: str | None = None) -> None:
 
 
 def logarithmic(ax: Axes) -> None:
-    """A logarithmic height with marks at 1, 2 and 5 times powers of ten, in plain numbers."""
+    """Scale the y axis logarithmically, with ticks at 1, 2 and 5 times powers of ten."""
     ax.set_yscale("log")
     low, high = ax.get_ylim()
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    marks = [step * 10.0**exponent for exponent in exponents for step in (1, 2, 5)]
+    ticks = [step * 10.0**exponent for exponent in exponents for step in (1, 2, 5)]
     if high > 1e3 * low:
-        marks = marks[::3]
-    shown = [mark for mark in marks if low <= mark <= high]
+        ticks = ticks[::3]
+    shown = [tick for tick in ticks if low <= tick <= high]
     if len(shown) > 1:
-        ax.set_yticks(shown, [f"{mark:.9g}" for mark in shown])
+        ax.set_yticks(shown, [f"{tick:.9g}" for tick in shown])
         ax.minorticks_off()
     ax.set_ylim(low, high)
 
 
 def colors_of(heights: FloatArray, colormap: str) -> FloatArray:
-    """The colour of each height, from the lowest to the highest, in red, green, blue and alpha."""
-    low, high = heights.min(), heights.max()
-    shares = (heights - low) / ((high - low) or 1.0)
+    """Return the colour of each height, from the lowest to the highest, as RGBA."""
     from matplotlib import colormaps
 
+    low, high = heights.min(), heights.max()
+    shares = (heights - low) / ((high - low) or 1.0)
     return np.asarray(colormaps[colormap](shares), dtype=np.float64)
 
 
 def label_centers(ax: Axes, places: FloatArray) -> None:
-    """The number of each center in a white disc, so that no legend is needed to read a print."""
+    """Write the number of each center in a white disc, so that a print needs no legend."""
     size = 7 if len(places) > 20 else 8.5
     disc = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": INK, "linewidth": 1.2}
+    style: dict[str, Any] = {"ha": "center", "va": "center", "color": INK, "zorder": 5}
     for label, (x, y) in enumerate(np.asarray(places)):
-        ax.text(
-            x,
-            y,
-            str(label),
-            fontsize=size,
-            ha="center",
-            va="center",
-            color=INK,
-            bbox=disc,
-            zorder=5,
-        )
+        ax.text(x, y, str(label), fontsize=size, bbox=disc, **style)
+
+
+def legend_of_clusters(ax: Axes, **style: Any) -> None:
+    """Put the legend of the clusters to the right of the axes."""
+    ax.legend(title="cluster", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, **style)
+
+
+def name_columns(ax: Axes, names: list[str]) -> None:
+    """Write the names of columns below the x axis, slanting."""
+    ax.set_xticks(range(len(names)), names, rotation=45, ha="right", rotation_mode="anchor")

@@ -1,27 +1,33 @@
-"""Which number of clusters."""
+"""Inertia and criteria by number of clusters."""
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from powermeans.criteria import knee_differences
 from powermeans.plots.canvas import BLUE, GREY, VERMILION, Axes, axes_or_new, tidy
 from powermeans.types import FloatArray
 
+# Markers that can be told apart without colour.
+_MARKERS = "osD^vP*X<>"
+_LEGEND_WIDTH = 32
+
 
 def knee(choice: Any, inertias: ArrayLike | None = None, *, ax: Axes | None = None) -> Axes:
-    """Inertia by number of clusters, and where the curve bends most.
+    """Draw the inertia by number of clusters, and mark where the curve bends most.
 
     The knee is the number whose inertia is farthest below the straight line from the first number
-    to the last, both axes scaled to one (Satopää et al. 2011, with no smoothing). There always is
-    one: whether it means anything, other criteria tell.
+    to the last, with both axes scaled to one (Satopää et al. 2011, without smoothing). Every curve
+    has one; other criteria tell whether it means anything.
 
     Parameters
     ----------
     choice : result of `choose_k`, or array-like of int of shape (n_sizes,)
-        What `choose_k` found; or the numbers of clusters, rising, with `inertias`.
+        The result, or rising numbers of clusters with their `inertias`.
     inertias : array-like of float of shape (n_sizes,), optional
         The inertia for each number.
     ax : Axes, optional
@@ -33,8 +39,8 @@ def knee(choice: Any, inertias: ArrayLike | None = None, *, ax: Axes | None = No
 
     See Also
     --------
-    powermeans.choose_k : Finds the inertias, and asks other criteria.
-    powermeans.criteria.knee : The rule.
+    powermeans.choose_k : Finds the inertias, and applies other criteria.
+    powermeans.criteria.knee : The same rule with a threshold.
 
     Examples
     --------
@@ -43,7 +49,7 @@ def knee(choice: Any, inertias: ArrayLike | None = None, *, ax: Axes | None = No
     'The knee is at k = 3'
     """
     ks, values = _curve(choice, inertias)
-    bend = ks[knee_of(ks, values)]
+    bend = ks[np.argmax(knee_differences(ks, values))]
     ax = axes_or_new(ax)
     ax.plot(ks, values, color=BLUE, marker="o", markersize=5)
     ax.plot(ks[[0, -1]], values[[0, -1]], color=GREY, linestyle=":", linewidth=1)
@@ -63,13 +69,30 @@ def knee(choice: Any, inertias: ArrayLike | None = None, *, ax: Axes | None = No
     return ax
 
 
-def knee_of(ks: Any, inertias: FloatArray) -> int:
-    """Which of the numbers lies farthest below the chord of the curve."""
-    spread, fall = float(np.ptp(ks)), float(np.ptp(inertias))
-    right = (ks - ks[0]) / (spread or 1.0)
-    down = (inertias - inertias.min()) / (fall or 1.0)
-    chord = down[0] + (down[-1] - down[0]) * right
-    return int(np.argmax(chord - down))
+def draw_choice(choice: Any, column: str, ax: Axes | None) -> Axes:
+    """Draw a column of the table of a `ChoiceOfK` by k, and mark what the criteria say."""
+    sizes, values = choice.table["k"], choice.table[column]
+    ax = axes_or_new(ax)
+    ax.plot(sizes, np.where(np.isfinite(values), values, np.nan), color="0.5", marker=".", zorder=1)
+    ax.axvline(choice.recommended, color="0.8", zorder=0)
+    for marker, (k, criteria) in zip(_MARKERS, _criteria_by_k(choice).items(), strict=False):
+        label = textwrap.fill(f"{k}: {', '.join(criteria)}", _LEGEND_WIDTH)
+        at = values[sizes == k]
+        ax.scatter([k], at, marker=marker, color="k", zorder=2, label=label)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set(xlabel="number of clusters k", ylabel=column.replace("_", " "))
+    ax.set_title(f"k = {choice.recommended}, by {choice.decided_by.replace('_', ' ')}")
+    ax.legend(title="k by criterion", fontsize="small")
+    return ax
+
+
+def _criteria_by_k(choice: Any) -> dict[int, list[str]]:
+    """Return the names of the criteria by the k that they say, the smallest first."""
+    names: dict[int, list[str]] = {}
+    for name, k in choice.by_criterion.items():
+        if k is not None:
+            names.setdefault(k, []).append(name.replace("_", " "))
+    return dict(sorted(names.items()))
 
 
 def _curve(choice: Any, inertias: ArrayLike | None) -> tuple[Any, FloatArray]:

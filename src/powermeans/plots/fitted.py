@@ -1,4 +1,4 @@
-"""What a plot takes from a fitted estimator and from the points it is shown."""
+"""What plots and reports take from a fitted estimator and from points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PointsLike = ArrayLike | SparsePoints
 
 
 def labels_of(model: Any, X: PointsLike) -> Labels:
-    """What the model predicts of the points; its own labels where it cannot predict."""
+    """Predict the labels of the points, or return those of the fit if the model cannot."""
     if hasattr(model, "predict"):
         return np.asarray(on_host(model.predict(X)), dtype=np.int32)
     labels = np.asarray(on_host(model.labels_), dtype=np.int32)
@@ -28,12 +28,12 @@ def labels_of(model: Any, X: PointsLike) -> Labels:
 
 
 def has_centers(model: Any) -> bool:
-    """Whether its centers are points; those of a kernel or of a graph are not."""
+    """Tell whether the centers are points; those of a kernel or of a graph are not."""
     return hasattr(model, "cluster_centers_")
 
 
 def centers_of(model: Any) -> FloatArray:
-    """The centers in float64."""
+    """Return the centers in float64."""
     if not has_centers(model):
         raise ValueError(
             f"{type(model).__name__} has no cluster_centers_: pass a fitted estimator whose "
@@ -43,17 +43,17 @@ def centers_of(model: Any) -> FloatArray:
 
 
 def n_clusters_of(model: Any, labels: Labels) -> int:
-    """How many clusters there are, empty ones counted."""
+    """Count the clusters, empty ones too."""
     return len(model.cluster_centers_) if has_centers(model) else int(labels.max()) + 1
 
 
 def n_rows(X: PointsLike) -> int:
-    """How many points there are."""
+    """Count the points."""
     return int(X.shape[0] if hasattr(X, "shape") else np.asarray(X).shape[0])
 
 
 def names_of(model: Any, X: PointsLike) -> list[str]:
-    """Names of the columns: as the model knows them, or the table, or numbers."""
+    """Return the names of the columns: those of the model, else of the table, else numbers."""
     names: Any = getattr(model, "feature_names_in_", None)
     if names is None:
         names = getattr(X, "columns", None)
@@ -63,7 +63,7 @@ def names_of(model: Any, X: PointsLike) -> list[str]:
 
 
 def points_of(model: Any, X: PointsLike, labels: Labels) -> FloatArray | SparsePoints:
-    """The points in float64; an entry that is missing is that of its center."""
+    """Return the points in float64, with missing entries taken from the centers."""
     if sparse.issparse(X):
         return sparse.csr_matrix(X, dtype=np.float64)
     points = np.asarray(on_host(X), dtype=np.float64)
@@ -76,8 +76,19 @@ def points_of(model: Any, X: PointsLike, labels: Labels) -> FloatArray | SparseP
     return points
 
 
+def dense(points: FloatArray | SparsePoints) -> FloatArray:
+    """Return the points as a dense array."""
+    full: FloatArray = points.toarray() if sparse.issparse(points) else points
+    return full
+
+
+def most_distinguishing(heights: FloatArray, most: int) -> IndexArray:
+    """Return the columns in which the rows differ most, in the order of the columns."""
+    return np.sort(np.argsort(-heights.std(axis=0), kind="stable")[:most])
+
+
 def sample_of(n_points: int, most: int) -> IndexArray:
-    """Which points to show: all, or so many by chance, the same ones each time."""
+    """Return the indices of the points to show: all, or a random sample that is always the same."""
     if most < 1:
         raise ValueError(f"max_points={most!r} must be at least 1: pass for example 20_000")
     if n_points <= most:
@@ -86,7 +97,7 @@ def sample_of(n_points: int, most: int) -> IndexArray:
 
 
 def rows_of(X: PointsLike, rows: IndexArray) -> PointsLike:
-    """Some of the points, of the same kind as all: a table stays one, and so does a tensor."""
+    """Return some of the points; a table stays a table, and a tensor a tensor."""
     if len(rows) == n_rows(X):
         return X
     if hasattr(X, "iloc"):

@@ -1,4 +1,4 @@
-"""Points of any number of features in the plane."""
+"""Points with any number of features, projected to the plane."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 
+from powermeans.plots.fitted import dense
 from powermeans.principal_axes import principal_axes
 from powermeans.types import FloatArray, SparsePoints
 
@@ -16,67 +17,54 @@ Method = Literal["pca", "tsne", "umap"]
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """Where points lie in the plane.
+    """Points in the plane, and how the plane lies in the space of the points."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the two directions; empty where they mean nothing.
-    origin : (n_features,)
-        What lies at the origin of the plane.
-    axes : (2, n_features)
-        Orthonormal directions in the space of the points, or zero.
-    share : float
-        The part of the variance that the plane shows.
-    """
-
-    points: FloatArray
-    names: tuple[str, str]
-    origin: FloatArray
-    axes: FloatArray
-    share: float = 1.0
+    points: FloatArray  # (n_points, 2)
+    names: tuple[str, str]  # of the two directions; empty for a direction without meaning
+    origin: FloatArray  # (n_features,)
+    axes: FloatArray  # (2, n_features), orthonormal or zero
+    share: float = 1.0  # of the variance that the plane shows
 
     @classmethod
     def of(cls, points: FloatArray | SparsePoints, names: list[str]) -> Self:
-        """The columns themselves where there are two, else the two principal axes."""
+        """Make the plane of the two columns, or of the two principal axes if there are more."""
         n_features = points.shape[1]
         if n_features == 1:
-            return cls._of_a_line(_dense(points), names)
+            return cls._of_a_line(dense(points), names)
         if n_features == 2:
-            named = names[0], names[1]
-            return cls(_dense(points), named, np.zeros(2), np.eye(2))
+            return cls(dense(points), (names[0], names[1]), np.zeros(2), np.eye(2))
         found = principal_axes(points, None, 2)
         shares = np.square(found.deviations / (found.total_deviation or 1.0))
-        named = _principal(1, shares[0]), _principal(2, shares[1])
+        named = _name_of_axis(1, shares[0]), _name_of_axis(2, shares[1])
         flat = np.asarray(points @ found.axes.T) - found.mean @ found.axes.T
         return cls(flat, named, found.mean, found.axes, float(shares.sum()))
 
     @classmethod
     def _of_a_line(cls, points: FloatArray, names: list[str]) -> Self:
-        """One feature to the right; the height is chance, so that points do not hide others."""
+        """Lay one feature along the x axis, at random heights so that few points are hidden."""
         heights = np.random.default_rng(0).uniform(-0.4, 0.4, len(points))
         flat = np.column_stack([points[:, 0], heights])
         return cls(flat, (names[0], ""), np.zeros(1), np.array([[1.0], [0.0]]))
 
     def project(self, others: FloatArray) -> FloatArray:
-        """Other points of the space, in the plane."""
+        """Return other points of the space, projected to the plane."""
         projected: FloatArray = (others - self.origin) @ self.axes.T
         return projected
 
     def lift(self, places: FloatArray) -> FloatArray:
-        """The points of the space that lie at these places of the plane."""
+        """Return the points of the space at these places of the plane."""
         lifted: FloatArray = self.origin + places @ self.axes
         return lifted
 
 
-def _principal(axis: int, share: float) -> str:
+def _name_of_axis(axis: int, share: float) -> str:
     return f"principal axis {axis} ({share:.0%} of the variance)"
 
 
 def embed(
     points: FloatArray | SparsePoints, centers: FloatArray | None, method: Method
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Points and centers, laid out together by t-SNE or UMAP, which keep neighbours together."""
+    """Lay out points and centers together by t-SNE or UMAP, which keep neighbours together."""
     n_points = points.shape[0]
     all_points: Any = points
     if centers is not None:
@@ -103,8 +91,3 @@ def _layout(method: Method, n_points: int) -> Any:
             'pass method="tsne"'
         ) from missing
     return UMAP(random_state=0, n_jobs=1)
-
-
-def _dense(points: FloatArray | SparsePoints) -> FloatArray:
-    dense: FloatArray = points.toarray() if sparse.issparse(points) else points
-    return dense

@@ -1,4 +1,4 @@
-"""Clusters and their uncertainty in the plane."""
+"""Clusters, and the uncertainty of their points, in the plane."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from powermeans.plots import fitted
-from powermeans.plots.canvas import INK, Axes, axes_or_new, color_of, label_centers, marker_of, tidy
+from powermeans.plots.canvas import (
+    INK,
+    Axes,
+    axes_or_new,
+    color_of,
+    label_centers,
+    legend_of_clusters,
+    marker_of,
+    tidy,
+)
 from powermeans.plots.fitted import PointsLike
 from powermeans.plots.plane import Method, Plane, embed
 from powermeans.power_mean import memberships
@@ -16,7 +25,7 @@ from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, IndexArray, Labels
 
 _GRID = 300
-# More clusters than this have no legend: their numbers are at their centers.
+# More clusters have no legend; their numbers stand at their centers.
 _MOST_IN_LEGEND = 12
 
 
@@ -29,14 +38,14 @@ def clusters(
     max_points: int = 20_000,
     ax: Axes | None = None,
 ) -> Axes:
-    """The points in the plane, by cluster, with the centers and the boundaries between them.
+    """Draw the points in the plane by cluster, with the centers and the boundaries between them.
 
-    Points of more than two features lie on their two principal axes. The boundaries are then those
-    where this plane, laid through the mean of the points, cuts the clusters: a point off the plane
-    may seem to be on the wrong side. Divergences that take only some numbers, such as positive
-    ones, have boundaries between the points alone, and none where there are more than two features.
-    t-SNE and UMAP keep neighbours together and have no boundaries;
-    distances between clusters mean little in them.
+    Points with more than two features are projected to their two principal axes. The boundaries
+    are then those in the plane of these axes through the mean of the points, so a point off the
+    plane may seem to be on the wrong side. If the divergence takes only some numbers, such as
+    positive ones, boundaries reach only as far as the points, and more than two features have none.
+    t-SNE and UMAP keep neighbours together; they have no boundaries, and distances between clusters
+    mean little in them.
 
     Parameters
     ----------
@@ -45,11 +54,11 @@ def clusters(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points.
     method : {"pca", "tsne", "umap"}, default="pca"
-        How to bring more than two features into the plane; "umap" needs umap-learn.
+        How to project more than two features to the plane; "umap" needs umap-learn.
     boundaries : bool, default=True
-        Whether to draw them, where the model predicts and the method has any.
+        Whether to draw them, if the model predicts and the method has any.
     max_points : int, default=20_000
-        Of more points a sample is shown; the title says so.
+        If there are more points, a sample of this size is shown, and the title says so.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
@@ -59,7 +68,7 @@ def clusters(
 
     See Also
     --------
-    uncertainty : The same points by how sure their cluster is.
+    uncertainty : Draws how sure each point is of its cluster.
 
     Examples
     --------
@@ -73,9 +82,9 @@ def clusters(
     labels = fitted.labels_of(model, X)
     n_clusters = fitted.n_clusters_of(model, labels)
     shown = fitted.sample_of(len(labels), max_points)
-    flat, centers, plane = _places(model, X, labels, shown, method)
+    flat, centers, plane = _project(model, X, labels, shown, method)
     ax = axes_or_new(ax)
-    draw_clusters(ax, flat, labels[shown], n_clusters)
+    _draw_clusters(ax, flat, labels[shown], n_clusters)
     if boundaries and plane is not None and _has_boundaries(model, plane):
         _draw_boundaries(ax, model, plane, n_clusters)
     if centers is not None:
@@ -93,11 +102,11 @@ def uncertainty(
     max_points: int = 20_000,
     ax: Axes | None = None,
 ) -> Axes:
-    """How sure each point is of its cluster, in the plane: light points could be of another.
+    """Draw how sure each point is of its cluster; light points might belong to another.
 
-    The uncertainty of a point is one minus the largest of its memberships, 0 where it belongs to
-    one cluster alone and 1 - 1/k where it belongs to all k alike. A model without memberships has
-    those of power k-means with its distances.
+    The uncertainty of a point is one minus its largest membership: 0 if it belongs to one cluster
+    only, 1 - 1/k if it belongs to all k equally. If the model has no memberships, those of power
+    k-means are computed from its distances.
 
     Parameters
     ----------
@@ -106,10 +115,10 @@ def uncertainty(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points.
     power : float, optional
-        At which power to take the memberships of power k-means. By default a model with memberships
-        of its own, such as `FuzzyCMeans` and `SphericalMixture`, tells those; for others it is -1.
+        The power of the memberships of power k-means. By default the model's own memberships are
+        used if it has any, as `FuzzyCMeans` and `SphericalMixture` do, and the power -1 otherwise.
     max_points : int, default=20_000
-        Of more points a sample is shown.
+        If there are more points, a sample of this size is shown.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
@@ -119,8 +128,8 @@ def uncertainty(
 
     See Also
     --------
-    clusters : The same points by their cluster.
-    silhouettes : How much nearer each point is to its own cluster.
+    clusters : Draws the points by their cluster.
+    silhouettes : Draws how much nearer each point is to its own cluster.
 
     Examples
     --------
@@ -133,7 +142,7 @@ def uncertainty(
     labels = fitted.labels_of(model, X)
     shown = fitted.sample_of(len(labels), max_points)
     unsure = 1 - _memberships(model, fitted.rows_of(X, shown), power).max(axis=1)
-    flat, centers, plane = _places(model, X, labels, shown, "pca")
+    flat, centers, plane = _project(model, X, labels, shown, "pca")
     ax = axes_or_new(ax)
     order = np.argsort(unsure, kind="stable")  # the unsure lie on top
     drawn = ax.scatter(
@@ -147,34 +156,22 @@ def uncertainty(
     return ax
 
 
-def draw_clusters(ax: Axes, flat: FloatArray, labels: Labels, n_clusters: int) -> None:
-    """The points of each cluster in its colour and shape."""
+def _draw_clusters(ax: Axes, flat: FloatArray, labels: Labels, n_clusters: int) -> None:
+    """Draw the points of each cluster in its colour and shape."""
     size = _size_of(len(flat))
     for label in range(n_clusters):
         ax.scatter(
-            *flat[labels == label].T,
-            s=size,
-            color=color_of(label),
-            marker=marker_of(label),
-            alpha=0.75,
-            linewidths=0,
-            label=str(label),
-            rasterized=len(flat) > 5000,
-        )
+            *flat[labels == label].T, s=size, color=color_of(label), marker=marker_of(label),
+            alpha=0.75, linewidths=0, label=str(label), rasterized=len(flat) > 5000,
+        )  # fmt: skip
     if n_clusters <= _MOST_IN_LEGEND:
-        ax.legend(
-            title="cluster",
-            loc="center left",
-            bbox_to_anchor=(1.0, 0.5),
-            frameon=False,
-            markerscale=max(1.0, 6 / size**0.5),
-        )
+        legend_of_clusters(ax, markerscale=max(1.0, 6 / size**0.5))
 
 
-def _places(
+def _project(
     model: Any, X: PointsLike, labels: Labels, shown: IndexArray, method: Method
 ) -> tuple[FloatArray, FloatArray | None, Plane | None]:
-    """Points and centers in the plane, and the plane itself if it lies in the space."""
+    """Return points and centers in the plane, and the plane unless the layout has none."""
     points = fitted.points_of(model, fitted.rows_of(X, shown), labels[shown])
     centers = fitted.centers_of(model) if fitted.has_centers(model) else None
     if method != "pca":
@@ -184,9 +181,9 @@ def _places(
 
 
 def _draw_boundaries(ax: Axes, model: Any, plane: Plane, n_clusters: int) -> None:
-    """Tinted cells, and a line wherever the prediction changes."""
+    """Tint the cell of each cluster, and draw a line where the prediction changes."""
     (left, right), (low, high) = limits = ax.get_xlim(), ax.get_ylim()
-    if not _takes_any_point(model):  # but surely those between the points
+    if not _takes_any_point(model):  # points between those of the data are surely allowed
         (left, low), (right, high) = plane.points.min(axis=0), plane.points.max(axis=0)
     xs, ys = np.linspace(left, right, _GRID), np.linspace(low, high, _GRID)
     places = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
@@ -204,19 +201,19 @@ def _has_boundaries(model: Any, plane: Plane) -> bool:
 
 
 def _takes_any_point(model: Any) -> bool:
-    """Whether no divergence keeps it to a part of the space, such as positive numbers."""
+    """Tell whether the model is free of a divergence that takes only some points."""
     return not hasattr(model, "_is_plain") or bool(model._is_plain())
 
 
 def _predict(model: Any, points: FloatArray) -> Labels:
-    """Labels of bare rows, also from a model that was fitted to a table with names."""
+    """Predict labels of points without names, also if the model was fitted to a table."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         return fitted.labels_of(model, points)
 
 
 def _memberships(model: Any, X: PointsLike, power: float | None) -> FloatArray:
-    """The model's own, or those of power k-means at a power."""
+    """Return the memberships of the model, or those of power k-means at a power."""
     wanted = -1.0 if power is None else power
     if hasattr(model, "memberships") and hasattr(model, "power_"):
         return np.asarray(on_host(model.memberships(X, power=wanted)))
@@ -243,7 +240,7 @@ def _name_axes(ax: Axes, plane: Plane | None, method: str) -> None:
 
 
 def _size_of(n_points: int) -> float:
-    """Area of a point in print: many are small."""
+    """Return the area of a marker, smaller for more points."""
     return float(np.clip(40_000 / n_points, 3, 28))
 
 

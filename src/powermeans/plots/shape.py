@@ -1,4 +1,4 @@
-"""How many points clusters have, and how well they are apart."""
+"""Sizes and silhouettes of clusters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sizes(
     sample_weight: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """How many points each cluster has, and what share that is.
+    """Draw how many points each cluster has, and their share.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def sizes(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points.
     sample_weight : array-like of shape (n_samples,), optional
-        Counts each point so often.
+        How often each point counts.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
@@ -42,8 +42,8 @@ def sizes(
 
     See Also
     --------
-    clusters : Where they are.
-    profiles : What sets them apart.
+    clusters : Draws where the clusters lie.
+    profiles : Draws what sets them apart.
 
     Examples
     --------
@@ -72,11 +72,12 @@ def sizes(
 def silhouettes(
     model: Any, X: PointsLike, *, max_points: int = 2000, ax: Axes | None = None
 ) -> Axes:
-    """How much nearer each point is to its own cluster than to the next (Rousseeuw 1987).
+    """Draw how much nearer each point is to its own cluster than to the next (Rousseeuw 1987).
 
-    The silhouette of a point is ``(b - a) / max(a, b)`` with its mean Euclidean distance a to the
-    others of its cluster and b to the points of the nearest other cluster: near 1 it is well
-    inside, near 0 between two clusters, below 0 nearer to another. The dashed line is their mean.
+    The silhouette of a point is ``(b - a) / max(a, b)``, where a is its mean Euclidean distance to
+    the other points of its cluster and b that to the points of the nearest other cluster. It is
+    near 1 well inside a cluster, near 0 between two, and negative if the point is nearer to
+    another. The dashed line is the mean.
 
     Parameters
     ----------
@@ -85,7 +86,8 @@ def silhouettes(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points.
     max_points : int, default=2000
-        Of more points a sample is taken, since all pairs are compared; the title says so.
+        If there are more points, a sample of this size is taken, since all pairs are compared; the
+        title says so.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
@@ -95,8 +97,8 @@ def silhouettes(
 
     See Also
     --------
-    sizes : How large the clusters are.
-    powermeans.criteria.silhouette : The mean of all points.
+    sizes : Draws how large the clusters are.
+    powermeans.criteria.silhouette : Computes the mean over the points.
 
     Examples
     --------
@@ -119,7 +121,7 @@ def silhouettes(
 
 
 def _silhouettes(points: Any, labels: Any) -> FloatArray:
-    """Zero where the sample has as many clusters as points."""
+    """Return the silhouette of each point, zero if each is alone in its cluster."""
     if len(np.unique(labels)) == len(labels):
         return np.zeros(len(labels))
     from sklearn.metrics import silhouette_samples
@@ -128,7 +130,7 @@ def _silhouettes(points: Any, labels: Any) -> FloatArray:
 
 
 def _draw_silhouettes(ax: Axes, values: FloatArray, labels: Any) -> None:
-    """Clusters one below the other, each with its points from high to low."""
+    """Draw clusters below each other, each with its points from high to low."""
     gap = max(1, len(values) // 100)
     top, places = 0, []
     found = np.unique(labels)

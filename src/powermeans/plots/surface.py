@@ -1,4 +1,4 @@
-"""The objective as two coordinates of centers vary."""
+"""The objective as one coordinate of each of two centers varies."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def objective_surface(
     n_grid: int = 60,
     ax: Axes | None = None,
 ) -> Axes:
-    """A cross-section of the objective f_s, as in Figure 1 of Xu & Lange (2019).
+    """Draw a cross-section of the objective f_s, as in Figure 1 of Xu & Lange (2019).
 
-    Two of the centers vary in one feature over the range of the points, everything else stays::
+    Two of the centers vary in one feature over the range of the points; everything else is fixed::
 
         f_s(Theta) = sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2)    (equation 8)
 
     with the power mean M_s, which is the minimum at s = -inf. The nearer s is to zero, the fewer
-    valleys there are.
+    valleys the objective has.
 
     Parameters
     ----------
@@ -41,16 +41,16 @@ def objective_surface(
     power : float
         The power s, at most 1; ``-math.inf`` is the objective of k-means.
     centers : array-like of shape (n_clusters, n_features)
-        Where the others are.
+        The centers; those that vary are ignored in the feature that varies.
     vary : tuple of int, default=(0, 1)
-        Which two of the centers vary.
+        The two centers that vary.
     feature : int, default=0
-        In which of the features.
+        The feature that varies.
     n_grid : int, default=60
-        How many values each of the two takes.
+        The number of values of each center.
     ax : Axes, optional
-        Where to draw: a surface on three-dimensional axes, contours on others. By default
-        a surface in a new figure.
+        Where to draw: a surface on three-dimensional axes, contours on others. By default a surface
+        in a new figure.
 
     Returns
     -------
@@ -58,8 +58,8 @@ def objective_surface(
 
     See Also
     --------
-    annealing_path : The way down.
-    powermeans.power_mean.objective : What is drawn.
+    annealing_path : Draws the path of the centers.
+    powermeans.power_mean.objective : Computes the objective.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def surface_heights(
     feature: int,
     values: FloatArray,
 ) -> FloatArray:
-    """The objective for every pair of values, (len(values), len(values))."""
+    """Compute the objective for every pair of values, (len(values), len(values))."""
     n_values = len(values)
     heights = np.zeros((n_values, n_values))
     step = max(1, _BLOCK_ELEMENTS // (n_values**2 * len(centers)))
@@ -149,13 +149,13 @@ def _draw_surface(ax: Axes, first: FloatArray, second: FloatArray, heights: Floa
 
 
 def _log(heights: FloatArray) -> FloatArray:
-    """So that colours tell the valleys apart; the lowest may be zero."""
+    """Take logarithms, so that colours tell valleys apart, with zero raised to a thousandth."""
     logs: FloatArray = np.log(np.maximum(heights, 1e-3 * heights.max()))
     return logs
 
 
 def _levels(heights: FloatArray) -> FloatArray:
-    """Rising, each a constant factor above the one before, the first at the lowest point."""
+    """Return levels in geometric progression, the first at the lowest point."""
     low, high = float(np.exp(_log(heights).min())), float(heights.max())
     return np.geomspace(low, high * (1 + 1e-9), 16)
 

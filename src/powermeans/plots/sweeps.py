@@ -1,18 +1,21 @@
-"""What each sweep of a fit did."""
+"""Centers, objective and inertia, sweep by sweep."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from powermeans.callbacks.path_recorder import PathRecorder
+from powermeans.plots import fitted
 from powermeans.plots.canvas import (
     BLUE,
     GREY,
     INK,
+    PALE,
     VERMILION,
     Axes,
     axes_or_new,
@@ -21,33 +24,94 @@ from powermeans.plots.canvas import (
     marker_of,
     tidy,
 )
+from powermeans.plots.fitted import PointsLike
+from powermeans.plots.plane import Plane
+from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray
 
 _LINES = ("-", "--", "-.", ":")
+_MOST_SWEEPS_WITH_MARKERS = 80
 
 
-def convergence(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Objective and inertia by sweep, with the power on a second axis.
+def annealing_path(
+    path: PathRecorder | Iterable[FloatArray],
+    X: PointsLike,
+    *,
+    max_points: int = 20_000,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the path of each center, from the first sweep to the last, over the points.
 
-    The objective is that of the power of its sweep, which lies above the inertia until the power is
-    at minus infinity: in those sweeps, shaded, both are the same. A search descends many times,
-    and each descent begins with a soft power again.
+    A soft power draws all centers to the middle; as the power falls they part. An empty circle
+    marks where a center starts, a filled shape where it ends. A search descends many times; its
+    first descent is shown. With ``refine=0`` there is no other.
 
     Parameters
     ----------
-    model : estimator or recarray
-        Fitted, with a `history_`; or such a history.
+    path : PathRecorder or iterable of ndarray of shape (n_clusters, n_features)
+        The recorder that was the `callback` of a fit, or the centers step by step.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The points of the fit.
+    max_points : int, default=20_000
+        If there are more points, a sample of this size is shown.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
     Returns
     -------
     Axes
-        Of objective and inertia; the second axis is another Axes of the same figure.
 
     See Also
     --------
-    compare_convergence : The inertia of several fits.
+    convergence : Draws objective and inertia of the same sweeps.
+    powermeans.PathRecorder : Records the path.
+
+    Examples
+    --------
+    >>> from powermeans import PathRecorder, PowerKMeans, plots
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0]]
+    >>> path = PathRecorder()
+    >>> model = PowerKMeans(2, refine=0, random_state=0, callback=path).fit(X)
+    >>> len(plots.annealing_path(path, X).lines)
+    2
+    """
+    steps = _centers_of(path)
+    points = fitted.points_of(None, X, np.empty(0, dtype=np.int32))
+    shown = fitted.sample_of(points.shape[0], max_points)
+    plane = Plane.of(points[shown], fitted.names_of(None, X))
+    ax = axes_or_new(ax)
+    ax.scatter(*plane.points.T, s=6, color=PALE, linewidths=0, rasterized=len(shown) > 5000)
+    paths = np.stack([plane.project(centers) for centers in steps], axis=1)
+    for label, places in enumerate(paths):
+        _draw_path(ax, places, label)
+    ax.set(xlabel=plane.names[0], ylabel=plane.names[1])
+    ax.set_title(f"The ways of {len(paths)} centers in {len(steps)} steps")
+    tidy(ax)
+    return ax
+
+
+def convergence(model: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw objective and inertia by sweep, with the power on a second axis.
+
+    The objective of a sweep is that of its power. It lies above the inertia until the power is
+    minus infinity; in those sweeps, shaded, both are the same. A search descends many times, and
+    each descent begins with a soft power.
+
+    Parameters
+    ----------
+    model : estimator or recarray
+        Fitted, with a `history_`; or the history itself.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        Those of objective and inertia; the second axis is another Axes of the same figure.
+
+    See Also
+    --------
+    compare_convergence : Compares the inertia of several fits.
 
     Examples
     --------
@@ -61,12 +125,11 @@ def convergence(model: Any, *, ax: Axes | None = None) -> Axes:
     sweeps = np.arange(1, len(history) + 1)
     ax = axes_or_new(ax)
     _shade_hard_sweeps(ax, np.asarray(history.power))
-    of_objective, of_inertia = ("s", "o") if len(sweeps) <= 80 else ("", "")
-    style: dict[str, Any] = {"markersize": 3.5}
-    ax.plot(
-        sweeps, history.objective, color=VERMILION, marker=of_objective, label="objective", **style
-    )
-    ax.plot(sweeps, history.inertia, color=BLUE, marker=of_inertia, label="inertia", **style)
+    markers = ("s", "o") if len(sweeps) <= _MOST_SWEEPS_WITH_MARKERS else ("", "")
+    for name, color, marker in zip(
+        ("objective", "inertia"), (VERMILION, BLUE), markers, strict=True
+    ):
+        ax.plot(sweeps, history[name], color=color, marker=marker, markersize=3.5, label=name)
     ax.set(xlabel="sweep", ylabel="objective, inertia", title=_title(history))
     if min(np.min(history.inertia), np.min(history.objective)) > 0:
         logarithmic(ax)
@@ -80,17 +143,17 @@ def compare_convergence(
     by: Literal["sweep", "seconds"] = "sweep",
     ax: Axes | None = None,
 ) -> Axes:
-    """How far the inertia of several fits was above the least of all, by sweep or by time.
+    """Draw how far the inertia of several fits was above the lowest, by sweep or by time.
 
-    Each line is the least inertia that the fit had seen so far. Where it reaches the least of all
-    it ends: zero has no place on a logarithmic axis.
+    Each line shows the lowest inertia of the fit so far. It ends where it reaches the lowest of all
+    fits, since a logarithmic axis has no zero.
 
     Parameters
     ----------
     models : mapping of str to estimator or recarray
         Fits of the same points, with a `history_`, by name.
     by : {"sweep", "seconds"}, default="sweep"
-        What to count. Seconds are those of sweeps, without seeding.
+        The unit of the x axis. Seconds are those of the sweeps, without seeding.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
@@ -100,7 +163,7 @@ def compare_convergence(
 
     See Also
     --------
-    convergence : One fit, with its power.
+    convergence : Draws one fit, with its power.
 
     Examples
     --------
@@ -118,9 +181,9 @@ def compare_convergence(
     if by not in ("sweep", "seconds"):
         raise ValueError(f'by={by!r} is not known: pass "sweep" or "seconds"')
     ax = axes_or_new(ax)
-    falls = {name: _inertia_so_far(model) for name, model in models.items()}
-    least = min(fall[-1] for fall in falls.values())
-    for number, (name, fall) in enumerate(falls.items()):
+    so_far = {name: _inertia_so_far(model) for name, model in models.items()}
+    least = min(fall[-1] for fall in so_far.values())
+    for number, (name, fall) in enumerate(so_far.items()):
         seconds = np.cumsum(_history_of(models[name]).seconds)
         steps = seconds if by == "seconds" else np.arange(1, len(fall) + 1)
         excess = fall / least - 1 if least > 0 else fall
@@ -136,6 +199,29 @@ def compare_convergence(
     return ax
 
 
+def _centers_of(path: PathRecorder | Iterable[FloatArray]) -> list[FloatArray]:
+    """Return the centers step by step, after checking that each step has as many."""
+    given = path.centers() if isinstance(path, PathRecorder) else path
+    steps = [np.asarray(on_host(centers), dtype=np.float64) for centers in given]
+    if not steps:
+        raise ValueError("path is empty: pass the recorder as callback of a fit before plotting")
+    if len({centers.shape for centers in steps}) > 1:
+        raise ValueError(
+            "path has steps with different numbers of centers: pass those of one descent"
+        )
+    return steps
+
+
+def _draw_path(ax: Axes, places: FloatArray, label: int) -> None:
+    color = color_of(label)
+    ax.plot(*places.T, color=color, linewidth=1.4, alpha=0.9, zorder=3)
+    ax.scatter(*places[0], s=26, facecolor="white", edgecolor=color, linewidths=1.2, zorder=4)
+    ax.scatter(
+        *places[-1], s=60, color=color, marker=marker_of(label), edgecolor=INK, linewidths=0.8,
+        zorder=5,
+    )  # fmt: skip
+
+
 def _history_of(model: Any) -> Any:
     history = getattr(model, "history_", model)
     if not hasattr(history, "inertia") or np.size(history) == 0:
@@ -147,10 +233,9 @@ def _history_of(model: Any) -> Any:
 
 
 def _inertia_so_far(model: Any) -> FloatArray:
-    """Least inertia up to each sweep; the inertia of the result replaces that of the last."""
+    """Return the lowest inertia up to each sweep, up to the last that of the result too."""
     fall = np.minimum.accumulate(np.asarray(_history_of(model).inertia, dtype=np.float64))
-    found = getattr(model, "inertia_", math.inf)
-    fall[-1] = min(fall[-1], found)
+    fall[-1] = min(fall[-1], getattr(model, "inertia_", math.inf))
     return fall
 
 
@@ -162,7 +247,7 @@ def _shade_hard_sweeps(ax: Axes, powers: FloatArray) -> None:
 
 
 def _draw_power(ax: Axes, sweeps: ArrayLike, powers: FloatArray) -> None:
-    """On an axis that grows downwards in powers: the harder, the lower."""
+    """Draw minus the power on a logarithmic axis at the right, and the legend of both axes."""
     tidy(ax, grid="y")
     handles, labels = ax.get_legend_handles_labels()
     soft = np.where(np.isfinite(powers), -powers, np.nan)
