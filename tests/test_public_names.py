@@ -19,17 +19,23 @@ import powermeans
 from powermeans import divergences, plots
 
 API = (Path(__file__).parent.parent / "docs" / "api.md").read_text(encoding="utf-8")
-STUB = Path(powermeans.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+SOURCE = Path(powermeans.__file__).read_text(encoding="utf-8")
 
 
-def listed_in_stub() -> list[str]:
-    """What the stub says is public, which type checkers go by."""
-    (names,) = [
-        ast.literal_eval(node.value)
-        for node in ast.parse(STUB).body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+def modules_for_type_checkers(source: str = SOURCE) -> dict[str, str | None]:
+    """The names that type checkers take as exported by the package, and from where."""
+    (block,) = [
+        node.body
+        for node in ast.parse(source).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     ]
-    return names
+    return {
+        alias.name: node.module
+        for node in block
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    }
 
 
 def in_the_reference() -> list[str]:
@@ -112,9 +118,16 @@ def resolves(reference: str) -> bool:
     return True
 
 
-def test_what_is_public_is_what_the_stub_says() -> None:
-    assert powermeans.__all__ == sorted(listed_in_stub())
+def test_type_checkers_find_each_public_name_where_python_does() -> None:
+    folders = dict.fromkeys(("datasets", "plots"), "powermeans")
+    assert modules_for_type_checkers() == powermeans._MODULE_OF | folders
+    assert powermeans.__all__ == sorted(modules_for_type_checkers())
     assert set(powermeans.__all__) <= set(dir(powermeans))
+
+
+def test_a_name_that_type_checkers_do_not_take_as_exported_is_seen() -> None:
+    hidden = SOURCE.replace("import KMeans as KMeans", "import KMeans")
+    assert modules_for_type_checkers().keys() - modules_for_type_checkers(hidden) == {"KMeans"}
 
 
 def test_all_that_is_public_is_in_the_reference() -> None:
