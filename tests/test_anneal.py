@@ -15,7 +15,7 @@ from powermeans.errors import ObjectiveRoseWarning
 from powermeans.loop.anneal import Stage, anneal, run_stage
 from powermeans.loop.history import History, SweepRecord, SweepState
 from powermeans.loop.stopping import CentersSettled
-from powermeans.loop.updates import LeaveAlone, RelocateEmpty, SeparateCoincident
+from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.rows import open_rows
 from powermeans.rows.reference import TwinRows
 from powermeans.schedules import Fixed, Geometric
@@ -35,8 +35,8 @@ def centers(points) -> np.ndarray:
     return points[:8].copy()
 
 
-def stage(schedule, max_iter=300, stop=NEVER, repair=LeaveAlone()) -> Stage:  # noqa: B008
-    return Stage(schedule, stop, max_iter, repair)
+def stage(schedule, max_iter=300, stop=NEVER, update=Update()) -> Stage:  # noqa: B008
+    return Stage(schedule, stop, max_iter, update)
 
 
 def power_step(points, centers, power) -> np.ndarray:
@@ -219,10 +219,10 @@ def test_the_history_is_a_table(points, centers) -> None:
 def test_coincident_centers_part_below_the_critical_power_and_not_above(points) -> None:
     coincident = np.repeat(points[:4], 2, axis=0)
     rows, history = open_rows(points), History()
-    repair = SeparateCoincident(critical_power=-1.0, spread=3.0)
+    update = SeparateCoincident(critical_power=-1.0, spread=3.0)
     schedule = [-0.5] * 3 + [-5.0] * 40
     states: list[SweepState] = []
-    run_stage(rows, coincident, stage(schedule, repair=repair), history, states.append)
+    run_stage(rows, coincident, stage(schedule, update=update), history, states.append)
     assert [state.n_separated for state in states[:5]] == [0, 0, 0, 4, 0]
     np.testing.assert_array_equal(states[2].centers[0::2], states[2].centers[1::2])
     pairs = states[-1].centers.reshape(4, 2, 3)
@@ -233,7 +233,7 @@ def test_coincident_centers_part_below_the_critical_power_and_not_above(points) 
 def test_empty_clusters_are_counted_and_filled(points) -> None:
     centers = np.vstack([points[:5], np.full((3, 3), 1e3)])
     history = History()
-    end = run_stage(open_rows(points), centers, stage(LLOYD, repair=RelocateEmpty()), history)
+    end = run_stage(open_rows(points), centers, stage(LLOYD, update=RelocateEmpty()), history)
     assert history.n_relocated >= 3
     assert end.reason == "strict convergence"
     sizes = np.bincount(open_rows(points).assign(end.centers)[0], minlength=8)
@@ -243,7 +243,7 @@ def test_empty_clusters_are_counted_and_filled(points) -> None:
 def test_more_centers_than_distinct_points_come_to_an_end(points) -> None:
     few = np.repeat(points[:3], 20, axis=0)
     end = run_stage(
-        open_rows(few), few[np.arange(8) * 7], stage(LLOYD, repair=RelocateEmpty()), History()
+        open_rows(few), few[np.arange(8) * 7], stage(LLOYD, update=RelocateEmpty()), History()
     )
     assert end.reason == "strict convergence"
 

@@ -19,7 +19,6 @@ from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis, Pois
 from powermeans.loop.anneal import Stage, run_stage
 from powermeans.loop.history import History
 from powermeans.loop.stopping import Never
-from powermeans.loop.updates import LeaveAlone
 from powermeans.metrics import adjusted_rand_index
 from powermeans.rows.bregman import BregmanRows
 from powermeans.rows.native import NativeRows
@@ -122,7 +121,7 @@ def test_the_objective_falls_at_equal_power(name, seed, power):
         run_stage(
             rows_of(name, points),
             some_centers(points, 4, seed),
-            Stage(Fixed(float(power)), Never(), 15, LeaveAlone()),
+            Stage(Fixed(float(power)), Never(), 15),
             history,
         )
     objectives = [record.objective for record in history.records]
@@ -363,7 +362,7 @@ def test_the_gaussian_rule_works_with_any_divergence():
     rows = rows_of("poisson", points)
     centers = some_centers(points, 3, seed=0)
     history = History(0)
-    run_stage(rows, centers, Stage(Always(Gaussian(0.5)), Never(), 1, LeaveAlone()), history)
+    run_stage(rows, centers, Stage(Always(Gaussian(0.5)), Never(), 1), history)
     heights = np.exp(-Poisson().pairwise(points, centers))
     shares = heights / heights.sum(axis=1, keepdims=True)
     expected = shares.T @ points / shares.sum(axis=0)[:, None]

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import DPMeans, KMeans
 from powermeans.estimators.dp_means import OpenAndDrop, _FarPoints
+from powermeans.loop.updates import Sweep
 from powermeans.rows import open_rows
 
 
@@ -157,10 +158,10 @@ def test_centers_are_dropped_one_by_one_while_that_pays() -> None:
     # Without the center at 70 nothing rises; without that at 0 then by 1; without that at 1 by
     # another 3 + 1, or with that at 2 gone instead by 1; the center at 10 is worth 81 or 64.
     for penalty, expected in ((0.5, 4), (1.5, 2), (50.0, 2), (100.0, 1)):
-        repair = OpenAndDrop(_FarPoints.of(rows), penalty, penalty)
-        paying, n_moved = repair.before(centers, -np.inf)
+        sweep = Sweep(rows, centers, -np.inf)
+        paying = OpenAndDrop(_FarPoints.of(rows), penalty, penalty).before(sweep)
         assert len(paying) == expected
-        assert n_moved == 0
+        assert sweep.n_separated == 0
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

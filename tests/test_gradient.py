@@ -10,8 +10,11 @@ import pytest
 from kinds_of_rows import KINDS
 
 from powermeans.estimators.gradient_kmeans import GradientSteps, SteppedSums
+from powermeans.loop.stopping import CentersSettled
+from powermeans.loop.updates import Sweep
 from powermeans.rules import Hard, Unguarded
 
+NEVER = CentersSettled(0.0)
 POINTS = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 3.0], [10.0, 0.0]])
 CENTERS = np.array([[1.0, 1.0], [9.0, 2.0]])
 
@@ -36,27 +39,27 @@ def after_one(steps, points, centers):
     rows = KINDS["native"](points, None)
     rule = next(iter(steps))
     sums = rows.sweep(centers, rule if isinstance(rule, Hard) else Hard())
-    return steps.after(rows, centers, sums)[0].centers(centers)
+    return steps.after(Sweep(rows, centers, -math.inf), sums).centers(centers)
 
 
 def test_the_automatic_rate_takes_the_heaviest_center_to_its_mean():
-    moved = after_one(GradientSteps("auto"), POINTS, CENTERS)
+    moved = after_one(GradientSteps("auto", NEVER), POINTS, CENTERS)
     np.testing.assert_allclose(moved, [[1.0, 1.0], [9 + 1 / 3, 2 - 2 / 3]])
 
 
 def test_steps_are_counted_from_one_each_time():
     asked = []
-    steps = GradientSteps(lambda t: asked.append(t) or 0.01)
+    steps = GradientSteps(lambda t: asked.append(t) or 0.01, NEVER)
     for _ in range(2):
         rows = KINDS["native"](POINTS, None)
         for _ in itertools.islice(steps, 3):
-            steps.after(rows, CENTERS, rows.sweep(CENTERS, Hard()))
+            steps.after(Sweep(rows, CENTERS, -math.inf), rows.sweep(CENTERS, Hard()))
     assert asked == [1, 2, 3, 1, 2, 3]
 
 
 def test_only_automatic_steps_promise_to_descend():
-    assert next(iter(GradientSteps("auto"))) == -math.inf
-    assert next(iter(GradientSteps(0.1))) == Unguarded()
+    assert next(iter(GradientSteps("auto", NEVER))) == -math.inf
+    assert next(iter(GradientSteps(0.1, NEVER))) == Unguarded()
     assert not Unguarded().descends
 
 
@@ -64,4 +67,4 @@ def test_only_automatic_steps_promise_to_descend():
 def test_a_step_that_leaves_the_range_is_refused(rate):
     points = np.array([[0.0], [1e10]])
     with pytest.raises(ValueError, match=r"Pass at most 1, or \"auto\""):
-        after_one(GradientSteps(rate), points, np.array([[1e9]]))
+        after_one(GradientSteps(rate, NEVER), points, np.array([[1e9]]))

@@ -16,7 +16,7 @@ from powermeans.divergences import manhattan
 from powermeans.loop.anneal import Stage, anneal, run_stage
 from powermeans.loop.history import History
 from powermeans.loop.stopping import CentersSettled
-from powermeans.loop.updates import LeaveAlone, RelocateEmpty
+from powermeans.loop.updates import RelocateEmpty, Sweep
 from powermeans.rows import manhattan as module
 from powermeans.rows.manhattan import ManhattanRows
 from powermeans.rules import EvenHarmonic, Gaussian, Hard, Harmonic, Power, Rule
@@ -234,7 +234,7 @@ def test_the_objective_never_rises_at_equal_power(power: float, weighted: bool) 
     points = blobs()
     weights = np.random.default_rng(5).uniform(size=len(points)) if weighted else None
     history = History()
-    stage = Stage(Fixed(power), NEVER, 60, LeaveAlone())
+    stage = Stage(Fixed(power), NEVER, 60)
     run_stage(ManhattanRows(points, weights), points[:8] + 0.05, stage, history)
     objective = history.as_recarray().objective
     assert (objective[1:] <= objective[:-1] * (1 + 1e-13)).all()
@@ -245,7 +245,7 @@ def test_annealing_and_the_hard_rule_find_the_blobs() -> None:
     points = blobs(n=400)
     rows = ManhattanRows(points)
     stages = [
-        Stage(Geometric(-2.0, 1.2), NEVER, 25, LeaveAlone()),
+        Stage(Geometric(-2.0, 1.2), NEVER, 25),
         Stage(Fixed(-math.inf), NEVER, 100, RelocateEmpty()),
     ]
     first, last = anneal(rows, points[:4].copy(), stages, History())
@@ -275,7 +275,7 @@ def test_the_best_of_some_runs_is_the_optimum_of_a_tiny_problem(seed: int) -> No
     points = np.random.default_rng(seed).integers(0, 9, size=(8, 2)).astype(float)
     rows, rng = ManhattanRows(points), np.random.RandomState(seed)
     stages = [
-        Stage(Geometric(-1.0, 1.3), NEVER, 20, LeaveAlone()),
+        Stage(Geometric(-1.0, 1.3), NEVER, 20),
         Stage(Fixed(-math.inf), NEVER, 100, RelocateEmpty()),
     ]
     found = [
@@ -292,8 +292,9 @@ def test_an_empty_cluster_takes_the_farthest_point_and_the_others_stay() -> None
     centers = np.array([[0.0, 0.0], [50.0, 50.0], [9.0, 9.0]])
     rows = ManhattanRows(points)
     sums = rows.sweep(centers, Hard())
-    repaired, n_relocated = RelocateEmpty().after(rows, centers, sums)
-    assert n_relocated == 1
+    sweep = Sweep(rows, centers, -math.inf)
+    repaired = RelocateEmpty().after(sweep, sums)
+    assert sweep.n_relocated == 1
     np.testing.assert_array_equal(
         repaired.centers(fallback=centers), [[0.0, 0.0], [4.0, 0.0], [9.0, 9.5]]
     )

@@ -24,6 +24,7 @@ from powermeans.inputs.checks import admit, wanted_form
 from powermeans.loop.anneal import Stage
 from powermeans.loop.spread import rounding_inertia, spread
 from powermeans.loop.stopping import CentersSettled
+from powermeans.loop.updates import Sweep, Update
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed
@@ -209,13 +210,13 @@ class DPMeans(CenterEstimator):
         far = _FarPoints.of(data.rows)
         if self.penalty == "auto":
             farthest = self._penalty_wanted(far)
-            repair = OpenAndDrop(far, farthest * far.unit, farthest)
+            update = OpenAndDrop(far, farthest * far.unit, farthest)
         else:
-            repair = OpenAndDrop(far, float(self.penalty), float(self.penalty))
-        self.penalty_ = repair.penalty
+            update = OpenAndDrop(far, float(self.penalty), float(self.penalty))
+        self.penalty_ = update.penalty
         variance = spread(data.rows) ** 2 / data.rows.n_features
         settled = CentersSettled(self.tol * variance)
-        return [Stage(Fixed(-math.inf), settled, self.max_iter, repair)]
+        return [Stage(Fixed(-math.inf), settled, self.max_iter, update)]
 
     def _penalty_wanted(self, far: _FarPoints) -> float:
         """That of `penalty_for` for unit weights; for too few points, one that parts them all."""
@@ -302,7 +303,7 @@ class _FarPoints:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAndDrop:
+class OpenAndDrop(Update):
     """Before a sweep open clusters where points are far, and drop centers that do not pay.
 
     Attributes
@@ -317,17 +318,16 @@ class OpenAndDrop:
     penalty: float
     far_from: float
 
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """The centers that pay; each step to them lowers the objective, and none was moved."""
-        while True:
-            paying = self._without_idle(self._with_far(centers))
-            if paying is centers:
-                return centers, 0
+    def before(self, sweep: Sweep) -> FloatArray:
+        """Return the centers that pay; each step to them lowers the objective."""
+        centers = sweep.centers
+        while (paying := self._without_idle(self._with_far(centers))) is not centers:
             centers = paying
+        return centers
 
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """The same sums, but that the objective has the price of the centers in it."""
-        return replace(sums, objective=sums.objective + self.penalty * len(centers)), 0
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return the sums with the price of the centers in the objective."""
+        return replace(sums, objective=sums.objective + self.penalty * len(sweep.centers))
 
     def _with_far(self, centers: FloatArray) -> FloatArray:
         """Farthest-first, open a cluster at each point beyond the penalty where that pays."""
@@ -366,7 +366,10 @@ class OpenAndDrop:
             centers = np.delete(centers, least, axis=0)
 
     def _more_than_rounding(self, sign: int) -> float:
-        """A move must gain so much more than it costs, lest rounding undo and redo it for ever."""
+        """Return the factor by which a move must gain more than it costs.
+
+        Otherwise rounding might undo and redo it for ever.
+        """
         return 1.0 + sign * math.sqrt(float(np.finfo(self.far.rows.dtype).eps))
 
 

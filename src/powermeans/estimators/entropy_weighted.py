@@ -21,7 +21,7 @@ from powermeans.loop.anneal import Callback, Stage, StageEnd
 from powermeans.loop.history import History
 from powermeans.loop.spread import spread_of_features
 from powermeans.loop.stopping import CentersSettled, Never
-from powermeans.loop.updates import RelocateEmpty, Repair, SeparateCoincident
+from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
 from powermeans.rows.feature_weighted import FeatureWeightedRows, SquaredSums
 from powermeans.rows.protocol import Rows
 from powermeans.rules import Power
@@ -208,16 +208,10 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         powers = list(itertools.takewhile(_is_soft, Geometric(start, self.growth)))
         separate = SeparateCoincident(critical, spread_of_features(rows))
         settled = CentersSettled(self.tol * rows.mean_variance())
+        soft, hard = (LearnFeatureWeights(self.penalty_, u) for u in (separate, RelocateEmpty()))
         return [
-            Stage(
-                powers, Never(), self.max_iter, LearnFeatureWeights(rows, self.penalty_, separate)
-            ),
-            Stage(
-                Fixed(-math.inf),
-                settled,
-                self.max_iter,
-                LearnFeatureWeights(rows, self.penalty_, RelocateEmpty()),
-            ),
+            Stage(powers, Never(), self.max_iter, soft),
+            Stage(Fixed(-math.inf), settled, self.max_iter, hard),
         ]
 
     def _run(
@@ -254,36 +248,28 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         self.objective_ = self._merit(run)
 
 
-@dataclass(slots=True)
-class LearnFeatureWeights:
-    """After each sweep features count by the scatter along them; lost centers are repaired too.
+@dataclass(frozen=True, slots=True)
+class LearnFeatureWeights(Update):
+    """Weigh the features by the scatter along them, after another update."""
 
-    Attributes
-    ----------
-    rows : FeatureWeightedRows
-        They get the weights.
-    """
-
-    rows: FeatureWeightedRows
     penalty: float
-    repair: Repair
-    _power: float = math.nan
+    first: Update
 
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """What the repair does."""
-        self._power = power
-        return self.repair.before(centers, power)
+    def before(self, sweep: Sweep) -> FloatArray:
+        """Return the centers of the other update."""
+        return self.first.before(sweep)
 
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """Sums of the repair, with the cost of concentration in the objective."""
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return its sums, with the cost of concentration in the objective."""
+        rows, updated = sweep.rows, self.first.after(sweep, sums)
+        assert isinstance(rows, FeatureWeightedRows)
         assert isinstance(sums, SquaredSums)
-        of_entropy = self.penalty * _negative_entropy(self.rows.feature_weights)
-        repaired, n_repaired = self.repair.after(rows, centers, sums)
+        of_entropy = self.penalty * _negative_entropy(rows.feature_weights)
         # Rules leave a factor out of their weights that power means have.
-        factor = math.exp(-math.log(len(centers)) / self._power)
-        scatter = factor * sums.scatter(repaired.centers(fallback=centers))
-        self.rows.feature_weights = _softmax(-scatter / self.penalty)
-        return replace(repaired, objective=repaired.objective + of_entropy), n_repaired
+        factor = math.exp(-math.log(len(sweep.centers)) / sweep.power)
+        scatter = factor * sums.scatter(updated.centers(fallback=sweep.centers))
+        rows.feature_weights = _softmax(-scatter / self.penalty)
+        return replace(updated, objective=updated.objective + of_entropy)
 
 
 def _softmax(logarithms: FloatArray) -> FloatArray:

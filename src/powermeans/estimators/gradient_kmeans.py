@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -17,9 +17,10 @@ from powermeans.estimators.base import CenterEstimator, Run
 from powermeans.estimators.learning_rates import LearningRate, rates_of
 from powermeans.estimators.opening import TrainingData
 from powermeans.loop.anneal import Stage
+from powermeans.loop.history import SweepRecord
 from powermeans.loop.spread import rounding_inertia
 from powermeans.loop.stopping import CentersSettled
-from powermeans.rows.protocol import Rows
+from powermeans.loop.updates import Learner, Sweep
 from powermeans.rules import Rule, Unguarded
 from powermeans.sums import Sums
 from powermeans.types import FloatArray
@@ -54,8 +55,8 @@ class SteppedSums(Sums):
         return moved
 
 
-class GradientSteps:
-    """A schedule of hard sweeps, and the repair that makes of each a step of a given rate.
+class GradientSteps(Learner):
+    """Hard sweeps, each with a step of a given rate.
 
     A step of rate e takes a center of the weight n over the distance to its mean times e n: to the
     mean at e n = 1, and farther away than it was above 2.
@@ -65,10 +66,12 @@ class GradientSteps:
     learning_rate : LearningRate or "auto"
         "auto" is one over the weight of the heaviest center at each sweep, the largest rate at
         which none goes beyond its mean, so that the inertia never rises.
+    settled : CentersSettled
+        When to stop.
     """
 
-    def __init__(self, learning_rate: LearningRate | str) -> None:
-        self._learning_rate = learning_rate
+    def __init__(self, learning_rate: LearningRate | str, settled: CentersSettled) -> None:
+        self._learning_rate, self._settled = learning_rate, settled
         self._is_automatic = isinstance(learning_rate, str) and learning_rate == "auto"
         self._begin()
 
@@ -80,14 +83,14 @@ class GradientSteps:
         self._begin()
         return itertools.repeat(-math.inf if self._is_automatic else Unguarded())
 
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """The same centers."""
-        return centers, 0
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Return why the centers count as settled."""
+        return self._settled.reason(records)
 
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """Sums whose centers make a step; raises where steps diverge."""
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return sums whose centers make a step; raise where steps diverge."""
         if self._n_steps == 0:
-            self._highest_inertia = _HOPELESS * max(sums.inertia, rounding_inertia(rows))
+            self._highest_inertia = _HOPELESS * max(sums.inertia, rounding_inertia(sweep.rows))
         self._n_steps += 1
         heaviest = float(sums.weights.max())
         rate = self._next_rate(heaviest)
@@ -95,10 +98,10 @@ class GradientSteps:
             self._rate, self._heaviest = rate, heaviest
         stepped = SteppedSums.of(sums, rate)
         with np.errstate(over="ignore", invalid="ignore"):
-            sq_step = np.square(stepped.centers(centers) - centers).sum()
+            sq_step = np.square(stepped.centers(sweep.centers) - sweep.centers).sum()
         if not (math.isfinite(sq_step) and sums.inertia <= self._highest_inertia):
             raise ValueError(self._divergence())
-        return stepped, 0
+        return stepped
 
     def _next_rate(self, heaviest: float) -> float:
         if self._is_automatic:
@@ -232,9 +235,8 @@ class GradientKMeans(CenterEstimator):
         self.copy_x = copy_x
 
     def _stages(self, data: TrainingData) -> list[Stage]:
-        steps = GradientSteps(self.learning_rate)
         settled = CentersSettled(self.tol * data.rows.mean_variance())
-        return [Stage(steps, settled, self.max_iter, steps)]
+        return [Stage.of(GradientSteps(self.learning_rate, settled), self.max_iter)]
 
     def _wanted_runs(self) -> int:
         return 1

@@ -26,7 +26,7 @@ from powermeans.loop.history import History, Spent, SweepState
 from powermeans.loop.search import EFFORTS, Effort, Search
 from powermeans.loop.spread import spread_of_features
 from powermeans.loop.stopping import CentersSettled, ObjectiveSettled, WeightsHard
-from powermeans.loop.updates import LeaveAlone, RelocateEmpty, SeparateCoincident
+from powermeans.loop.updates import RelocateEmpty, SeparateCoincident
 from powermeans.power_mean import memberships
 from powermeans.rows.bregman import BregmanRows
 from powermeans.rules import Power
@@ -399,7 +399,7 @@ class PowerKMeans(CenterEstimator):
         schedule = self._powers()
         if not self.polish:
             stop = ObjectiveSettled(self.tol / math.sqrt(data.rows.n_features))
-            return [Stage(schedule, stop, self.max_iter, LeaveAlone())]
+            return [Stage(schedule, stop, self.max_iter)]
         tolerance = self.tol * data.rows.mean_variance()
         are_hard = WeightsHard(
             self.critical_power_, self.n_clusters, tolerance, resting_power(schedule)
@@ -468,9 +468,7 @@ class PowerKMeans(CenterEstimator):
             self._covariances[history.run] = np.asarray(divergence.covariance)
 
         of_all = divergences.Mahalanobis(unit_covariance(scatter.total, scatter.scales))
-        learn = LearnCovariance(
-            use, data.points, data.weights, scatter, np.asarray(of_all.covariance)
-        )
+        learn = LearnCovariance(use, data.points, data.weights, scatter)
         use(of_all)
         if not self.polish:
             return self._run_in_space(data, stages, seeds, history, rng, watch)

@@ -18,8 +18,8 @@ from powermeans.estimators.opening import TrainingData
 from powermeans.inputs.checks import check_init
 from powermeans.loop.anneal import Callback, Stage
 from powermeans.loop.stopping import CentersSettled
+from powermeans.loop.updates import Sweep, Update
 from powermeans.principal_axes import principal_axes
-from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed
 from powermeans.seeds.choose import uniform_seeds
 from powermeans.sums import Sums
@@ -303,8 +303,8 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class ShareOverGrid:
-    """After a sweep, every node gives of its sums to the nodes about it.
+class ShareOverGrid(Update):
+    """Share the sums of each node with the nodes about it.
 
     Attributes
     ----------
@@ -315,17 +315,12 @@ class ShareOverGrid:
     distances: FloatArray
     radius: float
 
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """The same centers."""
-        return centers, 0
-
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """H times the sums of the points and of the weights; nothing was relocated."""
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return H times the sums of the points and of the weights."""
         with np.errstate(over="ignore"):
             sharing = np.exp(-0.5 * np.square(self.distances / self.radius))
         with blas_on_one_thread():
-            shared = replace(sums, points=sharing @ sums.points, weights=sharing @ sums.weights)
-        return shared, 0
+            return replace(sums, points=sharing @ sums.points, weights=sharing @ sums.weights)
 
 
 def _topographic_error(

@@ -9,8 +9,7 @@ import numpy as np
 
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.divergences.mahalanobis import Mahalanobis
-from powermeans.loop.updates import RelocateEmpty
-from powermeans.rows.protocol import Rows
+from powermeans.loop.updates import RelocateEmpty, Sweep, Update
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, Points, SparsePoints
 
@@ -85,9 +84,9 @@ def unit_covariance(scatter: FloatArray, scales: FloatArray) -> FloatArray:
     return np.asarray((covariance + covariance.T) / 2)
 
 
-@dataclass(slots=True)
-class LearnCovariance:
-    """After each hard sweep distances are measured by the scatter within the clusters.
+@dataclass(frozen=True, slots=True)
+class LearnCovariance(Update):
+    """After each hard sweep measure distances by the scatter within the clusters.
 
     With the determinant held at one, this scatter is the best covariance for these clusters, so
     that sweeps lower its determinant (Friedman & Rubin 1967).
@@ -95,36 +94,27 @@ class LearnCovariance:
     Attributes
     ----------
     use : callable
-        Tells the rows of a new divergence.
-    covariance : (n_features, n_features)
-        That in use.
+        Gives the rows a new divergence.
     """
 
     use: Callable[[Mahalanobis], None]
     points: Points | SparsePoints
     sample_weight: FloatArray | None
     scatter: Scatter
-    covariance: FloatArray
 
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """The same centers."""
-        return centers, 0
-
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """Sums without empty clusters; the rows have a new covariance."""
-        sums, n_relocated = RelocateEmpty().after(rows, centers, sums)
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return sums without empty clusters, and give the rows a new covariance."""
+        sums = RelocateEmpty().after(sweep, sums)
         within = self.scatter.within(sums)
         if self.scatter.is_lost_in(within):
-            within = self._within_directly(rows, sums.centers(fallback=centers), centers)
-        self.covariance = unit_covariance(within, self.scatter.scales)
-        self.use(Mahalanobis(self.covariance))
-        return sums, n_relocated
+            within = self._within_directly(sweep, sums.centers(fallback=sweep.centers))
+        self.use(Mahalanobis(unit_covariance(within, self.scatter.scales)))
+        return sums
 
-    def _within_directly(
-        self, rows: Rows, centers: FloatArray, assigned_to: FloatArray
-    ) -> FloatArray:
-        labels, _ = rows.assign(assigned_to)
-        within = np.zeros_like(self.covariance)
+    def _within_directly(self, sweep: Sweep, centers: FloatArray) -> FloatArray:
+        """Return the scatter of the points about the new centers of their clusters."""
+        labels, _ = sweep.rows.assign(sweep.centers)
+        within = np.zeros_like(self.scatter.total)
         for part, chunk in dense_chunks(self.points):
             deviations = chunk - centers[labels[part]]
             weight = 1.0 if self.sample_weight is None else self.sample_weight[part, None]

@@ -7,7 +7,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from powermeans.errors import ObjectiveRoseWarning
 from powermeans.loop.history import History, SweepState
 from powermeans.loop.spread import rounding_inertia
 from powermeans.loop.stopping import StopRule
-from powermeans.loop.updates import Repair
+from powermeans.loop.updates import Learner, Sweep, Update
 from powermeans.rows.protocol import Rows
 from powermeans.rules import Rule, rule_at
 from powermeans.types import FloatArray
@@ -39,14 +39,19 @@ class Stage:
         The power of each sweep, or its rule; `Fixed(-math.inf)` makes it Lloyd's algorithm.
     max_iter : int
         The largest number of sweeps.
-    repair : Repair
-        What to do about lost centers.
+    update : Update
+        What to do around each sweep.
     """
 
     schedule: Iterable[float | Rule]
     stop: StopRule
     max_iter: int
-    repair: Repair
+    update: Update = field(default_factory=Update)
+
+    @classmethod
+    def of(cls, learner: Learner, max_iter: int) -> Stage:
+        """Make the stage of a learner, which is its schedule, its stop rule and its update."""
+        return cls(learner, learner, max_iter, learner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ def run_stage(
     for scheduled in itertools.islice(stage.schedule, stage.max_iter):
         rule = rule_at(scheduled)
         power = rule.power
-        state = _sweep(rows, centers, rule, stage.repair, history)
+        state = _swept(rows, centers, rule, stage.update, history)
         before = history.last if n_swept else None
         history.append(state)
         if rows.descends(rule):
@@ -135,28 +140,29 @@ def run_stage(
     return StageEnd(centers, power, f"max_iter={stage.max_iter} sweeps", has_converged=False)
 
 
-def _sweep(
-    rows: Rows, centers: FloatArray, rule: Rule, repair: Repair, history: History
+def _swept(
+    rows: Rows, centers: FloatArray, rule: Rule, update: Update, history: History
 ) -> SweepState:
     """Weigh every point, and move the centers to the weighted means."""
     started = time.perf_counter()
-    centers, n_separated = repair.before(centers, rule.power)
-    sums = rows.sweep(centers, rule)
-    sums_of_all, n_relocated = repair.after(rows, centers, sums)
-    moved = sums_of_all.centers(fallback=centers)
+    sweep = Sweep(rows, centers, rule.power)
+    sweep.centers = update.before(sweep)
+    sums = rows.sweep(sweep.centers, rule)
+    updated = update.after(sweep, sums)
+    moved = updated.centers(fallback=sweep.centers)
     moved.setflags(write=False)
     return SweepState(
         run=history.run,
         sweep=len(history.records) + 1,
         power=rule.power,
-        objective=sums_of_all.objective,
+        objective=updated.objective,
         inertia=sums.inertia,
-        center_shift=_shift(centers, moved),
+        center_shift=_shift(sweep.centers, moved),
         seconds=time.perf_counter() - started,
         centers=moved,
-        n_relocated=n_relocated,
-        n_separated=n_separated,
-        skipped=sums.n_skipped / (rows.n_points * len(centers)),
+        n_relocated=sweep.n_relocated,
+        n_separated=sweep.n_separated,
+        skipped=sums.n_skipped / (rows.n_points * len(sweep.centers)),
         share_done=history.share_done,
     )
 
@@ -172,7 +178,7 @@ def _shift(before: FloatArray, after: FloatArray) -> float:
 
 
 def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Rows) -> None:
-    """At equal power every sweep descends; a repair is the only thing that may lift it."""
+    """At equal power every sweep descends; only moved centers may lift it."""
     if before is None or before.power != now.power or before.n_relocated or now.n_separated:
         return
     rise = now.objective - before.objective

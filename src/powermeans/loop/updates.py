@@ -1,14 +1,17 @@
-"""Centers that no sweep can bring back to life: coincident ones, and those of empty clusters."""
+"""Updates around a sweep, and the two that bring lost centers back to life."""
 
 from __future__ import annotations
 
+import abc
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
+from powermeans.loop.history import SweepRecord
 from powermeans.loop.spread import is_at_center
 from powermeans.rows.protocol import Rows
+from powermeans.rules import Rule
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray
 
@@ -17,37 +20,61 @@ _COINCIDENT = 1e-8
 _HAIR = 1e-6
 
 
-class Repair(Protocol):
-    """What to do about lost centers around each sweep."""
+@dataclass(slots=True)
+class Sweep:
+    """A sweep under way, and what updates have done to it.
 
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """The centers to sweep with, and how many were moved."""
-        ...
+    Attributes
+    ----------
+    centers : (n_centers, n_features)
+        Those to sweep with.
+    n_separated : int
+        Coincident centers that were moved apart before it.
+    n_relocated : int
+        Empty clusters that were given points in it.
+    """
 
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """The sums to take the next centers from, and how many were changed."""
-        ...
+    rows: Rows
+    centers: FloatArray
+    power: float
+    n_separated: int = 0
+    n_relocated: int = 0
+
+
+class Update:
+    """What a method does around each sweep of power k-means; by itself it does nothing."""
+
+    __slots__ = ()
+
+    def before(self, sweep: Sweep) -> FloatArray:
+        """Return the centers to sweep with."""
+        return sweep.centers
+
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return the sums whose quotients are the next centers."""
+        return sums
+
+
+class Learner(Update, abc.ABC):
+    """An update that chooses the rule of each sweep by what it learned from those before."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def __iter__(self) -> Iterator[float | Rule]:
+        """Begin a run, and yield its powers or rules."""
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Return why the run is over, or None while it goes on."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveAlone:
-    """No repair: the iterates are those of the algorithm to the letter."""
-
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """The same centers."""
-        return centers, 0
-
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """The same sums."""
-        return sums, 0
-
-
-@dataclass(frozen=True, slots=True)
-class SeparateCoincident:
+class SeparateCoincident(Update):
     """Move coincident centers apart by a hair, since soft weights would keep them together.
 
-    Above the critical power all centers coincide near the mean, and that is left to be; below
-    it a hair is enough, since it grows from sweep to sweep.
+    Above the critical power all centers coincide near the mean, and nothing is done. Below it a
+    hair is enough, since it grows from sweep to sweep.
 
     Attributes
     ----------
@@ -60,28 +87,28 @@ class SeparateCoincident:
     spread: float | FloatArray
     _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
+    def before(self, sweep: Sweep) -> FloatArray:
         """Give all but one of the coincident centers a push, each in a direction of its own."""
-        if power > self.critical_power or not np.all(self.spread):
-            return centers, 0
+        centers = sweep.centers
+        if sweep.power > self.critical_power or not np.all(self.spread):
+            return centers
         followers = self._coincident(centers)
         if not len(followers):
-            return centers, 0
+            return centers
+        sweep.n_separated += len(followers)
         pushes = self._rng.standard_normal((len(followers), centers.shape[1]))
         pushes /= np.linalg.norm(pushes, axis=1, keepdims=True)
+        # Far from the origin a hair may be less than the distance to the next float64.
         resolved = 16 * np.finfo(np.float64).eps * np.abs(centers).max()
         separated = centers.copy()
         separated[followers] += np.maximum(_HAIR * self.spread, resolved) * pushes
-        return separated, len(followers)
-
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """The same sums."""
-        return sums, 0
+        return separated
 
     def _coincident(self, centers: FloatArray) -> IndexArray:
-        """All but the first of centers that coincide with the next along a random direction.
+        """Return all but the first of each group of centers that are next to one another.
 
-        Their order along it is one of rounding, which may not decide where each is pushed.
+        Next to one another means along a random direction. Their order along it is one of rounding,
+        which must not decide where each is pushed.
         """
         direction = self._rng.standard_normal(centers.shape[1])
         order = (centers @ direction).argsort(kind="stable")
@@ -97,27 +124,23 @@ class SeparateCoincident:
 
 
 @dataclass(frozen=True, slots=True)
-class RelocateEmpty:
+class RelocateEmpty(Update):
     """Move each empty cluster to the point that adds most to the error, as scikit-learn does.
 
     The point's weight leaves the cluster it was in within the same sweep. Where every point is at
     a center, as with fewer distinct points than centers, an empty cluster stays empty.
     """
 
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """The same centers."""
-        return centers, 0
-
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """Sums in which the empty clusters have a point each, as far as there are any."""
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return sums in which the empty clusters have a point each, as far as there are any."""
         if np.minimum.reduce(sums.weights) > 0:
-            return sums, 0
-        empty = np.flatnonzero(sums.weights <= 0)
-        n_relocated = 0
-        for cluster, far in zip(empty, rows.farthest(centers, len(empty)), strict=True):
+            return sums
+        centers, empty = sweep.centers, np.flatnonzero(sums.weights <= 0)
+        farthest = sweep.rows.farthest(centers, len(empty))
+        for cluster, far in zip(empty, farthest, strict=True):
             is_near = far.sq_dist == 0 or is_at_center(far.point, centers[far.label])
             if far.weight == 0 or is_near:
                 break
             sums = sums.moved(far.label, int(cluster), far.point, far.weight)
-            n_relocated += 1
-        return sums, n_relocated
+            sweep.n_relocated += 1
+        return sums

@@ -1,16 +1,16 @@
-"""What a mixture of spherical Gaussians learns from each sweep besides its centers."""
+"""The M-step of a mixture of spherical Gaussians, and when its likelihood has settled."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from powermeans.loop.history import SweepRecord
 from powermeans.loop.spread import rounding_inertia
-from powermeans.loop.updates import Repair
+from powermeans.loop.updates import Learner, Sweep, Update
 from powermeans.rows.protocol import Rows
 from powermeans.rules import Gaussian, Hard, Rule
 from powermeans.sums import Sums
@@ -19,111 +19,115 @@ from powermeans.types import FloatArray
 # No variance is less than this share of that of all points; in the precision of the points there
 # may be less that can be told from rounding.
 _LEAST_SHARE_OF_VARIANCE = 1e-12
-# By how many units in its last place a center may be off.
+# How many units in its last place a center may be off by.
 _UNITS_OF_A_CENTER = 10
-# Where all points are zero, the less the likelier.
+# Where all points are zero, the likelihood has no maximum: less is always likelier.
 _VARIANCE_OF_ZEROS = 1e-20
-# Up to so much of a logarithm of heights per point, weights are as good as hard.
+# Up to this much in the logarithm of the density of a point, weights are as good as hard.
 _SOFTNESS = 1e-6
 _ROUNDING_OF_SUMS = 1e-12
 # A Gaussian without points keeps as much as this, so that its logarithm is finite.
 _LEAST_SHARE = float(np.finfo(np.float64).eps)
 
 
-class GaussianLearner:
+@dataclass(slots=True, kw_only=True)
+class GaussianLearner(Learner):
     """Expectation maximisation for spherical Gaussians of one variance, around the loop.
 
-    To the loop it is the schedule, since it says by which Gaussians the next sweep weighs, and the
-    repair, since it learns from the sums of each: with W_j = sum_i r_ij, W = sum_j W_j, d features
-    and the new centers theta_j = sum_i r_ij x_i / W_j,
+    Each sweep weighs the points by the model so far, which is the E-step. With the responsibilities
+    r_ij of its rule, W_j = sum_i r_ij, W = sum_j W_j, d features and the new centers
+    theta_j = sum_i r_ij x_i / W_j, the M-step is
 
         variance = (sum_i |x_i - mean|^2 - sum_j W_j |theta_j - mean|^2) / (d W)
-        shares   = W_j / W.
+        shares   = W_j / W,
 
-    That is the whole M-step, since the responsibilities r_ij of a point add to one.
-
-    Parameters
-    ----------
-    first : Gaussian or None
-        What to begin with; None where nothing is known but centers: then the first sweep is hard.
-    learns_variance, learns_shares : bool
-        What to learn, besides the centers.
-    hottest : float
-        The variance to anneal from, geometrically down to that of the model; nothing is learned
-        meanwhile. Below that of the model there is no annealing, and once responsibilities are as
-        good as hard it is over, since no lower variance changes them.
-    cooling : float
-        The factor from one variance to the next while annealing, below one.
-    separate : Repair
-        What to do about coincident centers, which would stay so for ever.
+    since the responsibilities of a point add to one.
 
     Attributes
     ----------
+    first : Gaussian or None
+        The model to begin with. With None only centers are known, and the first sweep is hard.
+    learns_variance, learns_shares : bool
+        What to learn besides the centers.
+    hottest : float
+        The variance to anneal from, geometrically down to that of the model. Nothing is learned
+        meanwhile. Below the variance of the model there is no annealing. It ends early once
+        responsibilities are as good as hard, since lower variances do not change them.
+    cooling : float
+        The factor from one variance to the next while annealing, below one.
+    separate : Update
+        What to do about coincident centers, which would stay together for ever.
+    tolerance : float
+        The largest gain in the mean log-likelihood of a point that counts as none.
     model : Gaussian or None
         What is known so far.
     log_likelihoods : list of float
         Mean log-likelihood of a point before each sweep by the model.
     """
 
-    def __init__(
-        self,
-        first: Gaussian | None,
-        *,
-        learns_variance: bool,
-        learns_shares: bool,
-        hottest: float,
-        cooling: float,
-        separate: Repair,
-    ) -> None:
-        self.first, self.learns_variance, self.learns_shares = first, learns_variance, learns_shares
-        self.hottest, self.cooling, self.separate = hottest, cooling, separate
-        self.model: Gaussian | None = first
-        self.log_likelihoods: list[float] = []
-        self._is_cooling = self._is_hard = False
-        self._hot = Gaussian()
+    first: Gaussian | None
+    learns_variance: bool
+    learns_shares: bool
+    hottest: float
+    cooling: float
+    separate: Update
+    tolerance: float
+    model: Gaussian | None = None
+    log_likelihoods: list[float] = field(default_factory=list)
+    _hot: Gaussian | None = None  # the rule while it anneals
+    _is_hard: bool = False
 
     def __iter__(self) -> Iterator[Rule]:
-        """The rules of one run, without end; it forgets the run before."""
-        self.model, self._is_cooling = self.first, False
+        """Begin a run, and yield its rules without end."""
+        self.model, self._hot = self.first, None
         self.log_likelihoods.clear()
         if self.model is None:
             yield Hard()
-        self._is_cooling = True
         yield from self._cooled()
-        self._is_cooling = False
         while True:
             yield self.known
 
     @property
     def known(self) -> Gaussian:
-        """The model once there is one, after the first sweep at the latest."""
+        """The model, which there is after the first sweep at the latest."""
         assert self.model is not None, "the first sweep is complete"
         return self.model
 
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
+    def before(self, sweep: Sweep) -> FloatArray:
         """Move coincident centers apart, until the likelihood is known, which that might lower."""
-        return (centers, 0) if self.log_likelihoods else self.separate.before(centers, power)
+        return sweep.centers if self.log_likelihoods else self.separate.before(sweep)
 
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """The same sums, from which something has been learned."""
-        if self._is_cooling:
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Learn from the sums, and return them as they are."""
+        rows = sweep.rows
+        if self._hot is not None:
             self._is_hard = _has_hard_weights(self._hot, rows, sums)
-        else:
-            if self.model is not None:
-                self.log_likelihoods.append(mean_log_likelihood(rows, self.model, sums))
-            self.model = self._learned(rows, centers, sums)
-        return sums, 0
+            return sums
+        if self.model is not None:
+            self.log_likelihoods.append(mean_log_likelihood(rows, self.model, sums))
+        self.model = self._learned(rows, sweep.centers, sums)
+        return sums
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Return that the likelihood gained no more than the tolerance, or that centers rest."""
+        if len(self.log_likelihoods) < 2:
+            return None
+        before, now = self.log_likelihoods[-2:]
+        if now - before <= self.tolerance:
+            return f"log-likelihood rose from {before} to {now}, within tolerance {self.tolerance}"
+        return "strict convergence" if records[-1].center_shift == 0 else None
 
     def _cooled(self) -> Iterator[Rule]:
-        variance, coldest = self.hottest, self.known.variance
-        self._is_hard = False
-        while variance > coldest and not self._is_hard:
+        """Yield hotter Gaussians than the model."""
+        variance, self._is_hard = self.hottest, False
+        while variance > self.known.variance and not self._is_hard:
             self._hot = replace(self.known, variance=variance)
             yield self._hot
             variance *= self.cooling
+        self._hot = None
 
     def _learned(self, rows: Rows, centers: FloatArray, sums: Sums) -> Gaussian:
-        """The M-step."""
+        """Return the model of the M-step."""
         model = self.model or Gaussian()
         if self.learns_variance:
             model = replace(model, variance=_best_variance(rows, centers, sums))
@@ -134,9 +138,9 @@ class GaussianLearner:
 
 
 def _has_hard_weights(model: Gaussian, rows: Rows, sums: Sums) -> bool:
-    """Whether the free energy of a sweep is what it is with all of a point at its nearest center.
+    """Return whether the free energy is that of hard weights.
 
-    It is less by 2 v times the mean of log sum_l exp(-(y_l - y_min) / (2 v)), for equal shares.
+    With equal shares it is less by 2 v times the sum of log sum_l exp(-(y_l - y_min) / (2 v)).
     """
     if model.shares is None:
         of_shares = sums.weights.sum() * math.log(len(sums.weights))
@@ -149,11 +153,11 @@ def _has_hard_weights(model: Gaussian, rows: Rows, sums: Sums) -> bool:
 
 
 def _best_variance(rows: Rows, centers: FloatArray, sums: Sums) -> float:
-    """The mean squared distance of a point from the new centers, in each feature.
+    """Return the mean squared distance of a point from the new centers, in each feature.
 
-    As the difference of two sums of squares it cancels where clusters are small and far apart. No
-    point is nearer to its centers than to the nearest of them, which gives a bound without squares
-    of anything far.
+    The difference of two sums of squares cancels where clusters are small and far apart. There
+    the inertia is a bound from below, since no point is nearer to its centers than to the nearest
+    of them.
     """
     moved = sums.centers(fallback=centers)
     about_mean, values = rows.inertia_about_mean(), rows.n_features * rows.total_weight
@@ -166,7 +170,7 @@ def _best_variance(rows: Rows, centers: FloatArray, sums: Sums) -> float:
 
 
 def _rounding_of_difference(rows: Rows) -> float:
-    """What is left of the two sums of squares when centers are rounded, far from zero."""
+    """Return what rounded centers leave of the two sums of squares, far from zero."""
     of_centers = _UNITS_OF_A_CENTER * float(np.finfo(np.float64).eps) * np.linalg.norm(rows.mean())
     # The product of the two may overflow.
     of_weight = math.sqrt(rows.inertia_about_mean()) * math.sqrt(rows.total_weight)
@@ -174,7 +178,7 @@ def _rounding_of_difference(rows: Rows) -> float:
 
 
 def mean_log_likelihood(rows: Rows, model: Gaussian, sums: Sums) -> float:
-    """Mean over the points of log sum_j q_j N(x; theta_j, v I), from a sweep by the model."""
+    """Return the mean of log sum_j q_j N(x; theta_j, v I) over the points, from a sweep."""
     energy = np.float64(sums.objective) / rows.total_weight
     return float(log_densities(energy, model.variance, rows.n_features))
 
@@ -182,45 +186,12 @@ def mean_log_likelihood(rows: Rows, model: Gaussian, sums: Sums) -> float:
 def log_densities(
     energies: FloatArray | np.float64, variance: float, n_features: int
 ) -> FloatArray | np.float64:
-    """-d/2 log(2 pi v) - F / (2 v) from free energies F = -2 v log sum_j q_j exp(-y_j / (2 v)).
+    """Return -d/2 log(2 pi v) - F / (2 v) of free energies F, the objectives of `Gaussian`.
 
-    Parameters
-    ----------
-    energies : (...)
-        What each point adds to the objective of `Gaussian`.
-
-    Returns
-    -------
-    (...)
-        Minus infinity where a point is farther away than float64 can tell.
+    With F = -2 v log sum_j q_j exp(-y_j / (2 v)) that is the logarithm of the density; minus
+    infinity where a point is farther away than float64 can tell.
     """
     with np.errstate(over="ignore"):
         return (
             -n_features / 2 * (math.log(2 * math.pi) + math.log(variance)) - energies / 2 / variance
         )
-
-
-@dataclass(frozen=True, slots=True)
-class LikelihoodSettled:
-    """The rule of expectation maximisation: the likelihood has all but ceased to rise.
-
-    Attributes
-    ----------
-    learner : GaussianLearner
-        Which knows the likelihoods; there are none while it anneals.
-    tolerance : float
-        The largest gain in the mean log-likelihood of a point that counts as none.
-    """
-
-    learner: GaussianLearner
-    tolerance: float
-
-    def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """A gain within the tolerance, or centers that do not move."""
-        likelihoods = self.learner.log_likelihoods
-        if len(likelihoods) < 2:
-            return None
-        before, now = likelihoods[-2:]
-        if now - before <= self.tolerance:
-            return f"log-likelihood rose from {before} to {now}, within tolerance {self.tolerance}"
-        return "strict convergence" if records[-1].center_shift == 0 else None

@@ -22,7 +22,6 @@ from powermeans.critical import critical_temperature
 from powermeans.estimators.base import CenterEstimator, Run
 from powermeans.estimators.mixture.m_step import (
     GaussianLearner,
-    LikelihoodSettled,
     log_densities,
     mean_log_likelihood,
 )
@@ -441,12 +440,13 @@ class SphericalMixture(CenterEstimator):
         share = self._share_of_critical()
         hottest = share * critical_temperature(data.points, data.weights) / 2 if share else 0.0
         learner = GaussianLearner(
-            first,
+            first=first,
             learns_variance=self.variance == "learned",
             learns_shares=self.shares == "learned",
             hottest=hottest,
             cooling=float(self.cooling),
             separate=SeparateCoincident(math.inf, spread_of_features(data.rows)),
+            tolerance=self.tol,
         )
         return MixtureData(data.points, data.weights, data.rows, learner=learner, means=means)
 
@@ -477,8 +477,7 @@ class SphericalMixture(CenterEstimator):
 
     def _stages(self, data: TrainingData) -> list[Stage]:
         assert isinstance(data, MixtureData)
-        settled = LikelihoodSettled(data.learner, self.tol)
-        return [Stage(data.learner, settled, self.max_iter, data.learner)]
+        return [Stage.of(data.learner, self.max_iter)]
 
     def _initial_centers(self, data: TrainingData, rng: np.random.RandomState) -> FloatArray:
         assert isinstance(data, MixtureData)

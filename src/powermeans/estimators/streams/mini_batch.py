@@ -429,7 +429,6 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     ) -> tuple[Step[_Remembered], SweepState]:
         """Sweep once, and take the centers from the sums of all batches."""
         running = RunningSums(
-            data.rows,
             learned.sums,
             learned.weight,
             memory=self._remembered_weight(),

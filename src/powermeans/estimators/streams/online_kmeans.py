@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -23,10 +23,9 @@ from powermeans.estimators.streams.running_sums import found_anew, handed_over, 
 from powermeans.inputs.checks import Admitted
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, run_stage
 from powermeans.loop.history import History, SweepState
-from powermeans.loop.stopping import CentersSettled, Never
-from powermeans.loop.updates import RelocateEmpty, Repair
+from powermeans.loop.stopping import CentersSettled
+from powermeans.loop.updates import Learner, RelocateEmpty, Sweep
 from powermeans.parts.parted_rows import PartedRows
-from powermeans.rows.protocol import Rows
 from powermeans.rules import Online
 from powermeans.schedules import Fixed
 from powermeans.seeds.orders import order_by_chance
@@ -232,7 +231,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     def _stages(self, data: TrainingData) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
-        lloyd = Stage(Fixed(-math.inf), settled, self.max_iter, RelocateEmpty())
+        lloyd = Stage(Fixed(-math.inf), settled, self.max_iter)
         return [lloyd] if self.batch else []
 
     def _run(
@@ -246,14 +245,14 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     ) -> list[StageEnd]:
         origin, first = seeds(), len(history.records)
         epochs = _Epochs(data, self.learning_rate, rng if self.shuffle else None, self.n_clusters)
-        after_online = [_counting(stage, epochs) for stage in stages]
+        after_online = [replace(stage, update=_Recount(epochs)) for stage in stages]
         try:
             if isinstance(data.rows, PartedRows):
                 centers = self._epochs_in_parts(data.rows, origin, epochs, history, rng, watch)
                 online_end = StageEnd(centers, -math.inf, f"{self.n_epochs} epochs")
                 return [online_end, *anneal(data.rows, centers, after_online, history, watch)]
-            online = Stage(epochs, Never(), self.n_epochs, epochs)
-            return anneal(data.rows, origin, [online, *after_online], history, watch)
+            online = [Stage.of(epochs, self.n_epochs), *after_online]
+            return anneal(data.rows, origin, online, history, watch)
         finally:
             course = RunningDrift(origin)
             for record in history.records[first : first + self.n_epochs]:
@@ -328,8 +327,8 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         epoch = _Epochs(data, self.learning_rate, rng, len(learned.centers))
         centers, epoch.counts = self._separated(learned, data)
         epoch.n_steps = learned.n_steps
-        stage, history = Stage(epoch, Never(), 1, epoch), History()
-        end = run_stage(data.rows, centers, stage, history)
+        history = History()
+        end = run_stage(data.rows, centers, Stage.of(epoch, 1), history)
         counted = _Counted(end.centers, epoch.counts, epoch.n_steps)
         sum_sq_dist = history.records[0].inertia
         return Step(counted, learned.centers, sum_sq_dist, data.rows.total_weight)
@@ -353,8 +352,8 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         return {"counts_": learned.counts.copy(), "n_steps_": learned.n_steps}
 
 
-class _Epochs:
-    """A schedule of online passes, and the repair that takes down what they have counted."""
+class _Epochs(Learner):
+    """Online passes, which go on from the counts of those before."""
 
     def __init__(
         self,
@@ -379,33 +378,20 @@ class _Epochs:
             return None
         return rates_of(self._learning_rate, self.n_steps + 1, self._n_steps_each)
 
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """The same centers."""
-        return centers, 0
-
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """The same sums, whose weights are the counts."""
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Count what each center won, which is what the sums have for weights."""
         self.counts, self.n_steps = sums.weights, self.n_steps + self._n_steps_each
-        return sums, 0
+        return sums
 
 
 @dataclass(frozen=True, slots=True)
-class _Recount:
-    """Another repair, after which the counts are the weights of the centers."""
+class _Recount(RelocateEmpty):
+    """Relocate empty clusters, and count the points of each center anew."""
 
-    repair: Repair
     epochs: _Epochs
 
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """As the other."""
-        return self.repair.before(centers, power)
-
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """As the other."""
-        repaired, n_relocated = self.repair.after(rows, centers, sums)
-        self.epochs.counts = repaired.weights
-        return repaired, n_relocated
-
-
-def _counting(stage: Stage, epochs: _Epochs) -> Stage:
-    return Stage(stage.schedule, stage.stop, stage.max_iter, _Recount(stage.repair, epochs))
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return the sums without empty clusters, and take their weights for counts."""
+        relocated = RelocateEmpty.after(self, sweep, sums)
+        self.epochs.counts = relocated.weights
+        return relocated

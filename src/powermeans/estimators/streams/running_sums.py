@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from powermeans.loop.spread import is_at_center
+from powermeans.loop.updates import Sweep, Update
 from powermeans.rows.protocol import Rows
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray
@@ -20,8 +21,8 @@ _MIDDLE = np.array([0.5])
 _NEAR = 1e-9
 
 
-class RunningSums:
-    """Adds the sums of a batch to those before, and gives lost centers points of the batch.
+class RunningSums(Update):
+    """Add the sums of a batch to those before, and give lost centers points of the batch.
 
     Sums of soft and of hard sweeps add: theirs are the weights of a surrogate of
     (sum_j y_j^s)^(1/s), k^(1/s) times the power mean, whose unit is the same at every power s. A
@@ -35,8 +36,6 @@ class RunningSums:
 
     Parameters
     ----------
-    rows : Rows
-        The batch.
     sums : Sums
         Of the batches before.
     weight : float
@@ -54,7 +53,6 @@ class RunningSums:
 
     def __init__(
         self,
-        rows: Rows,
         sums: Sums,
         weight: float,
         *,
@@ -62,33 +60,32 @@ class RunningSums:
         least_share: float = 0.0,
     ) -> None:
         self.sums, self.weight = sums, weight
-        self._rows, self._memory, self._least_share = rows, memory, least_share
-        self._n_found = 0
+        self._memory, self._least_share = memory, least_share
 
-    def before(self, centers: FloatArray, power: float) -> tuple[FloatArray, int]:
-        """Lost centers go to where the error of the batch is, and begin anew.
+    def before(self, sweep: Sweep) -> FloatArray:
+        """Send lost centers to where the error of the batch is, to begin anew.
 
-        So do centers that coincide, but for the heaviest of them: soft weights would keep them
+        Of centers that coincide, all but the heaviest are lost: soft weights would keep them
         together, and in a hard sweep one of them would get all of the points.
         """
-        points, weights = self.sums.points, self.sums.weights
+        centers, points, weights = sweep.centers, self.sums.points, self.sums.weights
         heaviest, leaders = int(np.argmax(weights)), leaders_of(centers, weights)
         is_lost = weights <= self._least_share * weights[heaviest]
         is_lost |= leaders != np.arange(len(centers))
         is_lost[heaviest] = False
         if self.weight > 0 and is_lost.any():
-            centers, found = found_anew(self._rows, centers, np.flatnonzero(is_lost))
-            self._n_found = len(found)
+            centers, found = found_anew(sweep.rows, centers, np.flatnonzero(is_lost))
+            sweep.n_relocated += len(found)
             self.sums = replace(
                 self.sums,
                 points=handed_over(points, found, leaders),
                 weights=handed_over(weights, found, leaders),
             )
-        return centers, 0
+        return centers
 
-    def after(self, rows: Rows, centers: FloatArray, sums: Sums) -> tuple[Sums, int]:
-        """Points and weights of all batches, and how many lost centers were found."""
-        added, remembered = rows.total_weight, min(self.weight, self._memory)
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return points and weights of all batches."""
+        added, remembered = sweep.rows.total_weight, min(self.weight, self._memory)
         fading = (remembered / (remembered + added)) ** FADING if added > 0 else 1.0
         self.sums = replace(
             sums,
@@ -96,7 +93,7 @@ class RunningSums:
             weights=self.sums.weights * fading + sums.weights,
         )
         self.weight += added
-        return self.sums, self._n_found
+        return self.sums
 
 
 def found_anew(rows: Rows, centers: FloatArray, lost: IndexArray) -> tuple[FloatArray, IndexArray]:

@@ -10,12 +10,11 @@ from scipy.special import logsumexp
 
 from powermeans.estimators.mixture.m_step import (
     GaussianLearner,
-    LikelihoodSettled,
     log_densities,
     mean_log_likelihood,
 )
 from powermeans.loop.history import SweepRecord
-from powermeans.loop.updates import LeaveAlone, SeparateCoincident
+from powermeans.loop.updates import SeparateCoincident, Sweep, Update
 from powermeans.rows.native import NativeRows
 from powermeans.rows.reference import TwinRows
 from powermeans.rules import Gaussian, Hard
@@ -32,9 +31,10 @@ def learner(first: Gaussian | None, **changes) -> GaussianLearner:
         "learns_shares": True,
         "hottest": 0.0,
         "cooling": 0.5,
-        "separate": LeaveAlone(),
+        "separate": Update(),
+        "tolerance": 0.0,
     }
-    return GaussianLearner(first, **{**usual, **changes})
+    return GaussianLearner(first=first, **{**usual, **changes})
 
 
 def sq_distances(points, centers):
@@ -51,7 +51,7 @@ def m_step(responsibilities, points=POINTS, weights=WEIGHTS):
 
 def learned_from(learn: GaussianLearner, rows, centers=CENTERS):
     rule = next(iter(learn))
-    learn.after(rows, centers, rows.sweep(centers, rule))
+    learn.after(Sweep(rows, centers, rule.power), rows.sweep(centers, rule))
     return learn.known
 
 
@@ -88,7 +88,8 @@ def test_it_cools_down_to_the_model_and_learns_nothing_meanwhile():
     variances = []
     for rule in itertools.islice(learn, 4):
         variances.append(rule.variance)
-        learn.after(TwinRows(POINTS), CENTERS, TwinRows(POINTS).sweep(CENTERS, rule))
+        rows = TwinRows(POINTS)
+        learn.after(Sweep(rows, CENTERS, rule.power), rows.sweep(CENTERS, rule))
         assert (learn.known == Gaussian(2.0)) == (len(variances) < 4)
     assert variances == [12.0, 6.0, 3.0, 2.0]
     assert len(learn.log_likelihoods) == 1
@@ -96,10 +97,12 @@ def test_it_cools_down_to_the_model_and_learns_nothing_meanwhile():
 
 def test_coincident_centers_are_separated_until_the_likelihood_is_known():
     learn = learner(Gaussian(2.0), separate=SeparateCoincident(np.inf, 1.0))
-    same = np.zeros((3, 3))
-    assert learn.before(same, np.nan)[1] == 2
+    first, second = (Sweep(TwinRows(POINTS), np.zeros((3, 3)), np.nan) for _ in range(2))
+    assert learn.before(first) is not first.centers
+    assert first.n_separated == 2
     learned_from(learn, TwinRows(POINTS))
-    assert learn.before(same, np.nan)[1] == 0
+    assert learn.before(second) is second.centers
+    assert second.n_separated == 0
 
 
 def test_each_run_begins_anew():
@@ -170,6 +173,6 @@ def records(shift: float) -> list[SweepRecord]:
 )
 @pytest.mark.filterwarnings("error")
 def test_a_run_is_over_when_the_likelihood_no_longer_rises(likelihoods, shift, settled):
-    learn = learner(None)
+    learn = learner(None, tolerance=0.1)
     learn.log_likelihoods.extend(likelihoods)
-    assert (LikelihoodSettled(learn, 0.1).reason(records(shift)) is not None) == settled
+    assert (learn.reason(records(shift)) is not None) == settled

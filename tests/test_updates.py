@@ -11,7 +11,7 @@ from kinds_of_rows import ReadAgain, cut
 from scipy import sparse
 
 from powermeans import KMeans, open_data
-from powermeans.loop.updates import LeaveAlone, RelocateEmpty, SeparateCoincident
+from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
 from powermeans.parts.executors import PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
@@ -22,8 +22,9 @@ SPREAD = 2.0
 CENTERS = np.array([[0.0, 1.0], [5.0, 5.0], [0.0, 1.0], [3.0, 3.0], [0.0, 1.0 + 1e-9], [5.0, 5.1]])
 
 
-def separate(centers, power=-3.0, spread=SPREAD) -> tuple[np.ndarray, int]:
-    return SeparateCoincident(critical_power=-1.0, spread=spread).before(centers, power)
+def separate(centers, power=-3.0, spread=SPREAD, critical_power=-1.0) -> tuple[np.ndarray, int]:
+    sweep = Sweep(open_rows(centers), centers, power)
+    return SeparateCoincident(critical_power, spread).before(sweep), sweep.n_separated
 
 
 def gaps(centers: np.ndarray) -> np.ndarray:
@@ -84,8 +85,8 @@ POINTS = np.array([[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [9.0, 9.0], [9.0, 10.0]])
 def relocate(points, centers, weights=None):
     rows = open_rows(points, weights)
     sums = rows.sweep(centers, Hard())
-    repaired, n_relocated = RelocateEmpty().after(rows, centers, sums)
-    return sums, repaired, n_relocated
+    sweep = Sweep(rows, centers, -np.inf)
+    return sums, RelocateEmpty().after(sweep, sums), sweep.n_relocated
 
 
 @pytest.mark.parametrize("container", [np.array, sparse.csr_array])
@@ -150,18 +151,19 @@ def test_without_empty_clusters_the_sums_are_as_they_were() -> None:
     assert n_relocated == 0
 
 
-def test_leaving_alone_changes_nothing() -> None:
+def test_an_update_changes_nothing_by_itself() -> None:
     rows, centers = open_rows(POINTS), np.zeros((2, 2))
-    sums = rows.sweep(centers, Hard())
-    assert LeaveAlone().before(centers, -3.0) == (centers, 0)
-    assert LeaveAlone().after(rows, centers, sums) == (sums, 0)
+    sweep, sums = Sweep(rows, centers, -3.0), rows.sweep(centers, Hard())
+    assert Update().before(sweep) is centers
+    assert Update().after(sweep, sums) is sums
+    assert sweep == Sweep(rows, centers, -3.0, n_separated=0, n_relocated=0)
 
 
 def test_rounding_does_not_decide_where_coincident_centers_are_pushed():
     rng = np.random.default_rng(5)
     centers = np.concatenate([np.ones((6, 3)), [[5.0, 5, 5]]])
     pushed = [
-        SeparateCoincident(np.inf, 1.0).before(centers + noise, np.nan)
+        separate(centers + noise, np.nan, spread=1.0, critical_power=np.inf)
         for noise in 1e-16 * 2 * rng.integers(-2, 3, size=(5, 7, 3))
     ]
     for separated, n_separated in pushed:
@@ -219,11 +221,13 @@ def test_fifteen_empty_clusters_take_two_passes() -> None:
     rows, chunks = in_parts(points)
     sums = rows.sweep(centers, Hard())
     chunks.n_passes = 0
-    repaired, n_relocated = RelocateEmpty().after(rows, centers, sums)
-    assert n_relocated == 15
+    sweep = Sweep(rows, centers, -np.inf)
+    repaired = RelocateEmpty().after(sweep, sums)
+    assert sweep.n_relocated == 15
     assert chunks.n_passes <= 2
     whole = TwinRows(points)
-    expected, _ = RelocateEmpty().after(whole, centers, whole.sweep(centers, Hard()))
+    of_whole = Sweep(whole, centers, -np.inf)
+    expected = RelocateEmpty().after(of_whole, whole.sweep(centers, Hard()))
     np.testing.assert_allclose(repaired.weights, expected.weights)
     np.testing.assert_allclose(repaired.points, expected.points, rtol=1e-9)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 
 from powermeans.estimators.streams.running_sums import FADING, RunningSums, leaders_of
+from powermeans.loop.updates import Sweep
 from powermeans.power_mean import power_mean
 from powermeans.rules import Hard, Power
 from powermeans.sums import Sums
@@ -23,11 +24,11 @@ def nothing(n_centers=2, n_features=1):
 def shown(chunks, centers, weights=None, power=-math.inf, kind="native", **options):
     """What is left of all chunks, shown one after another to the same centers."""
     rule = Hard() if power == -math.inf else Power(power)
-    left = RunningSums(None, nothing(*centers.shape), 0.0)
+    left = RunningSums(nothing(*centers.shape), 0.0)
     for number, chunk in enumerate(chunks):
         rows = KINDS[kind](chunk, None if weights is None else weights[number])
-        left = RunningSums(rows, left.sums, left.weight, **options)
-        left.after(rows, centers, rows.sweep(centers, rule))
+        left = RunningSums(left.sums, left.weight, **options)
+        left.after(Sweep(rows, centers, power), rows.sweep(centers, rule))
     return left
 
 
@@ -120,8 +121,8 @@ def test_a_point_at_a_center_weighs_one_at_every_power():
 def found(chunk, centers, weights, kind="native", **options):
     """Where centers of these weights begin the sweep of a chunk, and what is left of their sums."""
     before = Sums(centers * weights[:, None], weights, 0.0, 0.0)
-    running = RunningSums(KINDS[kind](chunk, None), before, float(weights.sum()), **options)
-    return running.before(centers, -1.0)[0], running.sums
+    running = RunningSums(before, float(weights.sum()), **options)
+    return running.before(Sweep(KINDS[kind](chunk, None), centers, -1.0)), running.sums
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -136,10 +137,11 @@ def test_a_center_without_weight_goes_to_the_middle_of_the_error(kind):
 def test_it_is_counted():
     rows = KINDS["native"](np.array([[0.0], [9.0]]), None)
     centers = np.array([[0.0], [1000.0]])
-    running = RunningSums(rows, Sums(np.zeros((2, 1)), np.array([5.0, 0.0]), 0.0, 0.0), 5.0)
-    moved, n_separated = running.before(centers, -math.inf)
-    sums, n_relocated = running.after(rows, moved, rows.sweep(moved, Hard()))
-    assert (n_separated, n_relocated) == (0, 1)
+    running = RunningSums(Sums(np.zeros((2, 1)), np.array([5.0, 0.0]), 0.0, 0.0), 5.0)
+    sweep = Sweep(rows, centers, -math.inf)
+    moved = running.before(sweep)
+    sums = running.after(sweep, rows.sweep(moved, Hard()))
+    assert (sweep.n_separated, sweep.n_relocated) == (0, 1)
     np.testing.assert_array_equal(sums.centers(moved), [[0.0], [9.0]])
 
 
