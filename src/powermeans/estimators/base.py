@@ -560,7 +560,7 @@ class CenterEstimator(
         Returns
         -------
         float
-            Higher is better; zero is the most there is.
+            Higher is better; zero is the highest possible score.
         """
         rows = self._rows(X, sample_weight)
         if isinstance(rows, PartedRows):

@@ -1,4 +1,4 @@
-"""DP-means (Kulis & Jordan 2012): k-means that pays for each center, and so finds how many."""
+"""DP-means (Kulis & Jordan 2012): k-means with a price for each center."""
 
 from __future__ import annotations
 
@@ -32,44 +32,43 @@ from powermeans.seeds.choose import order_by_place
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray
 
-# Two distances, or two utilities, that differ by this share of themselves may do so by rounding.
+# Distances, or utilities, that differ by no more than this share may differ by rounding only.
 _ALIKE = 1e-9
 
 
 class DPMeans(CenterEstimator):
     """DP-means: k-means that finds the number of clusters, at a price for each.
 
-    It lowers ``inertia + penalty * k`` over the centers and their number k, the limit of inference
-    in a Dirichlet process mixture as the variance of its components vanishes. A fit starts with one
-    center, the mean. Before each sweep of Lloyd's algorithm a point whose squared distance to every
-    center exceeds the penalty opens a cluster, the farthest first, until there is none; and a
-    center without which the inertia would rise by less than the penalty is dropped. No step raises
-    the objective, nothing is drawn at random, and neither the order of the points nor whether a
-    weight or copies of a point say how much it counts makes a difference.
+    It lowers ``inertia + penalty * k`` over the centers and their number k. This is the limit of
+    inference in a Dirichlet process mixture as the variance of its components vanishes. A fit
+    starts with one center, the mean. Before each Lloyd sweep, points whose squared distance to
+    every center exceeds the penalty open clusters, the farthest first, and a center is dropped if
+    the inertia would rise by less than the penalty without it. No step raises the objective.
+    Nothing is random, the order of the points does not matter, and a weight equals copies.
 
-    A point that counts less than one opens a cluster only if that, with all the points that join
-    it, lowers the objective.
+    A point with a weight below one opens a cluster only if that, together with all the points that
+    join it, lowers the objective.
 
-    Use it where a distance is known beyond which points should not share a cluster, or to have the
-    number of clusters follow from the data. Where the number is known, `PowerKMeans` finds lower
-    inertia. Clusters have a radius of at most the root of the penalty, as far as their points count
-    one or more, so that elongated clusters come in pieces.
+    Use it when you know a distance beyond which points should not share a cluster, or when the
+    number of clusters should follow from the data. If you know the number, `PowerKMeans` finds
+    lower inertia. The radius of a cluster is at most the square root of the penalty if its points
+    have weights of at least one, so elongated clusters are cut into pieces.
 
     Parameters
     ----------
     penalty : float or "auto", default="auto"
-        The price of a center, a squared distance above zero. "auto" takes it from
-        `n_clusters_wanted` by `penalty_for`. If distinct points then weigh less than one on
-        average, as with weights that add to one, the average counts as one.
+        Price of a center, a squared distance above zero. "auto" derives it from
+        `n_clusters_wanted` by `penalty_for`; if the mean weight of distinct points is below one, as
+        with weights that add up to one, it counts as one.
     n_clusters_wanted : int, default=8
-        About how many clusters "auto" should lead to; unused where `penalty` is a number.
+        Approximate number of clusters for "auto"; unused if `penalty` is a number.
     max_iter : int, default=300
-        The largest number of sweeps.
+        Largest number of sweeps.
     tol : float, default=1e-4
-        The fit ends when the sum of squared center shifts is at most `tol` times the weighted mean
-        variance of the features.
+        The fit ends when the sum of the squared center shifts is at most `tol` times the weighted
+        mean variance of the features.
     n_threads : int or None, default=None
-        How many threads to use at most; None leaves it to limits and environment.
+        Largest number of threads; None follows the environment and its limits.
     verbose : int, default=0
         Whether to print a line for each sweep.
 
@@ -80,9 +79,9 @@ class DPMeans(CenterEstimator):
     labels_ : ndarray of shape (n_samples,)
         Label of the nearest center of each point.
     n_clusters_ : int
-        How many clusters were found.
+        Number of clusters found.
     penalty_ : float
-        The price that was used.
+        Price of a center.
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     objective_ : float
@@ -90,15 +89,15 @@ class DPMeans(CenterEstimator):
     n_iter_ : int
         Number of sweeps.
     history_ : recarray
-        A record for each sweep; its `objective` has the price of the centers in it.
+        One record for each sweep; `objective` includes the price of the centers.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------
-    PowerKMeans : Finds lower inertia for a number of clusters that is given.
+    PowerKMeans : Finds lower inertia for a given number of clusters.
 
     References
     ----------
@@ -151,29 +150,29 @@ class DPMeans(CenterEstimator):
 
     @property
     def n_clusters_(self) -> int:
-        """How many clusters were found."""
+        """Return the number of clusters found."""
         return len(self.cluster_centers_)
 
     @staticmethod
     def penalty_for(
         X: MatrixLike, n_clusters: int, *, sample_weight: ArrayLike | None = None
     ) -> float:
-        """The penalty that leads to about so many clusters, by farthest-first traversal.
+        """Return the penalty for about this number of clusters, by farthest-first traversal.
 
-        Kulis and Jordan begin with the mean and take the point farthest from all taken so far, and
-        again. The penalty is the squared distance at which the point of the given number would be
-        taken: one center is the mean, and each point before opens a cluster. The number that
-        `DPMeans` finds may differ, since centers move, and where points tie for the farthest.
+        Kulis and Jordan start with the mean and repeatedly take the point farthest from all taken
+        so far. The penalty is the squared distance at which point number `n_clusters` is taken: the
+        mean is one center, and each earlier point opens a cluster. `DPMeans` may find another
+        number, because centers move and because points may tie for the farthest.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The points.
         n_clusters : int
-            How many clusters are wanted, at most as many as there are distinct points.
+            Wanted number of clusters, at most the number of distinct points.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative; a weight moves the mean, and a point of weight zero is never taken. Where
-            distinct points weigh less than one on average, the penalty is that much less.
+            Not negative. A weight moves the mean, and a point of weight zero is never taken. If the
+            mean weight of distinct points is below one, the penalty is smaller by this factor.
 
         Returns
         -------

@@ -29,82 +29,82 @@ from powermeans.schedules import Fixed, Geometric
 from powermeans.sums import Sums
 from powermeans.types import FloatArray
 
-# Weights of k centers are as good as hard here.
+# At this power weights are practically hard.
 _HARD_POWER = -100.0
-# The penalty is this share of the mean scatter of a feature, unless it is given.
+# The default penalty is this share of the mean scatter of a feature.
 _PENALTY_OF_SCATTER = 0.1
 
 
 class EntropyWeightedPowerKMeans(CenterEstimator):
-    """Power k-means that learns weights of the features, few of which may matter.
+    """Power k-means that learns feature weights, for data in which few features matter.
 
-    It lowers the sum of power means of the distances ``sum(v * (x - center) ** 2)`` plus ``penalty
-    * sum(v * log(v))`` over centers and feature weights v that add to one. Each sweep moves the
-    centers as power k-means does, and then sets ``v`` in proportion to ``exp(-scatter / penalty)``
-    with the weighted scatter of each feature about the centers. The power goes from soft to hard;
-    Lloyd's rule ends it.
+    It lowers the sum of the power means of the distances ``sum(v * (x - center) ** 2)`` plus
+    ``penalty * sum(v * log(v))``, over the centers and over feature weights v that add up to one.
+    Each sweep moves the centers as power k-means does and then sets ``v`` in proportion to
+    ``exp(-scatter / penalty)``, with the weighted scatter of each feature about the centers. The
+    power falls from soft to hard, and Lloyd's rule comes last.
 
-    Use it where many features are noise. The features must have comparable units: scale them first.
-    With all features of use, `PowerKMeans` finds lower sums of squares.
+    Use it when many features are noise. The features must have comparable units: scale them first.
+    If all features are useful, `PowerKMeans` finds lower sums of squares.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers to find.
+        Number of centers.
     penalty : float or "auto", default="auto"
-        What concentration costs, positive, in the unit of the scatter, which is a sum over the
-        points. The smaller, the fewer features count. "auto" is a tenth of the mean scatter of
-        the features about their means.
+        Price of concentrating the weights on few features, positive, in the unit of the scatter (a
+        sum over the points). A smaller penalty lets fewer features count. "auto" is a tenth of the
+        mean scatter of the features about their means.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Where the centers start, as in `KMeans`.
+        Initial centers, as in `KMeans`.
     power : float or "auto", default="auto"
-        The power of the first sweep, negative. "auto" is twice the critical power of the data less
+        Power of the first sweep, negative. "auto" is twice the critical power of the data minus
         one, and at most -1.
     growth : float, default=1.1
-        The factor from one power to the next.
+        Factor from one power to the next.
     n_init : int, default=5
-        How many runs to make; that of the lowest objective is kept.
+        Number of runs; the one with the lowest objective is kept.
     max_iter : int, default=300
-        The largest number of sweeps, for annealing and for Lloyd each.
+        Largest number of sweeps, counted separately for annealing and for Lloyd.
     tol : float, default=1e-6
-        Lloyd ends when the sum of squared center shifts is at most `tol` times the mean variance
-        of the features.
+        Lloyd ends when the sum of the squared center shifts is at most `tol` times the mean
+        variance of the features.
     random_state : int, RandomState instance or None, default=None
-        For the initial centers. An int makes the result the same each time.
+        Seed of the initial centers. An int makes the result reproducible.
     n_threads : int or None, default=None
-        How many threads to use at most; None leaves it to limits and environment.
+        Largest number of threads; None follows the environment and its limits.
     verbose : int, default=0
         Whether to print a line for each sweep.
     copy_x : bool, default=True
-        Accepted because scikit-learn has it; X is never changed either way.
+        Accepted for compatibility with scikit-learn; X is never changed.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the dtype of the points.
     feature_weights_ : ndarray of shape (n_features,)
-        v.
+        The feature weights v.
     labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point, by weighted features.
+        Label of the nearest center of each point by the weighted distance.
     inertia_ : float
-        Weighted sum of the distances to the nearest center, by weighted features.
+        Weighted sum of the weighted distances to the nearest center.
     objective_ : float
         The inertia plus ``penalty * sum(v * log(v))``.
     penalty_ : float
         The penalty.
     n_iter_ : int
-        Number of sweeps of the run that is kept.
+        Number of sweeps of the best run.
     history_ : recarray
-        A record for each of these sweeps.
+        One record for each of these sweeps.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------
-    PowerKMeans : All features count alike.
-    RobustPowerKMeans : Where rows rather than features are noise.
+    PowerKMeans : All features count the same.
+    RobustPowerKMeans : For rows that are noise, instead of features.
 
     References
     ----------
@@ -113,7 +113,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 
     Examples
     --------
-    Two of six features tell three groups apart:
+    Two of six features separate three groups:
 
     >>> import numpy as np
     >>> from powermeans import EntropyWeightedPowerKMeans

@@ -43,7 +43,7 @@ def k_means(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points.
     n_clusters : int
-        How many centers to find.
+        Number of centers.
     sample_weight : array-like of shape (n_samples,), optional
         Not negative.
     init, n_init, max_iter, verbose, tol, random_state, copy_x, algorithm

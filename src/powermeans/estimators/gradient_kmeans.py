@@ -123,45 +123,44 @@ class GradientKMeans(CenterEstimator):
 
         w_j += rate * sum over the points x nearest to w_j of (x - w_j),
 
-    by ``rate * n_j`` times the distance to the mean of its n_j points. At ``rate = 1 / n_j`` that
-    is Lloyd's algorithm, which the paper shows to be Newton's method for the same error; with one
-    rate for all centers large clusters converge fast and small ones slowly, and above
-    ``rate * n_j = 2`` a center goes farther from its mean with every step.
+    that is, by ``rate * n_j`` times the distance to the mean of its n_j points. At ``rate =
+    1 / n_j`` this is Lloyd's algorithm, which the paper shows to be Newton's method for the same
+    error. With one rate for all centers, large clusters converge fast and small ones slowly, and
+    above ``rate * n_j = 2`` a center moves away from its mean with every step.
 
-    Use it to compare, or where steps must be small; `KMeans` goes to the same places in fewer
-    sweeps, and `PowerKMeans` to better ones.
+    Use it for comparisons, or when steps must be small. `KMeans` reaches the same centers in fewer
+    sweeps, and `PowerKMeans` reaches better ones.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers to find.
+        Number of centers.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Where the centers start, as in `KMeans`.
+        Initial centers, as in `KMeans`.
     learning_rate : "auto", float, callable or iterable of float, default="auto"
-        "auto" is one over the weight of the heaviest cluster at each sweep: no center goes beyond
-        its mean, and the inertia never rises. Else the rate of sweep t = 1, 2, ...: one number; a
-        function of t, such as ``lambda t: 0.03 / t``, which the authors found best for their data;
-        or an iterable that gives the rates one by one, each time anew. Steps that diverge raise
-        a ValueError.
+        "auto" is one over the weight of the heaviest cluster at each sweep: no center moves past
+        its mean, and the inertia never rises. Otherwise the rate of sweep t = 1, 2, ...: a number,
+        a function of t, such as ``lambda t: 0.03 / t``, which the authors found best for their
+        data, or an iterable (not an iterator) of the rates. Diverging steps raise a ValueError.
     max_iter : int, default=300
-        The largest number of sweeps.
+        Largest number of sweeps.
     tol : float, default=1e-4
-        The fit ends when the sum of squared center shifts is at most `tol` times the mean variance
-        of the features, or when no center moves. Small rates make small shifts: lower it with
-        them.
+        The fit ends when the sum of the squared center shifts is at most `tol` times the mean
+        variance of the features, or when no center moves. Small rates make small shifts: lower
+        `tol` with them.
     random_state : int, RandomState instance or None, default=None
-        For the initial centers. An int makes the result the same each time.
+        Seed of the initial centers. An int makes the result reproducible.
     n_threads : int or None, default=None
-        How many threads to use at most; None leaves it to limits and environment.
+        Largest number of threads; None follows the environment and its limits.
     verbose : int, default=0
         Whether to print a line for each sweep.
     copy_x : bool, default=True
-        Accepted because scikit-learn has it; X is never changed either way.
+        Accepted for compatibility with scikit-learn; X is never changed.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centers, in the dtype of the points. A center without points stays where it is.
+        The centers, in the dtype of the points. A center without points does not move.
     labels_ : ndarray of shape (n_samples,)
         Label of the nearest center of each point.
     inertia_ : float
@@ -169,15 +168,15 @@ class GradientKMeans(CenterEstimator):
     n_iter_ : int
         Number of sweeps.
     history_ : recarray
-        A record for each of these sweeps.
+        One record for each of these sweeps.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------
-    OnlineKMeans : Steps after each point.
+    OnlineKMeans : Moves a center after each point.
 
     References
     ----------

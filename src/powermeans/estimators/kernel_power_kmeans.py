@@ -95,7 +95,7 @@ class KernelPowerKMeans(
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers to find.
+        Number of centers.
     kernel : str or callable, default="rbf"
         One of the names that `sklearn.metrics.pairwise.pairwise_kernels` knows, such as "rbf",
         "poly", "linear", "laplacian", "cosine" or "chi2"; or "precomputed" where X is K(X, X). A
@@ -126,7 +126,7 @@ class KernelPowerKMeans(
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point; always what `predict` says of the same points.
+        Label of the nearest center of each point, the same as `predict` gives for these points.
     inertia_ : float
         Weighted sum of squared distances to the nearest center, in the feature space.
     dual_coef_ : ndarray of shape (n_clusters, n_landmarks)
@@ -147,11 +147,11 @@ class KernelPowerKMeans(
     embedded_ : PowerKMeans
         Fitted to the coordinates. It has `history_`, `spent_`, `power_` and all else.
     n_iter_ : int
-        Number of sweeps of the run that is kept.
+        Number of sweeps of the best run.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------
@@ -352,7 +352,7 @@ class KernelPowerKMeans(
         return self._coordinates(self._fitted(X).points)[0]
 
     def memberships(self, X: MatrixLike, power: float | None = None) -> FloatArray:
-        """How much each point belongs to each center.
+        """Return how much each point belongs to each center.
 
         Parameters
         ----------
@@ -386,7 +386,7 @@ class KernelPowerKMeans(
         Returns
         -------
         float
-            Higher is better; zero is the most there is.
+            Higher is better; zero is the highest possible score.
         """
         data = self._fitted(X, sample_weight)
         coordinates, outside = self._embed(data.points)

@@ -23,70 +23,70 @@ _N_RUNS_FROM_RANDOM_STARTS = 10
 
 
 class KMeans(CenterEstimator):
-    """k-means by Lloyd's algorithm; it can stand where `sklearn.cluster.KMeans` stands.
+    """k-means by Lloyd's algorithm, a drop-in replacement for `sklearn.cluster.KMeans`.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers to find.
+        Number of centers.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Where the centers start. "k-means++" is the greedy kind, which keeps the best of
+        Initial centers. "k-means++" is the greedy variant, which keeps the best of
         2 + floor(ln k) candidates for each center; "random" draws points by their weights. An
         array has the shape (n_clusters, n_features). A callable is called as
         ``init(X, n_clusters, random_state=random_state)`` and returns such an array.
     n_init : int or "auto", default="auto"
-        How many runs to make, of which the one of least inertia is kept. "auto" is 10 for
+        Number of runs; the one with the lowest inertia is kept. "auto" is 10 for
         ``init="random"`` and for a callable, else 1.
     max_iter : int, default=300
-        The largest number of sweeps of a run.
+        Largest number of sweeps of a run.
     tol : float, default=1e-4
-        A run ends when the sum of squared center shifts is at most `tol` times the mean variance of
-        the features, or when no center moves.
+        A run ends when the sum of the squared center shifts is at most `tol` times the mean
+        variance of the features, or when no center moves.
     verbose : int, default=0
         Whether to print a line for each sweep.
     random_state : int, RandomState instance or None, default=None
-        For the initial centers. An int makes the result the same each time.
+        Seed of the initial centers. An int makes the result reproducible.
     copy_x : bool, default=True
-        Accepted because scikit-learn has it; X is never changed either way.
+        Accepted for compatibility with scikit-learn; X is never changed.
     algorithm : {"lloyd", "elkan", "auto"}, default="lloyd"
-        Accepted because scikit-learn has it. All find the same clusters, and all are the same here.
+        Accepted for compatibility with scikit-learn; all values run the same code.
     missing : {"error", "observed"}, default="error"
-        What NaN is: an error, or an entry that is missing. Then distances and means are those of
-        the entries that were observed, as in `PowerKMeans`.
+        Meaning of NaN: an error, or a missing entry. With "observed", distances and means use only
+        the observed entries, as in `PowerKMeans`.
     device : str, optional
-        Where to work, as PyTorch calls it: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
-        (``pip install "powermeans[gpu]"``). By default a tensor is worked on where it is, and all
-        else by the compiled core. Of rows in parts, each is brought there, and of a Dask
-        collection, each by the worker that has it.
+        PyTorch device to compute on: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
+        (``pip install "powermeans[gpu]"``). By default a tensor is processed where it is, and
+        everything else by the compiled core. Rows in parts are copied to the device one part at a
+        time, those of a Dask collection by the worker that holds them.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the dtype of the points.
     labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point; always what `predict` says of the same points.
+        Label of the nearest center of each point, the same as `predict` gives for these points.
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     n_iter_ : int
-        Number of sweeps of the run that is kept.
+        Number of sweeps of the best run.
     n_relocated_ : int
-        How often an empty cluster was moved to where the error is largest.
+        Number of times an empty cluster moved to where the error is largest.
     history_ : recarray
-        A record for each of these sweeps: `power` (always -inf), `objective` and `inertia` at the
-        centers before the sweep, `center_shift`, `seconds`. Of sweeps at a device of PyTorch,
-        ``history_.placement`` tells device, kernel and precision.
+        One record for each of these sweeps: `power` (always -inf), `objective` and `inertia` at the
+        centers before the sweep, `center_shift` and `seconds`. If PyTorch computed the sweeps,
+        ``history_.placement`` tells the device, kernel and precision.
     placement_ : Placement
-        Where and how sweeps were computed by PyTorch, for a tensor or with `device` alone:
-        `device`, `kernel`, `precision`, and `streamed`, whether each sweep brought the points to
-        the device anew. The history has it too, as ``history_.placement``.
+        How PyTorch computed the sweeps; set only for a tensor or with `device`. It has `device`,
+        `kernel`, `precision`, and `streamed`, which tells whether each sweep copied the points to
+        the device again. Also available as ``history_.placement``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------
-    PowerKMeans : Finds lower inertia, at the cost of a few more sweeps.
+    PowerKMeans : Finds lower inertia for a few more sweeps.
 
     Examples
     --------

@@ -33,140 +33,139 @@ from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric, Whole, resting_power
 from powermeans.types import FloatArray
 
-# One descent alone anneals slowly; in a search, which mends what it misses, a few powers do.
+# A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
 _GROWTH_ALONE = 1.1
-# So often at most is a covariance learned and all begun anew in it, while that gains this share.
+# Relearn the covariance at most five times; stop once the gain is below this share.
 _MOST_COVARIANCES = 5
 _LEAST_GAIN = 1e-6
-# By so much the powers of a start in a search grow, in as many steps as there are powers.
+# Ratio of the last power of a start in a search to its first.
 _GROWTH_IN_A_SEARCH = 20.0
 
 
 class PowerKMeans(CenterEstimator):
-    """Power k-means: k-means that anneals from a smooth objective to that of k-means.
+    """Power k-means: anneal from a smooth objective to that of k-means, then search for better.
 
-    Each sweep weighs every point by the gradient of a power mean of its squared distances to the
-    centers and moves the centers to the weighted means. The power s < 0 goes towards minus
+    Each sweep weights every point by the gradient of a power mean of its squared distances to the
+    centers, and moves the centers to the weighted means. The power s < 0 falls towards minus
     infinity, where the power mean is the minimum and the method is Lloyd's.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers to find.
+        Number of centers.
     init : {"k-means++", "plain-k-means++", "random"}, array-like or callable, default="k-means++"
-        Where the centers start. "k-means++" is the greedy kind, which keeps the best of
+        Initial centers. "k-means++" is the greedy variant, which keeps the best of
         2 + floor(ln k) candidates for each center; "plain-k-means++" draws one (Arthur &
         Vassilvitskii 2007); "random" draws points by their weights. An array has the shape
         (n_clusters, n_features). A callable is called as
         ``init(X, n_clusters, random_state=random_state)`` and returns such an array.
     power : float or "auto", default="auto"
-        The power of the first sweep, negative. "auto" starts at twice the critical power of the
-        data less one, and at no more than -1. At ``-math.inf`` the method is Lloyd's.
+        Power of the first sweep, negative. "auto" is twice the critical power of the data minus
+        one, and at most -1. At ``-math.inf`` the method is Lloyd's.
     growth : float or "auto", default="auto"
-        The factor from one power to the next, greater than one. "auto" is 1.1, and in a search,
-        which needs less of each descent, 1.3 for a dozen powers, or 2.1 for four with
-        ``effort="fast"``.
+        Factor from one power to the next, greater than one. "auto" is 1.1 for a single descent; in
+        a search it is 1.3 for twelve powers, or 2.1 for four powers with ``effort="fast"``.
     schedule : iterable of float, optional
-        The powers of the sweeps, instead of `power` and `growth`: a list, or one of
+        Powers of the sweeps, instead of `power` and `growth`: a list, or one of
         `powermeans.Geometric`, `powermeans.Fixed` and `powermeans.AuthorsSchedule`.
     polish : bool, default=True
-        Whether to finish with Lloyd sweeps once the weights are as good as hard. Coincident centers
-        are then moved apart during annealing, and empty clusters during Lloyd moved to where the
-        error is largest. With False the sweeps are those of the paper, and nothing else is done:
-        no search either.
+        Whether to finish with Lloyd sweeps once the weights are practically hard. Polishing also
+        separates coincident centers while annealing, and moves empty clusters to where the error is
+        largest. With False the sweeps are those of the paper and nothing else: no search either.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
-        How much to search for lower inertia. "fast" descends once and improves it by breaths;
-        "balanced" improves several starts, and breeds them; "thorough" improves several, anneals
-        inside the breaths of the best, breeds them for longer, and goes on for smaller gains.
-        Centers given as `init` are the only ones to start from, once annealed and once not. More
-        than a thousand centers are not bred.
+        How much to search for lower inertia. "fast" improves one descent by breathing: it adds
+        centers where the error is and removes the least useful. "balanced" improves several starts
+        and crosses them. "thorough" also anneals inside the breaths of the best start, crosses for
+        longer, and continues for smaller gains. If `init` gives the centers, the search starts only
+        from them, once annealed and once not. More than 1000 centers are not crossed.
     refine : int, default=5
-        How many centers the first breath adds and takes away again (Fritzke 2020): a fifth of all
-        if that is more, half of all if that is less. With 0 there is no search: one descent from
-        the seeds.
+        Number of centers that the first breath adds and removes (Fritzke 2020), but at least a
+        fifth and at most half of all centers. With 0 there is no search, only one descent from the
+        seeds.
     max_seconds : float, optional
-        End the fit after about this time, with the best centers so far; neither a sweep nor the
-        choice of seeds is broken off.
+        Stop after about this time and keep the best centers so far. A sweep and the choice of seeds
+        are always completed.
     n_init : int, default=1
-        How many runs to make, of which the one of least inertia is kept.
+        Number of runs; the one with the lowest inertia is kept.
     max_iter : int, default=300
-        The largest number of sweeps, for annealing and for Lloyd each; in a search, of each of its
-        descents.
+        Largest number of sweeps, counted separately for annealing and for Lloyd; in a search, for
+        each descent.
     tol : float, default=1e-6
-        Lloyd ends when the sum of squared center shifts is at most `tol` times the mean variance of
-        the features (scikit-learn's meaning), or when no center moves. Without `polish`, a run
-        ends when the objective falls by no more than ``tol / sqrt(n_features)`` of itself.
+        Lloyd ends when the sum of the squared center shifts is at most `tol` times the mean
+        variance of the features, as in scikit-learn, or when no center moves. Without `polish`, a
+        run ends when the relative decrease of the objective is at most ``tol / sqrt(n_features)``.
     divergence : str or Bregman, default="squared_euclidean"
-        What a distance is: "squared_euclidean"; "mahalanobis" with a covariance that all clusters
-        share and that is learned, or `divergences.Mahalanobis(covariance)` with one that is given;
-        "cosine", one minus the cosine of the angle, with centers of unit length; "poisson" (or
-        "kl") for counts and proportions; `divergences.Binomial(n_trials)`; "logistic" for
-        proportions of yes and no; "gamma" (or "exponential", "itakura_saito") for positive numbers
-        whose spread grows with them; "manhattan", sums of absolute differences, whose centers are
-        medians; or any `divergences.Bregman`. `inertia_` is the sum of these.
+        Distance between a point and a center; `inertia_` is its sum. "squared_euclidean";
+        "mahalanobis" with a learned covariance that all clusters share, or
+        `divergences.Mahalanobis(covariance)` with a given one; "cosine", one minus the cosine of
+        the angle, with centers of unit length; "poisson" (or "kl") for counts and proportions;
+        `divergences.Binomial(n_trials)`; "logistic" for proportions of yes and no; "gamma" (or
+        "exponential", "itakura_saito") for positive numbers whose spread grows with them;
+        "manhattan", the sum of absolute differences, with medians as centers; or any
+        `divergences.Bregman`.
     missing : {"error", "observed"}, default="error"
-        What NaN is: an error, or an entry that is missing. Then squared Euclidean distances and
-        means are those of the entries that were observed (Chi, Chi & Baraniuk 2016), and nothing
-        is imputed. A point with few entries is near to everything: leave such rows out.
+        Meaning of NaN: an error, or a missing entry. With "observed", squared Euclidean distances
+        and means use only the observed entries (Chi, Chi & Baraniuk 2016); nothing is imputed. A
+        point with few observed entries is near every center: leave such rows out.
     random_state : int, RandomState instance or None, default=None
-        For the initial centers. An int makes the result the same each time.
+        Seed of the initial centers. An int makes the result reproducible.
     n_threads : int, optional
-        How many threads to use; None leaves it to threadpoolctl's limits, the environment
-        variables POWERMEANS_NUM_THREADS and OMP_NUM_THREADS, and the processors there are. The
-        result of the compiled core does not depend on it. Where PyTorch works on the CPU it takes
-        so many threads during a fit, or with None its own number; last digits may depend on that.
+        Number of threads. None follows the limits of threadpoolctl, the environment variables
+        POWERMEANS_NUM_THREADS and OMP_NUM_THREADS, and the number of processors, in this order. The
+        result of the compiled core does not depend on it. PyTorch on the CPU uses the same number
+        during a fit, or its own with None; there the last digits may depend on it.
     device : str, optional
-        Where to work, as PyTorch calls it: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
-        (``pip install "powermeans[gpu]"``). By default a tensor is worked on where it is, and all
-        else by the compiled core. Of rows in parts, each is brought there, and of a Dask
-        collection, each by the worker that has it.
+        PyTorch device to compute on: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
+        (``pip install "powermeans[gpu]"``). By default a tensor is processed where it is, and
+        everything else by the compiled core. Rows in parts are copied to the device one part at a
+        time, those of a Dask collection by the worker that holds them.
     callback : callable, optional
-        Called after each sweep with a `powermeans.SweepState`. Returning True ends the fit. In a
-        search it sees the descents one after another, some with more centers than were asked
-        for. If it has a method `fit_ended`, that is called at the end, also after an error.
+        Called after each sweep with a `powermeans.SweepState`; returning True ends the fit. A
+        search shows its descents one after another, some with more than `n_clusters` centers. A
+        method `fit_ended`, if there is one, is called once at the end, also after an error.
     verbose : int, default=0
         Whether to print a line for each sweep.
     copy_x : bool, default=True
-        Accepted because scikit-learn has it; X is never changed either way.
+        Accepted for compatibility with scikit-learn; X is never changed.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the dtype of the points.
     labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point; always what `predict` says of the same points.
+        Label of the nearest center of each point, the same as `predict` gives for these points.
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     n_iter_ : int
-        Number of sweeps of the run that is kept.
+        Number of sweeps of the best run.
     history_ : recarray
-        A record for each of these sweeps: `power` (-inf for Lloyd), `objective` and `inertia` at
+        One record for each of these sweeps: `power` (-inf for Lloyd), `objective` and `inertia` at
         the centers before the sweep, `center_shift`, `seconds`, and `skipped`, the share of the
-        distances that it need not compute. ``pandas.DataFrame(history_)``
-        makes a table of it. In a search it tells of all its descents, one after another. Of sweeps
-        at a device of PyTorch, ``history_.placement`` tells device, kernel and precision.
+        distances that were not computed. A search records all of its descents, one after another.
+        ``pandas.DataFrame(history_)`` makes a table of it. If PyTorch computed the sweeps,
+        ``history_.placement`` tells the device, kernel and precision.
     power_ : float
-        The power at which annealing last ended; -inf if all sweeps were Lloyd's.
+        Power at which annealing last ended; -inf if all sweeps were Lloyd's.
     critical_power_ : float
-        Above this power all centers collapse to the mean of these data.
+        Power above which all centers collapse to the mean of the data.
     n_relocated_ : int
-        How often an empty cluster was moved to where the error is largest.
+        Number of times an empty cluster moved to where the error is largest.
     n_separated_ : int
-        How often a center that coincided with another was moved from it.
+        Number of times a center was separated from one that it coincided with.
     spent_ : Spent
-        What the run that is kept spent: `n_sweeps`, `n_breaths`, `n_crossings`,
-        `accepted_inertias`, `seconds`, and `skipped`, the share of the distances that its sweeps
-        need not compute.
+        Cost of the best run: `n_sweeps`, `n_breaths`, `n_crossings`, `accepted_inertias`,
+        `seconds`, and `skipped`, the share of the distances that were not computed.
     covariance_ : ndarray of shape (n_features, n_features)
-        With ``divergence="mahalanobis"`` alone: that of the clusters, of determinant one.
+        Covariance of the clusters, scaled to determinant one; set only with
+        ``divergence="mahalanobis"``.
     placement_ : Placement
-        Where and how sweeps were computed by PyTorch, for a tensor or with `device` alone:
-        `device`, `kernel`, `precision`, and `streamed`, whether each sweep brought the points to
-        the device anew. The history has it too, as ``history_.placement``.
+        How PyTorch computed the sweeps; set only for a tensor or with `device`. It has `device`,
+        `kernel`, `precision`, and `streamed`, which tells whether each sweep copied the points to
+        the device again. Also available as ``history_.placement``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------
@@ -174,14 +173,14 @@ class PowerKMeans(CenterEstimator):
 
     Notes
     -----
-    The paper's Algorithm 1 to the letter, with its settings, is
+    The paper's Algorithm 1, with its settings, is
 
         PowerKMeans(power=-3.0, growth=1.05, init="plain-k-means++", polish=False)
 
-    A Ctrl-C during `fit` leaves the last complete state on the estimator, in a search the best so
-    far, and so does an error raised by the callback.
+    After Ctrl-C, or an error raised by the callback, the estimator keeps the last complete state,
+    in a search the best so far.
 
-    Held at one power the method is fuzzy c-means with fuzzifier 1 - 1/s (k-harmonic means at -1):
+    At a fixed power the method is fuzzy c-means with fuzzifier 1 - 1/s (k-harmonic means at -1):
     ``PowerKMeans(schedule=Fixed(-1.0), polish=False)``.
 
     References
@@ -203,7 +202,7 @@ class PowerKMeans(CenterEstimator):
     >>> bool(left == right)
     False
 
-    What each sweep did is in `history_`; a callback sees it while it happens, and may end the fit:
+    `history_` records each sweep. A callback sees the sweeps as they happen, and may end the fit:
 
     >>> def three_sweeps(state):
     ...     print(f"{state.sweep}: power {state.power:.2f}, inertia {state.inertia:.1f}")
@@ -295,7 +294,7 @@ class PowerKMeans(CenterEstimator):
         self.copy_x = copy_x
 
     def memberships(self, X: MatrixLike, power: float | None = None) -> FloatArray:
-        """How much each point belongs to each center.
+        """Return how much each point belongs to each center.
 
         Parameters
         ----------
@@ -324,14 +323,14 @@ class PowerKMeans(CenterEstimator):
 
     @classmethod
     def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
-        """An estimator that predicts with centers from elsewhere, without a fit.
+        """Make an estimator that predicts with given centers, without a fit.
 
         Parameters
         ----------
         centers : array-like of shape (n_clusters, n_features)
             The centers. The columns of a DataFrame become the feature names.
         **params
-            Parameters of the constructor, but for `n_clusters`.
+            Parameters of the constructor, except `n_clusters`.
 
         Returns
         -------
@@ -456,9 +455,9 @@ class PowerKMeans(CenterEstimator):
         rng: np.random.RandomState,
         watch: Callback,
     ) -> list[StageEnd]:
-        """In the covariance of all points; then again in that within the clusters, while it helps.
+        """Fit with the covariance of all points, then with that within the clusters while it helps.
 
-        With the determinant one, inertias of different covariances are comparable.
+        Covariances have determinant one, which makes their inertias comparable.
         """
         scatter, rows = _scatter_of(data), data.rows
         assert isinstance(rows, BregmanRows)
@@ -526,7 +525,7 @@ class PowerKMeans(CenterEstimator):
         )
 
     def _effort(self) -> Effort:
-        """Centers that are given are two starts, annealed and not, so that it cannot get worse."""
+        """Return the effort. Given centers start annealed and not, so that they never get worse."""
         effort = EFFORTS[self.effort]
         is_given = self._starts_from_given_centers()
         return replace(effort, n_starts=2 if is_given else effort.starts_for(self.n_clusters))

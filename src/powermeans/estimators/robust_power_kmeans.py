@@ -1,4 +1,4 @@
-"""Power k-means of all points but the farthest."""
+"""Power k-means that leaves out the farthest points."""
 
 from __future__ import annotations
 
@@ -23,42 +23,42 @@ from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Rows
 from powermeans.rows.trimmed import TrimmedRows
 
-# Two sums of weights that differ by this share are the same.
+# Sums of weights that differ by no more than this share count as equal.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrimmedRun(Run):
-    """A run, the points that it left out, and the largest distance of those that it did not."""
+    """A run, the points that it left out, and the largest distance among the others."""
 
     outliers: NDArray[np.bool_]
     limit: float
 
 
 class RobustPowerKMeans(PowerKMeans):
-    """Power k-means that leaves out the points farthest from all centers: for data with outliers.
+    """Power k-means for data with outliers: it leaves out the points farthest from all centers.
 
     It lowers the inertia of the best ``1 - trim`` of the weight (trimmed k-means, Cuesta-Albertos,
-    Gordaliza & Matrán 1997), by the same annealing and the same search as `PowerKMeans`: before
-    each sweep the points are left out that are farthest from their nearest center, together `trim`
-    of all weight. Once the weights are hard no sweep raises that inertia; seeds and automatic
-    settings come from the points that are kept, too.
+    Gordaliza & Matrán 1997) with the annealing and the search of `PowerKMeans`. Before each sweep,
+    it leaves out the points farthest from their nearest center, up to the share `trim` of the total
+    weight. Once the weights are hard, no sweep raises this inertia. Seeds and automatic settings
+    also come from the points that are kept.
 
-    Use it where some points belong to no cluster, and `trim` is at least their share. Where there
-    are no outliers the result is nearly that of `PowerKMeans`, as long as each cluster has more
-    than `trim` of the weight: a smaller one can be left out as a whole, just as a clump of outliers
-    that is larger than that is a cluster by any measure. A sweep takes two to four times as long.
+    Use it when some points belong to no cluster, with `trim` at least their share. Without outliers
+    the result is close to that of `PowerKMeans` if each cluster has more than `trim` of the weight:
+    a smaller cluster can be left out as a whole, and a clump of outliers larger than that counts as
+    a cluster. A sweep takes two to four times as long.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers to find.
+        Number of centers.
     trim : float, default=0.1
-        What share of all weight to leave out, at least zero and less than one.
+        Share of the total weight to leave out, at least zero and less than one.
     init, power, growth, schedule, polish, effort, refine, max_seconds, n_init, max_iter, tol
         As in `PowerKMeans`.
     divergence : str or Bregman, default="squared_euclidean"
-        As in `PowerKMeans`, but for "manhattan" and a Mahalanobis distance that is learned.
+        As in `PowerKMeans`, except "manhattan" and a learned Mahalanobis distance.
     missing, random_state, n_threads, callback, verbose, copy_x
         As in `PowerKMeans`.
 
@@ -67,26 +67,26 @@ class RobustPowerKMeans(PowerKMeans):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the dtype of the points.
     labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of every point, left out or not; what `predict` says of it.
+        Label of the nearest center of every point, also of those left out.
     outliers_ : ndarray of shape (n_samples,)
-        True for the points that were left out, farther than `radius_` from all centers. Together
-        they weigh at most `trim` of all.
+        True for the points left out, which are farther than `radius_` from all centers. Together
+        they have at most the share `trim` of the total weight.
     radius_ : float
-        The largest distance from a point to its nearest center that is kept, in the unit of
-        `transform`; infinite where nothing is left out.
+        Largest distance of a kept point from its nearest center, in the unit of `transform`;
+        infinite if no point is left out.
     inertia_ : float
-        Weighted sum of squared distances to the nearest center, of the points that are kept. The
-        last of them, at `radius_`, may count in part.
+        Weighted sum of the squared distances of the kept points to the nearest center. The
+        farthest of them, at `radius_`, may count in part.
     n_iter_, history_, power_, critical_power_, n_relocated_, n_separated_, spent_
-        As in `PowerKMeans`; objective and inertia of the history are those of the points kept.
+        As in `PowerKMeans`; objective and inertia in the history are those of the kept points.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------
-    PowerKMeans : The same with all points.
+    PowerKMeans : The same method with all points.
 
     References
     ----------
@@ -159,18 +159,18 @@ class RobustPowerKMeans(PowerKMeans):
             verbose=verbose,
             copy_x=copy_x,
         )
-        del self.device  # no parameter of this one, which ranks points in host memory
+        del self.device  # not a parameter here: points are ranked in host memory
         self.trim = trim
 
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Minus the weighted sum of squared distances to the nearest centers, of the best points.
+        """Return minus the weighted sum of squared distances of the kept points.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points, of which the same share of weight is left out as in `fit`.
+            The points. The same share of weight is left out as in `fit`.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
@@ -179,7 +179,7 @@ class RobustPowerKMeans(PowerKMeans):
         Returns
         -------
         float
-            Higher is better; zero is the most there is.
+            Higher is better; zero is the highest possible score.
         """
         return super().score(X, y, sample_weight)
 
@@ -224,7 +224,7 @@ class RobustPowerKMeans(PowerKMeans):
 
 
 def _most_kept(data: TrainingData, trim: float) -> int:
-    """How many points there can be in the weight that is kept: the lightest, and part of one."""
+    """Return the largest number of points within the kept weight, one of them in part."""
     weights = np.ones(data.points.shape[0]) if data.weights is None else data.weights
     lightest_first = np.sort(weights[weights > 0] / weights.max())
     kept = (1 - trim) * lightest_first.sum()

@@ -71,7 +71,7 @@ class SelfOrganizingMap(CenterEstimator):
     random_state : int, RandomState instance or None, default=None
         For the initial centers, where they are drawn.
     n_threads : int or None, default=None
-        How many threads to use at most; None leaves it to limits and environment.
+        Largest number of threads; None follows the environment and its limits.
     verbose : int, default=0
         Whether to print a line for each epoch.
 
@@ -97,7 +97,7 @@ class SelfOrganizingMap(CenterEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------

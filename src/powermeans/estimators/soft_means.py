@@ -1,4 +1,4 @@
-"""Soft clustering with one rule from the first sweep to the last."""
+"""Soft clustering: the same rule in every sweep."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HIGHEST_P = 50
 
 
 class SoftMeans(CenterEstimator):
-    """Base of estimators whose points belong to several centers. A subclass names the rule."""
+    """Base of estimators whose points belong to several centers; a subclass names the rule."""
 
     max_iter: int
     tol: float
@@ -43,10 +43,10 @@ class SoftMeans(CenterEstimator):
 
     @abc.abstractmethod
     def _rule(self) -> Rule:
-        """How distances become weights, in every sweep."""
+        """Return the rule that turns distances into weights."""
 
     def memberships(self, X: MatrixLike) -> FloatArray:
-        """How much each point belongs to each center.
+        """Return how much each point belongs to each center.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class SoftMeans(CenterEstimator):
         return [Stage(self._schedule(data), settled, self.max_iter, separate)]
 
     def _schedule(self, data: TrainingData) -> Iterable[Rule]:
-        """The rules of the sweeps."""
+        """Return the rule of each sweep."""
         return Always(self._rule())
 
     def _wanted_runs(self) -> int:
@@ -87,43 +87,43 @@ class SoftMeans(CenterEstimator):
 class KHarmonicMeans(SoftMeans):
     """k-harmonic means (Zhang, Hsu & Dayal 1999), and its generalisation KHM_p (Zhang 2001).
 
-    It lowers the sum over the points of the harmonic mean of the distances d_1 ... d_k to the power
-    of p: each sweep moves the centers to means of the points with the weights ``d_j ** (-p - 2) /
-    sum(d ** -p) ** 2``. At p = 2 that is power k-means at the power -1, and every sweep descends; a
-    larger p, such as 2.5, gives points far from all centers more weight, and is less sensitive to
-    the first centers, but a sweep may ascend, and from about 3.5 on centers may go to and fro for
-    ever: then the fit ends at `max_iter` with a warning.
+    It lowers the sum over the points of the harmonic mean of d_1 ** p ... d_k ** p, where d_j are
+    the distances to the centers. Each sweep moves the centers to means of the points with the
+    weights ``d_j ** (-p - 2) / sum(d ** -p) ** 2``. At p = 2 this is power k-means at the power -1,
+    and every sweep descends. A larger p, such as 2.5, gives more weight to points far from all
+    centers and depends less on the initial centers, but a sweep may raise the objective. From about
+    p = 3.5 on, centers may oscillate; the fit then ends at `max_iter` with a warning.
 
-    Below p = 2 a point at a center has an infinite weight, which holds the center there. Since
-    centers start at points, the first sweep is one of p = 2, which moves them off. For p below one
+    Below p = 2, a point at a center has an infinite weight and holds the center in place. Because
+    centers start at points, the first sweep uses p = 2, which moves them away. For p below one,
     every point is a local minimum for a center that comes near it.
 
-    Use it to compare, or where soft clusters of this kind are wanted; `PowerKMeans`, which begins
-    like it and then hardens, finds lower sums of squares.
+    Use it for comparisons, or when you want soft clusters of this kind. `PowerKMeans` starts like
+    it, hardens, and finds lower sums of squares.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers to find.
+        Number of centers.
     p : float, default=2
-        The power of the distances, at least 0.04 and at most 50.
+        Power of the distances, at least 0.04 and at most 50.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Where the centers start, as in `KMeans`.
+        Initial centers, as in `KMeans`.
     n_init : int, default=1
-        How many runs to make, of which the one of least inertia is kept.
+        Number of runs; the one with the lowest inertia is kept.
     max_iter : int, default=300
-        The largest number of sweeps of a run.
+        Largest number of sweeps of a run.
     tol : float, default=1e-6
-        A run ends when the sum of squared center shifts is at most `tol` times the mean variance
-        of the features.
+        A run ends when the sum of the squared center shifts is at most `tol` times the mean
+        variance of the features.
     random_state : int, RandomState instance or None, default=None
-        For the initial centers. An int makes the result the same each time.
+        Seed of the initial centers. An int makes the result reproducible.
     n_threads : int or None, default=None
-        How many threads to use at most; None leaves it to limits and environment.
+        Largest number of threads; None follows the environment and its limits.
     verbose : int, default=0
         Whether to print a line for each sweep.
     copy_x : bool, default=True
-        Accepted because scikit-learn has it; X is never changed either way.
+        Accepted for compatibility with scikit-learn; X is never changed.
 
     Attributes
     ----------
@@ -134,21 +134,21 @@ class KHarmonicMeans(SoftMeans):
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     objective_ : float
-        Weighted sum of the harmonic means, before the last sweep; infinite where distances to the
-        power of p leave the range of float64, which harms nothing else.
+        Weighted sum of the harmonic means before the last sweep. It is infinite if ``d ** p``
+        leaves the range of float64; the centers are right even then.
     n_iter_ : int
-        Number of sweeps of the run that is kept.
+        Number of sweeps of the best run.
     history_ : recarray
-        A record for each of these sweeps.
+        One record for each of these sweeps.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------
     PowerKMeans : Anneals from here to hard clusters.
-    FuzzyCMeans : The same for other powers of the distances.
+    FuzzyCMeans : Power k-means at other fixed powers.
 
     References
     ----------
@@ -209,7 +209,7 @@ class KHarmonicMeans(SoftMeans):
 
 @dataclass(frozen=True, slots=True)
 class _OffThePoints:
-    """A schedule of one rule, after a sweep of k-harmonic means that takes centers off points."""
+    """Repeat one rule, after a sweep of k-harmonic means that moves centers away from points."""
 
     rule: Rule
 
@@ -221,57 +221,57 @@ class _OffThePoints:
 class FuzzyCMeans(SoftMeans):
     """Fuzzy c-means (Dunn 1973, Bezdek 1981).
 
-    It lowers ``sum(u_ij ** m * y_ij)`` over centers and memberships, which add to one for each
-    point; y are squared distances and m the fuzzifier. The best memberships of given centers are
-    ``u_ij = y_ij ** (-1 / (m - 1)) / sum_l y_il ** (-1 / (m - 1))``, and the objective at these is
-    that of power k-means at the power -1 / (m - 1), whose sweep is the same step.
+    It lowers ``sum(u_ij ** m * y_ij)`` over the centers and over memberships that add up to one for
+    each point; y are squared distances and m is the fuzzifier. For given centers the best
+    memberships are ``u_ij = y_ij ** (-1 / (m - 1)) / sum_l y_il ** (-1 / (m - 1))``. With these the
+    objective is that of power k-means at the power -1 / (m - 1), and a sweep is the same step.
 
-    Use it where memberships are wanted for their own sake. The nearer m is to one, the harder the
-    clusters. With many features the centers coincide unless it is near to one: there is more than
-    one cluster where -1 / (m - 1) is below what `critical_power` says of the points.
+    Use it when you need the memberships themselves. The nearer m is to one, the harder the
+    clusters. With many features, all centers coincide unless m is near one: there is more than one
+    cluster only if -1 / (m - 1) is below the `critical_power` of the points.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers to find.
+        Number of centers.
     fuzzifier : float, default=2
-        The exponent m of the memberships, above 1 and at most 51.
+        Exponent m of the memberships, above 1 and at most 51.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Where the centers start, as in `KMeans`.
+        Initial centers, as in `KMeans`.
     n_init : int, default=1
-        How many runs to make, of which the one of least inertia is kept.
+        Number of runs; the one with the lowest inertia is kept.
     max_iter : int, default=300
-        The largest number of sweeps of a run.
+        Largest number of sweeps of a run.
     tol : float, default=1e-6
-        A run ends when the sum of squared center shifts is at most `tol` times the mean variance
-        of the features.
+        A run ends when the sum of the squared center shifts is at most `tol` times the mean
+        variance of the features.
     random_state : int, RandomState instance or None, default=None
-        For the initial centers. An int makes the result the same each time.
+        Seed of the initial centers. An int makes the result reproducible.
     n_threads : int or None, default=None
-        How many threads to use at most; None leaves it to limits and environment.
+        Largest number of threads; None follows the environment and its limits.
     verbose : int, default=0
         Whether to print a line for each sweep.
     copy_x : bool, default=True
-        Accepted because scikit-learn has it; X is never changed either way.
+        Accepted for compatibility with scikit-learn; X is never changed.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the dtype of the points.
     labels_ : ndarray of shape (n_samples,)
-        Label of the center to which each point belongs most, the nearest one.
+        Label of the center to which each point belongs most, which is the nearest one.
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     objective_ : float
-        ``sum(u_ij ** m * y_ij)``, before the last sweep.
+        ``sum(u_ij ** m * y_ij)`` before the last sweep.
     n_iter_ : int
-        Number of sweeps of the run that is kept.
+        Number of sweeps of the best run.
     history_ : recarray
-        A record for each of these sweeps.
+        One record for each of these sweeps.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------
@@ -325,7 +325,7 @@ class FuzzyCMeans(SoftMeans):
         self.copy_x = copy_x
 
     def memberships(self, X: MatrixLike) -> FloatArray:
-        """The memberships u_ij.
+        """Return the memberships u_ij.
 
         Parameters
         ----------
@@ -343,12 +343,12 @@ class FuzzyCMeans(SoftMeans):
         return Power(-1 / (float(self.fuzzifier) - 1))
 
     def _fuzzy_memberships(self, sq_dist: FloatArray) -> FloatArray:
-        """Not those of Hamerly and Elkan, which are of the weights u^m."""
+        """Return u, where Hamerly and Elkan define memberships by the weights u^m."""
         roots = self._rule().memberships(sq_dist) ** (1 / self.fuzzifier)
         shares: FloatArray = roots / roots.sum(axis=1, keepdims=True)
         return shares
 
     def _keep(self, run: Run) -> None:
         super()._keep(run)
-        # The power mean has the mean of the powers where Bezdek has their sum.
+        # The power mean averages the powers; Bezdek adds them.
         self.objective_ *= self.n_clusters ** -(float(self.fuzzifier) - 1)

@@ -94,7 +94,7 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------

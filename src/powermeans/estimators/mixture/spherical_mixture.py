@@ -106,17 +106,17 @@ class SphericalMixture(CenterEstimator):
     n_init : int, default=1
         How many runs to make, of which the one of largest likelihood is kept.
     max_iter : int, default=300
-        The largest number of sweeps of a run.
+        Largest number of sweeps of a run.
     tol : float, default=1e-6
         A run ends when a sweep gains no more than this in the mean log-likelihood of a point.
     random_state : int, RandomState instance or None, default=None
         For the initial centers and for `sample`. An int makes the result the same each time.
     n_threads : int or None, default=None
-        How many threads to use at most; None leaves it to limits and environment.
+        Largest number of threads; None follows the environment and its limits.
     verbose : int, default=0
         Whether to print a line for each sweep.
     copy_x : bool, default=True
-        Accepted because scikit-learn has it; X is never changed either way.
+        Accepted for compatibility with scikit-learn; X is never changed.
 
     Attributes
     ----------
@@ -135,14 +135,14 @@ class SphericalMixture(CenterEstimator):
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     n_iter_ : int
-        Number of sweeps of the run that is kept.
+        Number of sweeps of the best run.
     history_ : recarray
         A record for each of these sweeps; the objective is the free energy, whose unit is that of
         squared distances.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------

@@ -93,7 +93,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers to find.
+        Number of centers.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Where `PowerKMeans` starts in the first sample. An array has the shape (n_clusters,
         n_features).
@@ -133,7 +133,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     verbose : int, default=0
         Whether to print a line for each batch or chunk.
     copy_x : bool, default=True
-        Accepted because scikit-learn has it; X is never changed either way.
+        Accepted for compatibility with scikit-learn; X is never changed.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------

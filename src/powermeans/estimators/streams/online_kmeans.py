@@ -110,7 +110,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     verbose : int, default=0
         Whether to print a line for each epoch and sweep, and for each chunk.
     copy_x : bool, default=True
-        Accepted because scikit-learn has it; X is never changed either way.
+        Accepted for compatibility with scikit-learn; X is never changed.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the columns of X have names.
+        Names of the features, if the columns of X have names.
 
     See Also
     --------
