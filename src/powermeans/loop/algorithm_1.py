@@ -1,0 +1,54 @@
+"""Algorithm 1 of Xu & Lange, "Power k-Means Clustering", ICML 2019, and nothing else.
+
+Every fit goes through `powermeans.loop.anneal`, whose sweeps are these. It also runs stages one
+after another, updates sums, takes down a history and calls back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from powermeans.rows.protocol import Rows
+from powermeans.rules import Power
+from powermeans.types import FloatArray
+
+
+def power_k_means(
+    rows: Rows, centers: FloatArray, powers: Iterable[float], tolerance: float
+) -> FloatArray:
+    """Return the centers at which the objective has all but ceased to fall.
+
+    Parameters
+    ----------
+    rows : Rows
+        The points.
+    centers : ndarray of shape (n_centers, n_features)
+        Theta_0, float64.
+    powers : iterable of float
+        s_0, s_1, ..., finite and negative.
+    tolerance : float
+        The largest decrease of the objective, relative to that before, that counts as none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import Geometric, PowerKMeans
+    >>> from powermeans.loop.algorithm_1 import power_k_means
+    >>> from powermeans.rows import open_rows
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> powers = Geometric(start=-3.0, growth=1.05)
+    >>> centers = power_k_means(open_rows(X), X[:5], powers, tolerance=1e-6 / np.sqrt(2))
+    >>> options = {"power": -3.0, "growth": 1.05, "tol": 1e-6, "refine": 0, "polish": False}
+    >>> model = PowerKMeans(5, init=X[:5], **options).fit(X)
+    >>> bool((model.cluster_centers_ == centers).all())
+    True
+    """
+    before = math.nan  # with which every comparison is false
+    for power in powers:  # lines 2 and 5
+        sums = rows.sweep(centers, Power(power))  # line 3, and the sums of line 4
+        centers = sums.centers(fallback=centers)  # line 4
+        if before - sums.objective <= tolerance * before:  # line 6
+            break
+        before = sums.objective
+    return centers

@@ -1,0 +1,89 @@
+"""Algorithm 1 stands in one place, gives the bits of the estimator, and is what the page shows."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import re
+from contextlib import nullcontext
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+import powermeans
+from powermeans import Geometric, PowerKMeans
+from powermeans.loop.algorithm_1 import power_k_means
+from powermeans.rows import open_rows
+from powermeans.rules import Power
+
+PAGE = Path(__file__).parent.parent / "docs" / "algorithm.md"
+PACKAGE = Path(powermeans.power_mean.__file__).parent
+
+
+def counted(powers, used):
+    for power in powers:
+        used.append(power)
+        yield power
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_features", [1, 2, 30])
+@pytest.mark.parametrize("max_iter", [6, 300])
+def test_it_gives_the_bits_of_the_estimator(kind, dtype, n_features, max_iter):
+    rng = np.random.default_rng(n_features)
+    points = rng.normal(size=(500, n_features)).astype(dtype)
+    weights = rng.uniform(0.5, 2.0, size=500)
+    seeds, used = points[:6].astype(np.float64), []
+    powers = counted(islice(Geometric(-3.0, 1.05), max_iter), used)
+    tolerance = 1e-6 / math.sqrt(n_features)
+    centers = power_k_means(open_rows(kind(points), weights), seeds, powers, tolerance)
+    model = PowerKMeans(
+        6,
+        init=seeds,
+        power=-3.0,
+        growth=1.05,
+        refine=0,
+        polish=False,
+        tol=1e-6,
+        max_iter=max_iter,
+    )
+    with pytest.warns(ConvergenceWarning, match="cut short") if max_iter == 6 else nullcontext():
+        model.fit(kind(points), sample_weight=weights)
+    assert model.cluster_centers_.tobytes() == centers.astype(dtype).tobytes()
+    assert model.history_.power.tolist() == used
+
+
+def test_it_stops_at_the_first_sweep_that_gains_no_more_than_the_tolerance():
+    points = np.random.default_rng(0).normal(size=(300, 2))
+    seeds, used = points[:4], []
+    power_k_means(open_rows(points), seeds, counted([-2.0] * 500, used), tolerance=1e-3)
+    objectives = []
+    for n_sweeps in range(len(used) + 1):
+        at = power_k_means(open_rows(points), seeds, [-2.0] * n_sweeps, tolerance=-1.0)
+        objectives.append(open_rows(points).sweep(at, Power(-2.0)).objective)
+    gains = -np.diff(objectives[: len(used)]) / objectives[: len(used) - 1]
+    assert (gains[:-1] > 1e-3).all()
+    assert gains[-1] <= 1e-3
+    assert 2 < len(used) < 500
+
+
+def test_the_page_shows_the_function():
+    block = next(b for b in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL))
+    (shown,) = (node for node in ast.parse(block).body if isinstance(node, ast.FunctionDef))
+    (ours,) = ast.parse(inspect.getsource(power_k_means)).body
+    assert isinstance(ours, ast.FunctionDef)
+    without_docstring = ours.body[1:]
+    assert [ast.unparse(line) for line in shown.body] == [*map(ast.unparse, without_docstring)]
+    assert len(ast.unparse(shown).splitlines()) <= 10
+
+
+def test_the_files_that_the_page_names_are_there():
+    names = re.findall(r"\| `([\w/]+\.py)` \|", PAGE.read_text())
+    assert len(names) >= 12
+    assert [name for name in names if not (PACKAGE / name).is_file()] == []
