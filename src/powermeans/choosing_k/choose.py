@@ -25,9 +25,9 @@ from powermeans.choosing_k.evaluate import (
     CRITERIA,
     FOR_WHOLE_POINTS,
     MOST_AXES,
+    Evaluation,
     Settings,
     Study,
-    Verdict,
 )
 from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.estimators.opening import MatrixLike
@@ -214,10 +214,10 @@ def choose_k(
     )
     found, was_stopped = _search(scaled.rows, sizes, settings, rng)
     study = scaled.study(found, settings, has_missing)
-    verdicts, was_stopped = _verdicts(study, names, was_stopped)
+    evaluations, was_stopped = _evaluate(study, names, was_stopped)
     if was_stopped:
-        _check_said(verdicts)
-    choice = _choice(study, scaled, verdicts, decide_by)
+        _check_any_chosen(evaluations)
+    choice = _choice(study, scaled, evaluations, decide_by)
     return replace(
         choice,
         centers=choice.centers if keep_centers else {},
@@ -439,42 +439,44 @@ def _search(
     return found, False
 
 
-def _verdicts(study: Study, names: list[str], was_stopped: bool) -> tuple[dict[str, Verdict], bool]:
-    """Of each criterion; none of those that a stop comes before."""
-    verdicts: dict[str, Verdict] = {}
+def _evaluate(
+    study: Study, names: list[str], was_stopped: bool
+) -> tuple[dict[str, Evaluation], bool]:
+    """Evaluate the criteria; those that a stop precedes have no values."""
+    evaluations: dict[str, Evaluation] = {}
     for name in names:
         try:
-            verdicts[name] = CRITERIA[name](study)
+            evaluations[name] = CRITERIA[name](study)
         except _Stopped:
             was_stopped = True
-            verdicts[name] = Verdict(np.full(len(study.sizes), math.nan), None)
-    return verdicts, was_stopped
+            evaluations[name] = Evaluation(np.full(len(study.sizes), math.nan), None)
+    return evaluations, was_stopped
 
 
-def _check_said(verdicts: dict[str, Verdict]) -> None:
-    if all(verdict.chosen is None for verdict in verdicts.values()):
+def _check_any_chosen(evaluations: dict[str, Evaluation]) -> None:
+    if all(evaluation.chosen is None for evaluation in evaluations.values()):
         raise ValueError(
-            f"the callback ended choose_k before any of {list(verdicts)} said a k: let it run for "
+            f"the callback ended choose_k before any of {list(evaluations)} said a k: let it run for "
             'longer, or ask a criterion that takes no sweeps of its own, such as "bic"'
         )
 
 
 def _choice(
-    study: Study, scaled: _Scaled, verdicts: dict[str, Verdict], decide_by: str
+    study: Study, scaled: _Scaled, evaluations: dict[str, Evaluation], decide_by: str
 ) -> ChoiceOfK:
     chosen = {
-        name: None if verdict.chosen is None else study.sizes[verdict.chosen]
-        for name, verdict in verdicts.items()
+        name: None if evaluation.chosen is None else study.sizes[evaluation.chosen]
+        for name, evaluation in evaluations.items()
     }
     recommended, decided_by = _decide(chosen, decide_by, study.sizes)
     said = [k for k in chosen.values() if k is not None]
     return ChoiceOfK(
-        table=_table(study, scaled, verdicts),
+        table=_table(study, scaled, evaluations),
         recommended=recommended,
         decided_by=decided_by,
         by_criterion=chosen,
         agreement=said.count(recommended) / len(said),
-        silhouette_sample=len(study.sample.counts) if "silhouette" in verdicts else 0,
+        silhouette_sample=len(study.sample.counts) if "silhouette" in evaluations else 0,
         centers=scaled.centers(study.found),
     )
 
@@ -509,14 +511,14 @@ def vote(said: dict[str, int]) -> int:
 
 
 def _table(
-    study: Study, scaled: _Scaled, verdicts: dict[str, Verdict]
+    study: Study, scaled: _Scaled, evaluations: dict[str, Evaluation]
 ) -> dict[str, np.ndarray[Any, Any]]:
     table: dict[str, np.ndarray[Any, Any]] = {
         "k": np.array(study.sizes),
         "inertia": scaled.inertias(study),
     }
-    for name, verdict in verdicts.items():
-        table[name] = verdict.values
-        if verdict.errors is not None:
-            table[f"{name}_error"] = verdict.errors
+    for name, evaluation in evaluations.items():
+        table[name] = evaluation.values
+        if evaluation.errors is not None:
+            table[f"{name}_error"] = evaluation.errors
     return table

@@ -1,4 +1,4 @@
-"""What criteria look at where rows are in parts: sums over all of them, and samples."""
+"""What criteria use if rows are in parts: sums over all parts, and samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from powermeans import criteria as formulas
-from powermeans.choosing_k.evaluate import Sample, Study
+from powermeans.choosing_k.evaluate import Sample, Study, two_nearest
 from powermeans.inputs.checks import PartFacts, exponent_to_square
 from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
@@ -25,30 +25,30 @@ from powermeans.sources.pass_clock import Tell
 from powermeans.types import FloatArray, IndexArray
 
 _VALUES_AT_ONCE = 2**20
-# What takes all points at once, beside what samples tell.
+# The criteria that need all points at once.
 NOT_IN_PARTS = ("gap",)
 
 
 @dataclass(frozen=True)
 class PartedStudy(Study):
-    """A study of rows in parts. `points` and `counts` are those of none of them."""
+    """The same of rows in parts; `points` and `counts` are empty."""
 
     rows: PartedRows
 
     @classmethod
     def of(cls, rows: PartedRows, *more: Any) -> PartedStudy:
-        """Of these rows, and what else a study has."""
+        """Make the study of these rows."""
         nothing: Any = np.empty((0, rows.n_features))
         return cls(nothing, np.empty(0), rows, *more)
 
     @cached_property
     def n_counted(self) -> float:
-        """The weights of all rows."""
+        """Add up the weights of all rows."""
         return self.rows.total_weight
 
     @cached_property
     def sample(self) -> Sample:
-        """All rows, or as many draws as are wanted."""
+        """Return the rows to compare in pairs: all, or a random sample."""
         size = self.settings.silhouette_size
         if self.rows.n_points > size:
             return self.drawn(size, self.settings.rng("silhouette"))
@@ -58,12 +58,12 @@ class PartedStudy(Study):
 
     @cached_property
     def _order(self) -> IndexArray | None:
-        """None: they are too many."""
+        """Return no order, since there are too many rows."""
         return None
 
     @cached_property
     def widths(self) -> list[tuple[FloatArray, float]]:
-        """For each k, mean distances from the centers, and the simplified silhouette."""
+        """Return the mean distances from the centers and the simplified silhouette, for each k."""
         centers = [solution.centers for solution in self.found.values()]
         sums: _WidthSums = self.rows.executor.total(_Widths(centers))
         return [of_size.means() for of_size in sums.by_size]
@@ -71,7 +71,7 @@ class PartedStudy(Study):
 
 @dataclass(frozen=True, slots=True)
 class _OfSize:
-    """Sums over the points of each center: counts, distances, and widths of silhouettes."""
+    """Sums of counts, distances and silhouettes over the points of each center."""
 
     counts: FloatArray
     distances: FloatArray
@@ -85,7 +85,7 @@ class _OfSize:
         )
 
     def means(self) -> tuple[FloatArray, float]:
-        """Mean distances, and the mean width; a point alone in its cluster has none."""
+        """Return the mean distances and the mean silhouette, zero for a point alone in its cluster."""
         means = self.distances / np.where(self.counts > 0, self.counts, 1.0)
         if len(means) == 1:
             return means, math.nan
@@ -104,7 +104,7 @@ class _WidthSums:
 
 @dataclass(frozen=True, slots=True)
 class _Widths:
-    """Asks of a part, for centers of several sizes, how far the two nearest are."""
+    """The sums that a part returns for the centers of several k."""
 
     by_size: list[FloatArray]
 
@@ -115,12 +115,7 @@ class _Widths:
 
 def _widths_of(rows: PartRows, counts: FloatArray, centers: FloatArray) -> _OfSize:
     n_centers = len(centers)
-    labels = np.empty(rows.n_points, dtype=np.int32)
-    two = np.empty((rows.n_points, 2))
-    for block, sq_dist in _distances(rows, centers):
-        labels[block] = sq_dist.argmin(axis=1)
-        two[block] = np.partition(sq_dist, min(1, n_centers - 1), axis=1)[:, :2]
-    nearest, second = np.sqrt(two, out=two).T
+    labels, nearest, second = two_nearest(_distances(rows, centers), rows.n_points)
     widths = formulas.silhouette_widths(nearest, second, np.ones(len(labels), dtype=bool))
     in_cluster, distances, silhouettes = (
         np.bincount(labels, values, minlength=n_centers).astype(np.float64)
