@@ -1,10 +1,10 @@
-"""Centers for many values of k, each k the start of the next: the work is shared.
+"""Find centers for many values of k together, each k starting from the one before.
 
-A solution with k centers becomes one with k + 1 by a center at the point, of some that are drawn by
-their squared distance, that leaves the least inertia (the step of Likas, Vlassis & Verbeek 2003,
-"The global k-means clustering algorithm"), and then descends. One with k + 1 becomes one with k
-without the center of least utility. No solution is ever worse than one with fewer centers, since
-these and any more are where it may begin, and no descent raises the inertia.
+To grow from k to k + 1 centers, draw some points by their squared distance, add the one that leaves
+the least inertia (the step of Likas, Vlassis & Verbeek 2003, "The global k-means clustering
+algorithm"), and descend. To shrink from k + 1 to k, remove the center of least utility and descend.
+No solution is worse than one with fewer centers: it may start from these and any more, and no
+descent raises the inertia.
 """
 
 from __future__ import annotations
@@ -32,34 +32,22 @@ from powermeans.types import FloatArray
 from powermeans.weighted_draws import n_greedy_candidates
 
 _MAX_ITER = 300
-# Lloyd's rule ends at this tolerance, in units of the mean variance of the features.
+# The tolerance of the last descent, in units of the mean variance of the features.
 _TOLERANCE = 1e-4
-# How many centers a breath adds and takes away at least, if there are twice as many.
+# The least number of centers that breathing adds and removes, if there are twice as many.
 _DEPTH = 5
-# So many points are tried where a center is added.
+# The number of points tried for each center that is added.
 _CANDIDATES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class EffortForEachK:
-    """How much to do beside growing from one k to the next.
+    """How much to search besides growing from one k to the next."""
 
-    Attributes
-    ----------
-    n_seedings : int
-        Descents for each k from seeds of its own.
-    n_breathing : int
-        How many of the best starts of each k are improved by breaths.
-    n_rounds : int
-        Passes from the largest k down and up again.
-    least_gain : float
-        Gains of less than this share of the inertia are in vain.
-    """
-
-    n_seedings: int
-    n_breathing: int
-    n_rounds: int
-    least_gain: float
+    n_seedings: int  # descents for each k from seeds of its own
+    n_breathing: int  # starts of each k, the best first, that are improved by breathing
+    n_rounds: int  # passes from the largest k down and up again
+    least_gain: float  # as a share of the inertia; smaller gains end a search
 
 
 EFFORTS_FOR_EACH_K = {
@@ -76,22 +64,10 @@ def centers_by_k(
     rng: np.random.RandomState,
     callback: Callback | None = None,
 ) -> Iterator[dict[int, Solution]]:
-    """Centers of low inertia for each size; none has more inertia than a smaller one.
+    """Yield the best centers so far for each of the rising sizes; the last are the result.
 
-    Parameters
-    ----------
-    rows : Rows
-        The points.
-    sizes : sequence of int
-        Numbers of centers, rising.
-    callback : callable, optional
-        Called after each sweep. What it returns is nothing to this: it may raise.
-
-    Yields
-    ------
-    dict from int to Solution
-        What is found so far, first for some of the sizes and then for all, never worse than before.
-        The last is the result.
+    First they are of some sizes and then of all. What the callback returns is ignored; to stop, it
+    raises.
     """
     path = _Path(rows, effort, rng, callback, sizes[-1])
     found: dict[int, Solution] = {}
@@ -104,7 +80,7 @@ def centers_by_k(
 
 
 class _Path:
-    """What the steps from one k to another share."""
+    """The steps from one k to another, and the rows, search and random numbers that they share."""
 
     def __init__(
         self,
@@ -117,7 +93,7 @@ class _Path:
         self.largest = largest
         self.rows, self.effort, self.rng, self.callback = rows, effort, rng, callback
         self.perfect = rounding_inertia(rows)
-        # Rows in parts are too many to be put in an order.
+        # Rows in parts are too many to sort.
         self.order = None if isinstance(rows, PartedRows) else order_by_place(rows, rng)[0]
         self.search = Search(
             rows,
@@ -133,7 +109,7 @@ class _Path:
         )
 
     def upward(self, sizes: Sequence[int]) -> Iterator[dict[int, Solution]]:
-        """From the mean alone to the largest size."""
+        """Yield what is found while growing from the mean to the largest size."""
         best = self.measured(self.rows.mean()[None, :])
         found: dict[int, Solution] = {}
         for size in sizes:
@@ -144,7 +120,7 @@ class _Path:
             yield found
 
     def downward(self, found: dict[int, Solution]) -> dict[int, Solution]:
-        """Where the next larger solution without its least useful centers is better, that."""
+        """Remove the least useful centers of the next larger solution wherever that is better."""
         better = dict(found)
         for larger, smaller in itertools.pairwise(sorted(found, reverse=True)):
             if smaller == 1 or better[larger].inertia <= self.perfect:
@@ -156,20 +132,18 @@ class _Path:
         return better
 
     def never_rising(self, found: dict[int, Solution]) -> dict[int, Solution]:
-        """Where more centers have more inertia, grow them out of the fewer."""
+        """Grow from the smaller solution wherever a larger one has more inertia."""
         falling = dict(found)
         for smaller, larger in itertools.pairwise(sorted(found)):
             if falling[larger].inertia > falling[smaller].inertia:
                 falling[larger] = self.grown(falling[smaller], larger)
         return falling
 
-    # Details, in the order in which they are used.
-
     def measured(self, centers: FloatArray) -> Solution:
         return Solution(centers, self.rows.spread(centers))
 
     def grown(self, solution: Solution, size: int) -> Solution:
-        """With centers added one by one, and descended."""
+        """Add centers one by one, and descend."""
         start = self.measured(self.with_added(solution.centers, size))
         if start.inertia <= self.perfect:
             return start
@@ -187,7 +161,7 @@ class _Path:
         return np.concatenate(added)
 
     def seeded(self, before: Solution, size: int) -> list[Solution]:
-        """From seeds of their own, unless there is nothing left to gain."""
+        """Descend from seeds, unless there is nothing left to gain."""
         if before.inertia <= self.perfect:
             return []
         return [self.search.descend(self.seeds(size)) for _ in range(self.effort.n_seedings)]
@@ -200,24 +174,24 @@ class _Path:
 
     @cached_property
     def candidates(self) -> Candidates:
-        """Points that stand for all, from a few passes for all sizes together."""
+        """Return the candidates for seeds of all sizes, found in a few passes."""
         return ParallelSeeds().candidates(self.rows, self.largest, self.rng)
 
     def best_of(self, starts: list[Solution]) -> Solution:
-        """After breaths, of so many as breathe."""
+        """Improve the best starts by breathing, and return the best of all."""
         starts = sorted(starts, key=_inertia)
         breathing = starts[: self.effort.n_breathing]
         breathed = [self.search.breathe(start, annealed=False) for start in breathing]
         return min([*breathed, starts[0]], key=_inertia)
 
     def settled(self, solution: Solution) -> Solution:
-        """At the end of Lloyd's rule; a search leaves off before."""
+        """Descend by Lloyd's rule until the centers settle; a search stops earlier."""
         variance = spread(self.rows) ** 2 / self.rows.n_features
-        settled = CentersSettled(_TOLERANCE * variance)
-        last = Stage(Fixed(-math.inf), settled, _MAX_ITER, RelocateEmpty())
+        stopping = CentersSettled(_TOLERANCE * variance)
+        last = Stage(Fixed(-math.inf), stopping, _MAX_ITER, RelocateEmpty())
         ends = anneal(self.rows, solution.centers, [last], History(), self.callback)
-        ended = self.measured(ends[-1].centers)
-        return ended if ended.inertia <= solution.inertia else solution
+        settled = self.measured(ends[-1].centers)
+        return settled if settled.inertia <= solution.inertia else solution
 
 
 def _inertia(solution: Solution) -> float:

@@ -1,4 +1,4 @@
-"""Choosing the number of clusters: centers for each k, and what the criteria say of them."""
+"""Choose the number of clusters: find centers for each k, and evaluate criteria on them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from powermeans.sources import PartedData, is_dask, is_parted, open_data
 from powermeans.sources.pass_clock import Tell
 from powermeans.types import FloatArray
 
-# Those that were right more often come first: see benchmarks/choosing_k.py.
+# By how often they were right in benchmarks/choosing_k.py.
 RANKING = (
     "stability",
     "dp_means",
@@ -62,9 +62,9 @@ RANKING = (
     "calinski_harabasz",
     "knee",
 )
-# Above this not every whole number is a float64.
+# Above this float64 cannot hold every integer.
 _MOST_COUNTED = 2.0**53
-# The gap clusters as many points again for each reference set.
+# "gap" takes too long: it clusters as many points again for each reference set.
 DEFAULT = tuple(name for name in CRITERIA if name != "gap")
 
 
@@ -85,79 +85,77 @@ def choose_k(
     n_threads: int | None = None,
     callback: Callback | None = None,
 ) -> ChoiceOfK:
-    """Cluster for each of several k, and say how many clusters there are.
+    """Cluster with each of several k, and recommend a number of clusters.
 
-    Centers for all k are found together: those for k are where the search for k + 1 begins, and the
-    other way around, so that 19 values of k take a few times as long as one and the inertia never
-    rises with k. Then each criterion says a k. They ask different things of a cluster, and so
-    disagree where clusters overlap or differ in size; `agreement` says how far they do, and below
-    about one half no number is to be trusted.
+    Centers for all k are found together: the search for k + 1 begins at those for k, and the other
+    way around, so that 19 values of k take a few times as long as one and the inertia never rises
+    with k. Then each criterion says a k. Criteria define a cluster differently and disagree if
+    clusters overlap or differ in size. `agreement` tells how many agree; do not trust the number if
+    it is below about one half.
 
-    Weights count everywhere: three is the same as three copies of a point, also where points are
-    drawn. Where they add up to less than the rows they belong to, they are taken for shares of so
-    many points.
+    A weight of three always counts like three copies of a point, in samples too. Weights that add
+    up to less than the number of their points are taken for shares of that number.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features), path, chunks, PartedData, Dask
         The points. Scale the columns first, as for any clustering. A path, chunks, or what
-        `open_data` opens, is read part by part: each k takes some dozens of passes, "silhouette"
-        and "stability" look at samples, as they do where there are many points, and "gap" is
-        refused. So it is for a Dask array or DataFrame, whose partitions stay where Dask has them.
+        `open_data` returns, is read part by part: each k takes some dozens of passes, "silhouette"
+        and "stability" use samples, as they do of many points in memory, and "gap" is refused. The
+        same holds for a Dask array or DataFrame, whose partitions stay where Dask has them.
     k_range : iterable of int, default=range(2, 21)
-        The values of k to try, rising, at most as many as there are distinct rows. Let it go some
-        way beyond the largest that is thinkable; `jump` and `dp_means` compare neighbours and are
-        made for ranges without holes. With k = 1 among them, "gap", "bic" and "jump" may say that
-        there is one cluster. The others are undefined there; "knee" and "dp_means" also are at the
-        largest k.
+        The values of k to try, rising, up to the number of distinct rows. Let the range extend
+        beyond the largest k that you expect; `jump` and `dp_means` compare neighbours and need
+        ranges without holes. If the range has k = 1, "gap", "bic" and "jump" may choose it. The
+        other criteria are undefined there, and "knee" and "dp_means" also at the largest k.
     criteria : str or iterable of str, default="default"
-        Which to ask, "all" of them, or the "default", which is all but "gap": that clusters
-        `n_references` other sets for every k, and takes as many times as long.
+        The criteria to evaluate, "all", or the "default", which is all except "gap": that one
+        clusters `n_references` other sets for every k, and takes as many times as long.
 
-        - "knee": where the inertia W(k) bends (Satopää and others 2011).
-        - "silhouette": nearer to the own cluster than to the next (Rousseeuw 1987), exact on a
-          sample of points.
-        - "simplified_silhouette": the same by distances to centers, of all points.
-        - "calinski_harabasz": variance between clusters over that within.
+        - "knee": the k at which the inertia W(k) bends (Satopää and others 2011).
+        - "silhouette": how much nearer points are to their own cluster than to the next (Rousseeuw
+          1987), exact on a sample of points.
+        - "simplified_silhouette": the same from distances to centers, for all points.
+        - "calinski_harabasz": variance between clusters over variance within.
         - "davies_bouldin": width of clusters over their distance.
-        - "bic": likelihood of round Gaussians of one variance, less what parameters cost (Pelleg &
-          Moore 2000).
-        - "jump": in transformed distortions (Sugar & James 2003).
+        - "bic": likelihood of round Gaussians of one variance, with a penalty for each parameter
+          (Pelleg & Moore 2000).
+        - "jump": the largest jump of transformed distortions (Sugar & James 2003).
         - "dp_means": the k that is best for the longest range of penalties of `DPMeans`.
-        - "stability": the largest k at which centers found on resamples agree almost as well as at
-          any (after Fang & Wang 2012).
-        - "gap": W(k) against that of sets without clusters, in a box along the principal axes, by
-          the rule of one standard error (Tibshirani, Walther & Hastie 2001).
+        - "stability": the largest k at which centers of resamples agree almost as well as at any k
+          (after Fang & Wang 2012).
+        - "gap": W(k) compared with that of sets without clusters, in a box along the principal
+          axes, by the rule of one standard error (Tibshirani, Walther & Hastie 2001).
     decide_by : str, default="auto"
-        What recommends: the name of a criterion that is asked, or "vote", the k that most of them
-        say. "auto" is the one that was right most often where it was measured.
+        Which criterion recommends: one of those evaluated, or "vote" for the k that most of them
+        say. "auto" is the one that was right most often in the benchmarks.
     sample_weight : array-like of shape (n_samples,), optional
         Not negative.
     missing : {"error", "observed"}, default="error"
         What NaN is: an error, or an entry that is missing, as in `PowerKMeans`. Then the criteria
         are those that need no whole points: all but "silhouette", "bic", "jump" and "gap".
     effort : {"fast", "balanced", "thorough"}, default="balanced"
-        How much to search for lower inertia: "fast" grows the centers from k to k + 1 and shrinks
-        them again; "balanced" also seeds each k anew and improves the better one by breaths;
+        How much to search for lower inertia: "fast" adds centers from k to k + 1 and removes them
+        again; "balanced" also seeds each k anew and improves the better start by breathing;
         "thorough" seeds each k five times and goes back and forth three times.
     silhouette_size : int, default=2000
-        Of more points than that, so many are drawn for "silhouette", which takes all pairs, and for
-        comparing resamples.
+        The size of the sample for "silhouette", which compares all pairs, and for comparing
+        resamples. Fewer points are all used.
     n_references : int, default=10
-        How many sets without clusters are drawn for "gap", of at most 10 000 points each.
+        The number of sets without clusters drawn for "gap", with at most 10 000 points each.
     n_resamples : int, default=10
-        How many resamples are drawn for "stability", of at most 2000 points each; all pairs of them
-        are compared.
+        The number of resamples drawn for "stability", with at most 2000 points each; every two are
+        compared.
     keep_centers : bool, default=True
         Whether to keep the centers of each k.
     random_state : int, RandomState instance or None, default=None
-        An int makes the result the same each time. What a criterion says does not depend on which
-        others are asked.
+        An int makes the result the same each time. The k of a criterion does not depend on which
+        others are evaluated.
     n_threads : int, optional
         As in `PowerKMeans`; the result does not depend on it.
     callback : callable, optional
-        Called after each sweep with a `SweepState`. Returning True ends the search, and the result
-        is of what was found by then.
+        Called after each sweep with a `SweepState`. If it returns True, the search ends and the
+        result is what was found until then.
 
     Returns
     -------
@@ -165,7 +163,7 @@ def choose_k(
 
     See Also
     --------
-    DPMeans : Where a price of a cluster is known.
+    DPMeans : Takes the price of a cluster instead of their number.
 
     Examples
     --------
@@ -227,7 +225,7 @@ def choose_k(
 
 
 class _Stopped(Exception):
-    """The callback asked to stop."""
+    """Raised when the callback asks to stop."""
 
 
 def _watcher(callback: Callback) -> Callback:
@@ -338,13 +336,7 @@ def _check_parameters(arguments: dict[str, Any]) -> None:
 
 
 def checked_sizes(k_range: Iterable[int]) -> list[int]:
-    """The values of k as integers, or what is wrong with them.
-
-    Returns
-    -------
-    list of int
-        Rising, from one on.
-    """
+    """Return the values of k as integers, or raise unless they rise from one on."""
     way_out = "pass rising integers from 1 on, for example range(2, 21)"
     try:
         sizes: list[Any] = list(k_range)
@@ -386,7 +378,7 @@ def _checked_criteria(criteria: str | Iterable[str], *, has_missing: bool) -> li
 def _checked_for_parts(
     criteria: str | Iterable[str], names: list[str], decide_by: str
 ) -> list[str]:
-    """Those that sums and samples tell; others are refused where they were asked for by name."""
+    """Leave out criteria that need all points at once, or raise if they were asked for by name."""
     refused = [name for name in names if name in study_in_parts.NOT_IN_PARTS]
     if refused and (criteria != "all" or decide_by in refused):
         raise ValueError(
@@ -426,7 +418,7 @@ def _check_distinct(rows: Rows, largest: int) -> None:
 def _search(
     rows: Rows, sizes: list[int], settings: Settings, rng: np.random.RandomState
 ) -> tuple[dict[int, Solution], bool]:
-    """Centers for each k; if the callback says stop, those found by then."""
+    """Find centers for each k, or for some of them if the callback stops the search."""
     found: dict[int, Solution] = {}
     try:
         for found in centers_by_k(rows, sizes, settings.effort, rng, settings.callback):  # noqa: B007
@@ -456,8 +448,8 @@ def _evaluate(
 def _check_any_chosen(evaluations: dict[str, Evaluation]) -> None:
     if all(evaluation.chosen is None for evaluation in evaluations.values()):
         raise ValueError(
-            f"the callback ended choose_k before any of {list(evaluations)} said a k: let it run for "
-            'longer, or ask a criterion that takes no sweeps of its own, such as "bic"'
+            f"the callback ended choose_k before any of {list(evaluations)} said a k: let it run "
+            'for longer, or pass a criterion that takes no sweeps of its own, such as "bic"'
         )
 
 
@@ -482,7 +474,7 @@ def _choice(
 
 
 def _decide(chosen: dict[str, int | None], decide_by: str, sizes: list[int]) -> tuple[int, str]:
-    """The recommended k, and what recommends it."""
+    """Return the recommended k, and the name of the criterion that recommends it."""
     said = {name: k for name, k in chosen.items() if k is not None}
     ranked = [name for name in RANKING if name in said]
     if not ranked or (decide_by not in ("auto", "vote") and decide_by not in said):
@@ -498,13 +490,7 @@ def _decide(chosen: dict[str, int | None], decide_by: str, sizes: list[int]) -> 
 
 
 def vote(said: dict[str, int]) -> int:
-    """The k that most criteria say; of several, that of the criterion that ranks first.
-
-    Parameters
-    ----------
-    said : dict from str to int
-        By criterion.
-    """
+    """Return the k that most criteria say, and among several that of the first in the ranking."""
     votes = Counter(said.values())
     most = max(votes.values())
     return next(said[name] for name in RANKING if name in said and votes[said[name]] == most)

@@ -67,11 +67,11 @@ class Sample:
     rows: Rows
 
     def distances(self) -> FloatArray:
-        """Return the Euclidean distances between all pairs; sparse points are made dense in blocks."""
+        """Return the Euclidean distances between all pairs."""
         n_points = self.rows.n_points
         between = np.empty((n_points, n_points))
         step = max(1, _BLOCK_ELEMENTS // self.rows.n_features)
-        for start in range(0, n_points, step):
+        for start in range(0, n_points, step):  # since sparse points become dense here
             block = np.arange(start, min(start + step, n_points))
             between[:, block] = self.rows.sq_distances(self.rows.take(block))
         np.fill_diagonal(between, 0.0)
@@ -156,7 +156,7 @@ class Study:
             return means, math.nan
         return means, formulas.simplified_silhouette(nearest, second, labels, self.counts)
 
-    def _distances(self, centers: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    def _distances(self, centers: FloatArray) -> Iterator[tuple[slice, Points]]:
         """Yield the squared distances from the centers, block by block."""
         step = max(1, _BLOCK_ELEMENTS // max(len(centers), self.rows.n_features))
         for start in range(0, self.rows.n_points, step):
@@ -165,7 +165,7 @@ class Study:
 
 
 def two_nearest(
-    distances: Iterable[tuple[slice, FloatArray]], n_points: int
+    distances: Iterable[tuple[slice, Points]], n_points: int
 ) -> tuple[Labels, FloatArray, FloatArray]:
     """Return labels, and distances of the nearest and second nearest center, from squared ones."""
     labels, two = np.empty(n_points, dtype=np.int32), np.empty((n_points, 2))
@@ -312,9 +312,11 @@ def _agreements(study: Study) -> FloatArray:
         found = _centers(rows, study, EFFORTS_FOR_EACH_K["fast"], rng)
         labels.append([study.sample.rows.assign(s.centers)[0] for s in found.values()])
     counts, pairs = study.sample.counts, itertools.combinations(labels, 2)
-    of_pairs = (zip(one, other, strict=True) for one, other in pairs)
     return np.array(
-        [[formulas.weighted_rand_index(u, v, counts) for u, v in of] for of in of_pairs]
+        [
+            [formulas.weighted_rand_index(u, v, counts) for u, v in zip(one, other, strict=True)]
+            for one, other in pairs
+        ]
     )
 
 

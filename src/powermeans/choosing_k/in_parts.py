@@ -85,10 +85,11 @@ class _OfSize:
         )
 
     def means(self) -> tuple[FloatArray, float]:
-        """Return the mean distances and the mean silhouette, zero for a point alone in its cluster."""
+        """Return the mean distances and the mean silhouette."""
         means = self.distances / np.where(self.counts > 0, self.counts, 1.0)
         if len(means) == 1:
             return means, math.nan
+        # The silhouette of a point that is alone in its cluster is zero.
         width = float(np.sum(self.silhouettes[self.counts > 1]) / np.sum(self.counts))
         return means, width
 
