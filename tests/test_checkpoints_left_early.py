@@ -16,7 +16,7 @@ import pytest
 import powermeans.estimators.opening
 from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.divergences import Bregman, Generated, Mahalanobis, Poisson
-from powermeans.parts.checkpoint import CheckpointError, Journal, fingerprint_of_opener
+from powermeans.parts.checkpoint import CheckpointError, Journal
 from powermeans.parts.executors import PartOpener
 from powermeans.types import FloatArray
 
@@ -199,7 +199,7 @@ def test_another_function_or_parameter_is_another_opening() -> None:
         Stretched(1.0),
         Stretched(2.0),
     ]
-    texts = [fingerprint_of_opener(PartOpener(divergence)) for divergence in openings]
+    texts = [PartOpener(divergence).fingerprint() for divergence in openings]
     assert len(set(texts)) == len(openings)
     assert not any(" at 0x" in text for text in texts)
 

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from powermeans.divergences import Divergence
 from powermeans.inputs.checks import (
     Admitted,
-    PartFacts,
     admit,
     check_domain,
     wanted_form,
@@ -25,8 +24,6 @@ from powermeans.parts.checkpoint import (
     Claim,
     Journal,
     JournaledExecutor,
-    fingerprint_of_opener,
-    recorded,
 )
 from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
@@ -39,8 +36,6 @@ from powermeans.sources.opening import Checkpoint
 from powermeans.sources.partition import Admission, Partition
 from powermeans.sources.pass_clock import PassLines, Tell
 from powermeans.types import FloatArray, Points, SparsePoints
-
-recorded(PartFacts)  # so that a fit that was refused is refused by its checkpoint too
 
 MatrixLike = ArrayLike | SparsePoints | PartedData | Iterable[Any] | Callable[[], Iterable[Any]]
 
@@ -194,7 +189,7 @@ class RowsOpener:
     def _journaled(
         self, executor: Executor, checkpoint: Checkpoint, fingerprint: Callable[[], str]
     ) -> Executor:
-        how = fingerprint_of_opener(executor.opener)
+        how = executor.opener.fingerprint()
         of_fit = repr([version("powermeans"), fingerprint(), how])
         self._journal = Journal(
             self._claimed, checkpoint.seconds, of_fit, when_used=checkpoint.when_used

@@ -8,9 +8,9 @@ centers, the same random numbers, and in the middle of the same search.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
+import math
 import os
 import struct
 import sys
@@ -18,33 +18,40 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
 from io import BufferedRandom
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 from weakref import WeakSet
 
 import numpy as np
-from numpy.typing import NDArray
 
 from powermeans.critical import Moments
-from powermeans.divergences.bregman import Bregman
+from powermeans.inputs.checks import PartFacts
 from powermeans.parts.executors import Call, Executor, PartOpener, Result
 from powermeans.rows.cosine import UnitSums
 from powermeans.rows.observed import ObservedSums
 from powermeans.sums import ColumnMoments, Spread, Sums
 from powermeans.system.atomic_write import check_folder
+from powermeans.system.fingerprint import fingerprint
+from powermeans.system.values import ARRAY, DICT, TUPLE, Decoder, Encoder, Form, form_of_dataclasses
 
 Found = TypeVar("Found")
 
-_MAGIC = b"powermeans checkpoint 1\n"
+_MAGIC = b"powermeans checkpoint 2\n"
 # Length of the contents and their checksum.
 _HEAD = struct.Struct("<QI")
-# Of these a record may consist, beside numbers, lists and arrays.
+_N_WORDS = struct.Struct("<Q")
+_DTYPE = Form(
+    "dtype",
+    lambda value: isinstance(value, np.dtype),
+    lambda encoder, value, name: value.str,
+    lambda decoder, text: np.dtype(text),
+)
 _KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (ColumnMoments, Moments, ObservedSums, Spread, Sums, UnitSums)
+    kind.__name__: kind
+    for kind in (ColumnMoments, Moments, ObservedSums, PartFacts, Spread, Sums, UnitSums)
 }
+_FORMS = (form_of_dataclasses(_KINDS), TUPLE, DICT, ARRAY, _DTYPE)
 
 
 class CheckpointError(ValueError):
@@ -383,168 +390,32 @@ class JournaledExecutor:
 
 
 def _digest(question: Any) -> str:
-    tree, arrays = _taken_apart(question)
-    digest = hashlib.sha256(json.dumps(tree).encode())
-    for array in arrays:
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+    return hashlib.sha256(fingerprint(question).encode()).hexdigest()
 
 
 def _record(contents: bytes) -> bytes:
     return _HEAD.pack(len(contents), zlib.crc32(contents)) + contents
 
 
-# A record is JSON with the numbers of arrays in it, and then these arrays.
+# A record is the length of its JSON, the JSON with the form of each array, and then these arrays.
 
 
 def _encoded(question: str, result: Any) -> bytes:
-    tree, arrays = _taken_apart(result)
-    forms = [[array.dtype.str, list(array.shape)] for array in arrays]
+    encoder = Encoder(_FORMS)
+    tree = encoder.encode(result, "result")
+    arrays = encoder.arrays
+    forms = {name: [array.dtype.str, array.shape] for name, array in arrays.items()}
     words = json.dumps([question, tree, forms]).encode()
-    values = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
-    return struct.pack("<Q", len(words)) + words + values
+    values = b"".join(array.tobytes() for array in arrays.values())
+    return _N_WORDS.pack(len(words)) + words + values
 
 
 def _decoded(contents: bytes) -> tuple[str, Any]:
-    (n_words,) = struct.unpack_from("<Q", contents)
-    question, tree, forms = json.loads(contents[8 : 8 + n_words])
-    arrays, start = [], 8 + n_words
-    for dtype, shape in forms:
-        n_values = int(np.prod(shape, dtype=np.int64))
-        array = np.frombuffer(contents, np.dtype(dtype), n_values, start).reshape(shape)
-        arrays.append(array.copy())
-        start += array.nbytes
-    return question, _put_together(tree, arrays)
-
-
-def _taken_apart(value: Any) -> tuple[Any, list[NDArray[Any]]]:
-    """JSON of a value, and the arrays that it names by their numbers."""
-    arrays: list[NDArray[Any]] = []
-
-    def apart(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            arrays.append(value)
-            return {"array": len(arrays) - 1}
-        if isinstance(value, float | np.floating):
-            return {"float": float(value).hex()}
-        if isinstance(value, np.dtype):
-            return {"dtype": value.str}
-        if is_dataclass(value) and not isinstance(value, type):
-            parts = {field.name: apart(getattr(value, field.name)) for field in fields(value)}
-            return {"value": [type(value).__name__, parts]}
-        if isinstance(value, tuple):
-            return {"tuple": [apart(entry) for entry in value]}
-        if isinstance(value, list):
-            return [apart(entry) for entry in value]
-        if isinstance(value, dict):
-            return {"dict": [[apart(key), apart(entry)] for key, entry in value.items()]}
-        if callable(value):
-            return {"function": value.__qualname__}
-        return int(value) if isinstance(value, int | np.integer) else value
-
-    return apart(value), arrays
-
-
-def _put_together(tree: Any, arrays: Sequence[NDArray[Any]]) -> Any:
-    if isinstance(tree, list):
-        return [_put_together(entry, arrays) for entry in tree]
-    if not isinstance(tree, dict):
-        return tree
-    ((kind, content),) = tree.items()
-    if kind == "array":
-        return arrays[content]
-    if kind == "float":
-        return float.fromhex(content)
-    if kind == "dtype":
-        return np.dtype(content)
-    if kind == "tuple":
-        return tuple(_put_together(entry, arrays) for entry in content)
-    name, parts = content
-    return _KINDS[name](**{key: _put_together(part, arrays) for key, part in parts.items()})
-
-
-def fingerprint_of_opener(opener: PartOpener) -> str:
-    """The same text for the same opener in every process, and another one for another.
-
-    A divergence of one's own is told by its class, its attributes, and the code of its functions.
-    What these take from global variables is not looked at.
-    """
-    try:
-        return repr([_described(opener.divergence), opener.has_missing, opener.device])
-    except (_Unknown, RecursionError) as error:
-        what = error.args[0] if isinstance(error, _Unknown) else "a function within itself"
-        raise ValueError(
-            f"divergence={opener.divergence!r:.200} has {what!r:.200}, which another "
-            "process cannot tell from others, so that no fit with it can go on from a checkpoint: "
-            "let attributes be numbers, strings, arrays, lists and plain functions, or leave "
-            "checkpoint out"
-        ) from None
-
-
-class _Unknown(Exception):
-    """A value that has no description."""
-
-
-def _described(value: Any) -> Any:
-    if value is None or value is Ellipsis or isinstance(value, bool | int | str | bytes | complex):
-        return repr(value)
-    if isinstance(value, float | np.generic):
-        return [
-            type(value).__name__,
-            repr(value.item() if isinstance(value, np.generic) else value),
-        ]
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufcSU":
-        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-        return [value.dtype.str, value.shape, digest]
-    if isinstance(value, list | tuple):
-        return [type(value).__name__, *map(_described, value)]
-    if isinstance(value, set | frozenset):
-        return ["set", *sorted(repr(_described(entry)) for entry in value)]
-    if isinstance(value, dict):
-        return ["dict", *([_described(key), _described(entry)] for key, entry in value.items())]
-    if isinstance(value, np.ufunc):
-        return ["ufunc", value.__name__]
-    return _described_by_code(value)
-
-
-def _described_by_code(value: Any) -> Any:
-    if isinstance(value, CodeType):
-        constants = [_described(constant) for constant in value.co_consts]
-        return [value.co_code.hex(), value.co_names, value.co_varnames, constants]
-    if isinstance(value, FunctionType):
-        held = [cell.cell_contents for cell in value.__closure__ or ()]
-        kept = [held, value.__defaults__, value.__kwdefaults__]
-        return [value.__module__, value.__qualname__, _described(value.__code__), _described(kept)]
-    if isinstance(value, BuiltinFunctionType) and isinstance(value.__module__, str):
-        return [value.__module__, value.__qualname__]
-    if isinstance(value, type):
-        return [value.__module__, value.__qualname__, *_functions_of(value)]
-    if isinstance(value, ModuleType):
-        return ["module", value.__name__]
-    if isinstance(value, Bregman):
-        return [_described(type(value)), *_attributes_of(value)]
-    raise _Unknown(value)
-
-
-def _functions_of(kind: type[Any]) -> Iterator[Any]:
-    """Those of the class and its bases that are not the package's own."""
-    for base in kind.__mro__:
-        if base.__module__.partition(".")[0] not in ("powermeans", "builtins", "abc"):
-            for name, content in vars(base).items():
-                # A function that names its class is in a cell of that class's own making.
-                if isinstance(content, FunctionType):
-                    yield [name, _described(content.__code__), _described(content.__defaults__)]
-                elif isinstance(content, int | float | np.ndarray):
-                    yield [name, _described(content)]
-
-
-def _attributes_of(value: Any) -> Iterator[Any]:
-    """Each name with its value, but for what was computed from the others."""
-    if is_dataclass(value):
-        names = [field.name for field in fields(value)]
-    else:
-        names = sorted(getattr(value, "__dict__", {}))
-    for name in names:
-        if not isinstance(getattr(type(value), name, None), functools.cached_property):
-            yield [name, _described(getattr(value, name))]
+    start = _N_WORDS.size + _N_WORDS.unpack_from(contents)[0]
+    question, tree, forms = json.loads(contents[_N_WORDS.size : start])
+    arrays = {}
+    for name, (dtype, shape) in forms.items():
+        values = np.frombuffer(contents, np.dtype(dtype), math.prod(shape), start)
+        arrays[name] = values.reshape(shape).copy()
+        start += values.nbytes
+    return question, Decoder(_FORMS, arrays.__getitem__, "the checkpoint").decode(tree)

@@ -18,6 +18,7 @@ from powermeans.rows.on_device import open_on_device
 from powermeans.rows.protocol import PartRows
 from powermeans.sources.pass_clock import Tell
 from powermeans.sums import added
+from powermeans.system.fingerprint import NoFingerprintError, fingerprint
 from powermeans.types import FloatArray, Points, SparsePoints
 
 Result = TypeVar("Result")
@@ -81,6 +82,18 @@ class PartOpener:
             divergence=self.divergence,
             has_missing=self.has_missing,
         )
+
+    def fingerprint(self) -> str:
+        """Return the same text for the same opener in every process."""
+        try:
+            return fingerprint([self.divergence, self.has_missing, self.device])
+        except NoFingerprintError as error:
+            raise ValueError(
+                f"divergence={self.divergence!r:.200} has {error.args[0]!r:.200}, which another "
+                "process cannot tell from others, so that no fit with it can go on from a "
+                "checkpoint: let attributes be numbers, strings, arrays, lists and plain "
+                "functions, or leave checkpoint out"
+            ) from None
 
 
 class Executor(Protocol):

@@ -15,7 +15,8 @@ from scipy import sparse
 from powermeans.inputs.checks import PartFacts, check_part
 from powermeans.parts.executors import Call, PartOpener, Result
 from powermeans.rows.protocol import PartRows
-from powermeans.sources.arrays import admitted, fingerprint_of
+from powermeans.sources.arrays import admitted
+from powermeans.system.fingerprint import fingerprint
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
@@ -134,7 +135,7 @@ def report_on(held: WorkerPart | Report) -> Report:
 
 def fingerprint_of_part(part: WorkerPart) -> str:
     """A digest of the points and weights of a part."""
-    return fingerprint_of(part.points, part.weights)
+    return fingerprint([part.points, part.weights])
 
 
 def _weights_of(weights: Any, n_points: int, name: str) -> FloatArray | None:

@@ -14,10 +14,11 @@ import re
 import warnings
 import zipfile
 from importlib.metadata import version
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -27,16 +28,20 @@ from powermeans.estimators.base import CenterEstimator
 from powermeans.estimators.kernel_power_kmeans import KernelPowerKMeans
 from powermeans.estimators.streams.base import is_waiting
 from powermeans.inputs.checks import check_domain
-from powermeans.saving.values import ESTIMATORS, HEADER, SCALERS, Decoder, Encoder
+from powermeans.saving.values import ESTIMATORS, FORMS, SCALERS
 from powermeans.system.atomic_write import atomic_write
+from powermeans.system.values import DTYPES, Decoder, Encoder
 
 FORMAT_VERSION = 1
+
+HEADER = "model.json"
 
 _MAGIC = "powermeans model"
 _MEMBER = re.compile(r"a\d{1,5}\.npy")
 # As Python objects JSON takes up to twelve times its bytes, and lists and objects in it more.
 _LONGEST_HEADER = 2**23
 _MOST_BRACKETS = 100_000
+_LONGEST_ARRAY_HEADER = 1000
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
@@ -81,7 +86,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         )
     if not is_waiting(model):
         check_is_fitted(model)
-    encoder = Encoder()
+    encoder = Encoder(FORMS)
     header = {
         "format": _MAGIC,
         "version": FORMAT_VERSION,
@@ -148,7 +153,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _printable(text: str) -> str:
-    """Text that does nothing to a terminal."""
+    """Return the text without what would work on a terminal."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
@@ -160,18 +165,18 @@ def _read(file: IO[bytes]) -> Any:
     with zipfile.ZipFile(file) as archive:
         _check_members(archive, size)
         header = _header(archive)
-        decoder = Decoder(archive)
-        model = decoder.decode(header["model"])
+        arrays = _Arrays(archive)
+        model = Decoder(FORMS, arrays.take, HEADER).decode(header["model"])
         if type(model) not in ESTIMATORS or type(model) in SCALERS:
             raise ValueError("it does not begin with an estimator")
-        if decoder.unread:
-            raise ValueError(f"{min(decoder.unread)} belongs to nothing")
+        if arrays.unread:
+            raise ValueError(f"{min(arrays.unread)} belongs to nothing")
     _try_out(model)
     return model
 
 
 def _check_members(archive: zipfile.ZipFile, size: int) -> None:
-    """As nothing is compressed, nothing is larger than the file."""
+    """Raise for members that are strange, compressed, or together larger than the file."""
     members = archive.infolist()
     names = [member.filename for member in members]
     if len(set(names)) < len(names):
@@ -210,8 +215,46 @@ def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
     return header
 
 
+class _Arrays:
+    """The arrays of an archive, each taken once."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self.unread = {name for name in archive.namelist() if name != HEADER}
+
+    def take(self, key: Any) -> NDArray[Any]:
+        name = f"{key}.npy"
+        if name not in self.unread:
+            raise ValueError(f"{name:.40} is missing, or is used twice")
+        self.unread.remove(name)
+        with self._archive.open(name) as member:
+            return _array_in(member, self._archive.getinfo(name).file_size, name)
+
+
+def _array_in(member: IO[bytes], size: int, name: str) -> NDArray[Any]:
+    """Read an array from a member of this size, with which its header must agree."""
+    read = {
+        (1, 0): npy.read_array_header_1_0,
+        (2, 0): npy.read_array_header_2_0,
+    }.get(npy.read_magic(member))
+    if read is None:
+        raise ValueError(f"{name} is of an unknown version of NumPy's format")
+    try:
+        shape, is_fortran, dtype = read(member, max_header_size=_LONGEST_ARRAY_HEADER)
+    except ValueError as error:
+        raise ValueError(f"{name} has no header of an array") from error
+    if dtype.str not in DTYPES:
+        raise ValueError(f"{name} is an array of dtype {dtype!s:.40}")
+    n_bytes = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or n_bytes != size - member.tell():
+        raise ValueError(f"{name} does not have the size of an array of shape {shape!s:.60}")
+    order: Literal["C", "F"] = "F" if is_fortran else "C"
+    entries = np.frombuffer(member.read(), dtype=dtype).reshape(shape, order=order)
+    return entries.astype(dtype.newbyteorder("="), order=order)
+
+
 def _check_size(header: bytes) -> None:
-    """Of models that are saved and of those that are loaded, lest one can be saved only."""
+    """Raise for a header that is too long, when a model is saved as when it is loaded."""
     n_brackets = header.count(b"[") + header.count(b"{")
     if len(header) > _LONGEST_HEADER or n_brackets > _MOST_BRACKETS:
         raise ValueError(
@@ -233,7 +276,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _try_out(model: Any) -> None:
-    """What is checked in no other way shows where the model is used."""
+    """Use the model, which shows what no table can check."""
     if isinstance(model, Pipeline):
         steps = [step for _, step in model.steps]
         if len({step.n_features_in_ for step in steps}) != 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
@@ -13,6 +12,7 @@ from scipy import sparse
 
 from powermeans.inputs.checks import canonical_csr, check_sample_weight, wanted_dtype
 from powermeans.sources.block import Block, SourceError
+from powermeans.system.fingerprint import fingerprint
 from powermeans.types import FloatArray, Points, SparsePoints
 
 _EACH_PASS = "the rows must be the same in every pass"
@@ -58,7 +58,7 @@ class ArraySource:
 
     def fingerprint(self) -> str:
         """Of all values."""
-        return fingerprint_of(self.points, self.weights)
+        return fingerprint([self.points, self.weights])
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """All at once, without a copy."""
@@ -108,7 +108,8 @@ class IterableSource:
         if first is None:
             raise SourceError(f"{self.name} have no rows any more: {_EACH_PASS}")
         points, weights = _as_pair(first)
-        return fingerprint_of(admitted(points, "chunk 0", self._wanted), weights)
+        checked = None if weights is None else np.asarray(weights)
+        return fingerprint([admitted(points, "chunk 0", self._wanted), checked])
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Chunk after chunk; rows before the first one that is wanted are passed over."""
@@ -175,7 +176,7 @@ class IterableSource:
         """Where a pass begins with another row than the first one did."""
         if not points.shape[0]:
             return
-        row = fingerprint_of(points[:1], None)
+        row = fingerprint(points[:1])
         if self._first_row is None:
             self._first_row = row
         elif self._first_row != row:
@@ -223,19 +224,6 @@ class IterableSource:
                 "weight for each row"
             )
         return checked
-
-
-def fingerprint_of(points: Points | SparsePoints, weights: Any) -> str:
-    """A digest of all values."""
-    matrix: Any = points
-    is_dense = isinstance(points, np.ndarray)
-    arrays = [points] if is_dense else [matrix.data, matrix.indices, matrix.indptr]
-    digest = hashlib.sha256()
-    for array in (*arrays, weights):
-        values = np.ascontiguousarray(0 if array is None else array)
-        digest.update(f"{values.dtype.str}{values.shape}".encode())
-        digest.update(values.data)
-    return digest.hexdigest()
 
 
 def _has_ended(this_pass: Iterator[Any]) -> bool:
