@@ -23,25 +23,22 @@ POWERMEANS_INLINE double weight_of(const Job<T>& job, int64_t i) {
 
 // ---- Dense points -------------------------------------------------------------------------------
 
-POWERMEANS_INLINE double sq_norm(const double* packed, int64_t padded_features) {
-    DoubleVector sums[vectors_per_unit] = {};
-    for (int64_t f = 0; f < padded_features; f += unit_lanes<double>)
-        for (int v = 0; v < vectors_per_unit; ++v) {
-            const DoubleVector x = load(packed + f + v * lanes<double>);
-            sums[v] = multiply_add(x, x, sums[v]);
-        }
-    return sum_of_lanes<double>(sums);
+POWERMEANS_INLINE void widened(const double* from, DoubleVector (&to)[vectors_per_unit]) {
+    for (int v = 0; v < vectors_per_unit; ++v) to[v] = load(from + v * lanes<double>);
 }
 
-POWERMEANS_INLINE double sq_norm(const float* packed, int64_t padded_features) {
-    DoubleVector sums[2 * vectors_per_unit] = {};
-    for (int64_t f = 0; f < padded_features; f += unit_lanes<float>)
-        for (int v = 0; v < vectors_per_unit; ++v) {
-            DoubleVector low, high;
-            widen(load(packed + f + v * lanes<float>), low, high);
-            sums[2 * v] = multiply_add(low, low, sums[2 * v]);
-            sums[2 * v + 1] = multiply_add(high, high, sums[2 * v + 1]);
-        }
+POWERMEANS_INLINE void widened(const float* from, DoubleVector (&to)[2 * vectors_per_unit]) {
+    for (int v = 0; v < vectors_per_unit; ++v) widen(load(from + v * lanes<float>), to[2 * v], to[2 * v + 1]);
+}
+
+template <class T>
+double sq_norm(const T* packed, int64_t padded_features) {
+    constexpr int n_vectors = int(unit_lanes<T>) / lanes<double>;
+    DoubleVector sums[n_vectors] = {}, x[n_vectors];
+    for (int64_t f = 0; f < padded_features; f += unit_lanes<T>) {
+        widened(packed + f, x);
+        for (int v = 0; v < n_vectors; ++v) sums[v] = multiply_add(x[v], x[v], sums[v]);
+    }
     return sum_of_lanes<double>(sums);
 }
 
@@ -154,14 +151,6 @@ T sq_dist_from_differences(const Dense<T>& points, const Job<T>& job, const Work
             sums[v] = multiply_add(difference, difference, sums[v]);
         }
     return T(sum_of_lanes<T>(sums));
-}
-
-POWERMEANS_INLINE void widened(const double* from, DoubleVector (&to)[vectors_per_unit]) {
-    for (int v = 0; v < vectors_per_unit; ++v) to[v] = load(from + v * lanes<double>);
-}
-
-POWERMEANS_INLINE void widened(const float* from, DoubleVector (&to)[2 * vectors_per_unit]) {
-    for (int v = 0; v < vectors_per_unit; ++v) widen(load(from + v * lanes<float>), to[2 * v], to[2 * v + 1]);
 }
 
 // From the point as stored, which `packed` has rounded.

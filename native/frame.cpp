@@ -88,8 +88,9 @@ struct Deviations {
     template <int64_t n>
     void add(const V* points, const double* origin) {
         const int64_t d = int64_t(sums.size());
-        double* __restrict sum = sums.data(), * __restrict square = squares.data();
-        V* __restrict low = lowest.data(), * __restrict high = highest.data();
+        double *sum = sums.data(), *square = squares.data();
+        V *low = lowest.data(), *high = highest.data();
+#pragma GCC ivdep
         for (int64_t f = 0; f < d; ++f) {
             double total = sum[f], total_square = square[f];
             V least = low[f], most = high[f];

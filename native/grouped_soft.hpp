@@ -306,7 +306,7 @@ struct GroupedSoftSweep {
 
     static bool none_up_to(const T* values, const Vector<T> (&limits)[n_vectors]) {
         unsigned found = 0;
-        for (int v = 0; v < n_vectors; ++v) found |= lanes_up_to(load(values + v * lanes<T>), limits[v]);
+        for (int v = 0; v < n_vectors; ++v) found |= lanes_up_to<T>(load(values + v * lanes<T>), limits[v]);
         return !found;
     }
 

@@ -174,7 +174,7 @@ int64_t candidates(const CenterList<T>& list, int64_t n_features, const Box<T>& 
     const Vector<T> limits = broadcast(limit);
     int64_t n_chosen = 0;
     for (int64_t j = 0; j < list.n; j += lanes<T>)
-        for (unsigned mask = lanes_up_to(load(room + j), limits); mask; mask &= mask - 1) {
+        for (unsigned mask = lanes_up_to<T>(load(room + j), limits); mask; mask &= mask - 1) {
             const int64_t at = j + __builtin_ctz(mask);
             if (at < list.n) chosen[n_chosen++] = list.indices ? list.indices[at] : int32_t(at);
         }
@@ -237,7 +237,7 @@ void nearest_of_group(const T* columns, const T* heights, const Centers<T>& cent
 #pragma GCC unroll 4
             for (int v = 0; v < n_here; ++v) {
                 if constexpr (wants_second) next[v] = smaller(next[v], larger(best[v], y[v]));
-                keep_smaller(y[v], here, best[v], which[v]);
+                keep_smaller<T>(y[v], here, best[v], which[v]);
             }
         }
         for (int v = 0; v < n_here; ++v) {

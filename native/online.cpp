@@ -140,11 +140,12 @@ class CsrTurns {
         point_ = i;
         point_sq_norm_ = 0;
         std::fill(products_.begin(), products_.end(), 0.0);
-        double* __restrict products = products_.data();
+        double* products = products_.data();
         for (int64_t e = source_.row_starts[i]; e < source_.row_starts[i + 1]; ++e) {
             const double x = entry(e);
             const double* row = directions_.data() + source_.columns[e] * n_centers_;
             point_sq_norm_ += x * x;
+#pragma GCC ivdep
             for (int64_t j = 0; j < n_centers_; ++j) products[j] += x * row[j];
         }
         Winner winner{0, std::numeric_limits<double>::infinity()};

@@ -39,8 +39,7 @@ POWERMEANS_INLINE T smallest_lane(Vector<T> v) {
     T lane[lanes<T>];
     store(lane, v);
     for (int left = lanes<T> / 2; left > 0; left /= 2)
-        for (int i = 0; i < left; ++i)
-            if (lane[i + left] < lane[i]) lane[i] = lane[i + left];
+        for (int i = 0; i < left; ++i) lane[i] = smaller(lane[i + left], lane[i]);
     return lane[0];
 }
 
@@ -65,10 +64,8 @@ POWERMEANS_INLINE bool has_two_up_to(const T* row, int64_t n_padded, T limit) {
 template <class T>
 POWERMEANS_INLINE int64_t first_equal(const T* row, int64_t n_padded, T value) {
     const Vector<T> wanted = broadcast(value);
-    for (int64_t j = 0; j < n_padded; j += lanes<T>) {
-        const int lane = first_lane_equal(load(row + j), wanted);
-        if (lane >= 0) return j + lane;
-    }
+    for (int64_t j = 0; j < n_padded; j += lanes<T>)
+        if (const unsigned mask = lanes_equal<T>(load(row + j), wanted)) return j + __builtin_ctz(mask);
     return 0;
 }
 

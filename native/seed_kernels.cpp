@@ -32,19 +32,6 @@ POWERMEANS_INLINE void store_lanes(double* to, const Lanes& values) {
     for (int v = 0; v < vectors_per_unit; ++v) store(to + v * lanes<double>, values.at[v]);
 }
 
-// One bit for each lane above zero.
-POWERMEANS_INLINE unsigned positive_lanes(DoubleVector v) {
-#if defined(__AVX512F__)
-    return _mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_GT_OQ);
-#elif defined(__AVX2__)
-    return unsigned(_mm256_movemask_pd(_mm256_cmp_pd(v, _mm256_setzero_pd(), _CMP_GT_OQ)));
-#else
-    unsigned bits = 0;
-    for (int lane = 0; lane < lanes<double>; ++lane) bits |= unsigned(v[lane] > 0) << lane;
-    return bits;
-#endif
-}
-
 // Some features of the places that come next: rows are too short for the machine to see where they lead.
 template <class V>
 POWERMEANS_INLINE void fetch(const DenseWalk<V>& walk, const int64_t (&places)[tile_points], int64_t f) {
@@ -317,7 +304,7 @@ POWERMEANS_INLINE bool may_be_nearer(const Sketches& sketches, const PanelSketch
         const DoubleVector product = steps.at[v] * (products.at[v] - offsets.at[v]);
         const DoubleVector sq_dist = sq_norms.at[v] + sq_norm - (2 * step) * product;
         const DoubleVector bound = errors.at[v] + reach;
-        bits |= positive_lanes(bound * bound - sq_dist);
+        bits |= lanes_above_zero<double>(bound * bound - sq_dist);
     }
     return bits != 0;
 }
@@ -355,7 +342,7 @@ void compare_places(const Walk& walk, const Panel& panel, const Standings& stand
         for (int v = 0; v < vectors_per_unit; ++v) {
             const DoubleVector saved = larger(nearest - sq_dist.at[v], DoubleVector{});
             sums.at[v] = multiply_add(saved, weight, sums.at[v]);
-            bits |= positive_lanes(saved) << (v * lanes<double>);
+            bits |= lanes_above_zero<double>(saved) << (v * lanes<double>);
         }
         nearer[place] = uint8_t(bits);
     });

@@ -56,7 +56,7 @@ int64_t take_ties(const Storage& points, const Job<T>& job, const Workspace<T>& 
     if (!has_two_up_to(row, job.centers.n_padded, limit)) return 0;
     int64_t n_tied = 0;
     for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>)
-        for (unsigned mask = lanes_up_to(load(row + j), broadcast(limit)); mask; mask &= mask - 1)
+        for (unsigned mask = lanes_up_to<T>(load(row + j), broadcast(limit)); mask; mask &= mask - 1)
             work.tied[n_tied++] = j + __builtin_ctz(mask);
     for (int64_t t = 0; t < n_tied; ++t) {
         work.tied_dist[t] =
@@ -158,7 +158,7 @@ double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise pow
         for (int v = 0; v < vectors_per_unit; ++v) {
             T* at = row + j + v * lanes<T>;
             const Vector<T> y = load(at);
-            if (lanes_up_to(y, limit) == 0) {
+            if (lanes_up_to<T>(y, limit) == 0) {
                 store(at, Vector<T>{});
                 continue;
             }
@@ -262,7 +262,7 @@ int64_t take_factor(const Job<T>& job, const Workspace<T>& work, int64_t p, doub
     int64_t n_positive = 0;
     for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>) {
         const Vector<T> soft = load(row + j);
-        const unsigned positive = lanes_above_zero(soft);
+        const unsigned positive = lanes_above_zero<T>(soft);
         if (!positive) continue;
         n_positive += __builtin_popcount(positive);
         const Vector<T> weights = soft * factor;
@@ -288,7 +288,7 @@ void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& 
     for (int64_t p = first; p < first + n; ++p) {
         const T* row = work.dist + p * job.centers.n_padded;
         for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>)
-            for (unsigned mask = lanes_above_zero(load(row + j)); mask; mask &= mask - 1) {
+            for (unsigned mask = lanes_above_zero<T>(load(row + j)); mask; mask &= mask - 1) {
                 const int64_t center = j + __builtin_ctz(mask);
                 add_point(points, job, work, begin, p, center, double(row[center]) * scale, out);
             }

@@ -17,8 +17,10 @@ namespace {
 
 #if defined(__AVX512F__)
 constexpr int vector_bytes = 64;
+#define POWERMEANS_INTRINSIC(name) _mm512_##name
 #elif defined(__AVX2__)
 constexpr int vector_bytes = 32;
+#define POWERMEANS_INTRINSIC(name) _mm256_##name
 #else
 constexpr int vector_bytes = 16;
 #endif
@@ -75,29 +77,26 @@ POWERMEANS_INLINE Vector<T> broadcast(T value) {
 }
 
 // One rounding where the machine can; the instruction sets that are compared bit for bit all can.
+#if defined(POWERMEANS_INTRINSIC)
 POWERMEANS_INLINE FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
-#if defined(__AVX512F__)
-    return _mm512_fmadd_ps(a, b, c);
-#elif defined(__FMA__)
-    return _mm256_fmadd_ps(a, b, c);
-#elif defined(__ARM_NEON)
-    return FloatVector(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b)));
-#else
-    return a * b + c;
-#endif
+    return POWERMEANS_INTRINSIC(fmadd_ps)(a, b, c);
 }
-
 POWERMEANS_INLINE DoubleVector multiply_add(DoubleVector a, DoubleVector b, DoubleVector c) {
-#if defined(__AVX512F__)
-    return _mm512_fmadd_pd(a, b, c);
-#elif defined(__FMA__)
-    return _mm256_fmadd_pd(a, b, c);
-#elif defined(__ARM_NEON)
-    return DoubleVector(vfmaq_f64(float64x2_t(c), float64x2_t(a), float64x2_t(b)));
-#else
-    return a * b + c;
-#endif
+    return POWERMEANS_INTRINSIC(fmadd_pd)(a, b, c);
 }
+#elif defined(__ARM_NEON)
+POWERMEANS_INLINE FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
+    return FloatVector(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b)));
+}
+POWERMEANS_INLINE DoubleVector multiply_add(DoubleVector a, DoubleVector b, DoubleVector c) {
+    return DoubleVector(vfmaq_f64(float64x2_t(c), float64x2_t(a), float64x2_t(b)));
+}
+#else
+template <class V>
+POWERMEANS_INLINE V multiply_add(V a, V b, V c) {
+    return a * b + c;
+}
+#endif
 
 POWERMEANS_INLINE double multiply_add(double a, double b, double c) {
 #if defined(__FMA__) || defined(__ARM_NEON)
@@ -141,45 +140,30 @@ POWERMEANS_INLINE Vector<T> near_quotient(Vector<T> a, Vector<T> b) {
 #endif
 }
 
+// Of numbers, or lane by lane; the second where one is NaN.
+template <class V>
+POWERMEANS_INLINE V smaller(V a, V b) {
+    return a < b ? a : b;
+}
+template <class V>
+POWERMEANS_INLINE V larger(V a, V b) {
+    return a > b ? a : b;
+}
+#if defined(POWERMEANS_INTRINSIC)
+// GCC does not recognise the wide ones in the lines above.
 POWERMEANS_INLINE FloatVector smaller(FloatVector a, FloatVector b) {
-#if defined(__AVX512F__)
-    return _mm512_min_ps(a, b);
-#elif defined(__AVX2__)
-    return _mm256_min_ps(a, b);
-#else
-    return a < b ? a : b;
-#endif
+    return POWERMEANS_INTRINSIC(min_ps)(a, b);
 }
-
 POWERMEANS_INLINE DoubleVector smaller(DoubleVector a, DoubleVector b) {
-#if defined(__AVX512F__)
-    return _mm512_min_pd(a, b);
-#elif defined(__AVX2__)
-    return _mm256_min_pd(a, b);
-#else
-    return a < b ? a : b;
-#endif
+    return POWERMEANS_INTRINSIC(min_pd)(a, b);
 }
-
 POWERMEANS_INLINE FloatVector larger(FloatVector a, FloatVector b) {
-#if defined(__AVX512F__)
-    return _mm512_max_ps(a, b);
-#elif defined(__AVX2__)
-    return _mm256_max_ps(a, b);
-#else
-    return a > b ? a : b;
-#endif
+    return POWERMEANS_INTRINSIC(max_ps)(a, b);
 }
-
 POWERMEANS_INLINE DoubleVector larger(DoubleVector a, DoubleVector b) {
-#if defined(__AVX512F__)
-    return _mm512_max_pd(a, b);
-#elif defined(__AVX2__)
-    return _mm256_max_pd(a, b);
-#else
-    return a > b ? a : b;
-#endif
+    return POWERMEANS_INTRINSIC(max_pd)(a, b);
 }
+#endif
 
 // Value where `condition >= bound`, else zero.
 template <class T>
@@ -187,109 +171,54 @@ POWERMEANS_INLINE Vector<T> keep_where_at_least(Vector<T> condition, Vector<T> b
     return Vector<T>(Bits<T>(condition >= bound) & Bits<T>(value));
 }
 
-// First lane equal to `value`, or -1.
-POWERMEANS_INLINE int first_lane_equal(FloatVector v, FloatVector value) {
-#if defined(__AVX512F__)
-    unsigned mask = _mm512_cmp_ps_mask(v, value, _CMP_EQ_OQ);
-    return mask ? __builtin_ctz(mask) : -1;
-#elif defined(__AVX2__)
-    unsigned mask = unsigned(_mm256_movemask_ps(_mm256_cmp_ps(v, value, _CMP_EQ_OQ)));
-    return mask ? __builtin_ctz(mask) : -1;
-#else
-    for (int lane = 0; lane < lanes<float>; ++lane)
-        if (v[lane] == value[lane]) return lane;
-    return -1;
-#endif
-}
+enum class Comparison { equal, up_to, above };
 
-POWERMEANS_INLINE int first_lane_equal(DoubleVector v, DoubleVector value) {
+// One bit for each lane where the comparison holds.
+template <class T, Comparison comparison>
+POWERMEANS_INLINE unsigned lanes_where(Vector<T> a, Vector<T> b) {
 #if defined(__AVX512F__)
-    unsigned mask = _mm512_cmp_pd_mask(v, value, _CMP_EQ_OQ);
-    return mask ? __builtin_ctz(mask) : -1;
-#elif defined(__AVX2__)
-    unsigned mask = unsigned(_mm256_movemask_pd(_mm256_cmp_pd(v, value, _CMP_EQ_OQ)));
-    return mask ? __builtin_ctz(mask) : -1;
+    constexpr int predicate = comparison == Comparison::equal   ? _CMP_EQ_OQ
+                              : comparison == Comparison::up_to ? _CMP_LE_OQ
+                                                                : _CMP_GT_OQ;
+    if constexpr (sizeof(T) == 4)
+        return _mm512_cmp_ps_mask(a, b, predicate);
+    else
+        return _mm512_cmp_pd_mask(a, b, predicate);
 #else
-    for (int lane = 0; lane < lanes<double>; ++lane)
-        if (v[lane] == value[lane]) return lane;
-    return -1;
-#endif
-}
-
-// A bit for each lane that is at most `limit`.
-POWERMEANS_INLINE unsigned lanes_up_to(FloatVector v, FloatVector limit) {
-#if defined(__AVX512F__)
-    return _mm512_cmp_ps_mask(v, limit, _CMP_LE_OQ);
-#elif defined(__AVX2__)
-    return unsigned(_mm256_movemask_ps(_mm256_cmp_ps(v, limit, _CMP_LE_OQ)));
+    const Bits<T> holds = Bits<T>(comparison == Comparison::equal   ? a == b
+                                  : comparison == Comparison::up_to ? a <= b
+                                                                    : a > b);
+#if defined(__AVX2__)
+    if constexpr (sizeof(T) == 4)
+        return unsigned(_mm256_movemask_ps(__m256(holds)));
+    else
+        return unsigned(_mm256_movemask_pd(__m256d(holds)));
 #else
     unsigned mask = 0;
-    for (int lane = 0; lane < lanes<float>; ++lane) mask |= unsigned(v[lane] <= limit[lane]) << lane;
+    for (int lane = 0; lane < lanes<T>; ++lane) mask |= unsigned(holds[lane] & 1) << lane;
     return mask;
+#endif
 #endif
 }
 
-POWERMEANS_INLINE unsigned lanes_up_to(DoubleVector v, DoubleVector limit) {
-#if defined(__AVX512F__)
-    return _mm512_cmp_pd_mask(v, limit, _CMP_LE_OQ);
-#elif defined(__AVX2__)
-    return unsigned(_mm256_movemask_pd(_mm256_cmp_pd(v, limit, _CMP_LE_OQ)));
-#else
-    unsigned mask = 0;
-    for (int lane = 0; lane < lanes<double>; ++lane) mask |= unsigned(v[lane] <= limit[lane]) << lane;
-    return mask;
-#endif
+template <class T>
+POWERMEANS_INLINE unsigned lanes_equal(Vector<T> v, Vector<T> value) {
+    return lanes_where<T, Comparison::equal>(v, value);
 }
-
-POWERMEANS_INLINE unsigned lanes_above_zero(FloatVector v) {
-#if defined(__AVX512F__)
-    return _mm512_cmp_ps_mask(v, FloatVector{}, _CMP_GT_OQ);
-#elif defined(__AVX2__)
-    return unsigned(_mm256_movemask_ps(_mm256_cmp_ps(v, FloatVector{}, _CMP_GT_OQ)));
-#else
-    unsigned mask = 0;
-    for (int lane = 0; lane < lanes<float>; ++lane) mask |= unsigned(v[lane] > 0) << lane;
-    return mask;
-#endif
+template <class T>
+POWERMEANS_INLINE unsigned lanes_up_to(Vector<T> v, Vector<T> limit) {
+    return lanes_where<T, Comparison::up_to>(v, limit);
 }
-
-POWERMEANS_INLINE unsigned lanes_above_zero(DoubleVector v) {
-#if defined(__AVX512F__)
-    return _mm512_cmp_pd_mask(v, DoubleVector{}, _CMP_GT_OQ);
-#elif defined(__AVX2__)
-    return unsigned(_mm256_movemask_pd(_mm256_cmp_pd(v, DoubleVector{}, _CMP_GT_OQ)));
-#else
-    unsigned mask = 0;
-    for (int lane = 0; lane < lanes<double>; ++lane) mask |= unsigned(v[lane] > 0) << lane;
-    return mask;
-#endif
+template <class T>
+POWERMEANS_INLINE unsigned lanes_above_zero(Vector<T> v) {
+    return lanes_where<T, Comparison::above>(v, Vector<T>{});
 }
 
 // best = value and which = index, in the lanes where value < best.
-POWERMEANS_INLINE void keep_smaller(FloatVector value, Bits<float> index, FloatVector& best,
-                                    Bits<float>& which) {
-#if defined(__AVX512F__)
-    const __mmask16 less = _mm512_cmp_ps_mask(value, best, _CMP_LT_OQ);
-    best = _mm512_min_ps(value, best);
-    which = Bits<float>(_mm512_mask_mov_epi32(__m512i(which), less, __m512i(index)));
-#else
-    const Bits<float> less = Bits<float>(value < best);
+template <class T>
+POWERMEANS_INLINE void keep_smaller(Vector<T> value, Bits<T> index, Vector<T>& best, Bits<T>& which) {
+    which = Bits<T>(value < best) ? index : which;
     best = smaller(value, best);
-    which = (less & index) | (~less & which);
-#endif
-}
-
-POWERMEANS_INLINE void keep_smaller(DoubleVector value, Bits<double> index, DoubleVector& best,
-                                    Bits<double>& which) {
-#if defined(__AVX512F__)
-    const __mmask8 less = _mm512_cmp_pd_mask(value, best, _CMP_LT_OQ);
-    best = _mm512_min_pd(value, best);
-    which = Bits<double>(_mm512_mask_mov_epi64(__m512i(which), less, __m512i(index)));
-#else
-    const Bits<double> less = Bits<double>(value < best);
-    best = smaller(value, best);
-    which = (less & index) | (~less & which);
-#endif
 }
 
 template <class T, class Integer>
