@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from powermeans.reporting.summaries import ClusterSummary, along_the_line, summarize
+from powermeans.reporting.summaries import ClusterSummary, summarize
+from powermeans.reporting.warnings_on_data import along_the_line
 
 POINTS = np.array([[0.0, 1.0], [2.0, 1.0], [10.0, 1.0], [12.0, 5.0]])
 LABELS = np.array([0, 0, 1, 1], dtype=np.int32)

@@ -126,7 +126,7 @@ def test_nothing_is_loaded_from_anywhere(page: Page, written: Path) -> None:
 
 
 def test_there_is_a_section_for_all_that_was_given(page: Page) -> None:
-    expected = {"run", "cautions", "clusters", "points", "means", "annealing", "sweeps", "choice"}
+    expected = {"run", "warnings", "clusters", "points", "means", "annealing", "sweeps", "choice"}
     assert set(page.words) == expected | {"code"}
     assert "90" in page.words["run"]
     assert "Recommended is k = 3, with 75% of the criteria" in page.words["choice"]
@@ -170,7 +170,7 @@ def test_more_points_than_are_shown_are_sampled_and_it_says_so(tmp_path: Path) -
 def test_what_looks_wrong_is_said(tmp_path: Path) -> None:
     points = TABLE.to_numpy() * [1000.0, 1.0, 1.0, 1.0, 1.0]
     model = PowerKMeans(3, random_state=0).fit(points)
-    assert "StandardScaler" in report_of(model, points, tmp_path).words["cautions"]
+    assert "StandardScaler" in report_of(model, points, tmp_path).words["warnings"]
 
 
 def holed() -> np.ndarray:

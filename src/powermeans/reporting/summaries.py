@@ -1,4 +1,4 @@
-"""Each cluster in numbers and in words."""
+"""Summaries of clusters in numbers and in words."""
 
 from __future__ import annotations
 
@@ -13,69 +13,45 @@ from scipy import sparse
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 _BLOCK_ELEMENTS = 2**18
-# A mean counts as high or low from so many standard deviations of all points on.
+# A mean is high or low if it is this many standard deviations of all points from their mean.
 _NOTABLE = 0.5
 _MOST_NAMED = 3
-# A column that deviates by no more than this part of its mean is constant but for rounding.
+# A column whose deviation is at most this share of its mean varies by rounding only.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What there is to know of all points.
-
-    Attributes
-    ----------
-    means, deviations : (n_features,)
-        Mean and standard deviation.
-    """
+    """Name, mean and standard deviation of each column of all points."""
 
     names: list[str]
-    means: FloatArray
-    deviations: FloatArray
+    means: FloatArray  # (n_features,)
+    deviations: FloatArray  # (n_features,)
 
     def are_constant(self) -> NDArray[np.bool_]:
-        """Which columns do not vary, or by no more than rounding."""
+        """Tell which columns do not vary, or only by rounding."""
         return self.deviations <= _ROUNDING * np.abs(self.means)
 
     def units(self) -> FloatArray:
-        """The deviations, one where there is none to speak of."""
+        """Return the deviations, one for constant columns."""
         return np.where(self.are_constant(), 1.0, self.deviations)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSummary:
-    """One cluster.
-
-    Attributes
-    ----------
-    size : int
-        How many points it has.
-    weight : float
-        What they weigh; the size where points have no weights.
-    share : float
-        Which part of the weight of all that is.
-    spread : float
-        Root of the mean squared distance of its points from their mean.
-    mean : (n_features,)
-        Of its points; NaN if none of them weighs anything.
-    heights : (n_features,)
-        The mean in standard deviations of all points from the mean of all.
-    nearest : int or None
-        The cluster whose mean is nearest.
-    """
+    """What is known of one cluster."""
 
     label: int
-    size: int
-    weight: float
-    share: float
-    spread: float
-    mean: FloatArray
-    heights: FloatArray
-    nearest: int | None
+    size: int  # how many points it has
+    weight: float  # of its points; the size if points have no weights
+    share: float  # of the weight of all points
+    spread: float  # root of the mean squared distance of its points from their mean
+    mean: FloatArray  # (n_features,), NaN if its points weigh nothing
+    heights: FloatArray  # (n_features,), the mean in standard deviations from that of all points
+    nearest: int | None  # the cluster whose mean is nearest
 
     def distinguishing(self, names: list[str], most: int = _MOST_NAMED) -> list[tuple[str, float]]:
-        """The columns in which it differs most from all points, and by how much."""
+        """Return the columns in which it differs most from all points, and by how much."""
         order = np.argsort(-np.abs(self.heights), kind="stable")[:most]
         return [
             (names[feature], float(self.heights[feature]))
@@ -84,7 +60,7 @@ class ClusterSummary:
         ]
 
     def words(self, names: list[str]) -> str:
-        """What sets the cluster apart, as a sentence."""
+        """Say in a sentence what sets the cluster apart."""
         if self.size == 0:
             return "No point is nearest to this center."
         if self.weight == 0:
@@ -104,23 +80,9 @@ def summarize(
     names: list[str],
     sample_weight: FloatArray | None = None,
 ) -> tuple[Columns, list[ClusterSummary]]:
-    """All points, and each cluster.
+    """Summarize the columns of finite points, and each cluster in the order of the labels.
 
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        Dense or CSR, finite.
-    n_clusters : int
-        Some may have no points.
-    names : list of str
-        Of the columns.
-    sample_weight : (n_points,), optional
-        A weight of three is the same as three copies, but for the sizes, which count points.
-
-    Returns
-    -------
-    list of ClusterSummary
-        In the order of the labels.
+    A weight of three counts like three copies, except in the sizes, which count points.
     """
     counts = np.ones(len(labels)) if sample_weight is None else sample_weight
     sizes = np.bincount(labels, minlength=n_clusters)
@@ -141,24 +103,7 @@ def summaries_of_sums(
     means: FloatArray,
     squares: FloatArray,
 ) -> list[ClusterSummary]:
-    """Each cluster, from what its points add up to.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of all points.
-    sizes, weights : (n_clusters,)
-        How many points there are, and what they weigh.
-    means : (n_clusters, n_features)
-        Any where nothing weighs.
-    squares : (n_clusters,)
-        Sum of the squared distances from the mean.
-
-    Returns
-    -------
-    list of ClusterSummary
-        In the order of the labels.
-    """
+    """Summarize each cluster, given the sums of squared distances of its points from their mean."""
     divisors, total = np.where(weights > 0, weights, 1.0), float(weights.sum())
     means = np.where(weights[:, None] > 0, means, np.nan)
     nearest = _nearest(means)
@@ -193,7 +138,7 @@ def _squared_deviations(
     means: FloatArray,
     overall: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums of squares about the mean of all by column, and about its own mean by cluster."""
+    """Add up squares about the mean of all points by column, and about its mean by cluster."""
     of_column, of_cluster = np.zeros(points.shape[1]), np.zeros(len(means))
     varies, first = np.zeros(points.shape[1], dtype=bool), None
     for rows, block in _blocks(points):
@@ -207,7 +152,7 @@ def _squared_deviations(
 
 
 def _blocks(points: Points | SparsePoints) -> Iterator[tuple[slice, FloatArray]]:
-    """Some points at a time, dense."""
+    """Yield some points at a time, dense."""
     step = max(1, _BLOCK_ELEMENTS // points.shape[1])
     for start in range(0, points.shape[0], step):
         rows = slice(start, start + step)
@@ -224,19 +169,6 @@ def _nearest(means: FloatArray) -> list[int | None]:
         is_alone: bool | np.bool_ = np.isnan(sq_dist).all()
         found.append(None if is_alone else int(np.nanargmin(sq_dist)))
     return found
-
-
-def along_the_line(
-    points: FloatArray | SparsePoints, labels: Labels, one: ClusterSummary, other: ClusterSummary
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The points of two clusters on the line through their means, which are at 0 and 1."""
-    way = other.mean - one.mean
-    unit = way / max(float(way @ way), np.finfo(np.float64).tiny)
-    from_one, from_other = (
-        np.asarray((points[labels == cluster.label] @ unit) - one.mean @ unit)
-        for cluster in (one, other)
-    )
-    return from_one, from_other
 
 
 def _signed(height: float) -> str:

@@ -1,20 +1,21 @@
-"""What may be wrong with data or with clusters, said before somebody trusts them."""
+"""Warnings about data and clusters that should not be trusted as they are."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from powermeans.reporting.summaries import ClusterSummary, Columns, along_the_line
+from powermeans.reporting.summaries import ClusterSummary, Columns
 from powermeans.types import FloatArray, Labels, SparsePoints
 
-# A cluster is tiny when it has less than this part of the mean size.
+# A cluster is tiny if it has less than this share of the mean size.
 _TINY = 0.1
-# Clusters touch when their means are nearer than this many times the sum of their deviations along
-# the line between them. Two halves of a Gaussian have 1.33, of a uniform block 1.73.
+# Clusters touch if their means are nearer than this many times the sum of their standard deviations
+# along the line between them. Two halves of a Gaussian have 1.33, of a uniform block 1.73.
 _APART = 2.0
 _LEAST_DUPLICATES = 0.01
 _MOST_RATIO_OF_SCALES = 100.0
@@ -23,47 +24,31 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Caution:
-    """One thing to look at.
-
-    Attributes
-    ----------
-    kind : str
-        For programs.
-    text : str
-        For people: what it is, and what to do about it.
-    """
+class DataWarning:
+    """A kind of problem, for programs, and what it is and how to solve it, for people."""
 
     kind: str
     text: str
 
 
-def cautions(
+def find_warnings(
     points: FloatArray | SparsePoints,
     labels: Labels,
     columns: Columns,
     summaries: list[ClusterSummary],
-) -> list[Caution]:
-    """Everything that seems wrong, the most serious first.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        Dense or CSR, finite.
-    columns, summaries
-        As from `summarize`.
-    """
+) -> list[DataWarning]:
+    """Return what seems wrong with finite points and their summaries, the most serious first."""
     return [
-        *_of_scales(columns),
-        *_of_empty(summaries),
-        *_of_touching(points, labels, summaries),
-        *_of_tiny(summaries),
-        *_of_duplicates(points),
-        *_of_constants(columns),
+        *_warn_of_scales(columns),
+        *_warn_of_empty(summaries),
+        *_warn_of_touching(points, labels, summaries),
+        *_warn_of_tiny(summaries),
+        *_warn_of_duplicates(points),
+        *_warn_of_constants(columns),
     ]
 
 
-def _of_scales(columns: Columns) -> list[Caution]:
+def _warn_of_scales(columns: Columns) -> list[DataWarning]:
     found = unlike_scales(columns)
     if found is None:
         return []
@@ -73,24 +58,14 @@ def _of_scales(columns: Columns) -> list[Caution]:
         f"times as much as “{narrowest}”, which hardly counts in the distances. "
         "Scale the columns first, for example with sklearn.preprocessing.StandardScaler."
     )
-    return [Caution("scales", text)]
+    return [DataWarning("scales", text)]
 
 
 def unlike_scales(columns: Columns) -> tuple[str, str, str] | None:
-    """The widest column, the narrowest, and how many times as much the one varies.
+    """Return the widest column, the narrowest, and their ratio, or None below a hundred.
 
-    Parameters
-    ----------
-    columns : Columns
-        As from `summarize`.
+    Constant columns are left out.
 
-    Returns
-    -------
-    tuple of str, or None
-        None where they differ by less than a hundred times. What does not vary is no column here.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from powermeans.reporting.summaries import Columns
     >>> means, deviations = np.array([5.0, 0.0, 0.1]), np.array([3000.0, 2.0, 1e-17])
@@ -109,15 +84,14 @@ def unlike_scales(columns: Columns) -> tuple[str, str, str] | None:
     return columns.names[widest], columns.names[narrowest], times
 
 
-def _of_empty(summaries: list[ClusterSummary]) -> list[Caution]:
-    empty = [one.label for one in summaries if one.size == 0]
+def _warn_of_empty(summaries: list[ClusterSummary]) -> list[DataWarning]:
+    empty = [cluster.label for cluster in summaries if cluster.size == 0]
     if not empty:
         return []
-    text = f"{_clusters(empty)} no points: ask for fewer clusters."
-    return [Caution("empty", text)]
+    return [DataWarning("empty", f"{_clusters(empty)} no points: ask for fewer clusters.")]
 
 
-def _of_tiny(summaries: list[ClusterSummary]) -> list[Caution]:
+def _warn_of_tiny(summaries: list[ClusterSummary]) -> list[DataWarning]:
     least = _TINY * sum(one.size for one in summaries) / len(summaries)
     tiny = [one.label for one in summaries if 0 < one.size < least]
     if not tiny:
@@ -126,13 +100,13 @@ def _of_tiny(summaries: list[ClusterSummary]) -> list[Caution]:
         f"{_clusters(tiny)} very few points (less than a tenth of the mean size): they may be "
         "outliers rather than clusters."
     )
-    return [Caution("tiny", text)]
+    return [DataWarning("tiny", text)]
 
 
-def _of_touching(
+def _warn_of_touching(
     points: FloatArray | SparsePoints, labels: Labels, summaries: list[ClusterSummary]
-) -> list[Caution]:
-    """Neighbours between which there is no gap; of many, k is too large."""
+) -> list[DataWarning]:
+    """Warn of nearest clusters without a gap between them; if there are many, k is too large."""
     pairs = {
         (min(one.label, one.nearest), max(one.label, one.nearest))
         for one in summaries
@@ -145,13 +119,12 @@ def _of_touching(
     ]
     if not touching:
         return []
-    named = ", ".join(f"{one} and {other}" for one, other in touching[:_MOST_NAMED])
-    more = f" and {len(touching) - _MOST_NAMED} more pairs" * (len(touching) > _MOST_NAMED)
+    named = _some([f"{one} and {other}" for one, other in touching], " pairs")
     text = (
-        f"There is no gap between the clusters {named}{more}: each pair may be one group cut in "
+        f"There is no gap between the clusters {named}: each pair may be one group cut in "
         "two. Fewer clusters may describe the points as well; see choose_k."
     )
-    return [Caution("k too large", text)]
+    return [DataWarning("k too large", text)]
 
 
 def _are_apart(
@@ -163,31 +136,40 @@ def _are_apart(
     return bool(_APART * (first.std() + second.std()) < 1.0)
 
 
-def _of_duplicates(points: FloatArray | SparsePoints) -> list[Caution]:
-    n_copies = count_copies(points)
-    n_points = points.shape[0]
+def along_the_line(
+    points: FloatArray | SparsePoints, labels: Labels, one: ClusterSummary, other: ClusterSummary
+) -> tuple[FloatArray, FloatArray]:
+    """Project the points of two clusters to the line through their means, which are 0 and 1."""
+    way = other.mean - one.mean
+    unit = way / max(float(way @ way), np.finfo(np.float64).tiny)
+    from_one, from_other = (
+        np.asarray((points[labels == cluster.label] @ unit) - one.mean @ unit)
+        for cluster in (one, other)
+    )
+    return from_one, from_other
+
+
+def _warn_of_duplicates(points: FloatArray | SparsePoints) -> list[DataWarning]:
+    n_copies, n_points = count_copies(points), points.shape[0]
     if n_copies == 0 or n_copies < _LEAST_DUPLICATES * n_points:
         return []
     text = (
         f"{n_copies:,} of {n_points:,} rows ({n_copies / n_points:.0%}) are copies of others. Each "
         "counts; drop them if they are mistakes, or pass them once with a sample_weight."
     )
-    return [Caution("duplicates", text)]
+    return [DataWarning("duplicates", text)]
 
 
-def _of_constants(columns: Columns) -> list[Caution]:
-    constant = [
-        name for name, is_so in zip(columns.names, columns.are_constant(), strict=True) if is_so
-    ]
+def _warn_of_constants(columns: Columns) -> list[DataWarning]:
+    constant = [f"“{columns.names[column]}”" for column in np.flatnonzero(columns.are_constant())]
     if not constant:
         return []
-    named = ", ".join(f"“{name}”" for name in constant[:_MOST_NAMED])
-    more = f" and {len(constant) - _MOST_NAMED} more" * (len(constant) > _MOST_NAMED)
-    return [Caution("constant", f"The same in all rows, and so of no use: {named}{more}.")]
+    text = f"The same in all rows, and so of no use: {_some(constant)}."
+    return [DataWarning("constant", text)]
 
 
 def count_copies(points: FloatArray | SparsePoints) -> int:
-    """How many rows are equal to one before them, by a hash of 64 bits of each row."""
+    """Count the rows that equal an earlier one, by a hash of 64 bits of each row."""
     if sparse.issparse(points):
         bits = _mixed(points.data.view(np.uint64) ^ _mixed(points.indices.astype(np.uint64)))
         running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(bits, dtype=np.uint64)])
@@ -201,7 +183,7 @@ def count_copies(points: FloatArray | SparsePoints) -> int:
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Every bit depends on every bit: the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
+    """Mix bits by the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
     mixed = bits + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -209,6 +191,10 @@ def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _clusters(labels: list[int]) -> str:
-    named = ", ".join(map(str, labels[:_MOST_NAMED]))
-    more = f" and {len(labels) - _MOST_NAMED} more" * (len(labels) > _MOST_NAMED)
-    return f"Cluster {named} has" if len(labels) == 1 else f"Clusters {named}{more} have"
+    return f"Cluster {labels[0]} has" if len(labels) == 1 else f"Clusters {_some(labels)} have"
+
+
+def _some(names: Sequence[object], unit: str = "") -> str:
+    """Join the first names, and tell how many more there are."""
+    more = f" and {len(names) - _MOST_NAMED} more{unit}" * (len(names) > _MOST_NAMED)
+    return ", ".join(map(str, names[:_MOST_NAMED])) + more

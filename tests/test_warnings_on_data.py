@@ -1,4 +1,4 @@
-"""Each caution is said where it holds, and nowhere else."""
+"""Each warning is said where it holds, and nowhere else."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sklearn.preprocessing import StandardScaler
 
 from powermeans import KMeans, PowerKMeans
 from powermeans.reporting.summaries import summarize
-from powermeans.reporting.warnings_on_data import Caution, cautions, count_copies
+from powermeans.reporting.warnings_on_data import DataWarning, count_copies, find_warnings
 
 RNG = np.random.default_rng(0)
 GOOD = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 50, axis=0) + RNG.normal(size=(150, 2))
 
 
-def said(points: np.ndarray, labels: np.ndarray, n_clusters: int) -> list[Caution]:
+def said(points: np.ndarray, labels: np.ndarray, n_clusters: int) -> list[DataWarning]:
     names = [f"c{i}" for i in range(points.shape[1])]
     labels = labels.astype(np.int32)
-    return cautions(points, labels, *summarize(points, labels, n_clusters, names))
+    return find_warnings(points, labels, *summarize(points, labels, n_clusters, names))
 
 
 def kinds(points: np.ndarray, n_clusters: int) -> list[str]:
