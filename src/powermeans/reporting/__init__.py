@@ -1,4 +1,4 @@
-"""What is told of a fit: the HTML report, summaries in words, warnings, code to paste, versions.
+"""The HTML report on a fit, summaries, warnings about data, Python code, and versions.
 
 It imports plots and what is below them.
 """

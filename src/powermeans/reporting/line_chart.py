@@ -1,12 +1,15 @@
-"""A small line chart as SVG text, for pages that load nothing."""
+"""A small line chart as SVG, for pages that load nothing."""
 
 from __future__ import annotations
 
 import html
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from powermeans.types import FloatArray
 
 _WIDTH, _HEIGHT = 320, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 10, 12, 34
@@ -22,65 +25,46 @@ def line_chart(
     mark: float | None = None,
     is_log: bool = False,
 ) -> str:
-    """One line, its axes, and a dashed upright line at a marked place.
+    """Draw the finite points of a line, its axes, and a dashed vertical line at a mark.
 
-    Parameters
-    ----------
-    xs, ys : array-like of shape (n_points,)
-        What is not finite is left out.
-    x_name, y_name : str
-        What the axes are called; read aloud too.
-    mark : float, optional
-        A place on the axis to the right.
-    is_log : bool, default=False
-        Whether heights are logarithms; nothing but positive ones has a place then.
+    The element needs the classes of the page. A logarithmic y axis leaves out what is not positive.
 
-    Returns
-    -------
-    str
-        An SVG element that needs the classes of the page.
-
-    Examples
-    --------
     >>> line_chart([1, 2, 3], [3.0, 2.0, 4.0], x_name="k", y_name="a < b")[:75]
     '<svg class="chart" viewBox="0 0 320 190" role="img" aria-label="a &lt; b by'
     """
     across, up = np.asarray(xs, dtype=np.float64), np.asarray(ys, dtype=np.float64)
     is_shown = np.isfinite(across) & np.isfinite(up) & ((up > 0) | (not is_log))
     across, up = across[is_shown], up[is_shown]
-    label = html.escape(f"{y_name} by {x_name}")
-    opening = (
-        f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">'
-    )
+    box, label = f"0 0 {_WIDTH} {_HEIGHT}", html.escape(f"{y_name} by {x_name}")
+    opening = f'<svg class="chart" viewBox="{box}" role="img" aria-label="{label}">'
     if len(across) == 0:
         return f'{opening}<text x="60" y="90">nothing to show</text></svg>'
     heights = np.log(up) if is_log else up
-    rights, downs = _rights(across, across), _downs(heights, heights)
-    parts = [opening, *_axes(across, up, heights, is_log, x_name)]
+    places = list(zip(_rights(across, across), _downs(heights, heights), strict=True))
+    parts = [opening, *_axes(across, heights, is_log, x_name)]
     if mark is not None:
-        (right,) = _rights(np.array([float(mark)]), across)
+        right = _rights(float(mark), across)
         parts.append(f'<path class="mark" d="M{right:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>')
-    places = [f"{right:.1f} {down:.1f}" for right, down in zip(rights, downs, strict=True)]
-    parts.append(f'<path class="first" d="M{"L".join(places)}"/>')
+    line = "L".join(f"{right:.1f} {down:.1f}" for right, down in places)
+    parts.append(f'<path class="first" d="M{line}"/>')
     if len(places) <= _MOST_DOTS:
-        parts += [_dot(right, down) for right, down in zip(rights, downs, strict=True)]
+        parts += [
+            f'<circle class="first-dot" cx="{right:.1f}" cy="{down:.1f}" r="3"/>'
+            for right, down in places
+        ]
     return "".join([*parts, "</svg>"])
 
 
-def _axes(
-    across: np.ndarray, up: np.ndarray, heights: np.ndarray, is_log: bool, x_name: str
-) -> list[str]:
+def _axes(across: FloatArray, heights: FloatArray, is_log: bool, x_name: str) -> list[str]:
     bottom = _HEIGHT - _BOTTOM
     parts = [f'<path class="axis" fill="none" d="M{_LEFT} {_TOP}V{bottom}H{_WIDTH - _RIGHT}"/>']
     for tick in _ticks(float(across.min()), float(across.max())):
-        (right,) = _rights(np.array([tick]), across)
-        text = _number(tick)
+        right, text = _rights(tick, across), _number(tick)
         parts.append(f'<text x="{right:.1f}" y="{bottom + 14}" text-anchor="middle">{text}</text>')
     low, high = float(heights.min()), float(heights.max())
     levels = np.linspace(low, high, 4).tolist() if is_log else _ticks(low, high)
     for level in levels if high > low else [low]:
-        (down,) = _downs(np.array([level]), heights)
-        text = _number(math.exp(level) if is_log else level)
+        down, text = _downs(level, heights), _number(math.exp(level) if is_log else level)
         parts.append(f'<text x="{_LEFT - 6}" y="{down + 4:.1f}" text-anchor="end">{text}</text>')
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     parts.append(
@@ -89,27 +73,21 @@ def _axes(
     return parts
 
 
-def _dot(right: float, down: float) -> str:
-    return f'<circle class="first-dot" cx="{right:.1f}" cy="{down:.1f}" r="3"/>'
-
-
-def _rights(values: np.ndarray, of_all: np.ndarray) -> np.ndarray:
+def _rights(values: Any, of_all: FloatArray) -> Any:
     return _LEFT + 8 + _shares(values, of_all) * (_WIDTH - _LEFT - _RIGHT - 16)
 
 
-def _downs(values: np.ndarray, of_all: np.ndarray) -> np.ndarray:
+def _downs(values: Any, of_all: FloatArray) -> Any:
     return _HEIGHT - _BOTTOM - 6 - _shares(values, of_all) * (_HEIGHT - _BOTTOM - _TOP - 12)
 
 
-def _shares(values: np.ndarray, of_all: np.ndarray) -> np.ndarray:
+def _shares(values: Any, of_all: FloatArray) -> Any:
     low, high = of_all.min(), of_all.max()
-    if high > low:
-        return np.asarray((values - low) / (high - low))
-    return np.full(len(values), 0.5)
+    return (values - low) / (high - low) if high > low else np.full_like(values, 0.5)
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Three to eight round numbers in the range."""
+    """Return three to eight round numbers in the range."""
     if not high > low:
         return [low]
     # In steps of no more than a third of the range, three are sure to lie in it.

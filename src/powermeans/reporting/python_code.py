@@ -1,4 +1,4 @@
-"""The Python code that makes an estimator again."""
+"""Python code that repeats a fit."""
 
 from __future__ import annotations
 
@@ -28,29 +28,12 @@ def python_code(
     model_file: str | None = None,
     weights: FloatArray | None = None,
 ) -> str:
-    """Code that reads the points and fits the same.
+    """Write code that reads the points of a file and repeats the fit, or loads a saved model.
 
-    What it cannot do again, it says in a comment.
+    Comments say what cannot be repeated. Names stand for arrays and functions, and for the points
+    and weights if the file or how it was read (`reading`, the other arguments of
+    `powermeans.tables.read_table`) does not tell them; the reader fills them in.
 
-    Parameters
-    ----------
-    model : estimator
-        Its parameters that are not the default are written out. Arrays and functions cannot be
-        and become a name to fill in.
-    source : str, optional
-        The file of the points, "-" for standard input; without it X is left to the reader.
-    scalers : sequence of transformer
-        What the points went through before, of `sklearn.preprocessing`.
-    reading : dict, optional
-        What `powermeans.tables.read_table` is given beside the file. Where it is not known, the
-        columns are those whose names the model knows.
-    model_file : str, optional
-        A saved model, to which the scalers belong: it is loaded rather than fitted again.
-    weights : (n_points,), optional
-        Those of the points. The code has them from `reading`, or the reader fills them in.
-
-    Examples
-    --------
     >>> import math
     >>> from powermeans import Fixed, PowerKMeans
     >>> model = PowerKMeans(3, schedule=Fixed(-math.inf), random_state=0).fit([[0.0], [1.0], [2.0]])
@@ -76,38 +59,25 @@ def python_code(
 
 
 def _imports(model: Any, scalers: Sequence[Any], body: str) -> list[str]:
-    """Those that the code has use for."""
-    kind = type(model)
-    package = kind.__module__.partition(".")[0]
+    """Return the imports that the code uses."""
+    name, package = type(model).__name__, type(model).__module__.partition(".")[0]
+    module = "sklearn.cluster" if package == "sklearn" else package
     values = [value for value in model.get_params(deep=False).values() if _is_ours(value)]
-    wanted = {
+    uses = {
         "import math": "math.",
         "import warnings": "warnings.",
         "import powermeans": "powermeans.load(",
-        f"from {'sklearn.cluster' if package == 'sklearn' else package} import {kind.__name__}": (
-            f"= {kind.__name__}("
-        ),
-        **{
-            f"from {_public_module(scaler)} import {type(scaler).__name__}": (
-                f"{type(scaler).__name__}("
-            )
-            for scaler in scalers
-        },
-        **{
-            f"from {type(value).__module__} import {type(value).__name__}": (
-                f"{type(value).__name__}("
-            )
-            for value in values
-        },
+        f"from {module} import {name}": f"= {name}(",
+        **{_import_of(value): f"{type(value).__name__}(" for value in [*scalers, *values]},
         "from powermeans.tables import read_table": "read_table(",
     }
     without_text = _TEXT.sub("", body)
-    return [line for line, use in wanted.items() if use in without_text]
+    return [line for line, use in uses.items() if use in without_text]
 
 
-def _public_module(scaler: Any) -> str:
-    """Without the parts that begin with an underscore, as in `sklearn.preprocessing._data`."""
-    return type(scaler).__module__.partition("._")[0]
+def _import_of(value: Any) -> str:
+    # The public module of `sklearn.preprocessing._data`.
+    return f"from {type(value).__module__.partition('._')[0]} import {type(value).__name__}"
 
 
 def _fit(model: Any, scalers: Sequence[Any], weights: FloatArray | None) -> list[str]:
@@ -130,7 +100,7 @@ def _scaling(scaler: Any, weights: FloatArray | None) -> str:
 
 
 def _counted_weights(scaler: Any, weights: FloatArray) -> bool:
-    """Whether what a scaler has seen is the weights rather than the rows."""
+    """Tell whether a scaler was fitted with the weights, by what it counted."""
     if "sample_weight" not in inspect.signature(scaler.fit).parameters:
         return False
     seen = float(np.max(getattr(scaler, "n_samples_seen_", math.nan)))
@@ -138,7 +108,7 @@ def _counted_weights(scaler: Any, weights: FloatArray) -> bool:
 
 
 def _what_may_differ(model: Any) -> list[str]:
-    """Comments on what makes each fit another."""
+    """Write comments on what may make this fit end elsewhere."""
     parameters = model.get_params(deep=False)
     comments = []
     if parameters.get("random_state", 0) is None:
@@ -152,19 +122,21 @@ def _what_may_differ(model: Any) -> list[str]:
 def _loading(model: Any, model_file: str, *, has_scalers: bool) -> list[str]:
     last = "model[-1]" if has_scalers else "model"
     inertia = f"{last}.inertia_, " * hasattr(model, "inertia_")
-    quiet = [
-        "# The columns have no names here; their order is that of the model.",
-        'warnings.filterwarnings("ignore", message="X does not have valid feature names")',
-    ]
-    return [
-        *(quiet if hasattr(model, "feature_names_in_") else []),
+    lines = [
         f"model = powermeans.load({_quoted(model_file)})",
         f"print({inertia}model.predict(X))",
+    ]
+    if not hasattr(model, "feature_names_in_"):
+        return lines
+    return [
+        "# The columns have no names here; their order is that of the model.",
+        'warnings.filterwarnings("ignore", message="X does not have valid feature names")',
+        *lines,
     ]
 
 
 def _arguments(model: Any) -> tuple[list[str], list[str]]:
-    """Arguments that are not the default, and the names that the reader must fill in."""
+    """Return the arguments that are not the default, and the names that the reader fills in."""
     arguments, missing = [], []
     defaults = {
         name: parameter.default
@@ -194,14 +166,11 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_ours(value: Any) -> bool:
-    """A small value such as a schedule, whose text makes it again."""
-    is_ours = type(value).__module__.startswith("powermeans.")
-    return (
-        is_ours
-        and is_dataclass(value)
-        and len(text := repr(value)) <= _SHORT
-        and "array(" not in text
-    )
+    """Tell whether the value is a small one such as a schedule, which its text makes again."""
+    if not (type(value).__module__.startswith("powermeans.") and is_dataclass(value)):
+        return False
+    text = repr(value)
+    return len(text) <= _SHORT and "array(" not in text
 
 
 def _written(value: Any) -> str:
@@ -218,7 +187,7 @@ def _quoted(text: str) -> str:
 
 
 def _points(source: str | None, reading: Mapping[str, Any], *, has_weights: bool) -> list[str]:
-    """The lines that read the points and their weights."""
+    """Write the lines that read the points and their weights."""
     filled_in = ["weights = ...  # one for each row, as it was given"] if has_weights else []
     if source is None:
         return ["X = ...  # the points, one a row", *filled_in]

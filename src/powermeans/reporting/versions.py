@@ -1,4 +1,4 @@
-"""What a bug report should say: versions, instruction set, threads."""
+"""Versions, instruction set and threads, for bug reports."""
 
 from __future__ import annotations
 
@@ -13,14 +13,7 @@ _DEPENDENCIES = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
 
 
 def versions() -> dict[str, str]:
-    """Versions, instruction set and number of threads, by name.
-
-    Examples
-    --------
-    >>> from powermeans.reporting.versions import versions
-    >>> "instruction set" in versions()
-    True
-    """
+    """Return versions, instruction set and number of threads, by name."""
     return {
         "powermeans": version("powermeans"),
         "python": sys.version.split()[0],
@@ -36,7 +29,7 @@ def show_versions() -> None:
 
     See Also
     --------
-    sklearn.show_versions : What scikit-learn asks for.
+    sklearn.show_versions : The same for scikit-learn.
 
     Examples
     --------
