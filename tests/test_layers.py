@@ -33,8 +33,7 @@ LAYERS: list[set[str]] = [
     {"inputs"},
     {"sources"},
     {"rows"},
-    {"parts"},
-    {"loop"},
+    {"loop", "parts"},
     {"seeds"},
     {"callbacks"},
     {"plots"},
@@ -129,6 +128,22 @@ SOURCES = {file.relative_to(PACKAGE).as_posix(): file.read_text(encoding="utf-8"
 @pytest.mark.parametrize("file", SOURCES)
 def test_no_module_imports_upward(file: str) -> None:
     assert upward_imports(layer_of(file), SOURCES[file]) == []
+
+
+def rooms_of_points(source: str) -> set[str]:
+    """What a source imports from where points live, but the protocol."""
+    return {
+        module
+        for module in imported_modules(source)
+        if part_of(module) in {"parts", "rows", "sources"}
+        and not module.startswith("powermeans.rows.protocol.")
+    }
+
+
+def test_the_loop_knows_points_only_through_the_protocol_of_rows() -> None:
+    files = [file for file in SOURCES if file.startswith("loop/")]
+    assert {file: found for file in files if (found := rooms_of_points(SOURCES[file]))} == {}
+    assert rooms_of_points("from powermeans.rows import open_rows\nimport powermeans.parts")
 
 
 @pytest.mark.parametrize("library", IMPORTERS)

@@ -1,4 +1,4 @@
-"""Schedules: which power each sweep uses. Iterating one gives powers without end."""
+"""Schedules: which power each sweep uses. They yield powers without end."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Geometric:
     start : float
         The first power s_0, negative and finite.
     growth : float
-        The factor eta, greater than one. The powers end at -inf, which is Lloyd's rule.
+        The factor eta, greater than one. The powers overflow to -inf, which is Lloyd's rule.
 
     See Also
     --------
     Fixed : One power for ever.
-    AuthorsSchedule : That of the authors' later code.
+    AuthorsSchedule : The schedule of the authors' later code.
     powermeans.PowerKMeans : Takes one as `schedule`.
 
     Examples
@@ -62,7 +62,7 @@ class Fixed:
     --------
     Geometric : Powers that grow by a factor.
     powermeans.KHarmonicMeans : Power k-means held at -1, and its relatives.
-    powermeans.FuzzyCMeans : Power k-means held at a power that a fuzzifier says.
+    powermeans.FuzzyCMeans : Power k-means held at the power that a fuzzifier gives.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class AuthorsSchedule:
     start : float
         The first power, negative and finite.
     step : float
-        What is taken from the power while it is above -1.
+        Subtracted from the power while it is above -1.
     growth : float
         The factor after that, greater than one.
     sweeps_per_power : int
@@ -109,7 +109,7 @@ class AuthorsSchedule:
 
     See Also
     --------
-    Geometric : That of the paper.
+    Geometric : The schedule of the paper.
     powermeans.PowerKMeans : Takes one as `schedule`.
 
     Examples
@@ -149,13 +149,7 @@ class AuthorsSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The powers of another schedule, rounded to whole numbers: those are cheap to raise to.
-
-    Parameters
-    ----------
-    schedule : iterable of float
-        Negative powers; above -1 they become -1.
-    """
+    """The powers of another schedule, at most -1 and rounded to whole ones, which are cheap."""
 
     schedule: Iterable[float]
 
@@ -164,7 +158,7 @@ class Whole:
 
 
 def resting_power(schedule: object) -> float:
-    """The power at which, or below which, a schedule stays for ever; -inf if it never rests."""
+    """Return the power at or below which a schedule stays for ever; -inf if it never does."""
     if isinstance(schedule, Fixed):
         return schedule.power
     return schedule.lowest if isinstance(schedule, AuthorsSchedule) else -math.inf

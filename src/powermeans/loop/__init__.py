@@ -1,4 +1,4 @@
 """The only loop: anneal a rule, sweep, update, stop, take down the history, and search.
 
-It knows points only through the protocol of rows. It imports the protocol and the mathematics.
+It imports the mathematics and the protocol of rows, and knows points only through that.
 """

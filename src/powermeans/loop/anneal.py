@@ -1,4 +1,4 @@
-"""The loop. Every method of the family, and Lloyd's algorithm, is this one."""
+"""The loop. Every method of the family is this one; `algorithm_1` is the paper's, and shorter."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from powermeans.rules import Rule, rule_at
 from powermeans.types import FloatArray
 
 Callback = Callable[[SweepState], object]
-"""Called after each sweep; returning True stops the fit."""
+"""What is called after each sweep; returning True stops the fit."""
 
-# How far the objective may rise by rounding, in units of the precision of the points.
+# How far rounding may lift the objective, in units of the precision of the points.
 _ROUNDING_UNITS = 1e3
-# A sum of squares below this has lost digits.
+# A sum of squares below this has lost digits to underflow.
 _LEAST_SQUARE = 1e-290
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One part of a fit: sweeps with the powers of a schedule until the rule says stop.
+    """One part of a fit: sweeps with the powers of a schedule until the stop rule has a reason.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class StageEnd:
     Attributes
     ----------
     power : float
-        That of its last sweep.
+        The power of its last sweep.
     reason : str
         Why it ended.
     has_converged : bool
-        Whether the rule said so, or the schedule came to its end.
+        Whether the stop rule or the end of the schedule ended it, and not `max_iter`.
     was_stopped : bool
-        Whether the callback asked for it.
+        Whether the callback ended it.
     """
 
     centers: FloatArray
@@ -84,25 +84,10 @@ def anneal(
     history: History,
     callback: Callback | None = None,
 ) -> list[StageEnd]:
-    """Run the stages one after the other.
+    """Run the stages one after the other, and return how each ended; the last has the centers.
 
-    Parameters
-    ----------
-    rows : Rows
-        The points.
-    centers : (n_centers, n_features)
-        Where the centers start.
-    stages : sequence of Stage
-        For example annealing, then Lloyd.
-    history : History
-        Takes down every sweep as soon as it is complete, so that an interrupt loses nothing.
-    callback : callable, optional
-        Called with the state after each sweep; returning True ends all stages.
-
-    Returns
-    -------
-    list of StageEnd
-        One for each stage that ran; the centers of the last are the result.
+    The history takes down every sweep once it is complete, so that an interrupt loses nothing. If
+    the callback returns True, there is no further stage.
     """
     ends: list[StageEnd] = []
     for stage in stages:
@@ -120,7 +105,7 @@ def run_stage(
     history: History,
     callback: Callback | None = None,
 ) -> StageEnd:
-    """Sweep until the stage is over; see `anneal`."""
+    """Sweep until the stage is over."""
     power, n_swept = math.nan, 0
     for scheduled in itertools.islice(stage.schedule, stage.max_iter):
         rule = rule_at(scheduled)
@@ -168,7 +153,7 @@ def _swept(
 
 
 def _shift(before: FloatArray, after: FloatArray) -> float:
-    """Frobenius norm of the difference, zero only where nothing changed at all."""
+    """Return the Frobenius norm of the difference, which is zero only if nothing changed at all."""
     change = after - before
     sum_of_squares = float(np.add.reduce(np.square(change), axis=None))
     if _LEAST_SQUARE < sum_of_squares < math.inf:
@@ -178,7 +163,7 @@ def _shift(before: FloatArray, after: FloatArray) -> float:
 
 
 def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Rows) -> None:
-    """At equal power every sweep descends; only moved centers may lift it."""
+    """Warn of a defect: at equal power only updates that move centers may lift the objective."""
     if before is None or before.power != now.power or before.n_relocated or now.n_separated:
         return
     rise = now.objective - before.objective
@@ -195,16 +180,13 @@ def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Ro
 
 
 def _steepness(state: SweepState) -> float:
-    """The largest slope of a power mean in a distance, k^(1/|s|), reached where that is zero.
+    """Return the largest slope of a power mean in a distance, k^(1/|s|), reached at zero.
 
-    So near to centers that are points, rounding lifts the objective by more than its own size.
+    Rounding of a distance near a center may lift the objective by as many times its size.
     """
     return math.exp(min(700.0, -math.log(len(state.centers)) / state.power))
 
 
 def says_stop(answer: object) -> bool:
-    """Whether a callback's answer is True: only that stops.
-
-    A plotting callback that hands back what it drew does not.
-    """
+    """Return whether a callback's answer is True; a plot that it returns does not stop the fit."""
     return isinstance(answer, (bool, np.bool_)) and bool(answer)

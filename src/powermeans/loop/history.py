@@ -1,4 +1,4 @@
-"""What happened in each sweep of a run."""
+"""The history of a run: what happened in each sweep, and how much of the work is done."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from powermeans.rows.protocol import Placement
 from powermeans.types import FloatArray
 
-# What parts of a search take, in units of one breath by Lloyd's rule. Breaths that gain are
-# repeated, so that moving so many centers, a level, takes more than one.
+# What the parts of a search cost, in units of a breath by Lloyd's rule. A level is all breaths that
+# move the same number of centers: those that gain are repeated, so that it costs more than one.
 _DESCENT = 1.5
 _LEVEL = 2.0
 _ANNEALED_LEVEL = 6.0
@@ -22,8 +22,6 @@ _CROSSING = 2.0
 
 class PlannedWork:
     """The parts of a search, one after another: starts, solutions annealed again, crossings.
-
-    Nothing is planned before the first part begins, and then `share_done` is NaN.
 
     Examples
     --------
@@ -46,32 +44,24 @@ class PlannedWork:
     def begin_start(
         self, n_moved: int, starts: int = 0, annealed: int = 0, crossings: int = 0
     ) -> None:
-        """A start begins.
-
-        Parameters
-        ----------
-        n_moved : int
-            How many centers its first breath moves.
-        starts, annealed, crossings : int
-            How many parts of each kind come after it.
-        """
+        """Begin a start whose first breath moves `n_moved` centers; the others come after it."""
         self._n_levels = n_levels(n_moved)
         self._begin(self._of_start(), starts, annealed, crossings)
 
     def begin_annealed(self, annealed: int = 0, crossings: int = 0) -> None:
-        """A solution is annealed again; so many parts of each kind come after it."""
+        """Begin to anneal a solution again; the others come after it."""
         self._begin(self._of_annealed(), 0, annealed, crossings)
 
     def begin_crossing(self, crossings: int = 0) -> None:
-        """A crossing begins; so many come after it if none gains."""
+        """Begin a crossing; if none gains, the others come after it."""
         self._begin(_CROSSING, 0, 0, crossings)
 
     def breathe(self, n_moved: int) -> None:
-        """Breaths of this part move so many centers now."""
+        """Begin the level of breaths that move `n_moved` centers."""
         self._n_levels_left = n_levels(n_moved)
 
     def share_done(self) -> float:
-        """Which share of all is done; NaN where nothing was planned."""
+        """Return the share of all work that is done; NaN before anything is planned."""
         planned = self._done + self._part + self._left
         if not planned:
             return math.nan
@@ -93,7 +83,7 @@ class PlannedWork:
 
 
 def n_levels(n_moved: int) -> int:
-    """How many breaths there are if all are in vain, each moving two thirds as many centers."""
+    """Count the breaths that are all in vain, each moving two thirds as many centers."""
     return 0 if n_moved == 0 else 1 + n_levels(2 * n_moved // 3)
 
 
@@ -114,8 +104,8 @@ class SweepRecords(np.recarray[Any, Any]):
     Attributes
     ----------
     placement : Placement or None
-        The device, the kernel and the precision; None is the compiled core. (`device` alone is an
-        attribute of every array, and tells where the records are.)
+        The device, the kernel and the precision; None is the compiled core. It is not called
+        `device`, since every array has an attribute of that name, which tells where it lies.
     """
 
     placement: Placement | None
@@ -136,7 +126,7 @@ class SweepRecords(np.recarray[Any, Any]):
 
 @dataclass(frozen=True, slots=True)
 class SweepState:
-    """A sweep that is complete: what a callback gets.
+    """A complete sweep, which a callback gets.
 
     Attributes
     ----------
@@ -153,18 +143,18 @@ class SweepState:
     seconds : float
         How long the sweep took.
     centers : ndarray of shape (n_centers, n_features)
-        Where the sweep moved the centers, float64, not to be written to. In a breath there are
-        more than `n_clusters` of them for some sweeps.
+        Where the sweep moved the centers, float64 and read-only. In a breath there are more than
+        `n_clusters` of them for some sweeps.
     n_relocated : int
         Empty clusters that this sweep moved to where the error is largest.
     n_separated : int
         Coincident centers that were moved apart before this sweep.
     skipped : float
-        The share of the distances between points and centers that the sweep need not compute.
+        The share of the distances between points and centers that the sweep did not compute.
     share_done : float
-        About which share of the work of the fit is done, by what a search has planned or by
-        `max_seconds`; NaN where nobody can know. It falls where a search finds something better,
-        and so goes on for longer.
+        About what share of the work of the fit is done, by the plan of a search or by
+        `max_seconds`; NaN without either. It falls when a search finds something better, since
+        that makes it longer.
 
     See Also
     --------
@@ -197,15 +187,8 @@ class SweepState:
     share_done: float = math.nan
 
     def record(self) -> SweepRecord:
-        """The figures alone."""
-        return SweepRecord(
-            self.power,
-            self.objective,
-            self.inertia,
-            self.center_shift,
-            self.seconds,
-            self.skipped,
-        )
+        """Return the figures without the centers."""
+        return SweepRecord(*(getattr(self, field) for field in SweepRecord._fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,12 +204,12 @@ class Spent:
     n_crossings : int
         Pairs of solutions bred.
     accepted_inertias : tuple of tuple of float
-        Chains of moves that a search accepted: one for each start, for each solution that was
+        The inertias that a search accepted, one chain for each start, for each solution that was
         annealed and for breeding. Each begins with the inertia it found and only falls.
     seconds : float
         How long the run took.
     skipped : float
-        The share of the distances between points and centers that its sweeps need not compute.
+        The share of the distances between points and centers that its sweeps did not compute.
     """
 
     n_sweeps: int
@@ -238,21 +221,18 @@ class Spent:
 
 
 class History:
-    """The records of a run so far, and its last complete state.
-
-    It outlives an interrupt, which is what it is for.
-
-    Parameters
-    ----------
-    run : int
-        Which of the `n_init` runs this is, from zero.
+    """The records of a run so far, and its last complete state, which outlive an interrupt.
 
     Attributes
     ----------
+    run : int
+        Which of the `n_init` runs this is, from zero.
     n_runs : float
-        How many runs the fit makes; NaN where nobody says.
+        How many runs the fit makes; NaN if unknown.
     planned : PlannedWork
-        Where a search says what it means to do.
+        The plan of a search.
+    accepted : list of list of float
+        See `Spent.accepted_inertias`.
     """
 
     def __init__(self, run: int = 0) -> None:
@@ -261,10 +241,7 @@ class History:
         self.planned = PlannedWork()
         self.records: list[SweepRecord] = []
         self.last: SweepState | None = None
-        self.n_relocated = 0
-        self.n_separated = 0
-        self.n_breaths = 0
-        self.n_crossings = 0
+        self.n_relocated = self.n_separated = self.n_breaths = self.n_crossings = 0
         self.accepted: list[list[float]] = []
         self._n_centers_swept = 0
         self._n_centers_skipped = 0.0
@@ -281,19 +258,19 @@ class History:
         self.last = state
 
     def keep(self, centers: FloatArray) -> None:
-        """Of several descents, remember these centers as the best so far."""
+        """Remember these centers as the best of several descents."""
         self._kept = centers
 
     @property
     def centers(self) -> FloatArray | None:
-        """The best centers if a search keeps such, else the last; None before the first sweep."""
+        """The best centers that a search kept, else the last; None before the first sweep."""
         if self._kept is not None or self.last is None:
             return self._kept
         return self.last.centers
 
     @property
     def known_inertia(self) -> float:
-        """That of `centers` where a search has accepted them, else that before the last sweep."""
+        """The inertia of `centers` if a search accepted them, else that before the last sweep."""
         accepted = [chain[-1] for chain in self.accepted if chain]
         if accepted or self.last is None:
             return min(accepted, default=math.inf)
@@ -301,11 +278,11 @@ class History:
 
     @property
     def share_done(self) -> float:
-        """About which share of the work of the fit is done; NaN where that is not known."""
+        """About what share of the work of the fit is done; NaN if unknown."""
         return (self.run + self.planned.share_done()) / self.n_runs
 
     def spent(self) -> Spent:
-        """What was done so far."""
+        """Return what was done so far."""
         return Spent(
             n_sweeps=len(self.records),
             n_breaths=self.n_breaths,
@@ -316,6 +293,6 @@ class History:
         )
 
     def as_recarray(self) -> SweepRecords:
-        """One record for each sweep; `pandas.DataFrame` takes it as it is."""
+        """Return one record for each sweep, in a form that `pandas.DataFrame` takes."""
         dtype = [(field, np.float64) for field in SweepRecord._fields]
         return np.array(self.records, dtype=dtype).view(SweepRecords)

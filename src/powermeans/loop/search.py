@@ -1,10 +1,10 @@
-"""Search beyond one descent: breathing and breeding, by statistics that rows of every kind give.
+"""Search beyond one descent: breathing and breeding.
 
-Annealing alone cannot move a center from one side of the data to the other. A breath can: it adds
-centers where the error is, descends, takes away those of least utility, and descends again
-(Fritzke 2020, "The breathing k-means algorithm"), with a short annealing inside where that is asked
-for. Breeding crosses two solutions, matching their centers (Gribel & Vidal 2019, "HG-means"), and
-lets the child take a breath.
+Annealing cannot move a center from one side of the data to the other. A breath can: it adds centers
+where the error is largest, descends, removes those of least utility, and descends again (Fritzke
+2020, "The breathing k-means algorithm"), on request with a short annealing before each descent.
+Breeding crosses two solutions, matching their centers (Gribel & Vidal 2019, "HG-means"), and lets
+the child take a breath.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from powermeans.types import FloatArray, IndexArray
 
 # A gain smaller than this share of the inertia is rounding.
 _ROUNDING = 1e-9
-# How far a new center is put from the one it joins, in units of the root mean squared error.
+# Distance of a new center from the one it joins, in units of the root mean squared error.
 _JITTER = 0.01
-# Centers closer than this many mean nearest-neighbour distances are not taken away together.
+# Centers closer than this many mean nearest-neighbour distances are not removed together.
 _NEIGHBOUR = 1.1
-# Inside a search Lloyd ends at this tolerance; the sweeps after that move hardly anything.
+# Inside a search Lloyd ends at this tolerance; further sweeps hardly change the inertia.
 _ROUGH_TOLERANCE = 1e-4
 _SWEEPS_AFTER_ADDING = 3
-_SWEEPS_AFTER_TAKING_AWAY = 6
-# Of so many centers the first breaths move one, or as many as the depth if that is more.
+_SWEEPS_AFTER_REMOVING = 6
+# The first breaths move one of this many centers, or as many as the depth if that is more.
 _CENTERS_FOR_EACH_MOVED = 5
-# Annealing inside a breath starts at 2 s_0 - 1 and hardens quickly.
+# Annealing inside a breath starts at 2 s_0 - 1, since the centers are nearly right already.
 _BREATH_GROWTH = 1.2
 _BREATH_POWERS = 12
-# Matching takes time and memory that grow with the cube and the square of the centers.
+# Matching takes time cubic and memory quadratic in the number of centers.
 MOST_CENTERS_BRED = 1000
 
 
@@ -53,20 +53,20 @@ class Effort:
     Attributes
     ----------
     n_starts : int
-        Descents from seeds of their own, each improved by breaths with Lloyd's rule; the first of
-        them is annealed.
+        Descents from seeds of their own, each improved by breaths with Lloyd's rule. The first is
+        annealed.
     n_annealed : int
         How many of the best of these then breathe with annealing inside.
     n_crossings : int
-        Breeding ends after so many crossings in a row in vain; 0 for none.
+        Breeding ends after this many crossings in a row in vain; 0 for none.
     least_gain : float
-        Gains of less than this share of the inertia are taken, but are in vain: breaths become
-        smaller and crossings end as if there were none. Lloyd's rule ends at such a sweep.
+        Gains of less than this share of the inertia are taken, but count as in vain: they do not
+        delay smaller breaths and the end of breeding. Lloyd's rule ends at such a sweep.
     n_powers : int
         How many powers the annealing of the first start has.
     n_centers_started : int
-        Where this allows more starts of so few centers, up to twice `n_starts` are made: they are
-        cheap, and with few centers all starts may end in the same place.
+        With few centers, where starts are cheap and may all end in the same place, make as many
+        starts as have this many centers in all, up to twice `n_starts`.
     """
 
     n_starts: int
@@ -77,7 +77,7 @@ class Effort:
     n_centers_started: int = 0
 
     def starts_for(self, n_centers: int) -> int:
-        """How many starts to make of so many centers."""
+        """Return how many starts to make with this many centers."""
         return max(self.n_starts, min(2 * self.n_starts, self.n_centers_started // n_centers))
 
 
@@ -103,13 +103,13 @@ class Solution:
         return float(self.spread.error.sum())
 
     def betters(self, other: Solution, by: float = _ROUNDING) -> bool:
-        """Whether the inertia is lower by more than this share, by default that of rounding."""
+        """Return whether the inertia is lower by more than this share, by default by rounding."""
         return self.inertia < other.inertia * (1 - by)
 
 
 @dataclass(frozen=True, slots=True)
 class _Descent:
-    """Where a descent ended, and the inertia before its last sweep: there it is no larger."""
+    """Where a descent ended, and the inertia before its last sweep, which is no smaller."""
 
     centers: FloatArray
     inertia_before: float
@@ -124,8 +124,6 @@ class Search:
 
     Parameters
     ----------
-    rows : Rows
-        The points.
     start_power : float
         Where annealing starts, s_0.
     critical_power : float
@@ -135,9 +133,9 @@ class Search:
     max_iter : int
         The largest number of sweeps with one power schedule.
     tol : float
-        Lloyd's rule need not go on below this, in units of the mean variance of the features.
+        Lloyd's rule ends at this, in units of the mean variance of the features, or before.
     rng : RandomState
-        For jitter, crossings and relocations.
+        For jitter and crossings.
     history : History
         Takes down every sweep, the moves, and the best centers.
     callback : callable, optional
@@ -179,26 +177,12 @@ class Search:
         self._breath_schedule = _breath_schedule(start_power)
         self._perfect = rounding_inertia(rows)
 
-    # What a search consists of.
-
     def run(
         self, seeds: Callable[[], FloatArray], first_stages: Sequence[Stage], effort: Effort
     ) -> Solution:
-        """Descend from several seeds, breathe, breed; the best is also in `best`.
+        """Descend from several seeds, breathe, breed, and return the best, also if stopped.
 
-        Parameters
-        ----------
-        seeds : callable
-            Returns centers to start from, others each time.
-        first_stages : sequence of Stage
-            The annealing of the first start.
-        effort : Effort
-            How much to do.
-
-        Returns
-        -------
-        Solution
-            The best found; if the callback said stop, and `was_stopped` is set, that so far.
+        The first start is annealed by `first_stages`. Each call of `seeds` gives other centers.
         """
         try:
             population: list[Solution] = []
@@ -225,32 +209,14 @@ class Search:
         return self.best
 
     def descend(self, centers: FloatArray, first_stages: Sequence[Stage] = ()) -> Solution:
-        """To the end of Lloyd's rule, after other stages.
-
-        Parameters
-        ----------
-        centers : (n_centers, n_features)
-            Where to begin.
-        first_stages : sequence of Stage
-            For example annealing.
-        """
+        """Descend to the end of Lloyd's rule, after other stages."""
         descent = self._descend(centers, [*first_stages, self._lloyd(self.max_iter)])
         return self._measured(descent.centers)
 
     def breathe(self, solution: Solution, *, annealed: bool) -> Solution:
-        """Breaths, each in vain followed by one that moves two thirds as many centers.
+        """Take breaths, and return a solution that is no worse.
 
-        Parameters
-        ----------
-        solution : Solution
-            Where to begin.
-        annealed : bool
-            Whether to anneal inside a breath, or to descend by Lloyd's rule alone.
-
-        Returns
-        -------
-        Solution
-            Never worse than the one given.
+        A breath in vain is followed by one that moves two thirds as many centers.
         """
         self._begin(solution)
         n_moved = self._most_moved(len(solution.centers))
@@ -265,14 +231,10 @@ class Search:
         return solution
 
     def breed(self, population: list[Solution], n_fruitless: int) -> None:
-        """Cross solutions of the population, which children better than its worst enter.
+        """Cross solutions of the population; children better than its worst replace that.
 
-        Parameters
-        ----------
-        population : list of Solution
-            At least two; changed in place, the best first.
-        n_fruitless : int
-            End after so many crossings in a row that are in vain.
+        The population of at least two is changed in place, the best first. Breeding ends after
+        `n_fruitless` crossings in a row that are in vain.
         """
         population.sort(key=_inertia)
         self._begin(population[0])
@@ -287,10 +249,8 @@ class Search:
                 population[-1] = child
                 population.sort(key=_inertia)
 
-    # Details, in the order in which they are used.
-
     def _plan_start(self, n_centers: int, population: Sequence[Solution], effort: Effort) -> None:
-        """The next start, and what comes after it: little, where starts so far agree."""
+        """Plan the next start and what comes after it, which is little if starts so far agree."""
         n_left = effort.n_starts - len(population) - 1
         agree = len(population) > 1 and len(_different(population)) == 1
         n_annealed = min(effort.n_annealed, 1 if agree else effort.n_starts)
@@ -322,7 +282,7 @@ class Search:
         return Solution(centers, self.rows.spread(centers))
 
     def _begin(self, solution: Solution) -> None:
-        """A chain of moves begins, each of which betters the one before."""
+        """Begin a chain of moves, each better than the one before."""
         self.history.accepted.append([])
         self._accept(solution)
 
@@ -333,22 +293,22 @@ class Search:
             self.history.keep(solution.centers)
 
     def _breath(self, solution: Solution, n_moved: int, annealed: bool) -> Solution:
-        """Add centers and descend, take as many away and descend; if in vain, the one given."""
+        """Add centers and descend, remove as many and descend; return the better solution."""
         annealing = [self._annealing()] if annealed else []
         added = self._added(solution, n_moved)
         descent = self._descend(added, [*annealing, self._lloyd(_SWEEPS_AFTER_ADDING)])
         grown = self._measured(descent.centers)
         kept = np.delete(grown.centers, centers_to_spare(grown, n_moved), axis=0)
-        descent = self._descend(kept, [*annealing, self._lloyd(_SWEEPS_AFTER_TAKING_AWAY)])
+        descent = self._descend(kept, [*annealing, self._lloyd(_SWEEPS_AFTER_REMOVING)])
         self.history.n_breaths += 1
         if descent.inertia_before >= solution.inertia:
-            # Most breaths are in vain, and this one is not worth a sweep to measure it.
+            # Most breaths are in vain; this saves the sweep that would measure it.
             return solution
         breathed = self._measured(descent.centers)
         return breathed if breathed.betters(solution) else solution
 
     def _added(self, solution: Solution, n_added: int) -> FloatArray:
-        """New centers close to those of largest error."""
+        """Return the centers and new ones close to those of largest error."""
         worst = (-solution.spread.error).argsort(kind="stable")[:n_added]
         pushes = self.rng.standard_normal((n_added, self.rows.n_features))
         pushes /= _row_norms(pushes)[:, None]
@@ -358,7 +318,7 @@ class Search:
         return np.concatenate([solution.centers, added])
 
     def _child(self, population: Sequence[Solution]) -> Solution:
-        """Of matched centers one parent's or the other's; then Lloyd and a breath."""
+        """Cross two parents, taking each center from either, and let the child breathe."""
         first, second = self.rng.choice(len(population), 2, replace=False)
         mine, theirs = population[first].centers, population[second].centers
         matched = theirs[match_centers(mine, theirs)]
@@ -368,7 +328,7 @@ class Search:
 
 
 def _breath_schedule(start_power: float) -> Fixed | Whole:
-    """Where Lloyd's rule was asked for, it is that in the breaths too."""
+    """Return the powers inside a breath; a fit by Lloyd's rule stays with it."""
     start = 2 * start_power - 1
     return Fixed(start) if start == -math.inf else Whole(Geometric(start, _BREATH_GROWTH))
 
@@ -378,7 +338,7 @@ def _inertia(solution: Solution) -> float:
 
 
 def _different(solutions: Sequence[Solution]) -> list[Solution]:
-    """Of those with the same inertia the first, so that rounding does not decide between them."""
+    """Return the first of those with the same inertia, whose order rounding must not decide."""
     different: list[Solution] = []
     for solution in solutions:
         if _is_new(solution, different):
@@ -387,25 +347,12 @@ def _different(solutions: Sequence[Solution]) -> list[Solution]:
 
 
 def _is_new(child: Solution, population: Sequence[Solution]) -> bool:
-    """Whether no solution of the population has the same inertia."""
+    """Return whether no solution of the population has the same inertia."""
     return all(child.betters(other) or other.betters(child) for other in population)
 
 
 def centers_to_spare(solution: Solution, n_spared: int) -> IndexArray:
-    """Centers of least utility, no two of them neighbours as far as that is possible.
-
-    Parameters
-    ----------
-    solution : Solution
-        With more than `n_spared` centers.
-    n_spared : int
-        How many.
-
-    Returns
-    -------
-    ndarray of shape (n_spared,)
-        Their indices.
-    """
+    """Return the centers of least utility, no two of them neighbours as far as possible."""
     centers = solution.centers
     limit = _NEIGHBOUR * float(nearest_neighbour_distances(centers).mean())
     is_frozen = np.zeros(len(centers), dtype=bool)
@@ -418,7 +365,7 @@ def centers_to_spare(solution: Solution, n_spared: int) -> IndexArray:
         spared.append(int(least))
         is_frozen[least] = True
         or_near = is_frozen | (_row_norms(centers - centers[least]) < limit)
-        # Enough must stay free to be taken away.
+        # Neighbours are frozen only while enough others can be spared.
         if len(centers) - np.count_nonzero(or_near) >= n_spared - len(spared):
             is_frozen = or_near
     return np.array(spared)
@@ -429,15 +376,9 @@ def _row_norms(rows: FloatArray) -> FloatArray:
 
 
 def nearest_neighbour_distances(centers: FloatArray) -> FloatArray:
-    """Distance from each center to the nearest other one, some rows at a time.
-
-    Parameters
-    ----------
-    centers : (n_centers, n_features)
-        At least two.
-    """
+    """Return the distance from each of at least two centers to the nearest other."""
     nearest = np.empty(len(centers))
-    step = max(1, 2**20 // len(centers))
+    step = max(1, 2**20 // len(centers))  # rows at a time, so that memory stays small
     for start in range(0, len(centers), step):
         rows = slice(start, start + step)
         distances = cdist(centers[rows], centers)
@@ -447,16 +388,6 @@ def nearest_neighbour_distances(centers: FloatArray) -> FloatArray:
 
 
 def match_centers(centers: FloatArray, others: FloatArray) -> IndexArray:
-    """For each center one of the others, such that the squared distances add to the least.
-
-    Parameters
-    ----------
-    centers, others : (n_centers, n_features)
-
-    Returns
-    -------
-    (n_centers,)
-        A permutation.
-    """
+    """Return the permutation of the others that is nearest to the centers, by squared distances."""
     _, matched = linear_sum_assignment(cdist(centers, others, "sqeuclidean"))
     return np.asarray(matched)

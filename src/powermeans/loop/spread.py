@@ -1,4 +1,4 @@
-"""How far apart the points are, and which distances are no more than rounding."""
+"""How far apart the points are, and which distances are only rounding."""
 
 from __future__ import annotations
 
@@ -10,30 +10,29 @@ from powermeans.rows.protocol import Rows
 from powermeans.types import FloatArray
 
 # A mean of equal points may miss them by some units in the last place of a float64, since it is a
-# sum of many. A distance is rounded to the precision of the points, after a mean has been taken
-# off them.
+# sum of many. A distance is rounded to the precision of the points less their mean.
 _ROUNDING_OF_A_MEAN = 1e3 * float(np.finfo(np.float64).eps)
 _UNITS_OF_A_DISTANCE = 4
 
 
 def spread(rows: Rows) -> float:
-    """Root of the weighted mean squared distance of the points from their mean."""
+    """Return the root of the weighted mean squared distance of the points from their mean."""
     return math.sqrt(rows.inertia_about_mean() / rows.total_weight)
 
 
 def spread_of_features(rows: Rows) -> float | FloatArray:
-    """How far along a feature a distance of `spread` is."""
+    """Return how far along each feature a distance of `spread` reaches."""
     return spread(rows) * rows.unit_steps()
 
 
 def is_at_center(point: FloatArray, center: FloatArray) -> bool:
-    """Whether the center may be the mean of copies of this point, both (n_features,)."""
+    """Return whether the center may be the mean of copies of this point."""
     distance, size = np.linalg.norm(point - center), np.linalg.norm(point)
     return bool(distance <= _ROUNDING_OF_A_MEAN * size)
 
 
 def rounding_inertia(rows: Rows) -> float:
-    """What the inertia may seem to be while every point is at a center."""
+    """Return the largest inertia that rounding gives when every point is at a center."""
     # No point is farther from the mean than all of them are together.
     from_mean = math.sqrt(rows.n_points * rows.n_features * rows.mean_variance())
     from_origin = float(np.linalg.norm(rows.mean())) + from_mean

@@ -1,4 +1,4 @@
-"""When a stage of a fit is over. A rule looks at the records so far and says why, or nothing."""
+"""Rules that say when a stage of a fit is over, by the records of its sweeps so far."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Protocol
 
 from powermeans.loop.history import SweepRecord
 
-# Weights count as hard once the objective, but for its factor, is this near to the inertia.
+# Weights count as hard once the objective times k^(1/s) is this near to the inertia.
 _SOFTNESS = 1e-3
 
 
 class StopRule(Protocol):
-    """Looks at the records of a run and decides whether its stage is over."""
+    """What says when a stage is over."""
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Why the stage is over, or None while it goes on."""
+        """Return why the stage is over, or None while it goes on."""
         ...
 
 
@@ -25,8 +25,7 @@ class StopRule(Protocol):
 class CentersSettled:
     """The rule of Lloyd's algorithm in scikit-learn.
 
-    The sums are the same bits for the same labels, so that labels that no longer change show as
-    centers that no longer change.
+    Where labels do not change, the sums have the same bits, so that centers do not move.
 
     Attributes
     ----------
@@ -37,7 +36,7 @@ class CentersSettled:
     tolerance: float
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Strict convergence, or a shift within the tolerance."""
+        """Return that centers do not move, or by no more than the tolerance."""
         shift = records[-1].center_shift
         if shift == 0:
             return "strict convergence"
@@ -48,7 +47,7 @@ class CentersSettled:
 
 @dataclass(frozen=True, slots=True)
 class InertiaSettled:
-    """The rule of descents in a search, which goes on from where they end.
+    """The rule of descents in a search: centers have settled, or the inertia hardly falls.
 
     Attributes
     ----------
@@ -62,7 +61,7 @@ class InertiaSettled:
     least_fall: float
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Settled centers, or a decrease that is small."""
+        """Return that centers have settled, or by how little the inertia fell."""
         if reason := CentersSettled(self.tolerance).reason(records):
             return reason
         if len(records) < 2:
@@ -75,15 +74,15 @@ class InertiaSettled:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """A stage that runs through its sweeps."""
+    """The rule of a stage that makes all its sweeps."""
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """None."""
+        """Return None."""
         return None
 
 
 def are_hard(power: float, n_centers: int, objective: float, inertia: float) -> bool:
-    """Whether the weights of a sweep are as good as hard; see `WeightsHard`."""
+    """Return whether the weights of a sweep are as good as hard; see `WeightsHard`."""
     factor = math.exp(math.log(n_centers) / power)
     return factor * objective >= (1 - _SOFTNESS) * inertia
 
@@ -92,21 +91,21 @@ def are_hard(power: float, n_centers: int, objective: float, inertia: float) -> 
 class WeightsHard:
     """The rule of annealing: go on until the weights are as good as hard.
 
-    With y the least distance of a point, S as in `power_mean`, the objective is the sum of
-    y (S / k)^(1/s) with S in [1, k]. So the objective times k^(1/s) is at most the inertia, and
-    equals it when each point gives all its weight to one center. Comparing these two, both of the
-    same sweep, is not misled by the factor k^(1/s), which changes with s. Where the schedule
-    holds its power for good, weights may never be hard, and centers that have settled end it.
+    With y the least distance of a point and S in [1, k] as in `power_mean`, the objective is the
+    sum of y (S / k)^(1/s). So the objective times k^(1/s) is at most the inertia, and equals it
+    when each point gives all its weight to one center. Both are of the same sweep, so that the
+    factor k^(1/s), which changes with s, does not matter. Where a schedule stays at its power,
+    weights may never be hard; there the stage ends when the centers have settled.
 
     Attributes
     ----------
     critical_power : float
-        While the power is above it, all centers collapse to the mean and nothing is converged.
+        Above it all centers collapse to the mean, and nothing has converged.
     tolerance : float
         The largest sum of squared center shifts that counts as none.
     resting_power : float
         The power at or below which the schedule stays, -inf if there is none. Centers that settle
-        at another power only wait for the next.
+        at another power move again at the next.
     """
 
     critical_power: float
@@ -115,7 +114,7 @@ class WeightsHard:
     resting_power: float = -math.inf
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Hard weights, or settled centers at a power that stays."""
+        """Return that weights are hard, or that centers have settled at a power that stays."""
         last = records[-1]
         if last.inertia == 0:
             return "every point is at a center"
@@ -140,7 +139,7 @@ class ObjectiveSettled:
     tolerance: float
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """A relative decrease within the tolerance."""
+        """Return that the relative decrease is within the tolerance."""
         if len(records) < 2:
             return None
         before, now = records[-2].objective, records[-1].objective

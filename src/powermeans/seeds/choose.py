@@ -1,8 +1,8 @@
-"""Choosing points as the first centers: k-means++, greedy or plain, and at random.
+"""Points as the first centers: k-means++, greedy or plain, and at random.
 
-The draws walk along the points in an order that depends on where they lie, not on which row they
-are in. So the seeds do not change when rows are shuffled, and a point of weight three is drawn
-just as three copies of it are.
+The draws go along the points in an order that depends on where they lie, not on which row they are
+in. So shuffling the rows does not change the seeds, and a point of weight three is drawn just as
+three copies of it are.
 """
 
 from __future__ import annotations
@@ -24,20 +24,11 @@ def choose_seeds(
     n_candidates: int = 1,
     exponent: float = 2.0,
 ) -> tuple[FloatArray, IndexArray]:
-    """k-means++: each seed is drawn by its distance to the nearest one so far.
+    """Return seeds by k-means++ (Arthur & Vassilvitskii 2007), and which points they are.
 
-    Parameters
-    ----------
-    n_candidates : int
-        How many points to draw for each seed but the first; the one that leaves the least inertia
-        is kept. One is plain k-means++ (Arthur & Vassilvitskii 2007).
-    exponent : float
-        The probability is proportional to weight times distance to this power. Two is k-means++.
-
-    Returns
-    -------
-    indices : (n_centers,)
-        Which points they are. Once every point has a seed at distance zero, points repeat.
+    The first is drawn by weight, each other by weight times distance to the nearest seed so far,
+    to the power of `exponent`. Of `n_candidates` for each the one that leaves the least inertia is
+    kept. Points repeat once every point is at a seed.
     """
     order, _ = order_by_place(rows, rng)
     first, others = rng.uniform(), rng.uniform(size=(n_centers - 1, n_candidates))
@@ -46,12 +37,12 @@ def choose_seeds(
 
 
 def uniform_seeds(rows: Rows, n_centers: int, rng: np.random.RandomState) -> FloatArray:
-    """Places drawn by the weight of the points there, none twice unless there are too few."""
+    """Draw places by the weight of the points there, none twice unless there are too few."""
     order, key = order_by_place(rows, rng)
     weights = rows.sample_weight(order)
     order, key, weights = order[weights > 0], key[weights > 0], weights[weights > 0]
     first_of_place = np.flatnonzero(np.diff(key, prepend=-1.0))
-    # The first of exponential clocks to ring: its rate is the chance of being the first.
+    # The first of exponential clocks to ring are a sample without replacement by their rates.
     rates = np.add.reduceat(weights, first_of_place)
     times = rng.standard_exponential(len(rates)) / rates
     n_drawn = min(n_centers, len(times))
@@ -61,10 +52,9 @@ def uniform_seeds(rows: Rows, n_centers: int, rng: np.random.RandomState) -> Flo
 
 
 def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, FloatArray]:
-    """The points sorted by a number that tells where they lie, and this number.
+    """Sort the points by the sum of squared distances from two random places, and return both.
 
-    It is the sum of squared distances from two random places: equal for equal points, and for
-    others only by chance.
+    That is equal for equal points, and for others only by chance.
     """
     one, other = random_places(rows, rng, 2)
     key = rows.nearness(one[None, :]).sq_dist()
@@ -72,12 +62,12 @@ def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, 
     order = np.argsort(key)
     sorted_key = key[order]
     if np.any(sorted_key[1:] == sorted_key[:-1]):
-        # Which of equal points comes first may not depend on how the machine sorts.
+        # Which of equal points comes first must not depend on how the machine sorts.
         order = np.argsort(key, kind="stable")
     return order, sorted_key
 
 
 def random_places(rows: Rows, rng: np.random.RandomState, n_places: int) -> FloatArray:
-    """Places about as far from the mean as the points are, (n_places, n_features)."""
+    """Return places about as far from the mean as the points are, (n_places, n_features)."""
     directions = rng.standard_normal((n_places, rows.n_features)) / math.sqrt(rows.n_features)
     return rows.mean() + spread_of_features(rows) * directions

@@ -1,4 +1,4 @@
-"""Orders in which to walk along points."""
+"""A random order of points that does not depend on the order of their rows."""
 
 from __future__ import annotations
 
@@ -16,15 +16,10 @@ _Keys = NDArray[np.uint64]
 
 
 def order_by_chance(points: Points | SparsePoints, rng: np.random.RandomState) -> IndexArray:
-    """A random order that depends on what the points are, and not on which rows they are in.
+    """Return a random order that depends on the points, and not on which rows they are in.
 
-    Equal points follow one another. So what walks along it does the same when rows are shuffled,
-    and when a point of weight three becomes three copies.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        Dense or CSR, canonical; dense or not makes no difference.
+    Equal points follow one another. So an online pass does the same when rows are shuffled, and
+    when a point of weight three becomes three copies. Dense and canonical CSR give the same order.
     """
     factors = _odd_numbers(rng, points.shape[1])
     keys = _keys_of_sparse(points, factors) if sparse.issparse(points) else _keys(points, factors)
@@ -37,7 +32,7 @@ def _odd_numbers(rng: np.random.RandomState, n_numbers: int) -> _Keys:
 
 
 def _keys(points: Points, factors: _Keys) -> _Keys:
-    """A number of each row, equal for equal rows, from its bits."""
+    """Return a number for each row from its bits, equal for equal rows."""
     keys = np.empty(len(points), dtype=np.uint64)
     n_rows = max(1, _BLOCK_ELEMENTS // points.shape[1])
     for start in range(0, len(points), n_rows):
@@ -47,7 +42,7 @@ def _keys(points: Points, factors: _Keys) -> _Keys:
 
 
 def _keys_of_sparse(points: SparsePoints, factors: _Keys) -> _Keys:
-    """The same; entries that are not stored are zeros, whose bits are zero."""
+    """Return the same numbers: entries that are not stored are zeros, whose bits are zero."""
     totals = np.zeros(points.nnz + 1, dtype=np.uint64)
     np.cumsum(_bits(points.data) * factors[points.indices], out=totals[1:])
     return totals[points.indptr[1:]] - totals[points.indptr[:-1]]
@@ -55,12 +50,12 @@ def _keys_of_sparse(points: SparsePoints, factors: _Keys) -> _Keys:
 
 def _bits(values: Points) -> _Keys:
     unsigned = np.dtype(f"u{values.dtype.itemsize}")
-    # Minus zero plus zero is zero.
+    # Minus zero has other bits than zero; plus zero it is zero.
     return _mixed((values + values.dtype.type(0)).view(unsigned).astype(np.uint64, copy=False))
 
 
 def _mixed(numbers: _Keys) -> _Keys:
-    """A permutation of all numbers that leaves zero, and no order among the others."""
+    """Permute all numbers so that zero stays, and no order is left among the others."""
     mixed = numbers * _MULTIPLIER
     mixed ^= mixed >> np.uint64(32)
     mixed *= _MULTIPLIER

@@ -1,9 +1,9 @@
-"""Seeds in a few passes, for points too many to walk along: k-means||, and draws at random.
+"""Seeds in a few passes over many points: k-means||, and draws at random.
 
-Each point runs a race: its time is exponential, with a rate in proportion to its chance. The first
-of all to arrive are a sample without replacement, and the first of parts contain the first of all.
-The random number of a point depends on its row alone, so a sample does not depend on how the rows
-are cut into parts.
+All points run a race. The time of each is exponential, with a rate in proportion to its chance, so
+that the first to arrive are a sample without replacement. The first of all are among the first of
+the parts. The random number of a point depends only on its row, so that the sample does not depend
+on how the rows are cut into parts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from powermeans.divergences import Divergence
 from powermeans.parts.checkpoint import recorded
@@ -21,9 +20,9 @@ from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
 from powermeans.seeds.choose import choose_seeds
-from powermeans.types import FloatArray
+from powermeans.types import FloatArray, IndexArray
 
-# How many random numbers Philox makes at a time.
+# Philox makes this many random numbers at a time, and advances by as many.
 _NUMBERS_AT_A_TIME = 4
 
 
@@ -31,21 +30,21 @@ _NUMBERS_AT_A_TIME = 4
 class ParallelSeeds:
     """k-means||: seeds from candidates that are found in a few passes (Bahmani and others 2012).
 
-    To be passed as `init`. In each round every point may become a candidate, with a chance in
+    Pass it as `init`. In each round every point may become a candidate, with a chance in
     proportion to its weight and its squared distance to the candidates so far. A candidate weighs
-    as much as the points nearest to it, and greedy k-means++ chooses the seeds among them. This
-    is also what ``init="k-means++"`` does with rows in parts.
+    as much as the points nearest to it, and greedy k-means++ chooses the seeds among them. With
+    rows in parts ``init="k-means++"`` does the same.
 
     Parameters
     ----------
     n_rounds : int, default=5
-        How many rounds there are, each of which is a pass over the rows.
+        How many rounds there are. Each is a pass over the rows.
     oversampling : float, default=2.0
-        How many candidates a round finds, for each seed.
+        How many candidates a round finds for each seed.
 
     See Also
     --------
-    open_data : Rows that need not fit into memory, for which this is made.
+    open_data : Rows that need not fit into memory, which these seeds are for.
     kmeans_plusplus : Seeds of points in memory.
 
     Examples
@@ -79,7 +78,7 @@ class ParallelSeeds:
     def __call__(
         self, X: FloatArray, n_clusters: int, random_state: np.random.RandomState
     ) -> FloatArray:
-        """Seeds among points in memory."""
+        """Return seeds among points in memory."""
         rows = open_rows(np.ascontiguousarray(X))
         return self.candidates(rows, n_clusters, random_state).seeds(n_clusters, random_state, 1)
 
@@ -91,21 +90,7 @@ class ParallelSeeds:
         *,
         divergence: Divergence = "squared_euclidean",
     ) -> Candidates:
-        """What the rounds find.
-
-        Parameters
-        ----------
-        rows : Rows
-        n_clusters : int
-            How many seeds are to be chosen of them.
-        rng : RandomState
-        divergence : Bregman or str
-            That of the rows.
-
-        Returns
-        -------
-        Candidates
-        """
+        """Return the candidates of all rounds; the divergence is that of the rows."""
         n_drawn = math.ceil(self.oversampling * n_clusters)
         if rows.n_points <= self.n_rounds * n_drawn:
             everything = np.arange(rows.n_points)
@@ -117,7 +102,7 @@ class ParallelSeeds:
             found = np.concatenate([found, drawn])
             if not len(drawn):
                 break  # every point is at a candidate
-        return Candidates(found, _asked(rows, _WeightsNearest(found)), rows, divergence)
+        return Candidates(found, _total(rows, _WeightsNearest(found)), rows, divergence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,51 +121,43 @@ class Candidates:
     divergence: Divergence = "squared_euclidean"
 
     def seeds(self, n_clusters: int, rng: np.random.RandomState, n_candidates: int) -> FloatArray:
-        """Seeds by k-means++ among them; see `powermeans.seeds.choose.choose_seeds`."""
+        """Return seeds by k-means++ among them; see `powermeans.seeds.choose.choose_seeds`."""
         rows = open_rows(self.points, self.weights, n_threads=1, divergence=self.divergence)
         centers, _ = choose_seeds(rows, n_clusters, rng, n_candidates=n_candidates)
         return centers
 
 
 def first_of_race(rows: Rows, centers: FloatArray, n_drawn: int, key: int) -> FloatArray:
-    """Points drawn without replacement by weight times squared distance to the nearest center.
+    """Draw points without replacement by weight times squared distance to the nearest center.
 
-    Parameters
-    ----------
-    centers : (n_centers, n_features)
-        Where there are none, points are drawn by their weights.
-    n_drawn : int
-        How many, if so many are at no center.
-    key : int
-        Of the random numbers.
-
-    Returns
-    -------
-    (n_points, n_features)
-        The first to arrive comes first.
+    Without centers the weight decides. There are fewer than `n_drawn` where all others are at a
+    center. The key is that of the random numbers.
     """
-    first: _Arrived = _asked(rows, _Race(centers, n_drawn, key, _starts_of(rows)))
-    return first.points
+    return _arrived(rows, _Race(centers, n_drawn, key, starts_of(rows)))
 
 
 def distinct_places(rows: Rows, n_drawn: int, rng: np.random.RandomState) -> FloatArray:
-    """Places drawn by the weight of the points there, none twice unless there are too few.
+    """Draw places by the weight of the points there, in one pass that holds `n_drawn` of them.
 
-    One pass over the rows, of which none but so many are held at a time.
+    No place is drawn twice unless there are too few.
     """
     nowhere, key = np.empty((0, rows.n_features)), rng.randint(2**31 - 1)
-    race = _Race(nowhere, n_drawn, key, _starts_of(rows), is_of_places=True)
-    first: _Arrived = _asked(rows, race)
-    return np.resize(first.points, (n_drawn, rows.n_features))
+    places = _arrived(rows, _Race(nowhere, n_drawn, key, starts_of(rows), is_of_places=True))
+    return np.resize(places, (n_drawn, rows.n_features))
 
 
-def _asked(rows: Rows, call: Any) -> Any:
-    """What a call gives for all rows, whether they are in parts or not."""
+def _arrived(rows: Rows, race: _Race) -> FloatArray:
+    first: _Arrived = _total(rows, race)
+    return first.points
+
+
+def _total(rows: Rows, call: Any) -> Any:
+    """Return what a call gives for all rows, whether they are in parts or not."""
     return rows.total(call) if isinstance(rows, PartedRows) else call(rows, 0)
 
 
-def _starts_of(rows: Rows) -> NDArray[np.intp]:
-    """Which row is the first of each part."""
+def starts_of(rows: Rows) -> IndexArray:
+    """Return which row is the first of each part."""
     if not isinstance(rows, PartedRows):
         return np.zeros(1, dtype=np.intp)
     return np.array([rows.first_of(number) for number in range(rows.n_parts)])
@@ -189,9 +166,9 @@ def _starts_of(rows: Rows) -> NDArray[np.intp]:
 @recorded
 @dataclass(frozen=True, slots=True)
 class _Arrived:
-    """The first points to arrive, in their order, and no more than are kept.
+    """The first points to arrive, in their order, at most `n_kept`.
 
-    Of places, each that has several points has arrived with the first of them.
+    In a race of places only the first point of each place counts.
     """
 
     n_kept: int
@@ -208,32 +185,30 @@ class _Arrived:
         return _Arrived(self.n_kept, times[order][first], points[first], self.is_of_places)
 
 
-def _first_at_places(points: FloatArray) -> NDArray[np.intp]:
-    """The points that none before is equal to."""
+def _first_at_places(points: FloatArray) -> IndexArray:
+    """Return the points that differ from all before them."""
     return np.sort(np.unique(points, axis=0, return_index=True)[1])
 
 
 @dataclass(frozen=True, slots=True)
 class _Race:
-    """The race in one part, in logarithms so that no rate is too small or too large."""
+    """The race in one part."""
 
     centers: FloatArray
     n_drawn: int
     key: int
-    starts: NDArray[np.intp]
+    starts: IndexArray
     is_of_places: bool = False
 
     @property
     def n_bytes_given(self) -> int:
-        """How large what comes of a part may be."""
+        """How large the result of a part may be."""
         return 8 * self.n_drawn * (int(self.centers.shape[1]) + 1)
 
     def __call__(self, rows: Rows, number: int) -> _Arrived:
-        uniforms = uniforms_of_rows(self.key, int(self.starts[number]), rows.n_points)
-        rates = rows.sample_weight(np.arange(rows.n_points))
-        with np.errstate(divide="ignore"):
-            times = np.log(-np.log1p(-uniforms)) - np.log(rates)
-            if len(self.centers):
+        times, _ = arrival_times(rows, self.key, int(self.starts[number]))
+        if len(self.centers):
+            with np.errstate(divide="ignore"):
                 times -= np.log(rows.nearness(self.centers).sq_dist())
         n_kept = self.n_drawn
         arrived = self._first(rows, times, n_kept)
@@ -243,10 +218,8 @@ class _Race:
         return arrived
 
     def _first(self, rows: Rows, times: FloatArray, n_kept: int) -> _Arrived:
-        """Those of the first so many in which there are no two of the same place, if asked."""
-        n_kept = min(n_kept, len(times))
-        first = np.argpartition(times, n_kept - 1)[:n_kept]
-        first = first[np.lexsort((first, times[first]))]
+        """Return those of the first `n_kept` that count."""
+        first = earliest(times, n_kept)
         first = first[times[first] < np.inf]
         points = rows.take(first)
         if self.is_of_places:
@@ -257,13 +230,13 @@ class _Race:
 
 @dataclass(frozen=True, slots=True)
 class _WeightsNearest:
-    """How much the points weigh that are nearest to each center: no sums of points are needed."""
+    """The weight of the points nearest to each center, which needs no sums of points."""
 
     centers: FloatArray
 
     @property
     def n_bytes_given(self) -> int:
-        """How large what comes of a part is."""
+        """How large the result of a part is."""
         return 8 * len(self.centers)
 
     def __call__(self, rows: Rows, number: int) -> FloatArray:
@@ -272,8 +245,27 @@ class _WeightsNearest:
         return np.asarray(np.bincount(labels, weights, minlength=len(self.centers)))
 
 
-def uniforms_of_rows(key: int, start: int, n_numbers: int) -> FloatArray:
-    """Of one long sequence of random numbers those from a place on."""
+def arrival_times(rows: Rows, key: int, first_row: int) -> tuple[FloatArray, FloatArray]:
+    """Return the times at which points arrive whose rates are their weights, and the weights.
+
+    The times are logarithms, so that no weight is too small or too large. Points of no weight
+    never arrive.
+    """
+    weights = rows.sample_weight(np.arange(rows.n_points))
+    uniforms = _uniforms_of_rows(key, first_row, rows.n_points)
+    with np.errstate(divide="ignore"):
+        return np.log(-np.log1p(-uniforms)) - np.log(weights), weights
+
+
+def earliest(times: FloatArray, n_kept: int) -> IndexArray:
+    """Return which points arrive first, in their order; the first row comes first in a tie."""
+    n_kept = min(n_kept, len(times))
+    first = np.argpartition(times, n_kept - 1)[:n_kept]
+    return first[np.lexsort((first, times[first]))]
+
+
+def _uniforms_of_rows(key: int, start: int, n_numbers: int) -> FloatArray:
+    """Return the numbers of one long random sequence from a place on."""
     bits = np.random.Philox(key=key)
     bits.advance(start // _NUMBERS_AT_A_TIME)
     generator = np.random.Generator(bits)

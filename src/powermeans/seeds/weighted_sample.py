@@ -1,10 +1,9 @@
-"""A sample of rows in parts that stands for all of them, drawn in one pass.
+"""A sample that stands for all rows in parts, drawn in one pass.
 
-The points run the race of `powermeans.seeds.parallel`: a point of weight w arrives after an
-exponential time of rate w, and the first so many are kept. Given the time t at which the next one
-would have arrived, each point had the chance 1 - exp(-w t) to be among them. So counted with the
-weight w / (1 - exp(-w t)) the sample has no bias (Duffield, Lund and Thorup 2007, with exponential
-ranks), and where there are no more points than are kept, each has its own weight.
+The points run the race of `powermeans.seeds.parallel`, and the first `n_drawn` are the sample.
+Given the time t at which the next one arrived, a point of weight w had the chance 1 - exp(-w t) to
+be among them. So the sample has no bias if each counts with the weight w / (1 - exp(-w t))
+(Duffield, Lund and Thorup 2007, with exponential ranks).
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from powermeans.parts.parted_rows import PartedRows, stacked
 from powermeans.rows.protocol import PartRows
-from powermeans.seeds.parallel import uniforms_of_rows
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.seeds.parallel import arrival_times, earliest, starts_of
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +27,7 @@ class WeightedSample:
     points : (n_points, n_features)
         In the kind they live in, in a random order.
     weights : (n_points,)
-        For how much each stands, in a unit in which they add up to what as many points weigh on
-        the average.
+        What each stands for, in a unit that keeps the mean weight of a point.
     is_all : bool
         Whether no point with a weight is missing.
     """
@@ -45,18 +42,11 @@ def weighted_sample(
 ) -> WeightedSample:
     """Draw points without replacement, the heavier the likelier.
 
-    Which ones they are does not depend on how the rows are cut into parts, and how likely it does
-    not depend on their order.
-
-    Parameters
-    ----------
-    n_drawn : int
-        How many, if so many have a weight; at least `n_least`.
-    n_least : int
-        If fewer than that have a weight, others of no weight come with them.
+    The sample does not depend on how the rows are cut into parts, nor its distribution on their
+    order. If fewer than `n_least` points have a weight, others of no weight come with them;
+    `n_drawn` is at least that.
     """
-    starts = np.array([rows.first_of(number) for number in range(rows.n_parts)])
-    race = _Race(n_drawn + 1, rng.randint(2**31 - 1), starts, rows.n_features)
+    race = _Race(n_drawn + 1, rng.randint(2**31 - 1), starts_of(rows), rows.n_features)
     arrived: _Arrived = rows.total(race)
     if arrived.n_running <= n_drawn:
         everything = slice(0, max(arrived.n_running, n_least))
@@ -72,10 +62,7 @@ def weighted_sample(
 
 @dataclass(frozen=True, slots=True)
 class _Arrived:
-    """The first points to arrive, in their order, and how many take part.
-
-    Times are logarithms; they are infinite for points of no weight.
-    """
+    """The first points to arrive, in their order, and how many have a weight."""
 
     n_kept: int
     times: FloatArray
@@ -97,30 +84,20 @@ class _Arrived:
 
 @dataclass(frozen=True, slots=True)
 class _Race:
-    """The race in one part, in logarithms so that no weight is too small or too large."""
+    """The race in one part."""
 
     n_kept: int
     key: int
-    starts: NDArray[np.intp]
+    starts: IndexArray
     n_features: int
 
     @property
     def n_bytes_given(self) -> int:
-        """How large what comes of a part may be."""
+        """How large the result of a part may be."""
         return 8 * self.n_kept * (self.n_features + 2)
 
     def __call__(self, rows: PartRows, number: int) -> _Arrived:
-        weights = rows.sample_weight(np.arange(rows.n_points))
-        uniforms = uniforms_of_rows(self.key, int(self.starts[number]), rows.n_points)
-        with np.errstate(divide="ignore"):
-            times = np.log(-np.log1p(-uniforms)) - np.log(weights)
-        n_kept = min(self.n_kept, len(times))
-        first = np.argpartition(times, n_kept - 1)[:n_kept]
-        first = first[np.lexsort((first, times[first]))]
-        return _Arrived(
-            self.n_kept,
-            times[first],
-            rows.sample(first),
-            weights[first],
-            int(np.count_nonzero(weights)),
-        )
+        times, weights = arrival_times(rows, self.key, int(self.starts[number]))
+        first = earliest(times, self.n_kept)
+        n_running = int(np.count_nonzero(weights))
+        return _Arrived(self.n_kept, times[first], rows.sample(first), weights[first], n_running)
