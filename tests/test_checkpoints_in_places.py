@@ -44,7 +44,7 @@ def test_a_checkpoint_that_a_fit_has_is_refused_to_another(
 
     def begin_another(sweep: SweepState) -> None:
         nonlocal n_refused
-        with pytest.raises(CheckpointError, match="state is in use by another fit: wait"):
+        with pytest.raises(CheckpointError, match="state' is in use by another fit: wait"):
             fitted(points, state, random_state=1)
         n_refused += 1
 
@@ -230,7 +230,7 @@ def test_a_file_that_is_no_checkpoint_is_left_alone_and_nobody_says_to_remove_it
         other.write_bytes(contents)
         with pytest.raises(CheckpointError) as told:
             fitted(points, other)
-        assert str(told.value) == f"{other} is no checkpoint: pass another path"
+        assert str(told.value) == f"checkpoint={str(other)!r} is no checkpoint: name another file"
         assert other.read_bytes() == contents
     with pytest.raises(OSError, match="Is a directory"):
         fitted(points, tmp_path)
@@ -270,7 +270,7 @@ def test_a_checkpoint_among_the_rows_or_in_their_place_is_refused_at_the_start(
     folder.mkdir()
     np.save(folder / "one.npy", points)
     for path in (folder / "state", folder / "one.npy"):
-        with pytest.raises(ValueError, match="is a file that X is read from, or in a folder"):
+        with pytest.raises(ValueError, match="is a file that rows are read from, or in a folder"):
             fitted(folder, path)
     assert os.listdir(folder) == ["one.npy"]
     first = fitted(folder, tmp_path / "state")

@@ -302,7 +302,7 @@ def test_the_examples_of_the_page_are_as_it_says(
 
 def test_one_point_is_one_cluster() -> None:
     assert choose_k([[3.0, 4.0]], [1], random_state=0).recommended == 1
-    with pytest.raises(ValueError, match="stability says nothing about k_range"):
+    with pytest.raises(ValueError, match="stability says nothing about k in"):
         choose_k([[3.0, 4.0]], [1], criteria="stability", random_state=0)
 
 
@@ -427,7 +427,7 @@ def test_a_stop_among_criteria_leaves_out_those_to_come() -> None:
         ({"effort": "most"}, "The 'effort' parameter of choose_k must be"),
         ({"n_references": 0}, "The 'n_references' parameter"),
         ({"silhouette_size": 1}, "The 'silhouette_size' parameter"),
-        ({"k_range": [1], "criteria": "silhouette"}, r"silhouette says nothing about k_range=\[1"),
+        ({"k_range": [1], "criteria": "silhouette"}, r"silhouette says nothing about k in \[1"),
         ({"sample_weight": [-1.0] * 400}, "sample_weight contains -1"),
     ],
 )
@@ -439,10 +439,12 @@ def test_bad_parameters_are_named_with_a_way_out(options: dict, message: str) ->
 
 def test_more_clusters_than_distinct_rows_are_refused() -> None:
     points = np.repeat(np.arange(5.0)[:, None], 10, axis=0)
-    with pytest.raises(ValueError, match="k_range goes to 6, but X has no more than 5 distinct"):
+    with pytest.raises(
+        ValueError, match="k=6 is more than the 5 distinct rows with a weight: pass"
+    ):
         choose_k(points, range(2, 7))
     weights = np.repeat([1.0, 1.0, 1.0, 0.0, 0.0], 10)
-    with pytest.raises(ValueError, match="no more than 3 distinct rows with a weight"):
+    with pytest.raises(ValueError, match="k=4 is more than the 3 distinct rows"):
         choose_k(points, range(2, 5), sample_weight=weights)
 
 
@@ -456,7 +458,7 @@ def test_points_that_are_not_finite_are_refused(bad: float) -> None:
 
 def test_the_gap_of_too_many_features_is_refused_before_any_work() -> None:
     points = sparse.random_array((50, 2000), density=0.1, rng=np.random.default_rng(0)).tocsr()
-    with pytest.raises(ValueError, match=r"criteria has 'gap'.*2000 features"):
+    with pytest.raises(ValueError, match=r"criteria='gap' draws .*2000 features"):
         choose_k(points, [2, 3], criteria="gap", callback=lambda state: pytest.fail("worked"))
     assert choose_k(points, [2, 3], random_state=0).recommended in (2, 3)
 

@@ -153,7 +153,9 @@ def test_a_fit_goes_on_from_its_checkpoint_and_says_so(run) -> None:
     assert next(same) == next(same)
     other = run(*command, "--runs", 2, "--seed", 3)
     assert other.code == failures.USAGE
-    assert other.err.startswith("powermeans: --checkpoint state is of a fit with other options")
+    assert other.err.startswith(
+        "powermeans: --checkpoint 'state' is a checkpoint of a fit with other parameters: pass"
+    )
 
 
 def test_a_file_that_is_no_checkpoint_is_not_gone_on_from(run) -> None:
@@ -161,7 +163,7 @@ def test_a_file_that_is_no_checkpoint_is_not_gone_on_from(run) -> None:
     before = Path("m.pm").read_bytes()
     ended = run("fit", "rows.parquet", "-k", 4, "--checkpoint", "m.pm", "-q")
     assert ended.code == failures.USAGE
-    assert ended.err == ("powermeans: --checkpoint m.pm is no checkpoint: name another file\n")
+    assert ended.err == "powermeans: --checkpoint 'm.pm' is no checkpoint: name another file\n"
     assert Path("m.pm").read_bytes() == before
 
 
@@ -171,7 +173,7 @@ def test_a_checkpoint_that_another_fit_has_is_refused(run) -> None:
     ended = run("fit", "rows.parquet", "-k", 4, "--checkpoint", "state", "-q")
     claim.release()
     assert ended.code == failures.USAGE
-    assert ended.err.startswith("powermeans: --checkpoint state is in use by another fit: wait")
+    assert ended.err.startswith("powermeans: --checkpoint 'state' is in use by another fit: wait")
 
 
 def test_how_often_a_checkpoint_is_written_can_be_said(run, monkeypatch) -> None:

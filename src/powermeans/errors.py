@@ -2,6 +2,85 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument that a way out names, as one types it in Python; without a value if None."""
+
+    name: str
+    value: str | list[str] | None = None
+
+    def __str__(self) -> str:
+        match self.value:
+            case None:
+                return f"{self.name}="
+            case str():
+                return f'{self.name}="{self.value}"'
+            case names:
+                listed = ", ".join(f'"{name}"' for name in names)
+                return f"{self.name}=[{listed if len(listed) <= 300 else f'{listed[:300]}...'}]"
+
+
+class Explained(Exception):
+    """A message in fields, so that the command line can name options where Python has arguments.
+
+    Attributes
+    ----------
+    problem : str
+        What is wrong, said of the argument at fault, or else of a file that it names.
+    way_out : tuple of str and Argument
+        What to do about it, in pieces of text.
+    argument : str
+        The argument at fault; empty for a file.
+    value : object
+        The value of that argument.
+    """
+
+    def __init__(
+        self, problem: str, *way_out: str | Argument, argument: str = "", value: Any = None
+    ) -> None:
+        super().__init__(problem, *way_out)
+        self.problem, self.way_out, self.argument, self.value = problem, way_out, argument, value
+
+    def __str__(self) -> str:
+        subject = f"{self.argument}={self.value!r} " if self.argument else ""
+        return subject + ": ".join(filter(None, [self.problem, "".join(map(str, self.way_out))]))
+
+
+class ExplainedWarning(Explained, UserWarning):
+    """A warning with a way out."""
+
+
+class ArgumentError(Explained, ValueError):
+    """An argument, or a file that it names, cannot be used."""
+
+
+class NotInPartsError(ArgumentError):
+    """Rows are read part by part, which the fit that was asked for cannot do."""
+
+
+class FewRowsError(ArgumentError):
+    """There are fewer rows than clusters; the text has the form that scikit-learn gives it."""
+
+    def __init__(self, n_rows: int, n_clusters: int) -> None:
+        super().__init__(
+            f"is more than the {n_rows} rows",
+            "ask for fewer clusters",
+            argument="n_clusters",
+            value=n_clusters,
+        )
+        self.args = (n_rows, n_clusters)
+
+    def __str__(self) -> str:
+        n_rows, n_clusters = self.args
+        return (
+            f"n_samples={n_rows} should be >= n_clusters={n_clusters}: "
+            f"pass more rows, or n_clusters of at most {n_rows}"
+        )
+
 
 class ObjectiveRoseWarning(RuntimeWarning):
     """The objective rose between two sweeps at equal power by more than rounding explains.

@@ -30,6 +30,7 @@ from powermeans.choosing_k.evaluate import (
     Study,
 )
 from powermeans.choosing_k.result import ChoiceOfK
+from powermeans.errors import ArgumentError
 from powermeans.estimators.opening import MatrixLike
 from powermeans.inputs.checks import (
     Admitted,
@@ -368,9 +369,11 @@ def _checked_criteria(criteria: str | Iterable[str], *, has_missing: bool) -> li
     possible = [name for name in CRITERIA if name not in FOR_WHOLE_POINTS]
     refused = [name for name in wanted if name not in possible]
     if refused and not (is_name and criteria in sets):
-        raise ValueError(
-            f"criteria={criteria!r} names {refused[0]!r}, which needs whole points, and "
-            f'missing="observed": pass some of {possible}'
+        raise ArgumentError(
+            f"names {refused[0]!r}, which needs whole points and takes no missing values",
+            f"pass some of {', '.join(possible)}",
+            argument="criteria",
+            value=criteria,
         )
     return [name for name in possible if name in wanted]
 
@@ -381,10 +384,12 @@ def _checked_for_parts(
     """Leave out criteria that need all points at once, or raise if they were asked for by name."""
     refused = [name for name in names if name in study_in_parts.NOT_IN_PARTS]
     if refused and (criteria != "all" or decide_by in refused):
-        raise ValueError(
-            f"criteria={criteria!r} names {refused[0]!r}, which draws in a box about all points, "
-            "along their principal axes, and X is read part by part: leave it out, or pass some of "
-            "the rows as an array"
+        raise ArgumentError(
+            f"names {refused[0]!r}, which draws in a box about all points along their principal "
+            "axes, and the rows are read part by part",
+            "leave it out, or choose k on some of the rows",
+            argument="criteria",
+            value=criteria,
         )
     return [name for name in names if name not in refused]
 
@@ -399,9 +404,11 @@ def _check_decider(decide_by: str, names: list[str]) -> None:
 
 def _check_axes(n_features: int) -> None:
     if n_features > MOST_AXES:
-        raise ValueError(
-            f"criteria has 'gap', which draws along all principal axes, but X has {n_features} "
-            f"features, more than {MOST_AXES}: leave it out, or reduce X"
+        raise ArgumentError(
+            f"draws along all principal axes, and {n_features} features are more than {MOST_AXES}",
+            "leave it out, or reduce the features",
+            argument="criteria",
+            value="gap",
         )
 
 
@@ -409,9 +416,11 @@ def _check_distinct(rows: Rows, largest: int) -> None:
     order, key = order_by_place(rows, np.random.RandomState(0))
     n_distinct = len(np.unique(key[rows.sample_weight(order) > 0]))
     if n_distinct < largest:
-        raise ValueError(
-            f"k_range goes to {largest}, but X has no more than {n_distinct} distinct rows with a "
-            f"weight: pass values of k up to {n_distinct}"
+        raise ArgumentError(
+            f"is more than the {n_distinct} distinct rows with a weight",
+            f"pass values of k up to {n_distinct}",
+            argument="k",
+            value=largest,
         )
 
 
@@ -479,9 +488,10 @@ def _decide(chosen: dict[str, int | None], decide_by: str, sizes: list[int]) -> 
     ranked = [name for name in RANKING if name in said]
     if not ranked or (decide_by not in ("auto", "vote") and decide_by not in said):
         silent = decide_by if decide_by in CRITERIA else ", ".join(chosen)
-        raise ValueError(
-            f"{silent} says nothing about k_range={sizes}: pass other values of k (a gap that "
-            "rises to the last wants larger ones), or other criteria"
+        raise ArgumentError(
+            f"{silent} says nothing about k in {sizes}",
+            "pass other values of k (a gap that rises to the last wants larger ones), or other "
+            "criteria",
         )
     if decide_by == "vote":
         return vote(said), "vote"

@@ -12,6 +12,7 @@ import numpy as np
 
 from powermeans import criteria as formulas
 from powermeans.choosing_k.evaluate import Sample, Study, two_nearest
+from powermeans.errors import ArgumentError
 from powermeans.inputs.checks import PartFacts, exponent_to_square
 from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
@@ -188,9 +189,11 @@ def opened(
     places = distinct_places(rows, n_clusters, np.random.RandomState(0))
     n_distinct = len(np.unique(places, axis=0))
     if n_distinct < n_clusters:
-        raise ValueError(
-            f"k_range goes to {n_clusters}, but X has no more than {n_distinct} distinct rows with "
-            f"a weight: pass values of k up to {n_distinct}"
+        raise ArgumentError(
+            f"is more than the {n_distinct} distinct rows with a weight",
+            f"pass values of k up to {n_distinct}",
+            argument="k",
+            value=n_clusters,
         )
     return rows, unit
 

@@ -88,4 +88,4 @@ def _tell(message: str) -> None:
 
 
 def _note(message: Warning | str, *where: object, **more: object) -> None:
-    _tell(f"note: {failures.of_tables(str(message))}")
+    _tell(f"note: {failures.in_options(message) if isinstance(message, Warning) else message}")

@@ -57,7 +57,7 @@ def choose(
         tell.watch(read.points)
     started = time.perf_counter()
     try:
-        with _interruptible() as was_interrupted, failures.refusing_fit():
+        with _interruptible() as was_interrupted, failures.refusing():
             choice = choose_k(
                 read.points,
                 sizes,

@@ -60,7 +60,7 @@ def compare(
     outcomes = []
     for number_of_it, (method, fit) in enumerate(methods, start=1):
         what = f"{number_of_it} of {len(methods)}: {method}"
-        with waiting_for(what, is_quiet=is_quiet), failures.refusing_fit():
+        with waiting_for(what, is_quiet=is_quiet), failures.refusing():
             outcomes.append(_outcome(method, fit, points, table.weights, has_missing=has_missing))
     _tell(outcomes, source, table, n_clusters, screen)
     if has_missing:

@@ -156,7 +156,7 @@ def fitted_to(
     model = PowerKMeans(**wanted.settings)
     started, was_interrupted = time.perf_counter(), False
     try:
-        with failures.refusing_fit():
+        with failures.refusing():
             model.set_params(callback=_both(tell, recorder))
             model.fit(points, sample_weight=weights)
     except KeyboardInterrupt:
@@ -187,7 +187,7 @@ def scaled(table: Table, scale: Scale) -> tuple[Points, Any]:
     kind = StandardScaler if scale == "standard" else MinMaxScaler
     scaler = kind(copy=not table.points.flags.writeable)
     weighting = {"sample_weight": table.weights} if scale == "standard" else {}
-    with failures.refusing(failures.DATA, ValueError):
+    with failures.refusing():
         points: Points = scaler.fit_transform(table.points, **weighting)
     return points, scaler.set_params(copy=True)
 
@@ -217,7 +217,7 @@ def _write(
         done.append(wanted.output)
     write_model(fitted, wanted, done)
     if wanted.report is not None:
-        with failures.writing(wanted.report), failures.refusing(failures.DATA, ValueError):
+        with failures.writing(wanted.report), failures.refusing():
             report(
                 fitted.model,
                 points,

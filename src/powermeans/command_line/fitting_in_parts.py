@@ -94,7 +94,7 @@ def _label(
     """A last pass, which counts the rows and writes their labels where that is wanted."""
     read = failures.read_from(source.name, labelled(fitted.model, data, tally))
     pieces = counting(read, tally, say)
-    with failures.refusing_fit():
+    with failures.refusing():
         if wanted.output is None:
             for _ in pieces:
                 pass

@@ -90,7 +90,7 @@ def palette_of(
     distinct, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
     points = np.stack([distinct >> 16, distinct >> 8 & 255, distinct & 255], axis=1).astype(float)
     model = PowerKMeans(min(n_colours, len(distinct)), **settings)
-    with failures.refusing_fit():
+    with failures.refusing():
         model.fit(points, sample_weight=counts.astype(float))
     sizes = np.bincount(model.labels_, counts, minlength=model.n_clusters)
     order = np.argsort(-sizes, kind="stable")

@@ -73,7 +73,7 @@ def _bytes_as_table(path: Path, source: Source) -> int | None:
 
 
 def _form_of(path: Path, source: Source) -> FileFormat:
-    with failures.refusing(failures.DATA, ValueError):
+    with failures.refusing():
         return format_of(files_at(path)[0], **source.reading)
 
 
@@ -82,7 +82,7 @@ def files_of(source: Source) -> list[str]:
     if source.data == "-":
         return []
     folders = [str(path) for path in source.paths if Path(path).is_dir()]
-    with failures.refusing(failures.DATA, ValueError):
+    with failures.refusing():
         return folders + [str(file) for path in source.paths for file in files_at(Path(path))]
 
 
@@ -122,7 +122,7 @@ def opened(
     wanted: Any = {"scale": None if scale == "none" else scale, "memory_limit": limits.memory}
     if limits.checkpoint_seconds is not None:
         wanted["checkpoint_seconds"] = limits.checkpoint_seconds
-    with failures.refusing_fit():
+    with failures.refusing():
         data: PartedData = open_data(
             source.paths,
             columns=columns,

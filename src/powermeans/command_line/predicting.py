@@ -34,7 +34,7 @@ def predict(path: str, source: Source, output: str | None, screen: Screen) -> No
     model = loaded(path)
     table, _ = read_for(model, path, source)
     started = time.perf_counter()
-    with failures.refusing(failures.DATA, ValueError):
+    with failures.refusing():
         labels, score = labels_and_score(model, table.points, table.weights)
     elapsed = time.perf_counter() - started
     with interruptible() as done:
@@ -117,7 +117,7 @@ def _show_sizes(
 def loaded(path: str) -> Any:
     """The model in a file, one that can predict."""
     try:
-        with failures.refusing(failures.DATA, ModelFileError):
+        with failures.refusing(ModelFileError):
             model = load(path)
     except OSError as error:
         others = os.listdir(os.path.dirname(path) or ".") if not os.path.isdir(path) else []

@@ -52,7 +52,7 @@ def predict_in_parts(
     started = time.perf_counter()
     with interruptible() as done:
         tally = Tally(np.zeros((n_clusters_of(model), data.n_features)))
-        with failures.refusing_fit():
+        with failures.refusing():
             pieces = failures.read_from(source.name, labelled(model, data, tally))
             write_label_pieces(output or "-", pieces)
         done.append(output or "-")

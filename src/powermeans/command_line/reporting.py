@@ -25,7 +25,7 @@ def write_report(path: str, source: Source, output: str, screen: Screen) -> None
     points = table.points
     for scaler in scalers:
         points = scaler.transform(points)
-    with failures.writing(output), failures.refusing(failures.DATA, ValueError):
+    with failures.writing(output), failures.refusing():
         report(
             model,
             points,

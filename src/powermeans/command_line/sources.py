@@ -56,7 +56,7 @@ class Source:
         """
         started = time.perf_counter()
         columns = choose if self.columns is None else split_names(self.columns)
-        with failures.refusing(failures.DATA, TableError):
+        with failures.refusing(TableError):
             table = read_table(
                 self.data,
                 columns=columns,

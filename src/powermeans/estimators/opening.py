@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from powermeans.divergences import Divergence
+from powermeans.errors import NotInPartsError
 from powermeans.inputs.checks import (
     Admitted,
     admit,
@@ -140,9 +141,9 @@ class RowsOpener:
 
     def _check_parted(self, parted: PartedData, sample_weight: ArrayLike | None) -> None:
         if (reason := self._obstacle_to_parts()) is not None:
-            raise ValueError(
-                f"X is {parted.source.name}, to be read part by part, but {reason}: read it into "
-                "one array first, for example with powermeans.tables.read_table"
+            raise NotInPartsError(
+                f"{parted.source.name} is read part by part, but {reason}",
+                "read it into one array first, for example with powermeans.tables.read_table",
             )
         if sample_weight is not None:
             raise ValueError(

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans import divergences
+from powermeans.errors import Argument, ArgumentError
 from powermeans.estimators.base import CenterEstimator, Run
 from powermeans.estimators.opening import MatrixLike, TrainingData
 from powermeans.estimators.shared_covariance import LearnCovariance, Scatter, unit_covariance
@@ -344,9 +345,13 @@ class PowerKMeans(CenterEstimator):
 
     def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
         if self._has_missing() and self.divergence != "squared_euclidean":
-            raise ValueError(
-                f'missing="observed" and divergence={self.divergence!r}: entries may be missing '
-                'from divergence="squared_euclidean" alone'
+            raise ArgumentError(
+                "takes no missing values",
+                "entries may be missing from ",
+                Argument("divergence", "squared_euclidean"),
+                " only",
+                argument="divergence",
+                value=self.divergence,
             )
         if not self._learns_covariance():
             return super()._training_data(X, sample_weight)

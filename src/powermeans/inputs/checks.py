@@ -20,6 +20,7 @@ from scipy import sparse
 from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman, first_fault
 from powermeans.divergences.cosine import largest_of_rows
+from powermeans.errors import FewRowsError
 from powermeans.rules import Power
 from powermeans.system.host_memory import brought_to_host, refuse_tensor_elsewhere
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -390,10 +391,7 @@ def check_parts(facts: PartFacts, *, n_features: int, n_clusters: int = 1, name:
 def check_n_clusters(n_clusters: int, n_points: int) -> None:
     """Raise where there are fewer rows than clusters."""
     if n_points < n_clusters:
-        raise ValueError(
-            f"n_samples={n_points} should be >= n_clusters={n_clusters}: "
-            f"pass more rows, or n_clusters of at most {n_points}"
-        )
+        raise FewRowsError(n_points, n_clusters)
 
 
 def check_init(init: ArrayLike | SparsePoints, n_clusters: int, n_features: int) -> FloatArray:

@@ -26,6 +26,7 @@ from weakref import WeakSet
 import numpy as np
 
 from powermeans.critical import Moments
+from powermeans.errors import Argument, ArgumentError
 from powermeans.inputs.checks import PartFacts
 from powermeans.parts.executors import Call, Executor, PartOpener, Result
 from powermeans.rows.cosine import UnitSums
@@ -54,8 +55,12 @@ _KINDS: dict[str, type[Any]] = {
 _FORMS = (form_of_dataclasses(_KINDS), TUPLE, DICT, ARRAY, _DTYPE)
 
 
-class CheckpointError(ValueError):
+class CheckpointError(ArgumentError):
     """A file is no checkpoint of the fit that was to go on, or another fit has it."""
+
+    def __init__(self, path: Path, problem: str, *way_out: str | Argument) -> None:
+        super().__init__(problem, *way_out, argument="checkpoint", value=os.fspath(path))
+        self.args = (path, problem, *way_out)
 
 
 def recorded(kind: type[Result]) -> type[Result]:
@@ -137,8 +142,9 @@ class Claim:
             fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CheckpointError(
-                f"{self.path} is in use by another fit: wait until that has ended, or pass "
-                "another path"
+                self.path,
+                "is in use by another fit",
+                "wait until that has ended, or name another file",
             ) from None
         except OSError:
             return True  # there are no locks on this disk
@@ -150,7 +156,7 @@ class Claim:
     def _refuse_what_is_no_checkpoint(self) -> None:
         start = os.read(self._number, len(_MAGIC)) if self.path.is_file() else b"?"
         if not _MAGIC.startswith(start):
-            raise CheckpointError(f"{self.path} is no checkpoint: pass another path")
+            raise CheckpointError(self.path, "is no checkpoint", "name another file")
 
 
 _CLAIMS: WeakSet[Claim] = WeakSet()
@@ -213,9 +219,10 @@ class Journal:
             return True
         if not head.startswith(there):
             raise CheckpointError(
-                f"{self._path} is no checkpoint of a fit of these rows, cut into parts in this "
-                "way, with this divergence and this version of powermeans: pass another path, or "
-                "remove the file to begin anew"
+                self._path,
+                "is no checkpoint of a fit of these rows, cut into parts in this way, with this "
+                "divergence and this version of powermeans",
+                "name another file, or remove this one to begin anew",
             )
         # It is new, or who began it was killed in this place.
         self._file.seek(0)
@@ -241,8 +248,11 @@ class Journal:
         asked, result = _decoded(contents)
         if asked != question:
             raise CheckpointError(
-                f"{self._path} is a checkpoint of a fit with other parameters: pass those again, "
-                "random_state among them as an int, or remove the file to begin anew"
+                self._path,
+                "is a checkpoint of a fit with other parameters",
+                "pass those again, with the same integer as ",
+                Argument("random_state"),
+                ", or remove the file to begin anew",
             )
         self._is_used = True
         if self._file.tell() == self._n_bytes:

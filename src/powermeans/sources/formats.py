@@ -15,6 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from powermeans.errors import Argument
 from powermeans.sources.block import SourceError
 from powermeans.tables import TableError
 from powermeans.tables.arrays import Arrays
@@ -448,7 +449,9 @@ def _chosen(keys: Sequence[str], wanted: str | None, path: Path) -> str:
     if not keys:
         raise TableError(f"{path} has no arrays: write one of rows and columns into it")
     if wanted is not None or len(keys) != 1:
-        raise TableError(f"{path} has the arrays {list(keys)[:20]}: choose one with array=")
+        raise TableError(
+            f"{path} has the arrays {list(keys)[:20]}", "choose one with ", Argument("array")
+        )
     return keys[0]
 
 

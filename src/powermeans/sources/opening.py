@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from powermeans.errors import ArgumentError
 from powermeans.sources.arrays import ArraySource, IterableSource
 from powermeans.sources.block import Block, Source, SourceError
 from powermeans.sources.files import FileSource, is_passed_over
@@ -71,9 +72,11 @@ class Checkpoint:
     def refuse_rows(self, data: PartedData) -> None:
         """Raise where the rows are read from this file, or from a folder that it would be in."""
         if data.is_read_from(self.path):
-            raise ValueError(
-                f"checkpoint={self.path!r} is a file that X is read from, or in a folder that is: "
-                "pass another path"
+            raise ArgumentError(
+                "is a file that rows are read from, or in a folder that is",
+                "name another file",
+                argument="checkpoint",
+                value=self.path,
             )
 
 
@@ -434,9 +437,11 @@ def _rows_within(memory_limit: int | str | None, bytes_per_row: int) -> int:
         n_bytes = min(n_bytes, limit // _COPIES_OF_A_PART)
         if n_bytes < _FEWEST_ROWS * bytes_per_row:
             least = _FEWEST_ROWS * bytes_per_row * _COPIES_OF_A_PART
-            raise ValueError(
-                f"memory_limit={memory_limit!r} leaves room for fewer than {_FEWEST_ROWS} rows at "
-                f"a time: pass at least {least} bytes, or fewer columns"
+            raise ArgumentError(
+                f"leaves room for fewer than {_FEWEST_ROWS} rows at a time",
+                f"pass at least {least} bytes, or fewer columns",
+                argument="memory_limit",
+                value=memory_limit,
             )
     n_rows = max(_FEWEST_ROWS, n_bytes // bytes_per_row)
     return n_rows // _FEWEST_ROWS * _FEWEST_ROWS
@@ -459,7 +464,10 @@ def _bytes_of(memory_limit: int | str) -> int:
         assert found is not None
         n_bytes = int(float(found[1]) * _UNITS[found[2]])
     except (AssertionError, KeyError, ValueError):
-        raise ValueError(
-            f'memory_limit={memory_limit!r} is no size: pass bytes, or for example "2GB"'
+        raise ArgumentError(
+            "is no size",
+            'pass bytes, or for example "2GB"',
+            argument="memory_limit",
+            value=memory_limit,
         ) from None
     return n_bytes

@@ -12,6 +12,8 @@ from typing import Any
 
 import threadpoolctl
 
+from powermeans.errors import ArgumentError
+
 # More threads than any machine has processors are a slip, and starting them would exhaust it.
 _MOST_THREADS = 4096
 
@@ -57,8 +59,11 @@ def _asked_for(n_threads: int) -> int:
         )
     n_threads = int(n_threads)
     if n_threads > _MOST_THREADS:
-        raise ValueError(
-            f"n_threads={n_threads} is more than {_MOST_THREADS}: pass -1 for all processors"
+        raise ArgumentError(
+            f"is more than {_MOST_THREADS}",
+            "leave it out for all processors",
+            argument="n_threads",
+            value=n_threads,
         )
     return n_threads if n_threads > 0 else max(1, usable_processors() + 1 + n_threads)
 

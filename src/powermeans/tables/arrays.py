@@ -1,4 +1,4 @@
-"""NPY and NPZ, as NumPy writes them."""
+"""Arrays from NPY and NPZ files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from powermeans.errors import Argument
 from powermeans.tables.table import NoRowsError, TableError, distinct, listed, nearest
 from powermeans.types import Points
 
@@ -18,7 +19,7 @@ _KEYS_OF_SPARSE = {"format", "shape", "data"}
 
 @dataclass(frozen=True)
 class Arrays:
-    """An array as NumPy writes it, in one piece or with named fields."""
+    """A reader of an array as NumPy writes it, in one piece or with named fields."""
 
     name: str
     path: Path
@@ -26,13 +27,13 @@ class Arrays:
 
     @property
     def names(self) -> Sequence[str]:
-        """Those of the fields, or numbers."""
+        """The names of the fields, or numbers."""
         fields = self.array.dtype.names
         return fields or distinct([""] * (1 if self.array.ndim == 1 else self.array.shape[1]))
 
     @property
     def texts(self) -> dict[int, str]:
-        """What holds no numbers, and what it holds."""
+        """For each column that holds no numbers, its dtype."""
         return {
             number: f"of dtype {dtype}"
             for number, dtype in enumerate(self._dtypes())
@@ -47,11 +48,11 @@ class Arrays:
 
     @property
     def index(self) -> frozenset[int]:
-        """None of them."""
+        """No columns."""
         return frozenset()
 
     def read(self, wanted: Sequence[int]) -> Points:
-        """These columns, in float32 where the array is."""
+        """Return these columns, in float32 where the array is."""
         if self.array.dtype.names:
             names = [self.names[number] for number in wanted]
             return np.stack([self.array[name].astype(np.float64) for name in names], axis=1)
@@ -68,7 +69,7 @@ class Arrays:
 
 
 def array_of_npy(path: Path, name: str) -> NDArray[Any]:
-    """The array of an NPY file, which stays on the disk until it is read."""
+    """Map the array of an NPY file, which stays on the disk until it is read."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
@@ -77,7 +78,7 @@ def array_of_npy(path: Path, name: str) -> NDArray[Any]:
 
 
 def array_of_npz(path: Path, name: str, wanted: str | None) -> NDArray[Any]:
-    """The array of this name in an NPZ file, or the only one."""
+    """Return the array of this name in an NPZ file, or the only one."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             if set(arrays.files) >= _KEYS_OF_SPARSE and wanted is None:
@@ -101,7 +102,12 @@ def _key_of(keys: Sequence[str], wanted: str | None, name: str) -> str:
         suggestion = nearest(wanted, keys) or f": there are {listed(keys)}"
         raise TableError(f'{name} has no array "{wanted}"{suggestion}')
     if wanted is None and len(keys) != 1:
-        raise TableError(f"{name} has {len(keys)} arrays: choose with array= one of {listed(keys)}")
+        raise TableError(
+            f"{name} has {len(keys)} arrays",
+            "choose with ",
+            Argument("array"),
+            f" one of {listed(keys)}",
+        )
     return wanted or keys[0]
 
 

@@ -1,4 +1,4 @@
-"""Parquet, Feather and Arrow."""
+"""Columns from Parquet, Feather and Arrow files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from powermeans.tables.table import NoRowsError, TableError, distinct
 from powermeans.types import Points
 
 _BATCH_ROWS = 2**16
-# So many values of all columns lie in the cache while they are put into rows.
+# As many values of all columns stay in the cache while they are put into rows.
 _VALUES_IN_CACHE = 2**14
 
 
 @dataclass(frozen=True)
 class Batches:
-    """A file of columns that have types."""
+    """A reader of a file whose columns have types."""
 
     name: str
     path: Path
@@ -38,7 +38,7 @@ class Batches:
 
     @classmethod
     def of_parquet(cls, path: Path, name: str) -> Batches:
-        """A Parquet file, read block by block."""
+        """Open a Parquet file, to be read block by block."""
         parquet = pyarrow_part("parquet")
         with refusing_damage(name, "Parquet"):
             file = parquet.ParquetFile(path)
@@ -52,7 +52,7 @@ class Batches:
 
     @classmethod
     def of_arrow(cls, path: Path, name: str, *, is_stream: bool) -> Batches:
-        """A Feather or Arrow file, or a stream of Arrow."""
+        """Open a Feather or Arrow file, or a stream of Arrow."""
         ipc = pyarrow_part("ipc")
         with refusing_damage(name, "Feather or Arrow"):
             mapped = pyarrow_part().memory_map(os.fspath(path))
@@ -85,7 +85,7 @@ class Batches:
         return cls(name, path, distinct(keys), texts, whole, index, keys, n_rows, open_batches)
 
     def read(self, wanted: Sequence[int]) -> Points:
-        """These columns, each block written where it belongs."""
+        """Return these columns, written block by block."""
         points = np.empty((self.n_rows, len(wanted)))
         start = 0
         with refusing_damage(self.name, "table"):
@@ -99,7 +99,7 @@ class Batches:
 
 
 def places_among(schema: Any, keys: Sequence[str], wanted: Iterable[int]) -> list[int]:
-    """Where columns of a file are in a batch of some of them; several may have one name.
+    """Return the places of columns of a file in a batch of some; several may have one name.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def places_among(schema: Any, keys: Sequence[str], wanted: Iterable[int]) -> lis
 
 
 def _index_of(schema: Any) -> frozenset[int]:
-    """The columns in which pandas wrote the index of a table, as its metadata say."""
+    """Return the columns in which pandas wrote the index of a table, by its metadata."""
     try:
         index = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
     except (KeyError, TypeError, ValueError):
@@ -126,7 +126,7 @@ def _index_of(schema: Any) -> frozenset[int]:
 
 
 def matrix_of(batch: Any, places: Iterable[int], dtype: np.dtype[np.floating[Any]]) -> Points:
-    """The columns of a batch at these places, as an array in C order.
+    """Return the columns of a batch at these places as an array in C order.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def fill(column: NDArray[Any], chunks: Iterable[Any]) -> None:
 
 
 def _values_of(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Arrow's numbers as an array, without a copy where they are of this dtype and all there."""
+    """Return Arrow's numbers as an array, uncopied where the dtype is right and none is missing."""
     wanted = pyarrow_part().from_numpy_dtype(dtype)
     of_dtype = column if column.type == wanted else column.cast(wanted, safe=False)
     values: NDArray[Any] = of_dtype.to_numpy(zero_copy_only=False)
@@ -178,7 +178,7 @@ def _values_of(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 @contextlib.contextmanager
 def refusing_damage(name: str, kind: str) -> Iterator[None]:
-    """What cannot be read is a table error, in one line."""
+    """Turn errors of reading into a table error in one line."""
     try:
         yield
     except TableError:
@@ -189,7 +189,7 @@ def refusing_damage(name: str, kind: str) -> Iterator[None]:
 
 
 def pyarrow_part(part: str | None = None) -> Any:
-    """PyArrow, or a part of it, when it is needed."""
+    """Import PyArrow, or a part of it, when it is needed."""
     try:
         return importlib.import_module("pyarrow" if part is None else f"pyarrow.{part}")
     except ImportError:

@@ -1,4 +1,4 @@
-"""A table from a file: what kind it is, and what is wanted of it."""
+"""A table from a file of any kind that its first bytes tell."""
 
 from __future__ import annotations
 
@@ -51,24 +51,22 @@ def read_table(
     Parameters
     ----------
     source : str or path
-        A file; ``-`` is standard input.
+        Path of a file; ``-`` is standard input.
     columns : sequence of str or int, or callable, optional
-        The columns to read, by name or by number from one. None is all of them but `weights`.
-        A function chooses from the names there are.
+        The columns to read, by name or by number from one, or a function that chooses among the
+        names. None takes all but `weights`.
     weights : str, optional
-        A column that holds weights of the rows.
+        The column that holds weights of the rows.
     missing : {"error", "drop", "observed"}, default="error"
-        Of a row in which a value is missing: that is an error, the row is left out, or the value
-        stays and is NaN.
+        A row with a missing value is an error, is left out, or stays with NaN.
     delimiter : str, optional
-        What stands between the columns of text; None finds out.
+        The mark between columns of text; None finds out.
     header : bool, optional
         Whether the first row of text has the names; None finds out.
     array : str, optional
         Which array of an NPZ file to read; not needed where there is one.
     decimal : {".", ","}, optional
-        What stands before the fractions of numbers in text; None finds out from the columns that
-        are read.
+        The mark before fractions in text; None finds out from the columns that are read.
 
     Returns
     -------
@@ -110,7 +108,7 @@ def read_table(
 
 @contextlib.contextmanager
 def _as_file(source: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
-    """A file that can be read more than once, unpacked, and its name in errors."""
+    """Yield a file that can be read more than once, unpacked, and its name in errors."""
     with contextlib.ExitStack() as stack:
         if os.fspath(source) == "-":
             name = "standard input"
@@ -134,7 +132,7 @@ def _copied(stream: IO[bytes]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _unpacked(path: Path, module: str, name: str) -> Iterator[Path]:
-    """A copy of what is in a packed file."""
+    """Yield a copy of what a packed file holds."""
     with contextlib.ExitStack() as stack:
         try:
             stream = stack.enter_context(importlib.import_module(module).open(path, "rb"))
@@ -145,7 +143,7 @@ def _unpacked(path: Path, module: str, name: str) -> Iterator[Path]:
 
 
 def _packed_by(path: Path, name: str) -> str | None:
-    """What unpacks a file, if that is needed."""
+    """Return the module that unpacks a file, if it is packed."""
     start = _start_of(path, name, 6)
     return next((module for mark, module in _PACKED.items() if start.startswith(mark)), None)
 
@@ -159,7 +157,7 @@ def _start_of(path: Path, name: str, n_bytes: int) -> bytes:
 
 
 def existing(path: Path) -> Path:
-    """The path, or what is wrong with it."""
+    """Return the path of a file, or raise where there is none."""
     if path.is_dir():
         raise TableError(f"{path} is a directory: name a file in it")
     if not path.exists():
@@ -177,18 +175,10 @@ def open_reader(
     array: str | None = None,
     decimal: str | None = None,
 ) -> Reader:
-    """What reads a file of this kind.
-
-    Parameters
-    ----------
-    name : str
-        What errors call the file.
-    delimiter, header, array, decimal
-        As in `read_table`.
-    """
+    """Open a file with the reader of its kind; the options are those of `read_table`."""
     start = _start_of(path, name, SAMPLE_BYTES)
     if not start.strip():
-        # Of the other kinds also a file without rows has a beginning.
+        # A file of any other kind has a beginning, also without rows.
         kind = NoRowsError if path.suffix.lower() in _TEXTS else TableError
         raise kind(f"{name} is empty")
     if start.startswith(tuple(_PACKED)):

@@ -1,4 +1,4 @@
-"""A table of numbers, and the error of what is none."""
+"""A table of numbers, what reads one from a file, and the errors of both."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from powermeans.errors import ArgumentError
 from powermeans.types import FloatArray, Points
 
 Missing = Literal["error", "drop", "observed"]
 
 
-class TableError(ValueError):
+class TableError(ArgumentError):
     """A file is no table of numbers, or not the one that was asked for."""
 
 
@@ -46,11 +47,11 @@ class Table:
 
 
 class Reader(Protocol):
-    """An open file with columns."""
+    """An open file with columns, each known by its number from 0."""
 
     @property
     def name(self) -> str:
-        """What errors call the file."""
+        """The name of the file in errors."""
         ...
 
     @property
@@ -70,16 +71,16 @@ class Reader(Protocol):
 
     @property
     def index(self) -> frozenset[int]:
-        """The columns that only name the rows, and are read where they are asked for."""
+        """The columns that only name the rows, and are read only where they are asked for."""
         ...
 
     def read(self, wanted: Sequence[int]) -> Points:
-        """The columns of these numbers, in this order."""
+        """Return these columns, in this order."""
         ...
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Of some names the one most like another, as the end of an error; empty where none is.
+    """Return the name most like another as the end of an error; empty where none is.
 
     Examples
     --------
@@ -92,18 +93,14 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f': did you mean "{by_lower[found[0]]}"?' if found else ""
 
 
-def listed(names: Sequence[str], length: int = 200) -> str:
-    """Names as an error shows them, in no more letters than this."""
-    return shortened(", ".join(f'"{name}"' for name in names), length)
-
-
-def shortened(text: str, length: int) -> str:
-    """Text that is no longer than this, but for dots."""
+def listed(names: Iterable[str], length: int = 200) -> str:
+    """Return names as an error shows them, cut off after this many letters."""
+    text = ", ".join(f'"{name}"' for name in names)
     return text if len(text) <= length else f"{text[:length]}..."
 
 
 def distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of columns: those without one are numbered, and of several the later ones as well."""
+    """Return names that differ: number columns without a name, and repetitions of a name."""
     found: list[str] = []
     for number, name in enumerate(names, start=1):
         plain = name.strip() or f"c{number}"

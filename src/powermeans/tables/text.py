@@ -1,4 +1,4 @@
-"""CSV, TSV and their kin."""
+"""Columns from CSV, TSV and their kin."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.errors import Argument
 from powermeans.tables.arrow import fill, matrix_of, pyarrow_part
 from powermeans.tables.table import NoRowsError, TableError, distinct
 from powermeans.tables.text_form import (
@@ -35,7 +36,7 @@ _COUNTED_AT_ONCE = 2**20
 
 @dataclass(frozen=True)
 class Text:
-    """CSV, TSV and their kin."""
+    """A reader of a text of columns."""
 
     name: str
     path: Path
@@ -89,21 +90,21 @@ class Text:
 
     @property
     def index(self) -> frozenset[int]:
-        """None of them."""
+        """No columns."""
         return frozenset()
 
     def read(self, wanted: Sequence[int]) -> Points:
-        """These columns, block after block."""
+        """Return these columns, read block by block."""
         try:
             # Cells of several lines are rare, and looking for them takes longer.
             with contextlib.suppress(pyarrow_part().ArrowInvalid):
                 return self._filled(wanted, has_long_cells=False)
             return self._filled(wanted, has_long_cells=True)
         except pyarrow_part().ArrowInvalid as error:
-            raise TableError(self._explained(str(error))) from None
+            raise self._explained(str(error)) from None
 
     def blocks(self, wanted: Sequence[int]) -> Iterator[Points]:
-        """These columns, some rows at a time."""
+        """Yield these columns, some rows at a time."""
         n_given = 0
         try:
             try:
@@ -117,7 +118,7 @@ class Text:
                         yield block[n_before:]
                     n_before = max(0, n_before - len(block))
         except pyarrow_part().ArrowInvalid as error:
-            raise TableError(self._explained(str(error))) from None
+            raise self._explained(str(error)) from None
 
     def _blocks(self, wanted: Sequence[int], *, has_long_cells: bool) -> Iterator[Points]:
         options = self._options(wanted, pyarrow_part().float64(), has_long_cells=has_long_cells)
@@ -126,7 +127,10 @@ class Text:
                 yield matrix_of(batch, range(len(wanted)), np.dtype(np.float64))
 
     def _filled(self, wanted: Sequence[int], *, has_long_cells: bool) -> FloatArray:
-        """Block after block; rows that are not written to take no memory."""
+        """Return the columns in an array as long as the file has lines, cut to its rows.
+
+        Rows that are never written to take no memory.
+        """
         options = self._options(wanted, pyarrow_part().float64(), has_long_cells=has_long_cells)
         points, end = np.empty((self._most_rows(), len(wanted))), 0
         with self._opened(options) as batches:
@@ -143,7 +147,7 @@ class Text:
         return read(_OneBlank(self.path) if self.has_blanks else self.path, **options)
 
     def _most_rows(self) -> int:
-        """As many rows as there are lines, or fewer."""
+        """Count the lines, of which a row may take several."""
         n_feeds = n_returns = 0
         with open(self.path, "rb") as file:
             while block := file.read(_COUNTED_AT_ONCE):
@@ -151,7 +155,7 @@ class Text:
         return max(n_feeds, n_returns) + 1
 
     def _column(self, number: int) -> Iterator[Any]:
-        """One column as it is written, read in order so that a fault is found at its row."""
+        """Yield one column as it is written, in order so that a fault is found at its row."""
         with self._opened(self._options([number], pyarrow_part().binary(), in_order=True)) as read:
             for batch in read:
                 yield batch.column(0)
@@ -188,7 +192,7 @@ class Text:
         }
 
     def _decimal_of(self, wanted: Sequence[int]) -> str:
-        """What stands before the fractions of these columns."""
+        """Return the mark before the fractions of these columns."""
         cells = [(self.commas[number], number) for number in wanted if number in self.commas]
         if self.decimal is not None or not cells:
             return self.decimal or "."
@@ -196,13 +200,15 @@ class Text:
             cell, number = cells[0]
             raise TableError(
                 f'{self.name}: column "{self.names[number]}" has {cell!r}, in which the comma may '
-                'stand before a fraction or between thousands: pass decimal="," if it is the '
-                "first, else write the numbers without it"
+                "stand before a fraction or between thousands",
+                "pass ",
+                Argument("decimal", ","),
+                " if it is the first, else write the numbers without it",
             )
         return ","
 
     def _place_of(self, value: str, number: int) -> tuple[str, int]:
-        """A value as it is written, and its row; of bytes that are no UTF-8 it has some marks."""
+        """Return a value as it is written, and its row; PyArrow marks bytes that are no UTF-8."""
         row = 1
         for chunk in self._column(number):
             for cell in chunk.to_pylist():
@@ -211,14 +217,16 @@ class Text:
                 row += 1
         return value, 0
 
-    def _explained(self, problem: str) -> str:
-        """Where in the file a problem is, which a second reading finds."""
+    def _explained(self, problem: str) -> TableError:
+        """Say where in the file a problem of PyArrow is, which a second reading finds."""
         if found := re.search(r"column #(\d+).*invalid value '(.*)'", problem, re.DOTALL):
             number = int(found[1])
             value, row = self._place_of(found[2], number)
-            return (
+            return TableError(
                 f'{self.name}: column "{self.names[number]}" has {value[:40]!r} in row {row}, '
-                "which is no number: correct it, or leave the column out with columns="
+                "which is no number",
+                "correct it, or leave the column out with ",
+                Argument("columns"),
             )
         try:
             for _ in self._column(0):
@@ -228,15 +236,16 @@ class Text:
         if found := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", problem):
             row = int(found[1]) if found[1] else 0
             where = f"row {row - bool(self.n_skipped)}" if row else "a row"
-            return (
-                f"{self.name}: {where} has {found[3]} cells where {found[2]} are expected: "
-                "correct it, or pass the right delimiter="
+            return TableError(
+                f"{self.name}: {where} has {found[3]} cells where {found[2]} are expected",
+                "correct it, or pass the right ",
+                Argument("delimiter"),
             )
-        return f"{self.name} cannot be read: {problem.splitlines()[0][:200]}"
+        return TableError(f"{self.name} cannot be read: {problem.splitlines()[0][:200]}")
 
 
 class _OneBlank(io.RawIOBase):
-    """A file of columns with several blanks between them, read as if there were one."""
+    """A text whose columns stand any number of blanks apart, read as if it were one."""
 
     def __init__(self, path: Path) -> None:
         self._file = io.BufferedReader(io.FileIO(path))

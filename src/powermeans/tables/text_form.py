@@ -1,4 +1,4 @@
-"""What a file of text has, from its first lines: encoding, delimiter, header, kinds of columns."""
+"""The form of a text by its first lines: encoding, delimiter, header, kinds of columns."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SAMPLE_ROWS = 200
 _DELIMITERS = ("\t", ";", "|", ",", " ")
 NO_VALUE = ("", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL", "None", "none", "?", "-", "n/a")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+")
-# The comma may as well stand between thousands.
+# Here the comma may also stand between thousands.
 _IN_DOUBT = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 _BLANKS = re.compile(rb"(?m)^ +| +$|(?<= ) +")
 _WHOLE_NUMBER = re.compile(r"[-+]?\d+")
 
 
 def sample_lines(start: bytes, name: str) -> tuple[list[str], str]:
-    """The first lines, whole ones, and how they are encoded."""
+    """Return the first whole lines, and their encoding."""
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise TableError(f"{name} is in UTF-16: save it as UTF-8")
     if b"\0" in start:
@@ -38,7 +38,7 @@ def sample_lines(start: bytes, name: str) -> tuple[list[str], str]:
 
 
 def sniffed(lines: Sequence[str], decimal: str | None = None) -> str:
-    """The mark that cuts the first lines into the same number of columns, the most of them."""
+    """Return the mark that cuts the first lines into most columns, equally many in each."""
     has_quotes = any('"' in line for line in lines[:50])
     marks = [mark for mark in _DELIMITERS if mark != decimal or has_quotes]
     best, most = marks[-2], 1
@@ -53,19 +53,19 @@ def sniffed(lines: Sequence[str], decimal: str | None = None) -> str:
 
 
 def columns_apart(lines: Sequence[str], delimiter: str) -> Sequence[str]:
-    """The lines; where blanks stand between columns, with one blank for several."""
+    """Return the lines; where the delimiter is a blank, with one blank for several."""
     if delimiter != " " or any('"' in line for line in lines):
         return lines
     return [without_blanks(line.encode()).decode() for line in lines]
 
 
 def without_blanks(text: bytes) -> bytes:
-    """Whole lines without blanks at their ends, and with one blank for several."""
+    """Strip whole lines of blanks at their ends, and leave one blank of several."""
     return _BLANKS.sub(b"", text.replace(b" \r\n", b"\r\n"))
 
 
 def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], int]:
-    """Rows of cells, and how many lines there are up to the end of the first."""
+    """Return the first rows as cells, and how many lines the first of them takes."""
     rows, n_lines_of_first = [], 0
     reader = csv.reader(lines, delimiter=delimiter)
     try:
@@ -81,7 +81,7 @@ def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], int
 
 
 def has_names(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether there are names where numbers are below; a row of names alone counts."""
+    """Tell whether the first row has names where the second has numbers, or is all there is."""
     are_names = [_is_text(cell) for cell in rows[0]]
     if len(rows) == 1 or all(are_names) or not any(are_names):
         return any(are_names)
@@ -93,7 +93,7 @@ def has_names(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_text(cell: str, decimal: str = ".") -> bool:
-    """Whether a cell is neither a number nor empty."""
+    """Tell whether a cell is neither a number nor empty."""
     cell = cell.strip()
     if cell in NO_VALUE:
         return False
@@ -105,24 +105,24 @@ def _is_text(cell: str, decimal: str = ".") -> bool:
 
 
 def text_in(cells: Sequence[str], decimal: str) -> str | None:
-    """The first text in a column that is mostly text, as an error shows it."""
+    """Return the first text of a column that is mostly text, as an error shows it."""
     texts = [cell for cell in cells if _is_text(cell, decimal)]
     n_values = sum(cell not in NO_VALUE for cell in cells)
     return f"text ({texts[0][:40]!r})" if texts and len(texts) > 0.5 * n_values else None
 
 
 def are_whole(cells: Sequence[str]) -> bool:
-    """Whether all values are whole numbers."""
+    """Tell whether all values are whole numbers."""
     values = [cell for cell in cells if cell not in NO_VALUE]
     return bool(values) and all(_WHOLE_NUMBER.fullmatch(value) for value in values)
 
 
 def comma_in(cells: Sequence[str]) -> str | None:
-    """The first number of a column with a decimal comma, one that is surely such if there is."""
+    """Return the first number with a decimal comma, a certain one if there is any."""
     found = [cell for cell in cells if _DECIMAL_COMMA.fullmatch(cell) or is_in_doubt(cell)]
     return next((cell for cell in found if not is_in_doubt(cell)), found[0] if found else None)
 
 
 def is_in_doubt(cell: str) -> bool:
-    """Whether its commas may as well stand between thousands."""
+    """Tell whether the commas of a number may also stand between thousands."""
     return _IN_DOUBT.fullmatch(cell) is not None

@@ -1,0 +1,65 @@
+"""An error in fields says the same in Python's words and in those of the command line."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from powermeans import PowerKMeans, choose_k
+from powermeans.command_line.failures import in_options
+from powermeans.errors import Argument, ArgumentError, ExplainedWarning, FewRowsError
+from powermeans.parts.checkpoint import Claim
+
+COLUMNS = ArgumentError("has text", "leave it out with ", Argument("columns", ["x", "a b"]))
+THREADS = ArgumentError("is too many", argument="n_threads", value=5000)
+
+
+@pytest.mark.parametrize(
+    ("error", "in_python", "typed"),
+    [
+        (COLUMNS, 'has text: leave it out with columns=["x", "a b"]', "--columns x,a b"),
+        (THREADS, "n_threads=5000 is too many", "--threads 5000 is too many"),
+        (ExplainedWarning("t", Argument("decimal", ",")), 't: decimal=","', "t: --decimal ,"),
+        (ArgumentError("t", "pass ", Argument("delimiter")), "t: pass delimiter=", "--delimiter"),
+        (
+            FewRowsError(3, 4),
+            "n_samples=3 should be >= n_clusters=4: pass more rows, or n_clusters of at most 3",
+            "--clusters 4 is more than the 3 rows: ask for fewer clusters",
+        ),
+        (ValueError("plain"), "plain", "plain"),
+    ],
+)
+def test_each_interface_names_what_its_users_type(error, in_python, typed) -> None:
+    assert str(error) == in_python
+    assert in_options(error).endswith(typed)
+
+
+@pytest.mark.parametrize("error", [COLUMNS, THREADS, FewRowsError(3, 4)])
+def test_fields_come_back_from_another_process(error) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert vars(again) == vars(error)
+    assert str(again) == str(error)
+
+
+def test_braces_in_the_name_of_a_column_stay() -> None:
+    assert str(ArgumentError('"{x}" is text', Argument("columns", ["{y}"]))).endswith('["{y}"]')
+
+
+def test_errors_of_a_fit_name_argument_and_value() -> None:
+    with pytest.raises(ArgumentError) as told:
+        PowerKMeans(2, n_threads=5000).fit(np.eye(4))
+    assert (told.value.argument, told.value.value) == ("n_threads", 5000)
+    with pytest.raises(ArgumentError) as told:
+        choose_k(np.repeat(np.eye(3), 3, axis=0), range(1, 6))
+    assert (told.value.argument, told.value.value) == ("k", 5)
+
+
+def test_a_checkpoint_is_named_as_the_argument_it_is(tmp_path) -> None:
+    (tmp_path / "thesis").write_text("all of my work")
+    with pytest.raises(ArgumentError) as told:
+        Claim(tmp_path / "thesis")
+    assert (told.value.argument, told.value.value) == ("checkpoint", str(tmp_path / "thesis"))
+    assert str(pickle.loads(pickle.dumps(told.value))) == str(told.value)
