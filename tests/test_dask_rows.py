@@ -37,13 +37,14 @@ from powermeans.parts import dask as rows_of_dask
 from powermeans.parts import worker_part as rows_that_are_held
 from powermeans.parts.checkpoint import CheckpointError
 from powermeans.parts.dask import DaskExecutor, Threads
-from powermeans.parts.executors import Chunk, MemoryExecutor, PartOpener, ReadingExecutor
+from powermeans.parts.executors import MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
-from powermeans.parts.worker_part import WorkerPart, hold
+from powermeans.parts.worker_part import WorkerPart, make_worker_part
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.sources import cluster as cluster_of_dask
 from powermeans.sources import is_dask
 from powermeans.sources.dask import DaskPoints
+from powermeans.sources.partition import Part
 
 SECONDS_AT_MOST = 90
 LENGTHS = (400, 1, 0, 97, 250)
@@ -106,7 +107,7 @@ def in_chunks(points: np.ndarray, lengths: tuple[int, ...] = LENGTHS) -> Any:
 
 def parts_of(
     points: Any, weights: np.ndarray | None, lengths: tuple[int, ...] = LENGTHS
-) -> list[Chunk]:
+) -> list[Part]:
     ends = np.cumsum([length for length in lengths if length])
     starts = np.concatenate([[0], ends[:-1]])
     return [
@@ -784,7 +785,7 @@ def test_weights_of_rows_that_nobody_has_counted_need_their_partitions() -> None
         KMeans(1).fit(points, sample_weight=np.ones(5))
     with pytest.raises(ValueError, match="2 partitions of unknown lengths and sample_weight has 1"):
         KMeans(1).fit(points, sample_weight=da.ones(5))
-    with pytest.raises(ValueError, match="partition 0 has 3 rows and sample_weight has there"):
+    with pytest.raises(ValueError, match="partition 0 has 3 rows and weights of the shape"):
         KMeans(1).fit(points, sample_weight=da.ones(5, chunks=((2, 3),)))
 
 
@@ -840,7 +841,7 @@ def test_a_worker_of_another_version_that_came_later_is_refused_at_its_first_par
 def test_a_part_that_travels_tells_for_which_version_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    part = hold(np.ones((2, 2)), None, PartOpener(), "part 0", "1.2.3")
+    part = make_worker_part(np.ones((2, 2)), None, PartOpener(), "part 0", "1.2.3")
     again = pickle.loads(pickle.dumps(part))
     with pytest.raises(RuntimeError, match=r"the fit is run by 1\.2\.3"):
         again.perform(lambda rows, number: number, 0, 1)
@@ -905,7 +906,7 @@ def test_points_held_by_a_closed_client_are_refused() -> None:
 
 
 def held_part(n_points: int = 5) -> WorkerPart:
-    part = hold(np.arange(2.0 * n_points).reshape(-1, 2), None, PartOpener(), "part 0")
+    part = make_worker_part(np.arange(2.0 * n_points).reshape(-1, 2), None, PartOpener(), "part 0")
     assert isinstance(part, WorkerPart)
     return part
 

@@ -50,8 +50,8 @@ LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 IMPORTERS = {
     "powermeans._native": {"rows/native.py"},
     "matplotlib": {"plots/canvas.py"},
-    "dask": {"parts/dask.py", "sources/cluster.py", "sources/dask.py"},
-    "distributed": {"parts/dask.py", "sources/cluster.py"},
+    "dask": {"sources/cluster.py", "sources/dask.py"},
+    "distributed": {"sources/cluster.py"},
     "typer": {"command_line/commands.py"},
     "rich": {
         "callbacks/progress_bar.py",

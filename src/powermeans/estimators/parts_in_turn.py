@@ -13,8 +13,8 @@ from powermeans.inputs.checks import check_part
 from powermeans.parts.executors import read_ahead
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.protocol import PartRows
-from powermeans.sources import PartedData, SourceError, is_dask, open_data
-from powermeans.sources.arrays import admitted
+from powermeans.sources import PartedData, is_dask, open_data
+from powermeans.sources.arrays import admitted, admitted_weights
 from powermeans.types import FloatArray, Points, SparsePoints
 
 Part = tuple[Points | SparsePoints, FloatArray | None]
@@ -104,14 +104,6 @@ def _partitions(data: Any) -> Iterator[Part]:
 
 def _admitted(given: Any, given_weights: Any, where: str) -> Part:
     points = admitted(given, where, None)
-    if given_weights is None:
-        weights = None
-    else:
-        weights = np.ascontiguousarray(given_weights, dtype=np.float64)
-        if weights.shape != (points.shape[0],):
-            raise SourceError(
-                f"{where} has {points.shape[0]} rows and weights of the shape {weights.shape}: "
-                "pass one weight for each row"
-            )
+    weights = admitted_weights(given_weights, points.shape[0], where)
     check_part(points, weights, name=where)
     return points, weights

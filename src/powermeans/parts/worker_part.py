@@ -15,25 +15,16 @@ from scipy import sparse
 from powermeans.inputs.checks import PartFacts, check_part
 from powermeans.parts.executors import Call, PartOpener, Result
 from powermeans.rows.protocol import PartRows
-from powermeans.sources.arrays import admitted
-from powermeans.system.fingerprint import fingerprint
+from powermeans.sources.arrays import admitted, admitted_weights
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
 class WorkerPart:
-    """Points and weights of a part, and the rows once these are opened.
+    """Points and weights of a part that were checked, and the rows once these are opened.
 
-    Pickled, copied or moved it is without its rows, which are opened where they are asked for.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        In the form that the border leaves points in.
-    facts : PartFacts
-        What was found when they were checked.
-    package_version : str, optional
-        Of the package of who asks, which must be that of the process where the rows are opened.
-        By default that of this process.
+    When it is pickled, copied or moved it leaves its rows behind, and opens them again on demand.
+    `package_version` is that of the process that asks; where the rows are opened it must be the
+    same.
     """
 
     def __init__(
@@ -51,7 +42,7 @@ class WorkerPart:
         self._lock = threading.Lock()
 
     def perform(self, call: Call[Result], number: int, n_threads: int) -> Result:
-        """What a call gives for this part; one call at a time."""
+        """Return what a call gives for this part; one call at a time."""
         with self._lock:
             if self._rows is None:
                 self._check_version()
@@ -66,53 +57,36 @@ class WorkerPart:
                 f"install powermeans=={self.package_version} there and start the worker anew"
             )
 
+    def report(self) -> PartReport:
+        """Return what the process that runs the fit must know of this part."""
+        kind = f"{'sparse' if sparse.issparse(self.points) else 'dense'} {self.points.dtype}"
+        return PartReport(int(self.points.shape[1]), kind, self.facts)
+
     def __reduce__(self) -> tuple[Any, ...]:
         given = (self.points, self.weights, self.opener, self.facts, self.package_version)
         return WorkerPart, given
 
     def __sizeof__(self) -> int:
-        weights = 0 if self.weights is None else self.weights.nbytes
-        return object.__sizeof__(self) + weights + _n_bytes(self.points)
+        arrays = [*_arrays_of(self.points), *_arrays_of(self.weights)]
+        return object.__sizeof__(self) + sum(int(array.nbytes) for array in arrays)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What is known of a part once it is held, or why it cannot be.
+class PartReport:
+    """What is known of a part that a worker has. All parts must be of one kind."""
 
-    Attributes
-    ----------
-    kind : str
-        What all parts must be alike in: dense or sparse, and the dtype.
-    """
-
-    n_features: int = 0
-    kind: str = ""
-    facts: PartFacts | None = None
-    fault: Exception | None = None
-
-    @property
-    def n_points(self) -> int:
-        """Number of points in the part."""
-        return 0 if self.facts is None else self.facts.n_points
+    n_features: int
+    kind: str
+    facts: PartFacts
 
 
-def hold(
+def make_worker_part(
     block: Any, weights: Any, opener: PartOpener, name: str, package_version: str | None = None
-) -> WorkerPart | Report:
-    """Let a part across the border, or report what is wrong with it.
-
-    Parameters
-    ----------
-    block : array, CSR matrix or DataFrame
-        The points as they come.
-    name : str
-        What errors call the part.
-    package_version : str, optional
-        See `WorkerPart`.
-    """
+) -> WorkerPart | ValueError:
+    """Let a part across the border, or return what is wrong with it; errors call it `name`."""
     try:
         points = admitted(block, name, None)
-        checked = _weights_of(weights, int(points.shape[0]), name)
+        checked = admitted_weights(weights, int(points.shape[0]), name)
         facts = check_part(
             points,
             checked,
@@ -121,54 +95,23 @@ def hold(
             divergence=opener.divergence,
         )
     except ValueError as error:
-        return Report(fault=error)
+        return error
     return WorkerPart(points, checked, opener, facts, package_version)
 
 
-def report_on(held: WorkerPart | Report) -> Report:
-    """What there is to say about a part."""
-    if isinstance(held, Report):
-        return held
-    kind = f"{'sparse' if sparse.issparse(held.points) else 'dense'} {held.points.dtype}"
-    return Report(int(held.points.shape[1]), kind, held.facts)
-
-
-def fingerprint_of_part(part: WorkerPart) -> str:
-    """A digest of the points and weights of a part."""
-    return fingerprint([part.points, part.weights])
-
-
-def _weights_of(weights: Any, n_points: int, name: str) -> FloatArray | None:
-    if weights is None:
-        return None
-    try:
-        checked: FloatArray = np.ascontiguousarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight of {name} holds {error}: pass numbers") from None
-    if checked.shape != (n_points,):
-        raise ValueError(
-            f"{name} has {n_points} rows and sample_weight has there the shape {checked.shape}: "
-            "cut both in the same places, with one weight for each row"
-        )
-    return checked
-
-
 def _aligned(values: Any) -> Any:
-    """The array, copied where it begins at an odd address, as one from a message may do.
+    """Return the array, copied if it begins at an odd address, as one from a message may do.
 
     NumPy and BLAS add such numbers in another order, and so to other bits.
     """
-    if not sparse.issparse(values):
-        return None if values is None else np.require(values, requirements="A")
-    csr: Any = values
-    arrays = (csr.data, csr.indices, csr.indptr)
-    if all(array.flags.aligned for array in arrays):
-        return csr
-    aligned = tuple(np.require(array, requirements="A") for array in arrays)
-    return type(csr)(aligned, shape=csr.shape)
+    if all(array.flags.aligned for array in _arrays_of(values)):
+        return values
+    aligned = tuple(np.require(array, requirements="A") for array in _arrays_of(values))
+    is_dense = isinstance(values, np.ndarray)
+    return aligned[0] if is_dense else type(values)(aligned, shape=values.shape)
 
 
-def _n_bytes(points: Points | SparsePoints) -> int:
-    if sparse.issparse(points):
-        return int(points.data.nbytes + points.indices.nbytes + points.indptr.nbytes)
-    return int(points.nbytes)
+def _arrays_of(values: Any) -> list[Any]:
+    if isinstance(values, np.ndarray):
+        return [values]
+    return [] if values is None else [values.data, values.indices, values.indptr]

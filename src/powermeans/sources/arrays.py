@@ -126,7 +126,7 @@ class IterableSource:
             n_passed = min(first_row, points.shape[0])
             first_row -= n_passed
             if n_passed < points.shape[0]:
-                checked = self._weights(weights, points.shape[0], where)
+                checked = admitted_weights(weights, points.shape[0], where)
                 of_block = None if checked is None else checked[n_passed:]
                 yield Block(points[n_passed:], of_block, where, n_passed)
 
@@ -213,18 +213,6 @@ class IterableSource:
                 "chunks of one kind"
             )
 
-    @staticmethod
-    def _weights(weights: Any, n_rows: int, where: str) -> FloatArray | None:
-        if weights is None:
-            return None
-        checked = np.ascontiguousarray(weights, dtype=np.float64)
-        if checked.shape != (n_rows,):
-            raise SourceError(
-                f"{where} has {n_rows} rows and weights of the shape {checked.shape}: pass one "
-                "weight for each row"
-            )
-        return checked
-
 
 def _has_ended(this_pass: Iterator[Any]) -> bool:
     """Whether it is a generator that somebody else was given before, another source perhaps."""
@@ -289,3 +277,19 @@ def admitted(
     except (TypeError, ValueError) as error:
         raise SourceError(f"{where} holds {error}: pass real numbers") from None
     return points
+
+
+def admitted_weights(given: Any, n_rows: int, where: str) -> FloatArray | None:
+    """Return weights of rows, one for each, in float64."""
+    if given is None:
+        return None
+    try:
+        weights: FloatArray = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SourceError(f"sample_weight of {where} holds {error}: pass numbers") from None
+    if weights.shape != (n_rows,):
+        raise SourceError(
+            f"{where} has {n_rows} rows and weights of the shape {weights.shape}: pass one weight "
+            "for each row, cut in the same places"
+        )
+    return weights

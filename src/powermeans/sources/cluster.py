@@ -1,4 +1,4 @@
-"""The cluster that Dask works on, whether it is there, and waiting for what it computes."""
+"""Dask at work, in this process or on a cluster: tasks, waiting for them, and how far they are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -16,6 +16,8 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import dask
+import dask.local
+import dask.system
 from dask.base import get_scheduler
 from dask.callbacks import Callback
 
@@ -38,7 +40,7 @@ class Cluster:
 
     @classmethod
     def of(cls, array: Any) -> Cluster | None:
-        """The one that Dask would compute this with, if that is a cluster."""
+        """Return the cluster that Dask would compute this with, or None."""
         if "distributed" not in sys.modules:
             return None
         import distributed
@@ -58,13 +60,7 @@ class Cluster:
         return str(getattr(scheduler, "address", None) or self.client._start_arg)
 
     def check(self) -> int:
-        """Raise where the scheduler does not answer, or a worker has another version of us.
-
-        Returns
-        -------
-        int
-            The number of workers.
-        """
+        """Return the number of workers, which all answer and have this version of powermeans."""
         if self.client.asynchronous:
             raise ValueError(
                 "the Dask client is asynchronous, and a fit waits for what it asks for: make it "
@@ -90,14 +86,18 @@ class Cluster:
         return len(found)
 
     def computed(self, wanted: Sequence[Any], watch: Watch | None = None) -> Sequence[Any]:
-        """What is wanted, computed while there are workers to do so.
+        """Return what is wanted, and wait while there are workers to compute it.
 
         Without any a warning says so after some seconds, and an error once Dask's own
         ``distributed.scheduler.no-workers-timeout`` is over, or five minutes where it is not set.
         """
         self.check_connection()
         try:
-            futures = self._begun(wanted)
+            with warnings.catch_warnings():
+                # Centers go along with the graph, once. What is scattered instead, as Dask
+                # advises for many, is lost with the worker that has it, and the fit along with it.
+                warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+                futures = self.client.compute(list(wanted), optimize_graph=False)
             self._wait_for(futures, watch)
             results: Sequence[Any] = self.client.gather(futures)
         except CancelledError as error:
@@ -111,14 +111,6 @@ class Cluster:
             ) from error
         return results
 
-    def _begun(self, wanted: Sequence[Any]) -> Sequence[Any]:
-        with warnings.catch_warnings():
-            # Centers go along with the graph, once. What is scattered instead, as Dask advises
-            # for many, is gone with the worker that has it, and the fit along with it.
-            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            futures: Sequence[Any] = self.client.compute(list(wanted), optimize_graph=False)
-        return futures
-
     def _wait_for(self, futures: Sequence[Any], watch: Watch | None) -> None:
         import distributed
 
@@ -129,17 +121,17 @@ class Cluster:
                     distributed.wait(futures, timeout=_SECONDS_BETWEEN_LOOKS)
                     return
                 except TimeoutError:
-                    timeout.look()
+                    timeout.check()
                     if watch is not None:
-                        watch.look()
+                        watch.tell()
 
     def check_connection(self) -> None:
-        """Raise where the client has lost its scheduler: it would wait for what nobody does."""
+        """Raise if the client has lost its scheduler, from which no answer would come."""
         if self.client.status != "running":
             raise self.lost(ConnectionError(f"the client is {self.client.status}"))
 
     def n_workers(self) -> int | None:
-        """How many there are now; None where the scheduler does not say."""
+        """Return how many workers there are now, or None if the scheduler does not say."""
         try:
             ask = {"callback_timeout": _SECONDS_TO_ANSWER}
             return len(self.client.sync(self.client.scheduler.ncores, **ask))
@@ -147,7 +139,7 @@ class Cluster:
             return None
 
     def lost(self, error: BaseException, worker: str | None = None) -> ConnectionError:
-        """What to tell where the scheduler is gone, or a worker of it."""
+        """Return the error that says that the scheduler is gone, or a worker of it."""
         if worker is None:
             who, way_out = f"scheduler at {self.address}", "connect a new Client to it"
         else:
@@ -158,53 +150,85 @@ class Cluster:
         )
 
 
+class _WorkerTimeout:
+    """How long a cluster has had no worker, by checks now and then."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._since: float | None = None
+        self._has_warned = False
+        given = dask.config.get(_TIMEOUT_OF_DASK, None)
+        self._setting = _TIMEOUT if given is None else given
+        self._seconds = float(dask.utils.parse_timedelta(self._setting, default="s"))
+
+    def check(self) -> None:
+        """Warn if there has been no worker for some time, and raise if for too long."""
+        self._cluster.check_connection()
+        if self._cluster.n_workers() != 0:
+            self._since, self._has_warned = None, False
+            return
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        waited, where = now - self._since, self._cluster.address
+        if waited >= self._seconds:
+            raise TimeoutError(
+                f"the Dask scheduler at {where} has had no worker for {waited:.0f} seconds: start "
+                f"workers and fit again, or wait longer with dask.config.set({{"
+                f"{_TIMEOUT_OF_DASK!r}: ...}}), which is {self._setting!r} now"
+            )
+        if waited >= _SECONDS_TO_A_WARNING and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"the Dask scheduler at {where} has no worker, so this waits for one, up to "
+                f"{self._setting}: start some, for example with `dask worker {where}`",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+# How far a pass is. In this process Dask calls back after each task. On a cluster a task logs an
+# event, which the client hears.
+
+Signal = tuple[str, int]
+"""What workers log once they are done with a part: the topic of the client, and the pass."""
+
+
 class Watch:
-    """Counts the tasks of a pass that are done, and tells of them now and then.
+    """Counts the tasks of a pass that are done, those whose keys begin with one of these names."""
 
-    Parameters
-    ----------
-    tell : callable
-        See `powermeans.sources.pass_clock.Tell`.
-    n_tasks : int
-        How many there are.
-    names : tuple of str
-        What the keys of these tasks begin with.
-    """
-
-    def __init__(self, tell: Tell, n_tasks: int, names: tuple[str, ...]) -> None:
+    def __init__(
+        self, tell: Tell, n_tasks: int, names: tuple[str, ...], cluster: Cluster | None
+    ) -> None:
         self._tell, self._n_tasks, self._names = tell, n_tasks, names
         self._n_done = self._n_told = 0
+        self.signal = None if cluster is None else _listener_of(cluster).expect(self)
 
-    def hear(self) -> None:
-        """A task is done; it may be told of by another thread, and twice if it was done twice."""
+    def count(self) -> None:
+        """Count one more task; another thread may do so, and twice if it was done twice."""
         self._n_done += 1
 
-    def look(self) -> None:
-        """Tell what is new."""
+    def tell(self) -> None:
+        """Tell how many are done, if more are than last time."""
         if (n_done := min(self._n_done, self._n_tasks)) > self._n_told:
             self._n_told = n_done
             self._tell(n_done, self._n_tasks)
 
     def here(self) -> AbstractContextManager[Any]:
-        """While Dask works in this process, it says itself what is done."""
-        listening: AbstractContextManager[Any] = Callback(posttask=self._hear_and_look)
-        return listening
+        """Return a context in which Dask, in this process, has its tasks counted."""
+        listening: AbstractContextManager[Any] = Callback(posttask=self._count_and_tell)
+        return listening if self.signal is None else nullcontext()
 
-    def _hear_and_look(self, key: Any, *more: Any) -> None:
+    def _count_and_tell(self, key: Any, *more: Any) -> None:
         if str(key).startswith(self._names):
-            self.hear()
-            self.look()
+            self.count()
+            self.tell()
 
 
-Signal = tuple[str, int]
-"""What workers say once they are done with a part: the topic of the client, and of which pass."""
+class _Listener:
+    """Hears what the workers log of all passes of a client, each of which has a number.
 
-
-class Listener:
-    """Hears what the workers say of all passes of a client, each of which has a number.
-
-    There is one for each client, and one topic: a client keeps whom it tells of a topic until it is
-    closed, and the scheduler what was said, so that a topic for each fit would never go.
+    There is one for each client, with one topic: a client keeps its handlers until it is closed,
+    and the scheduler its events, so that a topic for each fit would stay for good.
     """
 
     def __init__(self) -> None:
@@ -213,73 +237,48 @@ class Listener:
         self._watches: WeakValueDictionary[int, Watch] = WeakValueDictionary()
 
     def expect(self, watch: Watch) -> Signal:
-        """Return what the workers of a pass call to report, valid while its watch is kept."""
+        """Return what the workers of a pass log, which counts as long as its watch is kept."""
         number = next(self._numbers)
         self._watches[number] = watch
         return self.topic, number
 
     def hear(self, event: tuple[float, int]) -> None:
-        """Called by the client with the time and what was said."""
+        """Count a task; the client calls this with the time and what was logged."""
         if (watch := self._watches.get(event[1])) is not None:
-            watch.hear()
+            watch.count()
 
 
-_LISTENERS: WeakKeyDictionary[Any, Listener] = WeakKeyDictionary()
+_LISTENERS: WeakKeyDictionary[Any, _Listener] = WeakKeyDictionary()
 
 
-def listener_of(cluster: Cluster) -> Listener:
-    """The one of the client of a cluster, which is told what the workers say."""
-    listener = _LISTENERS.setdefault(cluster.client, Listener())
+def _listener_of(cluster: Cluster) -> _Listener:
+    listener = _LISTENERS.setdefault(cluster.client, _Listener())
     # Each time, since a scheduler that was lost in between has forgotten it.
     cluster.client.subscribe_topic(listener.topic, listener.hear)
     return listener
 
 
-class _WorkerTimeout:
-    """How long there has been no worker, seen from the outside now and then."""
+def send(signal: Signal | None) -> None:
+    """Log, on a worker, that a task is done."""
+    if signal is not None:
+        from distributed import get_worker
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._since: float | None = None
-        self._is_told = False
-        given = dask.config.get(_TIMEOUT_OF_DASK, None)
-        self._said = _TIMEOUT if given is None else given
-        self._timeout = float(dask.utils.parse_timedelta(self._said, default="s"))
+        get_worker().log_event(*signal)
 
-    def look(self) -> None:
-        self._cluster.check_connection()
-        if self._cluster.n_workers() != 0:
-            self._since, self._is_told = None, False
-            return
-        now = time.monotonic()
-        self._since = now if self._since is None else self._since
-        waited, where = now - self._since, self._cluster.address
-        if waited >= self._timeout:
-            raise TimeoutError(
-                f"the Dask scheduler at {where} has had no worker for {waited:.0f} seconds: start "
-                f"workers and fit again, or wait longer with dask.config.set({{"
-                f"{_TIMEOUT_OF_DASK!r}: ...}}), which is {self._said!r} now"
-            )
-        if waited >= _SECONDS_TO_A_WARNING and not self._is_told:
-            self._is_told = True
-            warnings.warn(
-                f"the Dask scheduler at {where} has no worker, so this waits for one, up to "
-                f"{self._said}: start some, for example with `dask worker {where}`",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+
+# Tasks.
+
+
+def delayed(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Return a task for each tuple of arguments; other tasks in one stand for their results."""
+    call = dask.delayed(function, pure=False)
+    return [call(*of_one) for of_one in arguments]
 
 
 def computed(
     wanted: Sequence[Any], cluster: Cluster | None, watch: Watch | None = None
 ) -> Sequence[Any]:
-    """What is wanted of Dask, by a cluster or, where there is none, in this process.
-
-    Parameters
-    ----------
-    wanted : sequence
-        Delayed, or other collections.
-    """
+    """Return what tasks and collections give, by a cluster or, without one, in this process."""
     if cluster is not None:
         return cluster.computed(wanted, watch)
     with nullcontext() if watch is None else watch.here():
@@ -287,8 +286,31 @@ def computed(
     return results
 
 
+def persisted(tasks: Sequence[Any], watch: Watch | None = None) -> Sequence[Any]:
+    """Return the tasks with their results kept where Dask computes them."""
+    with nullcontext() if watch is None else watch.here():
+        kept: tuple[Any, ...] = dask.persist(*tasks)
+    return kept
+
+
+def n_tasks_at_once(cluster: Cluster | None) -> int | None:
+    """Return how many tasks Dask works on at a time in this process; None if a cluster does."""
+    if cluster is not None:
+        return None
+    if get_scheduler() is dask.local.get_sync:
+        return 1
+    return int(dask.config.get("num_workers", None) or dask.system.CPU_COUNT)
+
+
+def n_threads_of_this_worker() -> int:
+    """Return how many tasks the worker that asks works on at a time."""
+    from distributed import get_worker
+
+    return int(get_worker().state.nthreads)
+
+
 def _version_finder() -> Callable[[], str | None]:
-    """A function that travels whole, so that it runs where there is no powermeans."""
+    """Return a function that travels whole, so that it runs where there is no powermeans."""
 
     def find() -> str | None:
         from importlib.metadata import PackageNotFoundError, version
