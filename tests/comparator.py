@@ -57,6 +57,7 @@ def compare_rows(
     _compare_assignment(rows, oracle, truth)
     is_in_parts = isinstance(rows, PartedRows)
     _compare_nearness(rows, oracle, truth, is_walked=not is_in_parts)
+    _compare_farthest_points(rows, oracle, truth)
     # Points in parts are too many for all their distances, and to be walked along in an order.
     if not is_in_parts:
         _compare_distances(rows, oracle, truth)
@@ -262,6 +263,24 @@ def _compare_farthest(nearness: Nearness, truth: _Truth, sq_dist: FloatArray, na
     is_alike = np.all(truth.points == truth.points[farthest], axis=1)
     is_alike &= truth.weights == truth.weights[farthest]
     _equal(f"{name}: farthest is the first of its like", farthest, int(np.argmax(is_alike)))
+
+
+def _compare_farthest_points(rows: Rows, oracle: Rows, truth: _Truth) -> None:
+    """Each is the farthest from the centers and from those before it."""
+    nearness, everyone = oracle.nearness(truth.centers), np.arange(oracle.n_points)
+    for number, far in enumerate(rows.farthest(truth.centers, 3)):
+        name = f"farthest point {number}"
+        sq_dist = nearness.sq_dist(everyone)
+        errors = truth.error_of(sq_dist)
+        is_it = np.all(truth.points == far.point, axis=1) & (truth.weights == far.weight)
+        _check(f"{name}: is one of the points", is_it.any())
+        index = int(np.argmax(is_it))
+        _close(f"{name}: sq_dist", far.sq_dist, sq_dist[index], errors[index])
+        least = np.max(truth.weights * (sq_dist - errors))
+        _check(f"{name}: is far enough", far.weight * (sq_dist + errors)[index] >= least)
+        _check(f"{name}: label", truth.may_be_nearest()[index, far.label])
+        nearness.add(far.point)
+    _equal("farthest points: number", number + 1, 3)
 
 
 def _compare_potentials(nearness: Nearness, oracle: Nearness, truth: _Truth, name: str) -> None:

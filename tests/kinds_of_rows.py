@@ -16,7 +16,7 @@ from powermeans.parts.executors import MemoryExecutor, PartOpener, ReadingExecut
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Rows
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
@@ -95,8 +95,10 @@ class Kind:
 
 
 KINDS = {
-    "twin": Kind(TwinRows),
-    "twin of CSR": Kind(lambda points, weights: TwinRows(sparse.csr_array(points), weights)),
+    "reference": Kind(ReferenceRows),
+    "reference of CSR": Kind(
+        lambda points, weights: ReferenceRows(sparse.csr_array(points), weights)
+    ),
     "native": Kind(lambda points, weights: NativeRows(points, weights, n_threads=2)),
     "native of CSR": Kind(
         lambda points, weights: NativeRows(sparse.csr_array(points), weights, n_threads=2)

@@ -17,7 +17,7 @@ from powermeans.loop.history import History, SweepRecord, SweepState
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.rows import open_rows
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.schedules import Fixed, Geometric
 
 LLOYD = Fixed(-math.inf)
@@ -52,7 +52,7 @@ def lloyd_step(points, centers) -> np.ndarray:
     return np.array([points[labels == j].mean(axis=0) for j in range(len(centers))])
 
 
-@pytest.mark.parametrize("rows_of", [TwinRows, open_rows])
+@pytest.mark.parametrize("rows_of", [ReferenceRows, open_rows])
 def test_the_iterates_are_those_of_algorithm_1(rows_of, points) -> None:
     start = points[:8] + 0.1
     expected, seen = start, []
@@ -69,7 +69,7 @@ def test_the_iterates_are_those_of_algorithm_1(rows_of, points) -> None:
     assert len(seen) == 12
 
 
-@pytest.mark.parametrize("rows_of", [TwinRows, open_rows])
+@pytest.mark.parametrize("rows_of", [ReferenceRows, open_rows])
 def test_at_minus_infinity_the_iterates_are_those_of_lloyd(rows_of, points, centers) -> None:
     history = History()
     end = run_stage(rows_of(points), centers, stage(LLOYD), history)
@@ -95,7 +95,7 @@ def test_the_objective_falls_while_the_power_does(points, centers) -> None:
     assert (np.diff(history.as_recarray().objective) < 0).all()
 
 
-class RisingRows(TwinRows):
+class RisingRows(ReferenceRows):
     """Rows that move every center to the wrong side."""
 
     def sweep(self, centers, rule):

@@ -22,7 +22,7 @@ from powermeans.loop.stopping import Never
 from powermeans.metrics import adjusted_rand_index
 from powermeans.rows.bregman import BregmanRows
 from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Always, EvenHarmonic, Gaussian, Hard, Harmonic, Power
 from powermeans.schedules import Fixed
 
@@ -35,8 +35,8 @@ def rows_of(name, points, weights=None, n_threads=2):
     return BregmanRows(points, weights, divergence=divergence, n_threads=n_threads)
 
 
-def twin_of(name, points, weights=None):
-    return TwinRows(points, weights, divergence=CASES[name].divergence(points.shape[1]))
+def reference_of(name, points, weights=None):
+    return ReferenceRows(points, weights, divergence=CASES[name].divergence(points.shape[1]))
 
 
 def some_centers(points, n_centers, seed):
@@ -62,7 +62,7 @@ def test_sweeps_are_those_of_the_definition(name, rule, n_features, n_centers):
     points = CASES[name].points(150, n_features, seed=n_features)
     weights = np.random.default_rng(0).uniform(0, 2, size=150)
     centers = some_centers(points, n_centers, seed=1)
-    expected = twin_of(name, points, weights).sweep(centers, rule)
+    expected = reference_of(name, points, weights).sweep(centers, rule)
     assert_same_sums(rows_of(name, points, weights).sweep(centers, rule), expected, 1e-7)
     as_csr = BregmanRows(
         sparse.csr_array(points), weights, divergence=CASES[name].divergence(n_features)
@@ -76,7 +76,7 @@ def test_float32_points_lose_few_digits(name):
     if name == "logistic":
         points = np.clip(points, 0, 1)
     centers = some_centers(points, 4, seed=1)
-    expected = twin_of(name, points.astype(np.float64)).sweep(centers, Power(-3.0))
+    expected = reference_of(name, points.astype(np.float64)).sweep(centers, Power(-3.0))
     assert_same_sums(rows_of(name, points).sweep(centers, Power(-3.0)), expected, 2e-4)
 
 
@@ -85,19 +85,19 @@ def test_everything_else_agrees_with_the_definition(name, seed):
     points = CASES[name].points(60, 5, seed)
     weights = np.random.default_rng(seed).integers(0, 3, size=60).astype(float)
     weights[0] = 1.0
-    rows, twin = rows_of(name, points, weights), twin_of(name, points, weights)
+    rows, reference = rows_of(name, points, weights), reference_of(name, points, weights)
     centers = some_centers(points, 4, seed)
-    distances = twin.sq_distances(centers)
+    distances = reference.sq_distances(centers)
     tolerance = 1e-9 * (distances.max() + 1)
     np.testing.assert_allclose(rows.sq_distances(centers), distances, atol=tolerance)
     labels, inertia = rows.assign(centers)
     chosen = distances[np.arange(60), labels]
     np.testing.assert_allclose(chosen, distances.min(axis=1), atol=tolerance)
     assert inertia == pytest.approx(float(weights @ distances.min(axis=1)), rel=1e-7, abs=tolerance)
-    spread, expected = rows.spread(centers), twin.spread(centers)
+    spread, expected = rows.spread(centers), reference.spread(centers)
     np.testing.assert_allclose(spread.error.sum(), expected.error.sum(), atol=60 * tolerance)
-    np.testing.assert_allclose(rows.mean(), twin.mean(), rtol=1e-9)
-    near, expected_near = rows.nearness(centers), twin.nearness(centers)
+    np.testing.assert_allclose(rows.mean(), reference.mean(), rtol=1e-9)
+    near, expected_near = rows.nearness(centers), reference.nearness(centers)
     np.testing.assert_allclose(near.sq_dist(), expected_near.sq_dist(), atol=tolerance)
     candidates = np.array([0, 7, 11])
     np.testing.assert_allclose(
@@ -107,7 +107,7 @@ def test_everything_else_agrees_with_the_definition(name, seed):
         atol=60 * tolerance,
     )
     hybrid = EvenHarmonic(2.0)
-    assert_same_sums(rows.sweep(centers, hybrid), twin.sweep(centers, hybrid), 1e-7)
+    assert_same_sums(rows.sweep(centers, hybrid), reference.sweep(centers, hybrid), 1e-7)
 
 
 @given(name=names, seed=st.integers(0, 2**32 - 1), power=st.sampled_from([-0.5, -1, -3, -12]))

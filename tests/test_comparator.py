@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,59 +11,60 @@ from comparator import Case, compare_rows, varied_cases
 from scipy import sparse
 
 from powermeans.divergences import squared_euclidean
-from powermeans.rows.reference import TwinNearness, TwinRows
+from powermeans.rows.by_definition import NearnessByDefinition
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Hard, Power
 from powermeans.sums import Spread, Sums
 
 CASES = varied_cases()
 
 
-def oracle_of(case: Case) -> TwinRows:
-    return TwinRows(case.points, case.sample_weight, precision=np.longdouble)
+def oracle_of(case: Case) -> ReferenceRows:
+    return ReferenceRows(case.points, case.sample_weight, precision=np.longdouble)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_twin_passes_against_itself_in_long_double(case):
-    rows = TwinRows(case.points, case.sample_weight)
+def test_the_reference_passes_against_itself_in_long_double(case):
+    rows = ReferenceRows(case.points, case.sample_weight)
     compare_rows(rows, oracle_of(case), case.centers, tolerance=1e-12)
 
 
 # Broken in the sweep.
 
 
-class DropsTheLastChunk(TwinRows):
+class DropsTheLastChunk(ReferenceRows):
     def sweep(self, centers, rule):
-        kept = TwinRows(self._points[:-7], self._weight[:-7])
+        kept = ReferenceRows(self._points[:-7], self._weight[:-7])
         return kept.sweep(centers, rule)
 
 
-class CountsTheLastPointTwice(TwinRows):
+class CountsTheLastPointTwice(ReferenceRows):
     def sweep(self, centers, rule):
-        last = TwinRows(self._points[-1:], self._weight[-1:])
+        last = ReferenceRows(self._points[-1:], self._weight[-1:])
         return super().sweep(centers, rule) + last.sweep(centers, rule)
 
 
-class ForgetsWeights(TwinRows):
+class ForgetsWeights(ReferenceRows):
     def sweep(self, centers, rule):
-        return TwinRows(self._points).sweep(centers, rule)
+        return ReferenceRows(self._points).sweep(centers, rule)
 
 
-class SweepsOneLessThanThePower(TwinRows):
+class SweepsOneLessThanThePower(ReferenceRows):
     def sweep(self, centers, rule):
         return super().sweep(centers, rule if rule == Hard() else Power(rule.power - 1))
 
 
-class SweepsHardAtHighPowers(TwinRows):
+class SweepsHardAtHighPowers(ReferenceRows):
     def sweep(self, centers, rule):
         return super().sweep(centers, Hard() if rule.power < -100 else rule)
 
 
-class HalvesThePower(TwinRows):
+class HalvesThePower(ReferenceRows):
     def sweep(self, centers, rule):
         return super().sweep(centers, rule if rule == Hard() else Power(rule.power / 2))
 
 
-class UsesMembershipsAsWeights(TwinRows):
+class UsesMembershipsAsWeights(ReferenceRows):
     def sweep(self, centers, rule):
         sums = super().sweep(centers, rule)
         if rule == Hard():
@@ -72,7 +74,7 @@ class UsesMembershipsAsWeights(TwinRows):
         return Sums(shares.T @ self._points, shares.sum(axis=0), sums.objective, sums.inertia)
 
 
-class SwapsTwoCenters(TwinRows):
+class SwapsTwoCenters(ReferenceRows):
     def sweep(self, centers, rule):
         sums = super().sweep(centers, rule)
         order = np.arange(len(centers))
@@ -80,44 +82,44 @@ class SwapsTwoCenters(TwinRows):
         return Sums(sums.points[order], sums.weights[order], sums.objective, sums.inertia)
 
 
-class ClampsDistances(TwinRows):
+class ClampsDistances(ReferenceRows):
     def _sq_dist(self, centers):
         return super()._sq_dist(centers) + 1e-9
 
 
-class ExpandsTheSquare(TwinRows):
+class ExpandsTheSquare(ReferenceRows):
     def _sq_dist(self, centers):
         x, y = self._points, centers
         return (x**2).sum(1)[:, None] - 2 * x @ y.T + (y**2).sum(1)
 
 
-class AddsInFloat32(TwinRows):
+class AddsInFloat32(ReferenceRows):
     def sweep(self, centers, rule):
         sums = super().sweep(centers, rule)
         rounded = sums.points.astype(np.float32).astype(np.float64)
         return Sums(rounded, sums.weights, sums.objective, sums.inertia)
 
 
-class LeavesPointsOnCentersOut(TwinRows):
+class LeavesPointsOnCentersOut(ReferenceRows):
     def sweep(self, centers, rule):
         is_away = self._sq_dist(centers).min(axis=1) > 0
-        return TwinRows(self._points[is_away], self._weight[is_away]).sweep(centers, rule)
+        return ReferenceRows(self._points[is_away], self._weight[is_away]).sweep(centers, rule)
 
 
-class AddsDistancesNotTheirPowerMeans(TwinRows):
+class AddsDistancesNotTheirPowerMeans(ReferenceRows):
     def sweep(self, centers, rule):
         sums = super().sweep(centers, rule)
         return Sums(sums.points, sums.weights, sums.inertia, sums.inertia)
 
 
-class AddsUnweightedInertia(TwinRows):
+class AddsUnweightedInertia(ReferenceRows):
     def sweep(self, centers, rule):
         sums = super().sweep(centers, rule)
         inertia = float(self._sq_dist(centers).min(axis=1).sum())
         return Sums(sums.points, sums.weights, sums.objective, inertia)
 
 
-class ReturnsNan(TwinRows):
+class ReturnsNan(ReferenceRows):
     def sweep(self, centers, rule):
         sums = super().sweep(centers, rule)
         return Sums(sums.points, sums.weights * np.nan, sums.objective, sums.inertia)
@@ -126,103 +128,103 @@ class ReturnsNan(TwinRows):
 # Broken in what follows a sweep.
 
 
-class TakesUtilityFromTheThirdNearest(TwinRows):
+class TakesUtilityFromTheThirdNearest(ReferenceRows):
     def _utility(self, sq_dist, labels):
         others = np.partition(sq_dist, 2, axis=1)
         gain = self._weight * (others[:, 2] - others[:, 0])
         return self._add_by_label(gain, labels, sq_dist.shape[1])
 
 
-class GivesUtilityToTheSecondNearest(TwinRows):
+class GivesUtilityToTheSecondNearest(ReferenceRows):
     def _utility(self, sq_dist, labels):
         return super()._utility(sq_dist, np.argsort(sq_dist, axis=1)[:, 1])
 
 
-class GivesASingleCenterNoUtility(TwinRows):
+class GivesASingleCenterNoUtility(ReferenceRows):
     def _utility(self, sq_dist, labels):
         utility = super()._utility(sq_dist, labels)
         return np.where(np.isinf(utility), 0.0, utility)
 
 
-class SpreadsUnweighted(TwinRows):
+class SpreadsUnweighted(ReferenceRows):
     def spread(self, centers):
-        return TwinRows(self._points).spread(centers)
+        return ReferenceRows(self._points).spread(centers)
 
 
-class CountsPointsInTheSpread(TwinRows):
+class CountsPointsInTheSpread(ReferenceRows):
     def spread(self, centers):
         spread = super().spread(centers)
         counts = np.bincount(self.assign(centers)[0], minlength=len(centers)).astype(float)
         return Spread(spread.error, spread.utility, counts)
 
 
-class LabelsTheLastOfTies(TwinRows):
+class LabelsTheLastOfTies(ReferenceRows):
     def assign(self, centers):
         reversed_labels, inertia = super().assign(centers[::-1])
         return (len(centers) - 1 - reversed_labels).astype(np.int32), inertia
 
 
-class LabelsTheSecondNearest(TwinRows):
+class LabelsTheSecondNearest(ReferenceRows):
     def assign(self, centers):
         _, inertia = super().assign(centers)
         return np.argsort(self._sq_dist(centers), axis=1)[:, 1].astype(np.int32), inertia
 
 
-class MislabelsTheLastPoint(TwinRows):
+class MislabelsTheLastPoint(ReferenceRows):
     def assign(self, centers):
         labels, inertia = super().assign(centers)
         labels[-1] = (labels[-1] + 1) % len(centers)
         return labels, inertia
 
 
-class LabelsInInt64(TwinRows):
+class LabelsInInt64(ReferenceRows):
     def assign(self, centers):
         labels, inertia = super().assign(centers)
         return labels.astype(np.int64), inertia
 
 
-class AssignsWithUnweightedInertia(TwinRows):
+class AssignsWithUnweightedInertia(ReferenceRows):
     def assign(self, centers):
-        return super().assign(centers)[0], TwinRows(self._points).assign(centers)[1]
+        return super().assign(centers)[0], ReferenceRows(self._points).assign(centers)[1]
 
 
-class TakesTheRootOfDistances(TwinRows):
+class TakesTheRootOfDistances(ReferenceRows):
     def sq_distances(self, centers):
         return np.sqrt(super().sq_distances(centers))
 
 
-class GivesDistancesInFloat16(TwinRows):
+class GivesDistancesInFloat16(ReferenceRows):
     def sq_distances(self, centers):
         return super().sq_distances(centers).astype(np.float16)
 
 
-class MeansUnweighted(TwinRows):
+class MeansUnweighted(ReferenceRows):
     def mean(self):
-        return TwinRows(self._points).mean()
+        return ReferenceRows(self._points).mean()
 
 
-class AddsVariancesOfFeatures(TwinRows):
+class AddsVariancesOfFeatures(ReferenceRows):
     def mean_variance(self):
         return super().mean_variance() * self.n_features
 
 
-class CountsPointsAsTotalWeight(TwinRows):
+class CountsPointsAsTotalWeight(ReferenceRows):
     @property
     def total_weight(self):
         return float(self.n_points)
 
 
-class TakesInSortedOrder(TwinRows):
+class TakesInSortedOrder(ReferenceRows):
     def take(self, indices):
         return super().take(np.sort(indices))
 
 
-class WeighsAllAlike(TwinRows):
+class WeighsAllAlike(ReferenceRows):
     def sample_weight(self, indices):
         return np.ones(len(indices))
 
 
-class SamplesTheOtherKind(TwinRows):
+class SamplesTheOtherKind(ReferenceRows):
     def sample(self, indices):
         sample = super().sample(indices)
         return sample.toarray() if sparse.issparse(sample) else sparse.csr_array(sample)
@@ -231,20 +233,36 @@ class SamplesTheOtherKind(TwinRows):
 # Broken in the nearness.
 
 
-class NearnessBreaks(TwinRows):
-    broken: type[TwinNearness]
+class NearnessBreaks(ReferenceRows):
+    broken: type[NearnessByDefinition]
 
     def nearness(self, centers, order=None):
-        return self.broken(self._points, self._weight, centers, order)
+        return self.broken(self._points, self._weight, centers, order, self._pairwise)
 
 
 def with_broken(method, replacement):
     """Rows whose nearness has this one method replaced."""
-    broken = type(replacement.__name__, (TwinNearness,), {method: replacement})
+    broken = type(replacement.__name__, (NearnessByDefinition,), {method: replacement})
     return type(replacement.__name__, (NearnessBreaks,), {"broken": broken})
 
 
-class SeedsWithTheWorstCandidate(TwinRows):
+class FindsTheFarthestOnlyFromTheGivenCenters(ReferenceRows):
+    def farthest(self, centers, n_wanted):
+        return n_wanted * list(super().farthest(centers, 1))
+
+
+class FindsTheFarthestWithoutWeights(ReferenceRows):
+    def farthest(self, centers, n_wanted):
+        return ReferenceRows(self._points).farthest(centers, n_wanted)
+
+
+class LabelsTheFarthestWithTheLastCenter(ReferenceRows):
+    def farthest(self, centers, n_wanted):
+        found = super().farthest(centers, n_wanted)
+        return [replace(far, label=len(centers) - 1) for far in found]
+
+
+class SeedsWithTheWorstCandidate(ReferenceRows):
     def greedy_seeds(self, order, first, others, exponent=2.0):
         nearness = self.nearness(np.empty((0, self.n_features)), order)
         seeds = [nearness.draw(np.array([first]))]
@@ -256,19 +274,19 @@ class SeedsWithTheWorstCandidate(TwinRows):
         return np.concatenate(seeds)
 
 
-class SeedsWithTheFirstCandidate(TwinRows):
+class SeedsWithTheFirstCandidate(ReferenceRows):
     def greedy_seeds(self, order, first, others, exponent=2.0):
         return super().greedy_seeds(order, first, others[:, :1], exponent)
 
 
-class SeedsInTheOrderOfTheRows(TwinRows):
+class SeedsInTheOrderOfTheRows(ReferenceRows):
     def greedy_seeds(self, order, first, others, exponent=2.0):
         return super().greedy_seeds(np.arange(self.n_points), first, others, exponent)
 
 
-class SeedsWithoutWeights(TwinRows):
+class SeedsWithoutWeights(ReferenceRows):
     def greedy_seeds(self, order, first, others, exponent=2.0):
-        return TwinRows(self._points).greedy_seeds(order, first, others, exponent)
+        return ReferenceRows(self._points).greedy_seeds(order, first, others, exponent)
 
 
 def draws_uniformly(self, uniforms, exponent=2.0):
@@ -276,27 +294,31 @@ def draws_uniformly(self, uniforms, exponent=2.0):
 
 
 def draws_without_weights(self, uniforms, exponent=2.0):
-    unweighted = TwinNearness(self._points, np.ones(len(self._points)), [], self._order)
+    unweighted = NearnessByDefinition(
+        self._points, np.ones(len(self._points)), [], self._order, self._pairwise
+    )
     unweighted._nearest = self._nearest
     return unweighted.draw(uniforms, exponent)
 
 
 def ignores_the_order(self, uniforms, exponent=2.0):
-    unordered = TwinNearness(self._points, self._weight, [], None)
+    unordered = NearnessByDefinition(self._points, self._weight, [], None, self._pairwise)
     unordered._nearest = self._nearest
     return unordered.draw(uniforms, exponent)
 
 
 def ignores_the_exponent(self, uniforms, exponent=2.0):
-    return TwinNearness.draw(self, uniforms)
+    return NearnessByDefinition.draw(self, uniforms)
 
 
 def squares_the_exponent(self, uniforms, exponent=2.0):
-    return TwinNearness.draw(self, uniforms, 2 * exponent)
+    return NearnessByDefinition.draw(self, uniforms, 2 * exponent)
 
 
 def draws_the_next_point(self, uniforms, exponent=2.0):
-    return np.minimum(TwinNearness.draw(self, uniforms, exponent) + 1, len(self._points) - 1)
+    return np.minimum(
+        NearnessByDefinition.draw(self, uniforms, exponent) + 1, len(self._points) - 1
+    )
 
 
 def forgets_the_present_centers(self, candidates):
@@ -330,7 +352,7 @@ def adds_inertia_unweighted(self):
 
 
 def has_no_inertia_without_centers(self):
-    inertia = TwinNearness.inertia(self)
+    inertia = NearnessByDefinition.inertia(self)
     return 0.0 if np.isinf(inertia) else inertia
 
 
@@ -376,6 +398,9 @@ BROKEN = [
     (SeedsWithTheFirstCandidate, "leaves the least inertia"),
     (SeedsInTheOrderOfTheRows, "is one of its candidates"),
     (SeedsWithoutWeights, "is one of its candidates"),
+    (FindsTheFarthestOnlyFromTheGivenCenters, "farthest point 1"),
+    (FindsTheFarthestWithoutWeights, "farthest point 0"),
+    (LabelsTheFarthestWithTheLastCenter, "farthest point 0: label"),
     (with_broken("draw", draws_uniformly), "draw"),
     (with_broken("draw", draws_without_weights), "draw"),
     (with_broken("draw", ignores_the_order), "nearness in an order: draw"),
@@ -408,7 +433,7 @@ def case_named(name: str) -> Case:
     return next(case for case in CASES if case.name == name)
 
 
-def complaints(kind: type[TwinRows], tolerance: float) -> Iterator[str]:
+def complaints(kind: type[ReferenceRows], tolerance: float) -> Iterator[str]:
     """What the comparator says of these rows on the revealing cases."""
     for name in REVEALING:
         case = case_named(f"{name}, float64, dense")
@@ -433,7 +458,7 @@ def test_broken_rows_are_found_and_the_quantity_named(kind, complaint, tolerance
 
 @pytest.mark.parametrize("power", [-0.1, -1.0, -3.3, -20.0, -1e3])
 def test_a_power_wrong_by_a_thousandth_is_found(power):
-    class SlightlyWrong(TwinRows):
+    class SlightlyWrong(ReferenceRows):
         def sweep(self, centers, rule):
             return super().sweep(centers, Power(1.001 * rule.power))
 
@@ -450,7 +475,7 @@ def test_a_power_wrong_by_a_thousandth_is_found(power):
 
 def test_float32_arithmetic_passes_as_float32_only():
     case = case_named("plane, float32, dense")
-    rows = TwinRows(case.points, case.sample_weight, precision=np.float32)
+    rows = ReferenceRows(case.points, case.sample_weight, precision=np.float32)
     compare_rows(rows, oracle_of(case), case.centers, tolerance=1e-5)
     with pytest.raises(AssertionError):
         compare_rows(rows, oracle_of(case), case.centers, tolerance=1e-9)

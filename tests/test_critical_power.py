@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.stats import ortho_group
 
 from powermeans.critical import critical_power
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Power
 
 
@@ -161,7 +161,7 @@ def test_centers_near_the_mean_move_apart_by_the_growth_factor(n_at_mean, power)
     _, vectors = np.linalg.eigh(sum(np.outer(x, x) / (x @ x) for x in half))
     offset = 1e-6 * vectors[:, -1]
     centers = points.mean(axis=0) + np.array([offset, -offset])
-    moved = TwinRows(points).sweep(centers, Power(power)).centers(fallback=centers)
+    moved = ReferenceRows(points).sweep(centers, Power(power)).centers(fallback=centers)
     growth = (moved[0] - moved[1]) @ vectors[:, -1] / 2e-6
     assert growth == pytest.approx(2 * (1 - power) * eigenvalue, rel=1e-6)
 
@@ -172,7 +172,7 @@ def test_centers_collapse_to_the_mean_above_it_and_separate_below(distance_below
     power = critical_power(points) - distance_below
     rng = np.random.default_rng(3)
     start = points.mean(axis=0) + 1e-3 * rng.normal(size=(2, 10))
-    centers, rows = start, TwinRows(points)
+    centers, rows = start, ReferenceRows(points)
     for _ in range(100):
         centers = rows.sweep(centers, Power(power)).centers(fallback=centers)
     gap, first_gap = np.linalg.norm(centers[0] - centers[1]), np.linalg.norm(start[0] - start[1])

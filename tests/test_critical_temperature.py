@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from powermeans.critical import critical_temperature
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Gaussian
 
 
@@ -39,6 +39,6 @@ def test_centers_near_the_mean_move_apart_below_it_and_together_above(share):
     offset = 1e-6 * axes[0]
     centers = points.mean(axis=0) + np.array([offset, -offset])
     variance = share * critical_temperature(points) / 2
-    moved = TwinRows(points).sweep(centers, Gaussian(variance)).centers(fallback=centers)
+    moved = ReferenceRows(points).sweep(centers, Gaussian(variance)).centers(fallback=centers)
     growth = np.linalg.norm(moved[0] - moved[1]) / 2e-6
     assert growth == pytest.approx(1 / share, rel=1e-4)

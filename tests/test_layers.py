@@ -164,12 +164,12 @@ def test_a_library_is_imported_only_where_it_belongs(library: str) -> None:
     ],
 )
 def test_an_upward_import_is_found(source: str) -> None:
-    assert len(upward_imports(layer_of("rows/twin.py"), source)) == 1
+    assert len(upward_imports(layer_of("rows/reference.py"), source)) == 1
 
 
 def test_imports_of_the_same_layer_and_of_those_below_are_not_upward() -> None:
     source = "import powermeans.rules\nfrom powermeans.rows.protocol import Rows\nimport numpy"
-    assert upward_imports(layer_of("rows/twin.py"), source) == []
+    assert upward_imports(layer_of("rows/reference.py"), source) == []
 
 
 def test_a_relative_import_is_found() -> None:

@@ -16,7 +16,7 @@ from powermeans.estimators.mixture.m_step import (
 from powermeans.loop.history import SweepRecord
 from powermeans.loop.updates import SeparateCoincident, Sweep, Update
 from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Gaussian, Hard
 
 rng = np.random.default_rng(0)
@@ -55,7 +55,7 @@ def learned_from(learn: GaussianLearner, rows, centers=CENTERS):
     return learn.known
 
 
-@pytest.mark.parametrize("kind", [TwinRows, NativeRows])
+@pytest.mark.parametrize("kind", [ReferenceRows, NativeRows])
 def test_after_a_soft_sweep_it_has_the_best_variance_and_shares(kind):
     first = Gaussian(2.0, (0.2, 0.5, 0.3))
     model = learned_from(learner(first), kind(POINTS, WEIGHTS))
@@ -67,7 +67,7 @@ def test_after_a_soft_sweep_it_has_the_best_variance_and_shares(kind):
 def test_where_nothing_is_known_the_first_sweep_is_hard():
     learn = learner(None)
     assert next(iter(learn)) == Hard()
-    model = learned_from(learn, TwinRows(POINTS, WEIGHTS))
+    model = learned_from(learn, ReferenceRows(POINTS, WEIGHTS))
     _, variance, shares = m_step(Hard().memberships(sq_distances(POINTS, CENTERS)))
     assert model.variance == pytest.approx(variance, rel=1e-10)
     np.testing.assert_allclose(model.shares, shares, rtol=1e-10)
@@ -76,10 +76,11 @@ def test_where_nothing_is_known_the_first_sweep_is_hard():
 
 def test_what_is_not_to_be_learned_stays():
     fixed = learner(Gaussian(2.0), learns_variance=False, learns_shares=False)
-    assert learned_from(fixed, TwinRows(POINTS)) == Gaussian(2.0)
-    assert learned_from(learner(Gaussian(2.0), learns_variance=False), TwinRows(POINTS)).shares
+    assert learned_from(fixed, ReferenceRows(POINTS)) == Gaussian(2.0)
+    assert learned_from(learner(Gaussian(2.0), learns_variance=False), ReferenceRows(POINTS)).shares
     assert (
-        learned_from(learner(Gaussian(2.0), learns_shares=False), TwinRows(POINTS)).shares is None
+        learned_from(learner(Gaussian(2.0), learns_shares=False), ReferenceRows(POINTS)).shares
+        is None
     )
 
 
@@ -88,7 +89,7 @@ def test_it_cools_down_to_the_model_and_learns_nothing_meanwhile():
     variances = []
     for rule in itertools.islice(learn, 4):
         variances.append(rule.variance)
-        rows = TwinRows(POINTS)
+        rows = ReferenceRows(POINTS)
         learn.after(Sweep(rows, CENTERS, rule.power), rows.sweep(CENTERS, rule))
         assert (learn.known == Gaussian(2.0)) == (len(variances) < 4)
     assert variances == [12.0, 6.0, 3.0, 2.0]
@@ -97,17 +98,17 @@ def test_it_cools_down_to_the_model_and_learns_nothing_meanwhile():
 
 def test_coincident_centers_are_separated_until_the_likelihood_is_known():
     learn = learner(Gaussian(2.0), separate=SeparateCoincident(np.inf, 1.0))
-    first, second = (Sweep(TwinRows(POINTS), np.zeros((3, 3)), np.nan) for _ in range(2))
+    first, second = (Sweep(ReferenceRows(POINTS), np.zeros((3, 3)), np.nan) for _ in range(2))
     assert learn.before(first) is not first.centers
     assert first.n_separated == 2
-    learned_from(learn, TwinRows(POINTS))
+    learned_from(learn, ReferenceRows(POINTS))
     assert learn.before(second) is second.centers
     assert second.n_separated == 0
 
 
 def test_each_run_begins_anew():
     learn = learner(None)
-    learned_from(learn, TwinRows(POINTS))
+    learned_from(learn, ReferenceRows(POINTS))
     learn.log_likelihoods.append(-1.0)
     assert next(iter(learn)) == Hard()
     assert learn.model is None
@@ -148,7 +149,7 @@ def test_equal_points_have_some_positive_variance(points):
 
 def test_gaussians_without_points_keep_some_share():
     model = learned_from(
-        learner(None), TwinRows(POINTS), np.array([[0.0] * 3, [3.0] * 3, [1e9] * 3])
+        learner(None), ReferenceRows(POINTS), np.array([[0.0] * 3, [3.0] * 3, [1e9] * 3])
     )
     assert 0 < model.shares[2] < 1e-10
     assert sum(model.shares) == pytest.approx(1)

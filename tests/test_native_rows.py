@@ -1,4 +1,4 @@
-"""The compiled rows against the twin: accuracy, extremes, threads and instruction sets."""
+"""The compiled rows against the reference: accuracy, extremes, threads and instruction sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scipy import sparse
 
 from powermeans import _native
 from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Hard, Power
 
 RULES = [Hard(), *(Power(s) for s in (-0.1, -1.0, -3.0, -30.0, -1000.0, -1e6))]
@@ -45,7 +45,7 @@ def relative_error(found, expected):
 def test_one_step_agrees_with_extended_precision(dtype, tolerance, shape, shift, rule):
     points, weights, centers = clusters(*shape, dtype, shift=shift)
     swept = NativeRows(points, weights).sweep(centers, rule)
-    expected = TwinRows(points, weights, precision=np.longdouble).sweep(centers, rule)
+    expected = ReferenceRows(points, weights, precision=np.longdouble).sweep(centers, rule)
     error = relative_error(swept.centers(centers), expected.centers(centers))
     assert error < tolerance
     assert swept.objective == pytest.approx(expected.objective, rel=tolerance)
@@ -58,7 +58,7 @@ def test_a_shift_costs_no_digits_relative_to_the_spread(dtype, tolerance):
     points, weights, centers = clusters(3000, 40, 12, dtype, shift=1e4)
     for rule in RULES:
         swept = NativeRows(points, weights).sweep(centers, rule).centers(centers)
-        expected = TwinRows(points, weights, precision=np.longdouble).sweep(centers, rule)
+        expected = ReferenceRows(points, weights, precision=np.longdouble).sweep(centers, rule)
         error = np.max(np.abs(swept - expected.centers(centers)))
         assert error < max(tolerance, 4 * np.finfo(np.float64).eps * 1e4)
 
@@ -92,7 +92,7 @@ def test_extreme_magnitudes_keep_their_labels(dtype, magnitude, n_features):
     labels, _ = rows.assign(centers * magnitude)
     np.testing.assert_array_equal(labels, NativeRows(points).assign(centers)[0])
     moved = rows.sweep(centers * magnitude, Power(-3.0)).centers(centers) / magnitude
-    expected = TwinRows(points).sweep(centers, Power(-3.0)).centers(centers)
+    expected = ReferenceRows(points).sweep(centers, Power(-3.0)).centers(centers)
     assert relative_error(moved, expected) < (1e-12 if dtype == np.float64 else 1e-5)
 
 
@@ -110,7 +110,7 @@ def test_tight_clusters_far_from_the_mean_survive_cancellation(dtype):
     points = (means[labels] + rng.normal(size=(2000, 60)) * 1e-3).astype(dtype)
     found, inertia = NativeRows(points).assign(means)
     np.testing.assert_array_equal(found, labels)
-    expected = TwinRows(points, precision=np.longdouble).assign(means)[1]
+    expected = ReferenceRows(points, precision=np.longdouble).assign(means)[1]
     assert inertia == pytest.approx(expected, rel=1e-3 if dtype == np.float32 else 1e-9)
 
 
@@ -119,7 +119,7 @@ def test_centers_on_points_and_on_each_other_share_without_nan(rule):
     points = np.repeat(np.arange(6.0), 3)[:, None]
     centers = np.array([[0.0], [0.0], [3.0], [5.5]])
     swept = NativeRows(points).sweep(centers, rule)
-    expected = TwinRows(points).sweep(centers, rule)
+    expected = ReferenceRows(points).sweep(centers, rule)
     np.testing.assert_allclose(swept.weights, expected.weights, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(swept.centers(centers), expected.centers(centers), rtol=1e-9)
 
@@ -131,7 +131,7 @@ def test_a_point_on_its_center_does_not_drown_the_others_in_float32():
     centers = points[:300].astype(np.float64)
     for power in (-0.1, -0.05):
         swept = NativeRows(points).sweep(centers, Power(power))
-        expected = TwinRows(points, precision=np.longdouble).sweep(centers, Power(power))
+        expected = ReferenceRows(points, precision=np.longdouble).sweep(centers, Power(power))
         assert relative_error(swept.centers(centers), expected.centers(centers)) < 1e-5
 
 
@@ -168,7 +168,7 @@ def test_a_far_outlier_takes_no_digits_from_the_bulk_in_float32(outlier):
     centers = np.array([[3.0, 3.0], [2.0, 4.0], [outlier, 0.0]])
     for rule in (Hard(), Power(-3.0), Power(-30.0)):
         swept = NativeRows(points).sweep(centers, rule).centers(centers)[:2]
-        expected = TwinRows(points, precision=np.longdouble).sweep(centers, rule)
+        expected = ReferenceRows(points, precision=np.longdouble).sweep(centers, rule)
         assert relative_error(swept, expected.centers(centers)[:2]) < 1e-5
 
 
@@ -191,13 +191,13 @@ def test_points_of_tiny_weight_still_have_a_center(dtype):
     weights = np.where(labels == 0, 1e-60, 1.0)
     for rule in (Hard(), Power(-40.0)):
         swept = NativeRows(points, weights).sweep(centers, rule).centers(centers)
-        expected = TwinRows(points, weights).sweep(centers, rule).centers(centers)
+        expected = ReferenceRows(points, weights).sweep(centers, rule).centers(centers)
         assert relative_error(swept, expected) < 1e-5
 
 
 def test_large_exponents_draw_the_farthest_point():
     points = np.linspace(0, 1, 1001)[:, None]
-    for rows in (NativeRows(points), TwinRows(points)):
+    for rows in (NativeRows(points), ReferenceRows(points)):
         nearness = rows.nearness(np.zeros((1, 1)))
         np.testing.assert_array_equal(nearness.draw(np.array([0.1, 0.5, 0.9]), 1e6), 1000)
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from powermeans.rows.by_definition import sweep_by_formula
 from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Online, Reached
 
 # Points in parts, and tensors, have no order to come in.
@@ -152,7 +152,7 @@ def test_sparse_centers_keep_their_digits_over_many_steps(rate):
     centers = points[:4].toarray() + 0.1
     rule = Online(np.zeros(4), np.full(3000, rate))
     of_sparse = NativeRows(points).sweep(centers, rule)
-    of_dense = TwinRows(points).sweep(centers, rule)
+    of_dense = ReferenceRows(points).sweep(centers, rule)
     np.testing.assert_allclose(of_sparse.centers(centers), of_dense.centers(centers), atol=1e-12)
     assert of_sparse.inertia == pytest.approx(of_dense.inertia, rel=1e-10)
 

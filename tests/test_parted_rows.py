@@ -26,7 +26,7 @@ from powermeans.parts.executors import (
 )
 from powermeans.parts.parted_rows import PartedRows, _Sweep
 from powermeans.rows import open_rows
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Gaussian, Hard, Online, Power
 from powermeans.sums import Sums
 
@@ -93,12 +93,12 @@ def test_few_results_are_held_at_a_time():
 
 @pytest.mark.parametrize("n_rows", [7, 64])
 @pytest.mark.parametrize("case", varied_cases()[::7], ids=str)
-def test_all_quantities_agree_with_the_twin(case, n_rows):
+def test_all_quantities_agree_with_the_reference(case, n_rows):
     n_rows = max(n_rows, case.points.shape[0] // 10)
     rows = PartedRows(
         MemoryExecutor(cut(case.points, case.sample_weight, n_rows), PartOpener(), n_threads=1)
     )
-    oracle = TwinRows(case.points, case.sample_weight, precision=np.longdouble)
+    oracle = ReferenceRows(case.points, case.sample_weight, precision=np.longdouble)
     compare_rows(rows, oracle, case.centers, tolerance=case.tolerance, powers=(-np.inf, -3.3))
 
 
@@ -218,7 +218,7 @@ def test_squares_are_drawn_without_a_look_for_the_farthest(exponent, n_passes):
     assert len(passes) == n_passes + 1  # and the look that tells where each part begins
     assert (
         drawn.tolist()
-        == TwinRows(points, weights).nearness(means).draw(uniforms, exponent).tolist()
+        == ReferenceRows(points, weights).nearness(means).draw(uniforms, exponent).tolist()
     )
 
 

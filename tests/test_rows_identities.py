@@ -17,7 +17,7 @@ from scipy.stats import ortho_group
 from powermeans.critical import critical_power
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.power_mean import power_mean
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Hard, Power, rule_at
 
 ALL_KINDS = {**KINDS, **SINGLE_KINDS}
@@ -112,24 +112,24 @@ def assert_same_centers(make_rows, got, expected, problem, rtol=1e-9):
 
 def assert_same_labels(make_rows, got, expected, problem):
     """Equal, or of centers that rounding does not tell apart."""
-    sq_dist = TwinRows(problem.points).sq_distances(problem.centers)
+    sq_dist = ReferenceRows(problem.points).sq_distances(problem.centers)
     everyone = np.arange(len(got))
     apart = np.abs(sq_dist[everyone, got] - sq_dist[everyone, expected])
     assert np.all((got == expected) | (apart <= make_rows.unit * sq_dist.max()))
 
 
-# Against the twin in extended precision.
+# Against the reference in extended precision.
 
 
 @pytest.mark.parametrize("case", varied_cases(storages=["dense"]), ids=str)
-def test_all_quantities_agree_with_the_twin_in_long_double(make_rows, case):
+def test_all_quantities_agree_with_the_reference_in_long_double(make_rows, case):
     if not make_rows.is_exact and case.points.dtype == np.float64:
         pytest.skip("the same numbers as in the case of float32")
     if make_rows.is_slow and len(case.points) > 1000:
         pytest.skip("takes half a minute in Triton's interpreter")
     rows = make_rows(case.points, case.sample_weight)
     given = rows.sample(np.arange(rows.n_points))
-    oracle = TwinRows(given, case.sample_weight, precision=np.longdouble)
+    oracle = ReferenceRows(given, case.sample_weight, precision=np.longdouble)
     compare_rows(rows, oracle, case.centers, tolerance=case.tolerance)
 
 
@@ -221,11 +221,11 @@ def test_iterates_at_power_minus_one_are_those_of_k_harmonic_means(make_rows, pr
 
 @tried(problem=problems)
 def test_a_very_low_power_takes_lloyds_step(make_rows, problem):
-    sq_dist = np.sort(TwinRows(problem.points).sq_distances(problem.centers), axis=1)
+    sq_dist = np.sort(ReferenceRows(problem.points).sq_distances(problem.centers), axis=1)
     # Closer ties than this still share at s = -1e6.
     assume(np.all(sq_dist[:, 1:2] > sq_dist[:, :1] * (1 + 1e-4)))
     rows = make_rows(problem.points, problem.weights)
-    labels = np.argmin(TwinRows(problem.points).sq_distances(problem.centers), axis=1)
+    labels = np.argmin(ReferenceRows(problem.points).sq_distances(problem.centers), axis=1)
     expected = problem.centers.copy()
     for j in set(labels):
         mine = labels == j
@@ -308,7 +308,7 @@ def test_objective_lies_between_inertia_and_its_multiple(make_rows, problem):
 def test_objective_is_the_weighted_sum_of_power_means(make_rows, problem):
     rows = make_rows(problem.points, problem.weights)
     # Of points in parts there are too many for all distances.
-    whole = TwinRows(problem.points) if isinstance(rows, PartedRows) else rows
+    whole = ReferenceRows(problem.points) if isinstance(rows, PartedRows) else rows
     means = power_mean(whole.sq_distances(problem.centers), problem.power)
     objective = rows.sweep(problem.centers, Power(problem.power)).objective
     assert objective == pytest.approx(problem.weights @ means, rel=make_rows.within(1e-11))

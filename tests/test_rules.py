@@ -110,7 +110,7 @@ def test_gaussian_is_the_posterior_and_ends_at_the_nearest_and_at_the_mean():
 )
 def test_rows_do_what_the_rule_says(rule, dtype, n_features):
     points, weights, centers = blobs(dtype, n_features)
-    expected = KINDS["twin"](points, weights).sweep(centers, rule)
+    expected = KINDS["reference"](points, weights).sweep(centers, rule)
     tolerance = 1e-5 if dtype == np.float32 else 1e-11
     for name, open_kind in KINDS.items():
         found = open_kind(points, weights).sweep(centers, rule)

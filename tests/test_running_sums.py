@@ -82,7 +82,7 @@ def test_soft_and_hard_sums_are_in_one_unit(power):
     """
     rng = np.random.default_rng(0)
     points, centers = rng.normal(size=(200, 2)), rng.normal(size=(4, 2))
-    rows = KINDS["twin"](points, None)
+    rows = KINDS["reference"](points, None)
     sums = rows.sweep(centers, Power(power))
 
     def surrogate(at):

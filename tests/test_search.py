@@ -29,7 +29,7 @@ from powermeans.loop.search import (
 from powermeans.metrics import centroid_index
 from powermeans.rows import open_rows
 from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.sums import Spread
 
 EFFORTS = ["fast", "balanced", "thorough"]
@@ -263,7 +263,7 @@ def test_rows_of_every_kind_are_searched_alike(kind: str, points) -> None:
         effort = Effort(n_starts=3, n_annealed=1, n_crossings=3)
         return search_on(rows).run(lambda: points[rng.choice(300, 6)], [], effort)
 
-    solution, expected = found(KINDS[kind](points, None)), found(TwinRows(points))
+    solution, expected = found(KINDS[kind](points, None)), found(ReferenceRows(points))
     assert solution.inertia == pytest.approx(expected.inertia, rel=1e-6)
     np.testing.assert_allclose(solution.centers, expected.centers, rtol=1e-4, atol=1e-4)
 

@@ -13,16 +13,16 @@ from scipy import sparse
 
 from powermeans.rows import open_rows
 from powermeans.rows.by_definition import greedy_seeds
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.seeds.choose import choose_seeds, order_by_place, uniform_seeds
 
 N_DRAWS = 4000
-ROWS = pytest.mark.parametrize("rows_of", [TwinRows, open_rows])
+ROWS = pytest.mark.parametrize("rows_of", [ReferenceRows, open_rows])
 
 
 def chosen_pairs(points, weights=None, **options) -> Counter[tuple[int, ...]]:
     """How often each pair of seeds comes, in N_DRAWS trials."""
-    rows, rng = TwinRows(points, weights), np.random.RandomState(0)
+    rows, rng = ReferenceRows(points, weights), np.random.RandomState(0)
     draws = (tuple(choose_seeds(rows, 2, rng, **options)[1]) for _ in range(N_DRAWS))
     return Counter((int(first), int(second)) for first, second in draws)
 
@@ -48,7 +48,7 @@ def test_seeds_are_drawn_by_weight_times_a_power_of_the_distance(exponent: float
 
 def test_uniform_seeds_are_drawn_one_after_the_other_by_weight() -> None:
     weights = np.array([1.0, 2.0, 5.0])
-    rows, rng = TwinRows(np.arange(3.0)[:, None], weights), np.random.RandomState(0)
+    rows, rng = ReferenceRows(np.arange(3.0)[:, None], weights), np.random.RandomState(0)
     draws = (uniform_seeds(rows, 2, rng)[:, 0].astype(int) for _ in range(N_DRAWS))
     expected = {
         (first, second): weights[first] / 8 * weights[second] / (8 - weights[first])
@@ -133,7 +133,7 @@ def test_passing_over_points_changes_no_seed(
     others = rng.uniform(size=(n_seeds - 1, n_candidates))
     stored = sparse.csr_array(points) if kind == "CSR" else points
     found = open_rows(stored, weights).greedy_seeds(order, first, others)
-    expected = greedy_seeds(TwinRows(points, weights), order, first, others, exponent=2.0)
+    expected = greedy_seeds(ReferenceRows(points, weights), order, first, others, exponent=2.0)
     # Of equal points, rounding decides which is said to be the seed.
     np.testing.assert_array_equal(points[found], points[expected])
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from powermeans import KMeans, PowerKMeans
 from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Hard, Power
 
 KINDS = ["clusters", "ties", "duplicates", "heavy tails"]
@@ -166,7 +166,7 @@ def test_centers_passed_over_are_none_of_the_nearest(
     points = points_of(kind, 2500, n_features, rng).astype(dtype)
     weights = rng.uniform(0, 2, len(points)) if is_weighted else None
     centers = drawn_centers(kind, points, n_centers, rng).astype(dtype).astype(np.float64)
-    rows, twin = NativeRows(points, weights), TwinRows(points, weights)
+    rows, reference = NativeRows(points, weights), ReferenceRows(points, weights)
     sq_dist = ((points[:, None].astype(np.float64) - centers) ** 2).sum(axis=2)
     labels, _ = rows.assign(centers)
     if kind == "ties":
@@ -175,7 +175,7 @@ def test_centers_passed_over_are_none_of_the_nearest(
     tolerance = 1e-5 if dtype == np.float32 else 1e-12
     assert np.all(nearest <= sq_dist.min(axis=1) * (1 + tolerance) + tolerance**2)
     for rule in (Hard(), Power(-30.0), Power(-200.5)):
-        found, expected = rows.sweep(centers, rule), twin.sweep(centers, rule)
+        found, expected = rows.sweep(centers, rule), reference.sweep(centers, rule)
         assert found.inertia == pytest.approx(expected.inertia, rel=10 * tolerance)
         assert found.objective == pytest.approx(expected.objective, rel=10 * tolerance)
         assert 0 <= found.n_skipped < len(points) * n_centers
@@ -203,7 +203,7 @@ def test_a_center_that_lives_on_negligible_shares_is_moved_all_the_same():
     points = rng.normal(size=(3000, 2))
     centers = np.vstack([rng.normal(size=(40, 2)), [[1e6, 1e6]]])
     found = NativeRows(points).sweep(centers, Power(-20.0)).centers(centers)
-    expected = TwinRows(points).sweep(centers, Power(-20.0)).centers(centers)
+    expected = ReferenceRows(points).sweep(centers, Power(-20.0)).centers(centers)
     assert np.abs(expected[-1]).max() < 10
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from powermeans.loop.history import SweepRecord
 from powermeans.loop.stopping import CentersSettled, ObjectiveSettled, WeightsHard
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Power
 from powermeans.schedules import AuthorsSchedule, Fixed, Geometric, resting_power
 
@@ -93,7 +93,7 @@ def test_the_objective_without_its_factor_is_never_above_the_inertia(
     power: float, n_centers: int, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    rows = TwinRows(rng.normal(size=(10, 2)))
+    rows = ReferenceRows(rng.normal(size=(10, 2)))
     sums = rows.sweep(rng.normal(size=(n_centers, 2)), Power(power))
     hardness = n_centers ** (1 / power) * sums.objective / sums.inertia
     assert n_centers ** (1 / power) * (1 - 1e-9) <= hardness <= 1 + 1e-9

@@ -32,7 +32,7 @@ from powermeans.parts.checkpoint import CheckpointError
 from powermeans.rows.bregman import BregmanRows
 from powermeans.rows.cosine import CosineRows
 from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import EvenHarmonic, Gaussian, Hard, Harmonic, Online, Power
 
 torch = pytest.importorskip(
@@ -119,10 +119,10 @@ def all_bytes(rows, centers):
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 @pytest.mark.parametrize("n_features", [3, 40])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_sweeps_with_every_rule_are_those_of_the_twin(kernel, n_features, rule):
+def test_sweeps_with_every_rule_are_those_of_the_reference(kernel, n_features, rule):
     points, weights, centers = clusters(150, n_features, 4, shift=5.0)
     swept = TorchRows(tensor(points), weights, kernel=kernel).sweep(centers, rule)
-    assert_same_sums(swept, TwinRows(points, weights).sweep(centers, rule), 3e-5)
+    assert_same_sums(swept, ReferenceRows(points, weights).sweep(centers, rule), 3e-5)
 
 
 @needs_triton
@@ -132,11 +132,14 @@ def test_more_centers_than_a_tile_and_more_points_than_a_stretch(n_features, mon
     points, weights, _ = clusters(150, n_features, 3)
     centers = np.random.default_rng(1).normal(scale=2, size=(140, n_features))
     assert fused._rows_of_stretch(150, 140, n_features) == 64
-    rows, twin = TorchRows(tensor(points), weights, kernel="triton"), TwinRows(points, weights)
+    rows, reference = (
+        TorchRows(tensor(points), weights, kernel="triton"),
+        ReferenceRows(points, weights),
+    )
     for rule in (Power(-3.0), Gaussian(1.0)):
-        assert_same_sums(rows.sweep(centers, rule), twin.sweep(centers, rule), 3e-5)
-    np.testing.assert_array_equal(rows.assign(centers)[0], twin.assign(centers)[0])
-    found, expected = rows.spread(centers), twin.spread(centers)
+        assert_same_sums(rows.sweep(centers, rule), reference.sweep(centers, rule), 3e-5)
+    np.testing.assert_array_equal(rows.assign(centers)[0], reference.assign(centers)[0])
+    found, expected = rows.spread(centers), reference.spread(centers)
     np.testing.assert_allclose(found.error, expected.error, rtol=1e-5)
     np.testing.assert_allclose(found.utility, expected.utility, rtol=1e-4, atol=1e-4)
 
@@ -199,7 +202,7 @@ def test_steeper_powers_ask_for_distances_with_more_digits():
 def test_a_rule_without_a_kernel_is_swept_by_its_formulas():
     points, weights, centers = clusters(300, 20, 4)
     swept = TorchRows(tensor(points), weights).sweep(centers, EvenHarmonic(3.0))
-    assert_same_sums(swept, TwinRows(points, weights).sweep(centers, EvenHarmonic(3.0)), 1e-5)
+    assert_same_sums(swept, ReferenceRows(points, weights).sweep(centers, EvenHarmonic(3.0)), 1e-5)
 
 
 def test_online_sweeps_are_refused():
@@ -218,10 +221,10 @@ def test_16_bit_points_are_swept_as_exactly_as_float32_that_holds_them(dtype, ke
     assert rows.dtype == np.float32
     for rule in (Hard(), Power(-3.0)):
         assert_same_sums(
-            rows.sweep(centers, rule), TwinRows(held, weights).sweep(centers, rule), 1e-5
+            rows.sweep(centers, rule), ReferenceRows(held, weights).sweep(centers, rule), 1e-5
         )
     labels, inertia = rows.assign(centers)
-    expected, expected_inertia = TwinRows(held, weights).assign(centers)
+    expected, expected_inertia = ReferenceRows(held, weights).assign(centers)
     np.testing.assert_array_equal(labels, expected)
     assert inertia == pytest.approx(expected_inertia, rel=1e-6)
 
@@ -233,7 +236,7 @@ def test_rounded_products_find_nearly_the_nearest_and_still_add_up_exactly():
     rows = TorchRows(halves, kernel="triton", precision="high")
     labels, inertia = rows.assign(centers)
     held = halves.double().cpu().numpy()
-    assert np.mean(labels == TwinRows(held).assign(centers)[0]) > 0.99
+    assert np.mean(labels == ReferenceRows(held).assign(centers)[0]) > 0.99
     of_labels = float(np.sum((held - centers[labels]) ** 2))
     assert inertia == pytest.approx(of_labels, rel=1e-6)
     assert rows.sweep(centers, Hard()).inertia == pytest.approx(of_labels, rel=1e-12)
@@ -247,7 +250,7 @@ def test_soft_weights_rounded_to_16_bits_are_so_in_all_sums(dtype):
     points, weights, centers = clusters(150, 24, 4)
     halves = tensor(points, dtype)
     rows = TorchRows(halves, weights, kernel="triton", precision="high")
-    expected = TwinRows(halves.double().cpu().numpy(), weights).sweep(centers, Power(-2.0))
+    expected = ReferenceRows(halves.double().cpu().numpy(), weights).sweep(centers, Power(-2.0))
     swept = rows.sweep(centers, Power(-2.0))
     eps = torch.finfo(dtype).eps
     assert_same_sums(swept, expected, 16 * eps)
@@ -267,7 +270,7 @@ def test_norms_above_the_range_of_float16_do_not_overflow(kernel):
     assert np.max(np.sum(held**2, axis=1)) > 65504
     rows = TorchRows(halves, kernel=kernel)
     np.testing.assert_array_equal(
-        rows.assign(1000 * centers)[0], TwinRows(held).assign(1000 * centers)[0]
+        rows.assign(1000 * centers)[0], ReferenceRows(held).assign(1000 * centers)[0]
     )
 
 
@@ -279,9 +282,9 @@ def test_tight_clusters_far_from_the_mean_survive_cancellation(kernel):
     points = (means[labels] + 1e-3 * rng.normal(size=(200, 60))).astype(np.float32)
     found, inertia = TorchRows(tensor(points), kernel=kernel).assign(means)
     np.testing.assert_array_equal(found, labels)
-    assert inertia == pytest.approx(TwinRows(points).assign(means)[1], rel=1e-3)
+    assert inertia == pytest.approx(ReferenceRows(points).assign(means)[1], rel=1e-3)
     swept = TorchRows(tensor(points), kernel=kernel).sweep(means, Power(-3.0))
-    assert_same_sums(swept, TwinRows(points).sweep(means, Power(-3.0)), 2e-3)
+    assert_same_sums(swept, ReferenceRows(points).sweep(means, Power(-3.0)), 2e-3)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -354,9 +357,9 @@ def test_a_divergence_in_float32_loses_few_digits(kernel):
     points = CASES["poisson"].points(150, 20, seed=1).astype(np.float32)
     centers = np.array([points[start::5].mean(axis=0) for start in range(5)], dtype=np.float64)
     rows = TorchBregmanRows(tensor(points), divergence=Poisson(), kernel=kernel)
-    twin = TwinRows(points, divergence=Poisson())
+    reference = ReferenceRows(points, divergence=Poisson())
     for rule in (Hard(), Power(-3.0)):
-        assert_same_sums(rows.sweep(centers, rule), twin.sweep(centers, rule), 2e-4)
+        assert_same_sums(rows.sweep(centers, rule), reference.sweep(centers, rule), 2e-4)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -406,7 +409,7 @@ def test_points_beyond_float16_when_told_from_their_mean_are_swept_in_low_precis
     held = halves.double().cpu().numpy()
     centers = np.stack([held[0] + 5, held[10], held[20], np.full(20, 9e4)])
     swept = TorchRows(halves, kernel=kernel, precision="high").sweep(centers, rule)
-    assert_same_sums(swept, TwinRows(held).sweep(centers, rule), 2e-2)
+    assert_same_sums(swept, ReferenceRows(held).sweep(centers, rule), 2e-2)
 
 
 @pytest.mark.parametrize("n_features", [3, 20])
@@ -417,7 +420,10 @@ def test_subnormal_float32_points_are_swept_like_their_multiples(kernel, n_featu
     points = np.round(64 * points) / 64
     tiny = (points * unit).astype(np.float32)
     multiples = tiny.astype(np.float64) / unit
-    rows, expected = TorchRows(tensor(tiny), weights, kernel=kernel), TwinRows(multiples, weights)
+    rows, expected = (
+        TorchRows(tensor(tiny), weights, kernel=kernel),
+        ReferenceRows(multiples, weights),
+    )
     for rule in (Hard(), Power(-3.0)):
         sums, wanted = rows.sweep(unit * centers, rule), expected.sweep(centers, rule)
         np.testing.assert_allclose(sums.centers(centers) / unit, wanted.centers(centers), rtol=1e-4)
@@ -428,7 +434,7 @@ def test_float64_points_whose_squares_vanish_still_have_centers():
     points, weights, centers = clusters(60, 4, 3)
     rows = TorchRows(tensor(1e-250 * points.astype(float), torch.float64), weights)
     found = rows.sweep(1e-250 * centers, Power(-2.0)).centers(centers)
-    expected = TwinRows(points, weights).sweep(centers, Power(-2.0)).centers(centers)
+    expected = ReferenceRows(points, weights).sweep(centers, Power(-2.0)).centers(centers)
     np.testing.assert_allclose(found * 1e250, expected, rtol=1e-9)
 
 
@@ -546,10 +552,12 @@ def test_labels_of_tight_clusters_need_no_float64_where_no_two_centers_are_alike
     rows.spread(means)
     assert (sum(watched.sizes), rows.n_swept_again) == (0, 0)
     halves = np.vstack([means, means[0] + 1e-3])
-    expected = TwinRows(points).assign(halves)[0]
+    expected = ReferenceRows(points).assign(halves)[0]
     np.testing.assert_array_equal(rows.assign(halves)[0], expected)
     assert sum(watched.sizes) == rows.n_swept_again == np.sum(labels == 0)
-    assert rows.spread(halves).utility == pytest.approx(TwinRows(points).spread(halves).utility)
+    assert rows.spread(halves).utility == pytest.approx(
+        ReferenceRows(points).spread(halves).utility
+    )
 
 
 @needs_triton
@@ -563,7 +571,7 @@ def test_points_swept_again_are_taken_in_blocks_that_fit(rule, monkeypatch):
     swept = rows.sweep(centers, rule)
     assert sum(watched.sizes) == 300
     assert max(watched.sizes) == 2000 // 40
-    assert_same_sums(swept, TwinRows(points).sweep(centers, rule), 1e-5)
+    assert_same_sums(swept, ReferenceRows(points).sweep(centers, rule), 1e-5)
 
 
 @needs_gpu

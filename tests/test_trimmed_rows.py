@@ -13,13 +13,13 @@ from scipy import sparse
 
 from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Rows
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rows.trimmed import TrimmedRows, trimmed_weights
 from powermeans.rules import Gaussian, Hard, Power
 from powermeans.seeds.choose import choose_seeds, uniform_seeds
 
 KINDS = {
-    "twin": TwinRows,
+    "reference": ReferenceRows,
     "native": NativeRows,
     "native of CSR": lambda points, weights: NativeRows(sparse.csr_array(points), weights),
 }
@@ -142,7 +142,7 @@ def test_a_hard_sweep_never_raises_the_inertia(seed, trim, n_centers):
     rng = np.random.default_rng(seed)
     points = rng.standard_t(2, size=(30, 2))
     weights = rng.exponential(size=30)
-    rows, centers = trimmed(TwinRows, points, trim, weights), points[:n_centers]
+    rows, centers = trimmed(ReferenceRows, points, trim, weights), points[:n_centers]
     before = math.inf
     for _ in range(6):
         sums = rows.sweep(centers, Hard())
@@ -152,10 +152,10 @@ def test_a_hard_sweep_never_raises_the_inertia(seed, trim, n_centers):
 
 def test_only_the_hard_rule_is_sure_to_descend():
     points, _ = clusters_and_strays()
-    rows = trimmed(TwinRows, points, 0.1)
+    rows = trimmed(ReferenceRows, points, 0.1)
     assert rows.descends(Hard())
     assert not rows.descends(Power(-1.0))
-    assert trimmed(TwinRows, points, 0.0).descends(Power(-1.0))
+    assert trimmed(ReferenceRows, points, 0.0).descends(Power(-1.0))
 
 
 @every_kind

@@ -15,7 +15,7 @@ from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Sweep, Up
 from powermeans.parts.executors import PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
-from powermeans.rows.reference import TwinRows
+from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Hard
 
 SPREAD = 2.0
@@ -225,7 +225,7 @@ def test_fifteen_empty_clusters_take_two_passes() -> None:
     repaired = RelocateEmpty().after(sweep, sums)
     assert sweep.n_relocated == 15
     assert chunks.n_passes <= 2
-    whole = TwinRows(points)
+    whole = ReferenceRows(points)
     of_whole = Sweep(whole, centers, -np.inf)
     expected = RelocateEmpty().after(of_whole, whole.sweep(centers, Hard()))
     np.testing.assert_allclose(repaired.weights, expected.weights)
@@ -237,7 +237,7 @@ def test_a_pass_is_made_again_where_those_chosen_may_change_which_is_next() -> N
     rng = np.random.default_rng(1)
     points = np.vstack([rng.normal(size=(300, 2)), 1000 + rng.normal(size=(300, 2))])
     rows, chunks = in_parts(rng.permutation(points))
-    whole = TwinRows(rows.take(np.arange(600)))
+    whole = ReferenceRows(rows.take(np.arange(600)))
     same_choice(rows, whole, np.zeros((1, 2)), 6)
     chunks.n_passes = 0
     assert len(list(rows.farthest(np.zeros((1, 2)), 6))) == 6
@@ -260,7 +260,7 @@ def test_parts_choose_the_points_that_are_chosen_in_one_piece(
     if weights is not None:
         weights[0] = 1.0
     rows, _ = in_parts(points, weights, n_rows=40)
-    same_choice(rows, TwinRows(points, weights), points[:2], n_wanted)
+    same_choice(rows, ReferenceRows(points, weights), points[:2], n_wanted)
 
 
 @pytest.mark.parametrize("kind", ["CSR", "cosine", "missing", "float32", *CASES])

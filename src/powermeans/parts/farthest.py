@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from powermeans.parts.checkpoint import recorded
 from powermeans.parts.executors import Executor, PartOpener
 from powermeans.rows import open_batch
+from powermeans.rows.by_definition import weighted
 from powermeans.rows.observed import filled
 from powermeans.rows.protocol import FarPoint, PartRows
 from powermeans.types import FloatArray, IndexArray, Labels, Points
@@ -68,7 +69,7 @@ class _Candidates:
         """Which of them is the farthest of all points now; None where that is not sure."""
         if not self._is_known.any():
             return None
-        values = _weighted(self._found.weights, self._most)
+        values = weighted(self._found.weights, self._most)
         place = int(np.argmax(self._is_known))  # the farthest came first
         may_be_farther = ~self._is_known & ~(values < values[place])
         return None if may_be_farther.any() else place
@@ -111,7 +112,7 @@ class Farthest:
     def __add__(self, other: Farthest) -> Farthest:
         sq_dist = np.concatenate([self.sq_dist, other.sq_dist])
         weights = np.concatenate([self.weights, other.weights])
-        first = _largest(_weighted(weights, sq_dist), self.n_kept)
+        first = _largest(weighted(weights, sq_dist), self.n_kept)
         labels = np.concatenate([self.labels, other.labels])[first]
         points = np.concatenate([self.points, other.points])[first]
         return Farthest(self.n_kept, sq_dist[first], weights[first], labels, points)
@@ -133,7 +134,7 @@ class _FindFarthest:
 
     def __call__(self, rows: PartRows, number: int) -> Farthest:
         sq_dist, weights = rows.nearness(self.centers).sq_dist(), all_weights(rows)
-        first = _largest(_weighted(weights, sq_dist), self.n_kept)
+        first = _largest(weighted(weights, sq_dist), self.n_kept)
         labels, _ = rows.assign(self.centers[: self.n_labels])
         return Farthest(
             self.n_kept, sq_dist[first], weights[first], labels[first], self._points(rows, first)
@@ -142,12 +143,6 @@ class _FindFarthest:
     def _points(self, rows: PartRows, first: IndexArray) -> Points:
         # Those with missing entries are filled by the means of all parts, which are not known here.
         return np.asarray(rows.sample(first)) if self.has_missing else rows.take(first)
-
-
-def _weighted(weights: FloatArray, sq_dist: FloatArray) -> FloatArray:
-    """A point of no weight counts for nothing, be it infinitely far."""
-    with np.errstate(invalid="ignore"):
-        return np.where(weights > 0, weights * sq_dist, 0.0)
 
 
 def _largest(values: FloatArray, n_kept: int) -> NDArray[np.intp]:

@@ -1,4 +1,7 @@
-"""Points in memory whose distances are affine: height of the point + lift - <point, slope>."""
+"""Points in memory whose distances are affine: height of the point + lift - <point, slope>.
+
+Some need a second number beside each value: the rows then hold pairs.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from powermeans.critical import critical_power
+from powermeans.divergences.chunks import dense_chunks
 from powermeans.rows.base import BaseRows
 from powermeans.rows.native import NativeRows
-from powermeans.types import FloatArray, Labels
+from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 _ELEMENTS_AT_ONCE = 2**18
 # In units of the precision of the points: what cancellation leaves of a distance.
@@ -19,21 +24,27 @@ _ROUNDING_UNITS = 64
 class AffineRows(NativeRows, abc.ABC):
     """Base of rows that see a center as a plane. A subclass says `planes`, and sets the heights."""
 
+    # Columns may be those of pairs, whose moments do not tell the mean of the points or the inertia
+    # about it; and the compiled seeds are for squared Euclidean distances.
+    _find_mean = BaseRows._find_mean
+    _find_inertia_about_mean = BaseRows._find_inertia_about_mean
+    greedy_seeds = BaseRows.greedy_seeds
+
     @abc.abstractmethod
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Slopes, (n_centers, n_values), and lifts, (n_centers,), of points less the origin."""
-
-    def seen(self, centers: FloatArray) -> FloatArray:
-        """The slopes, and the lifts in a last column."""
-        slopes, lifts = self.planes(centers)
-        return np.ascontiguousarray(np.column_stack([slopes, lifts]))
+        """Return slopes, (n_centers, n_values), and lifts, for points less the compiled origin."""
 
     @abc.abstractmethod
     def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
-        """Distances of these points, each to a center of its own, by the definition."""
+        """Return distances of these points, each to a center of its own, by the definition."""
+
+    def as_compiled(self, centers: FloatArray) -> FloatArray:
+        """Return the slopes, and the lifts in a last column."""
+        slopes, lifts = self.planes(centers)
+        return np.ascontiguousarray(np.column_stack([slopes, lifts]))
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
-        """Labels by products, and the inertia by the definition, which does not cancel."""
+        """Label by products, and add up the inertia by the definition, which does not cancel."""
         labels, _ = super().assign(centers)
         inertia, n_at_once = 0.0, max(1, _ELEMENTS_AT_ONCE // self.n_features)
         for start in range(0, self.n_points, n_at_once):
@@ -44,14 +55,46 @@ class AffineRows(NativeRows, abc.ABC):
         return labels, inertia * self._weight_unit
 
     def rounding(self) -> float:
-        """Products lose digits in proportion to the distance from the mean."""
-        return _ROUNDING_UNITS * float(np.finfo(self.dtype).eps)
+        return rounding_of_products(self.dtype)
 
-    # Moments of the columns, which may be pairs, tell neither mean nor inertia of the points, and
-    # the compiled seeds are those of squared Euclidean distances.
-    _find_mean = BaseRows._find_mean
-    _find_inertia_about_mean = BaseRows._find_inertia_about_mean
-    greedy_seeds = BaseRows.greedy_seeds
-
-    def _by_definition(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
+    def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         yield slice(0, self.n_points), self.sq_distances(centers).astype(np.float64)
+
+
+class PairedRows(AffineRows):
+    """Base of rows that hold values less `_shift`, and as many numbers beside them."""
+
+    _n_features: int
+    _shift: FloatArray
+
+    @property
+    def n_features(self) -> int:
+        return self._n_features
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        """Return all distances by differences, which unlike sums of products do not cancel."""
+        distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
+        shifted = centers - self._shift
+        for rows, pairs in dense_chunks(self._points, elements_per_point=shifted.size):
+            values, beside = np.hsplit(pairs, 2)
+            distances[rows] = self._from_differences(values[:, None, :] - shifted, beside)
+        return distances
+
+    @abc.abstractmethod
+    def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:
+        """Return distances from differences, (n_points, n_centers, n_features)."""
+
+    def critical_power(self) -> float:
+        return critical_power(self._points[:, : self._n_features], self._weights)
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        values: FloatArray = super().take(indices)[:, : self._n_features] + self._shift
+        return values
+
+    def _middle(self) -> FloatArray:
+        return self._shift
+
+
+def rounding_of_products(dtype: np.dtype[np.floating]) -> float:
+    """Return `Rows.rounding`: products lose digits in proportion to the distance from the mean."""
+    return _ROUNDING_UNITS * float(np.finfo(dtype).eps)

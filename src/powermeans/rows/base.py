@@ -1,7 +1,8 @@
 """What rows can do by definition once they can sweep and measure distances.
 
 A new kind of rows implements the abstract methods of `powermeans.rows.protocol`, says near which
-place the mean lies, and overrides what it computes faster.
+place the mean lies, and overrides what it computes faster. One whose points lie in a single memory
+begins with `MemoryRows`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from functools import cached_property
 import numpy as np
 
 from powermeans.rows.by_definition import greedy_seeds
-from powermeans.rows.protocol import FarPoint, Rows
+from powermeans.rows.protocol import FarPoint, Placement, Rows
 from powermeans.rules import Hard, Rule
+from powermeans.sums import ColumnMoments
 from powermeans.types import FloatArray, IndexArray
 
 
@@ -74,3 +76,57 @@ class BaseRows(Rows):
     def _forget_what_follows_from_weights(self) -> None:
         self.__dict__.pop("_mean", None)
         self.__dict__.pop("_inertia_about_mean", None)
+
+
+class MemoryRows(BaseRows):
+    """Rows whose points lie in one memory, of this process or of a device.
+
+    A subclass sets the weights by `in_unit`, and mean and variance of each column, in which every
+    point counts once, whatever its weight.
+    """
+
+    _weights: FloatArray | None
+    _weight_unit: float
+    _column_mean: FloatArray
+    _column_variance: FloatArray
+
+    @property
+    def total_weight(self) -> float:
+        if self._weights is None:
+            return float(self.n_points)
+        return float(np.sum(self._weights)) * self._weight_unit
+
+    @property
+    def known(self) -> object | None:
+        return None
+
+    @property
+    def placement(self) -> Placement | None:
+        return None
+
+    def mean_variance(self) -> float:
+        return float(np.mean(self._column_variance))
+
+    def column_moments(self) -> ColumnMoments:
+        counts = np.full(self.n_features, float(self.n_points))
+        return ColumnMoments(counts, self._column_mean, self.n_points * self._column_variance)
+
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        if self._weights is None:
+            return np.ones(len(indices))
+        return self._weights[indices] * self._weight_unit
+
+    def _middle(self) -> FloatArray:
+        return self._column_mean
+
+    def _find_mean(self) -> FloatArray:
+        return self._column_mean if self._weights is None else super()._find_mean()
+
+
+def in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float]:
+    """Divide weights by a power of two, so that the largest is between 1/2 and 1."""
+    if sample_weight is None:
+        return None, 1.0
+    largest = float(np.max(sample_weight, initial=0.0))
+    unit = 2.0 ** np.clip(np.frexp(largest)[1], -1022, 1022) if largest > 0 else 1.0
+    return np.ascontiguousarray(sample_weight / unit, dtype=np.float64), float(unit)

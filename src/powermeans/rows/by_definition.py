@@ -1,15 +1,18 @@
-"""A sweep with any rule, by the rule's own formulas, some points at a time."""
+"""What rows have no faster way for, by its definition: sweeps, nearness and greedy seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powermeans.rows.protocol import Nearness, Rows
 from powermeans.rules import Rule
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.weighted_draws import draw_indices
 
 
 def sweep_by_formula(
@@ -19,12 +22,10 @@ def sweep_by_formula(
     n_centers: int,
     rule: Rule,
 ) -> Sums:
-    """What rows do with a rule that they have no kernel for: the same, slower.
+    """Sweep with a rule that has no kernel.
 
     Parameters
     ----------
-    points : (n_points, n_features)
-        Dense or CSR.
     distances : iterable of (slice, (n_rows, n_centers))
         Those of some points at a time to all centers, with the points they are of.
     """
@@ -42,21 +43,73 @@ def sweep_by_formula(
     return sums
 
 
+class NearnessByDefinition:
+    """Nearness in memory, from a function of points and centers to their distances.
+
+    It calculates in the dtype of the points and of the weights.
+    """
+
+    def __init__(
+        self,
+        points: NDArray[Any],
+        sample_weight: NDArray[Any],
+        centers: FloatArray,
+        order: IndexArray | None,
+        pairwise: Callable[[Points, FloatArray], FloatArray],
+    ) -> None:
+        self._points, self._pairwise = points, pairwise
+        self._order = np.arange(len(points)) if order is None else order
+        self._weight = sample_weight
+        self._nearest = np.full(len(points), np.inf, dtype=points.dtype)
+        for center in centers:
+            self.add(center)
+
+    def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
+        farthest = np.max(self._nearest[self._weight > 0])
+        mass = self._weight
+        if 0 < farthest < np.inf:
+            # In units of the farthest, so that no exponent overflows.
+            mass = self._weight * (self._nearest / farthest) ** (exponent / 2)
+        drawn: IndexArray = self._order[draw_indices(_float64(mass[self._order]), uniforms)]
+        return drawn
+
+    def potentials(self, candidates: IndexArray) -> FloatArray:
+        sq_dist = self._pairwise(self._points, self._points[candidates])
+        return _float64(self._weight @ np.minimum(sq_dist, self._nearest[:, None]))
+
+    def add(self, center: FloatArray) -> None:
+        sq_dist = self._pairwise(self._points, np.asarray(center)[None, :])
+        self._nearest = np.minimum(self._nearest, sq_dist[:, 0])
+
+    def farthest(self) -> int:
+        return int(np.argmax(self._weighted()))
+
+    def inertia(self) -> float:
+        return float(self._weighted().sum())
+
+    def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
+        return _float64(self._nearest if indices is None else self._nearest[indices])
+
+    def _weighted(self) -> NDArray[Any]:
+        return weighted(self._weight, self._nearest)
+
+
+def weighted(weights: NDArray[Any], sq_dist: NDArray[Any]) -> NDArray[Any]:
+    """Return weight times squared distance; a point of no weight counts zero at any distance."""
+    with np.errstate(invalid="ignore"):  # zero times infinity
+        return np.where(weights > 0, weights * sq_dist, 0.0)
+
+
+def _float64(values: NDArray[Any]) -> FloatArray:
+    return values.astype(np.float64)
+
+
 def greedy_seeds(
     rows: Rows, order: IndexArray, first: float, others: FloatArray, exponent: float
 ) -> IndexArray:
-    """Which points are the seeds: each the best of some drawn by their distance to those before.
+    """Choose seeds by greedy k-means++ (see `Rows.greedy_seeds`).
 
-    Parameters
-    ----------
-    order : (n_points,)
-        How the draws walk along the points.
-    first : float
-        Number of [0, 1) that draws the first seed.
-    others : (n_seeds - 1, n_candidates)
-        Numbers that draw the candidates for each other seed.
-    exponent : float
-        Of the distance, in the probability to be drawn.
+    Each is the best of some points that are drawn by their distance to the seeds before.
     """
     nearness = rows.nearness(np.empty((0, rows.n_features)), order)
     chosen = np.empty(1 + len(others), dtype=np.intp)
@@ -68,6 +121,7 @@ def greedy_seeds(
 
 
 def _best(nearness: Nearness, candidates: IndexArray) -> int:
+    """Return the candidate that leaves the least inertia, the first of several."""
     if len(candidates) == 1:
         return int(candidates[0])
     return int(candidates[np.argmin(nearness.potentials(candidates))])

@@ -7,13 +7,11 @@ these pairs up, so that the scatter along each feature is known from its sums.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from powermeans.critical import critical_power
-from powermeans.divergences.chunks import dense_chunks
-from powermeans.rows.affine import AffineRows
+from powermeans.rows.affine import PairedRows
 from powermeans.rules import Rule
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray, Points
@@ -41,20 +39,15 @@ class SquaredSums(Sums):
         return replace(Sums.__mul__(self, unit), squares=self.squares * unit, shift=self.shift)
 
     def scatter(self, centers: FloatArray) -> FloatArray:
-        """Weighted sum of squared differences from these centers along each feature."""
+        """Return the weighted sum of squared differences from these centers along each feature."""
         shifted = centers - self.shift
         points = self.points - self.weights[:, None] * self.shift
         by_center = self.squares - 2 * shifted * points + shifted**2 * self.weights[:, None]
         return np.asarray(np.maximum(by_center, 0.0).sum(axis=0))
 
 
-class FeatureWeightedRows(AffineRows):
+class FeatureWeightedRows(PairedRows):
     """Rows whose distance is sum v (x - theta)^2. Holds two float64 for each entry.
-
-    Parameters
-    ----------
-    n_threads : int, optional
-        See `powermeans.system.threads.effective_n_threads`.
 
     Attributes
     ----------
@@ -63,11 +56,7 @@ class FeatureWeightedRows(AffineRows):
     """
 
     def __init__(
-        self,
-        points: Points,
-        sample_weight: FloatArray | None = None,
-        *,
-        n_threads: int | None = None,
+        self, points: Points, sample_weight: FloatArray | None = None, **options: Any
     ) -> None:
         n_points, self._n_features = points.shape
         # Not the mean of points that count for nothing.
@@ -77,22 +66,16 @@ class FeatureWeightedRows(AffineRows):
         shifted = pairs[:, : self._n_features]
         np.subtract(points, self._shift, out=shifted)
         np.square(shifted, out=pairs[:, self._n_features :])
-        super().__init__(pairs, sample_weight, n_threads=n_threads)
+        super().__init__(pairs, sample_weight, **options)
         self._native.use_heights(np.zeros(n_points))
 
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return int(self._n_features)
-
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Slopes along the values and along their squares."""
+        """Return slopes along the values and along their squares."""
         v, shifted = self.feature_weights, centers - self._shift
         slopes = np.hstack([2 * v * shifted, np.broadcast_to(-v, shifted.shape)])
         return slopes, np.square(shifted) @ v - slopes @ self._native.origin()
 
     def sweep(self, centers: FloatArray, rule: Rule) -> SquaredSums:
-        """Weigh every point by the rule and add up, squares too."""
         swept = super().sweep(centers, rule)
         shifted, squares = np.hsplit(swept.points, 2)
         return SquaredSums(
@@ -105,44 +88,23 @@ class FeatureWeightedRows(AffineRows):
             self._shift,
         )
 
-    def sq_distances(self, centers: FloatArray) -> Points:
-        """All distances by differences, which unlike sums of products do not cancel."""
-        distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
-        shifted = centers - self._shift
-        for rows, pairs in dense_chunks(self._points, elements_per_point=shifted.size):
-            values, _ = np.hsplit(pairs, 2)
-            differences = values[:, None, :] - shifted
-            distances[rows] = np.einsum(
-                "ijf,ijf,f->ij", differences, differences, self.feature_weights
-            )
-        return distances
+    def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:
+        return np.asarray(
+            np.einsum("ijf,ijf,f->ij", differences, differences, self.feature_weights)
+        )
 
     def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
         values = self._points[rows][:, : self._n_features]
         return np.square(values - (centers - self._shift)) @ self.feature_weights
 
     def unit_steps(self) -> FloatArray:
-        """Long along features that count little."""
+        """Return steps that are long along features that count little."""
         return np.asarray(1 / np.sqrt(np.maximum(self.feature_weights, 1e-12)))
 
     def mean_variance(self) -> float:
-        """Mean over the features of the unweighted variance."""
         return float(np.mean(self._column_variance[: self._n_features]))
 
-    def critical_power(self) -> float:
-        """That of the points while all features count the same."""
-        return critical_power(self._points[:, : self._n_features], self._weights)
-
-    def take(self, indices: IndexArray) -> FloatArray:
-        """These points."""
-        values: FloatArray = super().take(indices)[:, : self._n_features] + self._shift
-        return values
-
     def sample(self, indices: IndexArray) -> Points:
-        """These points in their dtype."""
         shifted = np.asarray(self._points[indices])[:, : self._n_features]
         values: Points = shifted + self._shift.astype(self.dtype)
         return values
-
-    def _middle(self) -> FloatArray:
-        return self._shift

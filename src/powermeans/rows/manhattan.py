@@ -29,8 +29,8 @@ from scipy import sparse
 
 from powermeans.divergences import manhattan
 from powermeans.rows.base import BaseRows
+from powermeans.rows.by_definition import NearnessByDefinition
 from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import TwinNearness
 from powermeans.rules import Hard, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -170,10 +170,9 @@ class ManhattanRows(NativeRows):
 
     def nearness(  # type: ignore[override]
         self, centers: FloatArray, order: IndexArray | None = None
-    ) -> TwinNearness:
-        """Nearness to these centers, of which there may be none."""
+    ) -> NearnessByDefinition:
         weights = self.sample_weight(np.arange(self.n_points))
-        return TwinNearness(self._values, weights, centers, order, manhattan.pairwise)
+        return NearnessByDefinition(self._values, weights, centers, order, manhattan.pairwise)
 
     # The compiled seeds are those of squared Euclidean distances.
     greedy_seeds = BaseRows.greedy_seeds

@@ -9,15 +9,12 @@ and their quotient is the mean of each feature over the points that have it (Chi
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from powermeans.critical import critical_power
-from powermeans.divergences.chunks import dense_chunks
-from powermeans.rows.affine import AffineRows
-from powermeans.rows.native import Known, Team
+from powermeans.rows.affine import PairedRows
 from powermeans.rules import Rule
 from powermeans.sums import ColumnMoments, Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
@@ -43,14 +40,14 @@ class ObservedSums(Sums):
         return replace(Sums.__mul__(self, unit), observed=self.observed * unit)
 
     def centers(self, fallback: FloatArray) -> FloatArray:
-        """The weighted means of each feature; one that no point of a center has is kept."""
+        """Return weighted means of each feature; one that no point of a center has is kept."""
         has_points = self.weights > self._least_weight(fallback)
         is_known = (self.observed > 0) & has_points[:, None]
         means = self.points / np.where(is_known, self.observed, 1.0)
         return np.where(is_known, means, fallback)
 
     def moved(self, former: int, cluster: int, point: FloatArray, weight: float) -> Self:
-        """The point's weight goes with it, as if all of the point had been observed."""
+        """Move the point's weight with it, as if all of the point had been observed."""
         observed = self.observed.copy()
         observed[former] = np.maximum(observed[former] - weight, 0.0)
         observed[cluster] = weight
@@ -58,29 +55,14 @@ class ObservedSums(Sums):
         return replace(moved, observed=observed)
 
 
-class ObservedRows(AffineRows):
+class ObservedRows(PairedRows):
     """Rows of points with missing entries, NaN. Holds two numbers for each entry.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_features)
-        NaN where an entry is missing; no row and no column of NaN alone.
-    n_threads : int, optional
-        See `powermeans.system.threads.effective_n_threads`.
-    team : Team, optional
-        Of other rows, to be shared with them.
-    known : Known, optional
-        See `powermeans.rows.native.NativeRows`.
+    No row and no column is all NaN; options are those of `NativeRows`.
     """
 
     def __init__(
-        self,
-        points: Points,
-        sample_weight: FloatArray | None = None,
-        *,
-        n_threads: int | None = None,
-        team: Team | None = None,
-        known: Known | None = None,
+        self, points: Points, sample_weight: FloatArray | None = None, **options: Any
     ) -> None:
         is_missing = np.isnan(points)
         self._shift = _observed_means(points, is_missing)
@@ -90,22 +72,16 @@ class ObservedRows(AffineRows):
         np.subtract(points, self._shift, out=shifted, casting="same_kind")
         shifted[is_missing] = 0
         np.logical_not(is_missing, out=pairs[:, self._n_features :], casting="unsafe")
-        super().__init__(pairs, sample_weight, n_threads=n_threads, team=team, known=known)
+        super().__init__(pairs, sample_weight, **options)
         self._native.use_heights(np.einsum("if,if->i", shifted, shifted, dtype=np.float64))
 
-    @property
-    def n_features(self) -> int:
-        """Number of features, each observed or not."""
-        return int(self._n_features)
-
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Slopes along the values and along the mask."""
+        """Return slopes along the values and along the mask."""
         shifted = centers - self._shift
         slopes = np.hstack([2 * shifted, -np.square(shifted)])
         return slopes, -(slopes @ self._native.origin())
 
     def sweep(self, centers: FloatArray, rule: Rule) -> ObservedSums:
-        """Weigh every point by the rule and add up, with how much was observed."""
         swept = super().sweep(centers, rule)
         sums, observed = np.hsplit(swept.points, 2)
         return ObservedSums(
@@ -117,66 +93,44 @@ class ObservedRows(AffineRows):
             np.maximum(observed, 0.0),
         )
 
-    def sq_distances(self, centers: FloatArray) -> Points:
-        """All distances by differences, which unlike sums of products do not cancel."""
-        distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
-        shifted = centers - self._shift
-        for rows, pairs in dense_chunks(self._points, elements_per_point=shifted.size):
-            values, is_there = np.hsplit(pairs, 2)
-            differences = values[:, None, :] - shifted
-            distances[rows] = np.einsum("ijf,ijf,if->ij", differences, differences, is_there)
-        return distances
+    def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("ijf,ijf,if->ij", differences, differences, beside))
 
     def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
         values, is_there = np.hsplit(np.asarray(self._points[rows], dtype=np.float64), 2)
         return np.asarray(np.sum(np.square(values - (centers - self._shift)) * is_there, axis=1))
 
     def mean_variance(self) -> float:
-        """Mean over the features of the variance of what was observed, unweighted."""
-        squares = np.square(self._column_mean[: self._n_features])
-        return float(np.mean(self._column_variance[: self._n_features] + squares))
+        """Return the mean over the features of the variance of what was observed, unweighted."""
+        return float(np.mean(self._mean_squares()))
 
     def column_moments(self) -> ColumnMoments:
-        """Of what was observed."""
+        """Return those of what was observed."""
         counts = np.rint(self.n_points * self._column_mean[self._n_features :])
+        return ColumnMoments(counts, self._shift, self.n_points * self._mean_squares())
+
+    def _mean_squares(self) -> FloatArray:
+        """Return the mean square of each column of values, zeros for what is missing."""
         means = self._column_mean[: self._n_features]
-        squares = self._column_variance[: self._n_features] + np.square(means)
-        return ColumnMoments(counts, self._shift, self.n_points * squares)
-
-    def critical_power(self) -> float:
-        """That of the points with means for what is missing."""
-        return critical_power(self._points[:, : self._n_features], self._weights)
-
-    def take(self, indices: IndexArray) -> FloatArray:
-        """These points, with means for what is missing: as centers they must be whole."""
-        values: FloatArray = super().take(indices)[:, : self._n_features] + self._shift
-        return values
+        return np.asarray(self._column_variance[: self._n_features] + np.square(means))
 
     def sample(self, indices: IndexArray) -> Points:
-        """These points, NaN where an entry is missing."""
+        """Return these points, NaN where an entry is missing: `take` has means there."""
         pairs = self._points[indices]
         values = pairs[:, : self._n_features] + self._shift.astype(self.dtype)
         values[pairs[:, self._n_features :] == 0] = np.nan
         return values
 
-    def _middle(self) -> FloatArray:
-        return self._shift
-
 
 def _observed_means(points: Points, is_missing: np.ndarray) -> FloatArray:
-    """Mean of each column over its entries that are there; zero where there is none."""
+    """Return the mean of each column over its entries that are there; zero where there is none."""
     counts = np.count_nonzero(~is_missing, axis=0)
     sums = np.sum(points, axis=0, where=~is_missing, dtype=np.float64)
     return np.asarray(sums / np.maximum(counts, 1))
 
 
 def filled(points: Points | SparsePoints, filling: FloatArray | None) -> Points | SparsePoints:
-    """The points with these values for what is missing.
-
-    Parameters
-    ----------
-    filling : (n_features,), optional
-    """
+    """Return the points with these values, (n_features,), for what is missing."""
     if filling is None or sparse.issparse(points):
         return points
     return np.where(np.isnan(points), filling.astype(points.dtype), points)

@@ -1,8 +1,7 @@
-"""The slow readable rows: every quantity by its formula, in NumPy. The oracle of every test."""
+"""Slow and readable rows: every quantity by its formula, in NumPy, for tests to compare with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,13 @@ from powermeans.critical import critical_power
 from powermeans.divergences import squared_euclidean
 from powermeans.divergences.bregman import Bregman
 from powermeans.rows.base import BaseRows
+from powermeans.rows.by_definition import NearnessByDefinition
 from powermeans.rules import Online, Reached, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
-from powermeans.weighted_draws import draw_indices
 
 
-class TwinRows(BaseRows):
+class ReferenceRows(BaseRows):
     """Weighted points in memory, with whole (n_points, n_centers) arrays and no tricks.
 
     Parameters
@@ -141,8 +140,10 @@ class TwinRows(BaseRows):
     def sq_distances(self, centers: FloatArray) -> Points:
         return self._sq_dist(centers).astype(self.dtype)
 
-    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> TwinNearness:
-        return TwinNearness(self._points, self._weight, centers, order, self._pairwise)
+    def nearness(
+        self, centers: FloatArray, order: IndexArray | None = None
+    ) -> NearnessByDefinition:
+        return NearnessByDefinition(self._points, self._weight, centers, order, self._pairwise)
 
     def take(self, indices: IndexArray) -> FloatArray:
         return _float64(self._points[indices])
@@ -167,66 +168,6 @@ class TwinRows(BaseRows):
         self, values: NDArray[Any], labels: NDArray[np.intp], n_centers: int
     ) -> FloatArray:
         return _float64(np.array([values[labels == j].sum() for j in range(n_centers)]))
-
-
-class TwinNearness:
-    """Each point's squared distance to the nearest of the centers chosen so far.
-
-    Parameters
-    ----------
-    centers : (n_centers, n_features)
-        There may be none.
-    order : (n_points,), optional
-        In which draws walk along the points.
-    pairwise : callable
-        From points and centers to their distances.
-    """
-
-    def __init__(
-        self,
-        points: NDArray[Any],
-        sample_weight: NDArray[Any],
-        centers: FloatArray,
-        order: IndexArray | None,
-        pairwise: Callable[[Points, FloatArray], FloatArray] = squared_euclidean.pairwise,
-    ) -> None:
-        self._points, self._pairwise = points, pairwise
-        self._order = np.arange(len(points)) if order is None else order
-        self._weight = sample_weight
-        self._nearest = np.full(len(points), np.inf, dtype=points.dtype)
-        for center in centers:
-            self.add(center)
-
-    def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
-        farthest = np.max(self._nearest[self._weight > 0])
-        mass = self._weight
-        if 0 < farthest < np.inf:
-            # In units of the farthest, so that no exponent overflows.
-            mass = self._weight * (self._nearest / farthest) ** (exponent / 2)
-        drawn: IndexArray = self._order[draw_indices(_float64(mass[self._order]), uniforms)]
-        return drawn
-
-    def potentials(self, candidates: IndexArray) -> FloatArray:
-        sq_dist = self._pairwise(self._points, self._points[candidates])
-        return _float64(self._weight @ np.minimum(sq_dist, self._nearest[:, None]))
-
-    def add(self, center: FloatArray) -> None:
-        sq_dist = self._pairwise(self._points, np.asarray(center)[None, :])
-        self._nearest = np.minimum(self._nearest, sq_dist[:, 0])
-
-    def farthest(self) -> int:
-        return int(np.argmax(self._weighted()))
-
-    def inertia(self) -> float:
-        return float(self._weighted().sum())
-
-    def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
-        return _float64(self._nearest if indices is None else self._nearest[indices])
-
-    def _weighted(self) -> NDArray[Any]:
-        """Weight times squared distance; a point without weight counts zero at any distance."""
-        with np.errstate(invalid="ignore"):
-            return np.where(self._weight > 0, self._weight * self._nearest, 0.0)
 
 
 def _float64(values: NDArray[Any]) -> FloatArray:
