@@ -452,7 +452,7 @@ def test_cooling_is_over_when_all_weights_are_hard(shares):
 
 
 def test_a_fit_that_is_cut_short_says_whether_it_was_annealing():
-    with pytest.warns(UserWarning, match="it was annealing still, .* lower cooling or temperature"):
+    with pytest.warns(UserWarning, match="it was still annealing, .* lower cooling or temperature"):
         SphericalMixture(3, cooling=0.999, max_iter=20, random_state=0).fit(POINTS)
     with pytest.warns(UserWarning, match="max_iter=2 sweeps: raise max_iter or tol"):
         SphericalMixture(3, temperature=None, max_iter=2, tol=0.0, random_state=0).fit(POINTS)

@@ -1,4 +1,4 @@
-"""Kernel power k-means (Paul et al. 2022): power k-means among the features of a kernel."""
+"""Kernel power k-means (Paul et al. 2022): power k-means in the feature space of a kernel."""
 
 from __future__ import annotations
 
@@ -34,36 +34,23 @@ from powermeans.seeds.choose import choose_seeds, order_by_place
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
-# Up to so many distinct points all of them are landmarks; of more, so many are chosen.
+# Up to this many distinct points are all landmarks; of more, this many are chosen.
 _MOST_EXACT = 2000
 _LANDMARKS_OF_MORE = 500
-# Of the largest eigenvalue: what is below is rounding, and what is negative beyond is not.
+# As shares of the largest eigenvalue: smaller ones are rounding, and more negative ones are not.
 _ROUNDING = 100 * float(np.finfo(np.float64).eps)
 _INDEFINITE = 1e-8
 _DIGITS_OF_GAMMA = 6
-# Squares of what is smaller next to this by rounding are no normal numbers.
+# Squared differences of smaller similarities would not be normal numbers.
 _LEAST_SQUARED = 1e-130
 _BLOCK_ELEMENTS = 2**21
-# The kernel of each point with itself is the diagonal of the kernels of so many.
+# The kernel of each point with itself is the diagonal of the kernel of this many points.
 _POINTS_OF_A_DIAGONAL = 16
 
-# What the power k-means among the features takes over.
+# The parameters that go to `PowerKMeans` as they are.
 _PASSED_ON = (
-    "n_clusters",
-    "init",
-    "power",
-    "growth",
-    "schedule",
-    "polish",
-    "effort",
-    "refine",
-    "max_seconds",
-    "n_init",
-    "max_iter",
-    "tol",
-    "n_threads",
-    "callback",
-    "verbose",
+    *("n_clusters", "init", "power", "growth", "schedule", "polish", "effort", "refine"),
+    *("max_seconds", "n_init", "max_iter", "tol", "n_threads", "callback", "verbose"),
 )
 
 
@@ -72,54 +59,53 @@ class KernelPowerKMeans(
 ):
     """Kernel power k-means: power k-means in the feature space of a kernel.
 
-    A kernel K(x, z) is the inner product of features phi(x) and phi(z) that need never be known.
+    A kernel K(x, z) is the inner product of features phi(x) and phi(z), which are never computed.
     Centers are combinations of the features of points, ``center_j = sum_l a_jl phi(x_l)``, and the
     squared distances are (Paul et al. 2022)
 
         y_ij = K_ii - 2 sum_l a_jl K_il + sum_lm a_jl a_jm K_lm.
 
-    The features of n points span at most n dimensions, so that there are coordinates in which
-    these distances are Euclidean: with the eigenvalues ``K = U diag(l) U^T`` the rows of
-    ``U sqrt(l)``. `PowerKMeans` in these coordinates, with its annealing and its search, is the
-    method exactly. Of more points than `n_landmarks`, that many are chosen as landmarks by
-    k-means++, and the coordinates of x are those of phi(x) in the span of their features (the
-    method of Nystroem).
+    The features of n points span at most n dimensions, so these distances are Euclidean in some
+    coordinates: with the eigenvalues ``K = U diag(l) U^T``, they are the rows of ``U sqrt(l)``.
+    `PowerKMeans` in these coordinates, with its annealing and its search, is exactly the method. If
+    there are more points than `n_landmarks`, k-means++ chooses that many as landmarks, and the
+    coordinates of x are those of phi(x) in the span of their features (the Nystroem method).
 
-    Use it where clusters are no convex groups and a kernel is known in which they are, such as a
-    degree of similarity that comes with the data. With the Gaussian kernel much depends on `gamma`:
-    a small one makes it `PowerKMeans`, and with a large one all points are nearly equally far from
-    each other, with a great many local minima, of which ``effort="thorough"`` leaves more behind.
-    The kernel of all points with the landmarks is computed once, and its eigenvalues take time with
-    the cube of the landmarks; where `PowerKMeans` does, it is far quicker.
+    Use it for clusters that are not convex if you know a kernel in which they are, such as a
+    similarity that comes with the data. The Gaussian kernel depends strongly on `gamma`: if it is
+    small, the method is `PowerKMeans`; if it is large, all points are almost equally far from each
+    other and there are many local minima, of which ``effort="thorough"`` escapes more. The kernel
+    of all points with the landmarks is computed once, and its eigenvalues take time proportional to
+    the cube of the number of landmarks. Where `PowerKMeans` suffices, it is far faster.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of centers.
     kernel : str or callable, default="rbf"
-        One of the names that `sklearn.metrics.pairwise.pairwise_kernels` knows, such as "rbf",
-        "poly", "linear", "laplacian", "cosine" or "chi2"; or "precomputed" where X is K(X, X). A
-        kernel of `sklearn.gaussian_process.kernels` is taken too, and so is any other callable,
-        called with two rows at a time, which takes long.
+        A name of `sklearn.metrics.pairwise.pairwise_kernels`, such as "rbf", "poly", "linear",
+        "laplacian", "cosine" or "chi2"; "precomputed" if X is K(X, X); a kernel of
+        `sklearn.gaussian_process.kernels`; or any other callable, which is slow since it is called
+        with two rows at a time.
     gamma : float, optional
-        Of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2". None is one over the
-        weighted mean squared distance of the points from their mean for "rbf", which is
-        1 / (n_features * variance), and scikit-learn's default for the others.
+        Parameter of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2". For "rbf", None
+        is one over the weighted mean squared distance of the points from their mean, which is
+        1 / (n_features * variance); for the others it is scikit-learn's default.
     degree : float, default=3
-        Of the kernel "poly".
+        Parameter of the kernel "poly".
     coef0 : float, default=1
-        Of the kernels "poly" and "sigmoid".
+        Parameter of the kernels "poly" and "sigmoid".
     kernel_params : dict, optional
         Keyword arguments of a callable; a kernel with a name takes `gamma`, `degree` and `coef0`.
     n_landmarks : int, optional
-        How many points stand for all. None takes all of up to 2000 distinct ones, and 500 of more.
-        With as many as there are distinct points, nothing is approximate.
+        Number of landmarks. None takes all distinct points if there are at most 2000, else 500. If
+        all distinct points are landmarks, nothing is approximate.
     init : {"k-means++", "plain-k-means++", "random"}, default="k-means++"
-        Where the centers start, as in `PowerKMeans`.
+        Initial centers, as in `PowerKMeans`.
     power, growth, schedule, polish, effort, refine, max_seconds, n_init, max_iter, tol
         As in `PowerKMeans`.
     random_state : int, RandomState instance or None, default=None
-        For the landmarks and the initial centers. An int makes the result the same each time.
+        Seed of the landmarks and the initial centers. An int makes the result reproducible.
     n_threads, callback, verbose
         As in `PowerKMeans`.
 
@@ -132,20 +118,20 @@ class KernelPowerKMeans(
     dual_coef_ : ndarray of shape (n_clusters, n_landmarks)
         The centers as combinations of the features of the landmarks.
     landmark_indices_ : ndarray of shape (n_landmarks,)
-        Which points the landmarks are. No two are equal.
+        Indices of the landmarks among the points. No two landmarks are equal.
     landmarks_ : {ndarray, CSR} of shape (n_landmarks, n_features)
-        These points; not there where the kernel is precomputed.
+        The landmarks; not set if the kernel is precomputed.
     is_exact_ : bool
-        Whether every point with a weight is a landmark, or equal to one.
+        Whether every point with a weight is a landmark or equal to one.
     embedding_ : ndarray of shape (n_landmarks, n_components)
-        What the kernel of points with the landmarks is multiplied by to give their coordinates.
+        The kernel of points with the landmarks times this matrix gives their coordinates.
     n_components_ : int
-        How many coordinates there are: positive eigenvalues, above rounding, of the kernel of the
-        landmarks.
+        Number of coordinates: eigenvalues of the kernel of the landmarks that are positive beyond
+        rounding.
     gamma_ : float or None
-        The `gamma` of the kernel; None where it is left to scikit-learn, or there is none.
+        The `gamma` of the kernel; None if it has none or leaves it to scikit-learn.
     embedded_ : PowerKMeans
-        Fitted to the coordinates. It has `history_`, `spent_`, `power_` and all else.
+        The model fitted to the coordinates, with its `history_`, `spent_` and `power_`.
     n_iter_ : int
         Number of sweeps of the best run.
     n_features_in_ : int
@@ -155,17 +141,17 @@ class KernelPowerKMeans(
 
     See Also
     --------
-    PowerKMeans : Without a kernel.
+    PowerKMeans : The same without a kernel.
 
     Notes
     -----
-    A kernel with eigenvalues below zero is no inner product. There is a warning,
-    `IndefiniteKernelWarning`, and they are taken as zero, which changes the distances.
+    A kernel with negative eigenvalues is not an inner product. They are set to zero, which changes
+    the distances, with an `IndefiniteKernelWarning`.
 
-    For a new point the part of phi(x) outside of the span of the landmarks counts in `transform`
-    and `score`, as it does in `inertia_`. Not so where the kernel is precomputed, since K(x, x) is
-    not known of new points: there, distances are those within the span, and minus `score` of the
-    points of the fit is less than `inertia_` unless `is_exact_`.
+    `transform` and `score` include the part of phi(x) outside the span of the landmarks, as
+    `inertia_` does. With a precomputed kernel they do not, since K(x, x) of new points is unknown:
+    distances are those within the span, and unless `is_exact_`, minus the `score` of the points of
+    the fit is less than `inertia_`.
 
     References
     ----------
@@ -176,7 +162,7 @@ class KernelPowerKMeans(
 
     Examples
     --------
-    A ring in a ring:
+    A ring inside a ring:
 
     >>> import numpy as np
     >>> from powermeans import KernelPowerKMeans
@@ -258,13 +244,13 @@ class KernelPowerKMeans(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points, sparse where the kernel takes such; or, where it is precomputed, K(X, X),
-            of shape (n_samples, n_samples).
+            The points, sparse only if the kernel takes sparse ones; or, if it is precomputed,
+            K(X, X) of shape (n_samples, n_samples).
         y : None
-            Ignored, here for scikit-learn's convention.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative. A weight of three is the same as three copies of the point, a weight of
-            zero the same as none.
+            Nonnegative. A weight of three counts like three copies of the point, a weight of zero
+            like no point.
 
         Returns
         -------
@@ -276,7 +262,7 @@ class KernelPowerKMeans(
             self._fit(X, sample_weight)
         except BaseException:
             if getattr(self, "labels_", None) is former.get("labels_"):
-                # Nothing has come of it: go on with what was there before.
+                # The fit has found nothing, so the estimator keeps its former state.
                 self.__dict__.clear()
                 self.__dict__.update(former)
             raise
@@ -284,16 +270,15 @@ class KernelPowerKMeans(
 
     def _fit(self, X: MatrixLike, sample_weight: ArrayLike | None) -> None:
         self._check_kernel()
-        requirements = {
-            "n_clusters": self.n_clusters,
-            "must_differ": not self._is("precomputed"),
-        }
+        is_gram = self._is("precomputed")
+        requirements = {"n_clusters": self.n_clusters, "must_differ": not is_gram}
         data = self._admit(X, sample_weight, reset=True, **requirements)
-        if self._is("precomputed"):
+        if is_gram:
             _check_gram(np.asarray(data.points))
         rng = check_random_state(self.random_state)
-        # The squares of the smallest similarities would vanish.
-        exponent = _exponent_if_tiny(data.largest) if self._is("precomputed") else 0
+        # The squares of tiny similarities would vanish.
+        is_tiny = is_gram and 0 < data.largest < _LEAST_SQUARED
+        exponent = math.frexp(data.largest)[1] if is_tiny else 0
         points = divide_by_power_of_two(data.points, exponent)
         rows = open_rows(points, data.weights, n_threads=self.n_threads)
         self.gamma_ = self._gamma(rows)
@@ -302,23 +287,22 @@ class KernelPowerKMeans(
         self._fit_embedded(data, rng)
 
     def predict(self, X: MatrixLike) -> Labels:
-        """Label of the nearest center for each point, the first of several.
+        """Return the label of the nearest center for each point, the first of several.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points; or, where the kernel is precomputed, that of them with the points of `fit`.
+            The points; or, if the kernel is precomputed, that of these points with those of `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             int32 labels.
         """
-        coordinates = self.embed(X)
-        return self.embedded_.predict(coordinates)
+        return self.embedded_.predict(self.embed(X))
 
     def transform(self, X: MatrixLike) -> Points:
-        """Distance from each point to each center, in the feature space.
+        """Return the distance from each point to each center in the feature space.
 
         Parameters
         ----------
@@ -328,16 +312,15 @@ class KernelPowerKMeans(
         Returns
         -------
         ndarray of shape (n_samples, n_clusters)
-            Not squared.
+            Distances, not squared.
         """
-        points = self._fitted(X).points
-        coordinates, outside = self._embed(points)
+        coordinates, outside = self._embed(self._fitted(X).points)
         within = self.embedded_.transform(coordinates)
         distances: Points = np.hypot(within, np.sqrt(outside).astype(within.dtype)[:, None])
         return distances
 
     def embed(self, X: MatrixLike) -> Points:
-        """Coordinates of the features of each point, within the span of those of the landmarks.
+        """Return coordinates of the features of each point in the span of those of the landmarks.
 
         Parameters
         ----------
@@ -347,7 +330,7 @@ class KernelPowerKMeans(
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            Their inner products are the kernel, exactly for landmarks.
+            Coordinates whose inner products are the kernel, exactly for landmarks.
         """
         return self._coordinates(self._fitted(X).points)[0]
 
@@ -359,7 +342,7 @@ class KernelPowerKMeans(
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             As in `predict`.
         power : float, optional
-            Negative, by default that at which annealing ended; see `PowerKMeans.memberships`.
+            Negative; by default the power at which annealing ended. See `PowerKMeans.memberships`.
 
         Returns
         -------
@@ -372,7 +355,7 @@ class KernelPowerKMeans(
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Minus the weighted sum of squared distances to the nearest centers.
+        """Return minus the weighted sum of squared distances to the nearest centers.
 
         Parameters
         ----------
@@ -427,22 +410,22 @@ class KernelPowerKMeans(
     ) -> Admitted:
         form = wanted_form(X)
         if self._is("precomputed"):
-            # That there are no NaN comes before how many columns there are.
+            # An error about NaN comes before one about the number of columns.
             form |= {"accept_sparse": False, "ensure_all_finite": not reset}
         points = validate_data(self, X, reset=reset, **form)
         names = getattr(self, "feature_names_in_", None)
         return admit(points, sample_weight, feature_names=names, **requirements)
 
     def _fitted(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Admitted:
-        """New points, for a fitted estimator."""
+        """Check new points for a fitted estimator."""
         check_is_fitted(self)
         return self._admit(X, sample_weight)
 
     def _is(self, name: str) -> bool:
-        """Whether the kernel is that of this name; a callable may compare as it likes."""
+        """Tell whether the kernel has this name; comparing a callable might mean anything."""
         return isinstance(self.kernel, str) and self.kernel == name
 
-    # What a fit does.
+    # Fitting.
 
     def _gamma(self, rows: Rows) -> float | None:
         if self.gamma is not None or not self._is("rbf"):
@@ -452,10 +435,7 @@ class KernelPowerKMeans(
         return float(f"{1 / mean_sq_dist:.{_DIGITS_OF_GAMMA}g}") if mean_sq_dist > 0 else 1.0
 
     def _choose_landmarks(self, rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, bool]:
-        """Which points are landmarks, and whether these are all; in an order that rows do not set.
-
-        Copies, and points without weight, are none.
-        """
+        """Return landmarks, in an order that rows do not affect, and whether they are all."""
         distinct = _distinct_points(rows, rng)
         n_landmarks = self.n_landmarks
         if n_landmarks is None:
@@ -483,7 +463,7 @@ class KernelPowerKMeans(
         try:
             self.embedded_.fit(coordinates, sample_weight=data.weights)
         finally:
-            # A fit that is interrupted leaves its last state.
+            # A fit that is interrupted keeps its last state.
             if hasattr(self.embedded_, "cluster_centers_"):
                 self._keep(data, sq_norms)
 
@@ -495,18 +475,18 @@ class KernelPowerKMeans(
             diagonal = np.diagonal(np.asarray(data.points)).astype(np.float64)
         else:
             diagonal = self._diagonal(data.points)
-        outside = self._beyond(diagonal, sq_norms)
+        outside = self._outside(diagonal, sq_norms)
         self.inertia_ = inner.inertia_ + _weighted_sum(outside, data.weights)
 
     # The kernel.
 
     def _embed(self, points: Points | SparsePoints) -> tuple[Points, FloatArray]:
-        """Coordinates, and squared distances from the span."""
+        """Return coordinates, and squared distances from the span of the landmarks."""
         coordinates, sq_norms = self._coordinates(points)
-        return coordinates, self._outside(points, sq_norms)
+        return coordinates, self._outside(self._diagonal(points), sq_norms)
 
     def _coordinates(self, points: Points | SparsePoints) -> tuple[Points, FloatArray]:
-        """Coordinates in the dtype of the points, and their squared norms before rounding to it."""
+        """Return coordinates in the dtype of the points, and their squared norms unrounded."""
         n_points = points.shape[0]
         coordinates: Points = np.empty((n_points, self.n_components_), dtype=points.dtype)
         sq_norms = np.empty(n_points)
@@ -518,19 +498,16 @@ class KernelPowerKMeans(
                     coordinates[rows] = exact
         return coordinates, sq_norms
 
-    def _outside(self, points: Points | SparsePoints, sq_norms: FloatArray) -> FloatArray:
-        """K(x, x) less the squared norm of the coordinates, where that is more than rounding."""
-        if self._is("precomputed"):
-            return np.zeros(len(sq_norms))
-        return self._beyond(self._diagonal(points), sq_norms)
-
-    def _beyond(self, diagonal: FloatArray, sq_norms: FloatArray) -> FloatArray:
+    def _outside(self, diagonal: FloatArray, sq_norms: FloatArray) -> FloatArray:
+        """Subtract the squared norm of the coordinates from K(x, x), down to rounding."""
         outside = diagonal - sq_norms
         rounding = _ROUNDING * np.maximum(self._largest, np.abs(diagonal))
         return np.where(outside > rounding, outside, 0.0)
 
     def _diagonal(self, points: Points | SparsePoints) -> FloatArray:
-        """K(x, x) of each point."""
+        """Compute K(x, x) of each point; zero if it is unknown, so that nothing is outside."""
+        if self._is("precomputed"):
+            return np.zeros(points.shape[0])
         if self._is("rbf"):
             return np.ones(points.shape[0])
         blocks = (block.astype(np.float64) for _, block in _blocks(points, _POINTS_OF_A_DIAGONAL))
@@ -552,7 +529,7 @@ class KernelPowerKMeans(
         if not np.isfinite(values).all():
             raise ValueError(
                 f"kernel={self.kernel!r} is not finite for all pairs of points: "
-                + self._way_to_finite()
+                f"{self._way_to_finite()}"
             )
         return np.asarray(values, dtype=np.float64)
 
@@ -565,7 +542,7 @@ class KernelPowerKMeans(
         return "scale X, for example by StandardScaler, or lower degree, gamma or coef0"
 
     def _gaussian(self, points: Points, others: Points) -> FloatArray:
-        """By our own distances, which do not cancel where points are far from the origin."""
+        """Compute the kernel from distances that do not cancel for points far from the origin."""
         rows = open_rows(points, n_threads=self.n_threads)
         sq_dist = rows.sq_distances(np.asarray(others, dtype=np.float64))
         return np.exp(-(self.gamma_ or 0.0) * sq_dist.astype(np.float64, copy=False))
@@ -575,11 +552,6 @@ class KernelPowerKMeans(
             return self.kernel_params or {}
         named = {"degree": self.degree, "coef0": self.coef0}
         return named if self.gamma_ is None else {"gamma": self.gamma_, **named}
-
-
-def _exponent_if_tiny(largest: float) -> int:
-    """By what power of two to divide, so that squared differences are normal numbers."""
-    return math.frexp(largest)[1] if 0 < largest < _LEAST_SQUARED else 0
 
 
 def _check_gram(gram: Points) -> None:
@@ -600,7 +572,7 @@ def _check_gram(gram: Points) -> None:
 
 
 def _distinct_points(rows: Rows, rng: np.random.RandomState) -> IndexArray:
-    """Points with a weight, of equal ones the first, in an order of their places."""
+    """Return the first of equal points with a weight, in an order of their places."""
     order, key = order_by_place(rows, rng)
     has_weight = rows.sample_weight(order) > 0
     order, key = order[has_weight], key[has_weight]
@@ -608,10 +580,8 @@ def _distinct_points(rows: Rows, rng: np.random.RandomState) -> IndexArray:
 
 
 def _embedding_of(gram: FloatArray) -> tuple[FloatArray, float]:
-    """U / sqrt(l) for the positive eigenvalues l of a kernel matrix, and the largest.
-
-    The matrix times this is U sqrt(l), and its rows have the matrix as their inner products.
-    """
+    """Return U / sqrt(l) for the positive eigenvalues l of a kernel matrix, and the largest l."""
+    # The matrix times this is U sqrt(l), and the inner products of its rows are the matrix.
     values, vectors = linalg.eigh(gram, driver="evd", overwrite_a=True)
     largest = max(float(values[-1]), 0.0)
     if values[0] < -_INDEFINITE * max(largest, -values[0]):

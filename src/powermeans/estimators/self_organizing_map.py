@@ -1,4 +1,4 @@
-"""Kohonen's self-organizing map, in batches: k-means with the centers tied to a grid."""
+"""Kohonen's self-organizing map, trained in batches: k-means with centers tied to a grid."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from powermeans.sums import Sums
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray
 
-# The farthest that neighbours of a node lie from it: diagonals count on a grid of squares.
+# The largest distance between neighbouring nodes; on a grid of squares diagonals are neighbours.
 _REACH = {"rectangular": math.sqrt(2), "hexagonal": 1.0}
 _ROUNDING = 1e-9
 
@@ -34,42 +34,42 @@ _ROUNDING = 1e-9
 class SelfOrganizingMap(CenterEstimator):
     """A self-organizing map (Kohonen 1982), trained by the batch rule.
 
-    The centers sit at the nodes of a grid in the plane. In each epoch every point goes to its
-    nearest center, as in Lloyd's algorithm, and then the sums of each node are shared with the
-    nodes about it: with the points' sums S and counts n, and the distance g on the grid, ::
+    Each center belongs to a node of a grid in the plane. In each epoch every point goes to its
+    nearest center, as in Lloyd's algorithm. Then nodes share their sums with nearby nodes: with the
+    sums S and counts n of the points of a node, and the distance g on the grid, ::
 
         h_jl = exp(-g_jl ** 2 / (2 * radius ** 2))
         center_j = sum_l h_jl * S_l / sum_l h_jl * n_l
 
-    The radius shrinks from epoch to epoch, so that nodes that are neighbours come to stand for
-    points that are alike. With a radius near zero an epoch is a sweep of Lloyd's algorithm.
+    The radius shrinks from epoch to epoch, so that neighbouring nodes come to represent similar
+    points. With a radius near zero an epoch is a sweep of Lloyd's algorithm.
 
-    Use it to lay out many clusters in a picture, or to compare. Where only clusters are wanted,
-    `PowerKMeans` with as many centers has lower inertia: here the neighbours pull, and nodes
-    between clusters may have no points.
+    Use it to lay out many clusters in a picture, or for comparison. If you need only clusters,
+    `PowerKMeans` with as many centers has lower inertia: here neighbours attract each other, and
+    nodes between clusters may have no points.
 
     Parameters
     ----------
     shape : (int, int), default=(7, 7)
         Rows and columns of the grid.
     topology : {"rectangular", "hexagonal"}, default="rectangular"
-        Whether the nodes are corners of squares, or every second row is shifted by half a step and
-        each node has six neighbours at distance one.
+        Whether the nodes are corners of squares, or every second row is shifted by half a step so
+        that each node has six neighbours at distance one.
     init : {"pca", "random"} or array-like, default="pca"
-        Where the centers start. "pca" lays the grid over the plane of the two first principal
-        components, to one standard deviation on each side, its longer side along the first;
-        nothing is drawn at random. "random" draws points by their weights. An array has the shape
+        Initial centers. "pca" lays the grid over the plane of the first two principal components,
+        up to one standard deviation on each side, with its longer side along the first; nothing is
+        random. "random" draws points by their weights. An array has the shape
         (rows * columns, n_features).
     radius : float, default=None
-        The radius in the first epoch; None is half the longer side of the grid.
+        Radius in the first epoch; None is half the longer side of the grid.
     final_radius : float, default=0.5
-        The radius in the last epoch.
+        Radius in the last epoch.
     decay : {"geometric", "linear"}, default="geometric"
-        How the radius goes from the one to the other.
+        How the radius decreases between the two.
     n_epochs : int, default=50
-        How many sweeps there are.
+        Number of epochs, each of one sweep.
     random_state : int, RandomState instance or None, default=None
-        For the initial centers, where they are drawn.
+        Seed of the initial centers if they are random.
     n_threads : int or None, default=None
         Largest number of threads; None follows the environment and its limits.
     verbose : int, default=0
@@ -78,22 +78,22 @@ class SelfOrganizingMap(CenterEstimator):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (rows * columns, n_features)
-        The centers, or codebook, row by row of the grid, in the dtype of the points.
+        The centers, or codebook, in the order of the rows of the grid and the dtype of the points.
     labels_ : ndarray of shape (n_samples,)
         The node whose center is nearest to each point.
     grid_positions_ : ndarray of shape (rows * columns, 2)
-        Where the nodes lie in the plane.
+        Positions of the nodes in the plane.
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     quantization_error_ : float
         Weighted mean distance to the nearest center, not squared.
     topographic_error_ : float
-        The weighted share of the points whose two nearest centers do not sit at neighbouring nodes
-        (Kiviluoto 1996); diagonal neighbours are such.
+        Weighted share of the points whose two nearest centers belong to nodes that are not
+        neighbours (Kiviluoto 1996); diagonal neighbours count as neighbours.
     n_iter_ : int
         Number of epochs.
     history_ : recarray
-        A record for each of these.
+        One record for each epoch.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -101,7 +101,7 @@ class SelfOrganizingMap(CenterEstimator):
 
     See Also
     --------
-    KMeans : The same with no grid.
+    KMeans : The same without a grid.
 
     References
     ----------
@@ -163,14 +163,14 @@ class SelfOrganizingMap(CenterEstimator):
 
     @classmethod
     def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
-        """A map that predicts with a codebook from elsewhere, without a fit.
+        """Make a map that predicts with a given codebook, without a fit.
 
         Parameters
         ----------
         centers : array-like of shape (rows * columns, n_features)
-            The codebook, row by row of the grid.
+            The codebook, in the order of the rows of the grid.
         **params
-            Parameters of the constructor, `shape` among them unless it is the default.
+            Parameters of the constructor, including `shape` unless it is the default.
 
         Returns
         -------
@@ -194,7 +194,7 @@ class SelfOrganizingMap(CenterEstimator):
         ]
 
     def _radii(self) -> FloatArray:
-        """The radius of each epoch."""
+        """Return the radius of each epoch."""
         start = self.radius
         if start is None:
             start = max(max(self._grid().shape) / 2, self.final_radius)
@@ -260,35 +260,29 @@ class SelfOrganizingMap(CenterEstimator):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Nodes in the plane, row by row.
+    """Nodes in the plane, row by row."""
 
-    Attributes
-    ----------
-    shape : (int, int)
-        Rows and columns.
-    """
-
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # rows and columns
     topology: Literal["rectangular", "hexagonal"]
 
     @property
     def n_nodes(self) -> int:
-        """Rows times columns."""
+        """Count the nodes."""
         return self.shape[0] * self.shape[1]
 
     def positions(self) -> FloatArray:
-        """Where the nodes lie, (n_nodes, 2): across the rows, and along them."""
+        """Return the positions of the nodes, across the rows and along them, (n_nodes, 2)."""
         rows, columns = (axis.ravel().astype(np.float64) for axis in np.indices(self.shape))
         if self.topology == "rectangular":
             return np.column_stack([rows, columns])
         return np.column_stack([math.sqrt(0.75) * rows, columns + 0.5 * (rows % 2)])
 
     def distances(self) -> FloatArray:
-        """Between all nodes, (n_nodes, n_nodes)."""
+        """Return the distances between all nodes, (n_nodes, n_nodes)."""
         return np.asarray(cdist(self.positions(), self.positions()))
 
     def from_center(self) -> FloatArray:
-        """The nodes between -1 and 1 along the longer side, and along the other, (n_nodes, 2)."""
+        """Scale the positions to [-1, 1], with the longer side of the grid first, (n_nodes, 2)."""
         positions = self.positions()
         lowest, highest = positions.min(axis=0), positions.max(axis=0)
         halves = (highest - lowest) / 2
@@ -296,7 +290,7 @@ class Grid:
         return centered if halves[0] > halves[1] else centered[:, ::-1]
 
     def are_neighbours(self, nodes: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Whether one node of each pair lies beside the other."""
+        """Tell whether the nodes of each pair are neighbours."""
         positions = self.positions()
         apart = np.linalg.norm(positions[nodes] - positions[others], axis=-1)
         return np.asarray(apart <= _REACH[self.topology] + _ROUNDING)
@@ -304,15 +298,9 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class ShareOverGrid(Update):
-    """Share the sums of each node with the nodes about it.
+    """Share the sums of each node with nearby nodes."""
 
-    Attributes
-    ----------
-    distances : (n_nodes, n_nodes)
-        On the grid.
-    """
-
-    distances: FloatArray
+    distances: FloatArray  # (n_nodes, n_nodes), on the grid
     radius: float
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
@@ -326,7 +314,7 @@ class ShareOverGrid(Update):
 def _topographic_error(
     data: TrainingData, weights: FloatArray, centers: FloatArray, grid: Grid
 ) -> float:
-    """The share of the points whose two nearest centers are not of neighbouring nodes."""
+    """Return the share of the points whose two nearest centers are not neighbours."""
     if grid.n_nodes == 1:
         return 0.0
     apart = 0.0

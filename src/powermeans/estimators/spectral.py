@@ -1,4 +1,4 @@
-"""Spectral clustering: scikit-learn's embedding of a graph, and power k-means as the last step."""
+"""Spectral clustering: scikit-learn's embedding of a graph, then power k-means."""
 
 from __future__ import annotations
 
@@ -24,73 +24,71 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoint
 Graph = Points | SparsePoints
 """Symmetric affinities, none negative, dense or CSR."""
 
-# Lanczos iteration wants far more nodes than vectors; smaller graphs are solved whole.
+# Lanczos iteration needs far more nodes than vectors; smaller graphs are solved densely.
 _MOST_NODES_SOLVED = 256
 _NODES_PER_VECTOR = 4
-# A matrix is symmetric if its entries differ by no more than this power of its precision, as a
-# share of the largest: 4e-11 in float64, 2e-5 in float32.
+# A matrix is symmetric if its entries differ by at most this power of its precision, as a share of
+# the largest: 4e-11 in float64, 2e-5 in float32.
 _ROUNDING_EXPONENT = 2 / 3
 
 
 class SpectralClustering(ClusterMixin, BaseEstimator):
     """Spectral clustering (Shi & Malik 2000; Ng, Jordan & Weiss 2001).
 
-    Points are nodes of a graph, with an edge between those that are alike. With its affinities A
-    and the diagonal D of their row sums, the nodes are embedded by the eigenvectors of the least
-    eigenvalues of ``I - D^(-1/2) A D^(-1/2)``, by scikit-learn's `spectral_embedding`; there
-    `PowerKMeans` finds the clusters, which cut few edges for their size.
+    Points are nodes of a graph, with edges between similar points. With the affinities A and the
+    diagonal matrix D of their row sums, scikit-learn's `spectral_embedding` embeds the nodes by the
+    eigenvectors of the smallest eigenvalues of ``I - D^(-1/2) A D^(-1/2)``. `PowerKMeans` then
+    finds clusters in the embedding, which cut few edges for their size.
 
-    Use it for clusters that are connected but not round: rings, moons, the parts of a network. It
-    needs the whole graph in memory, n^2 numbers unless that is sparse. Where clusters have centers,
-    `PowerKMeans` on the points is faster, and can predict.
+    Use it for clusters that are connected but not round: rings, moons, parts of a network. It needs
+    the whole graph in memory, n^2 numbers unless the graph is sparse. If clusters have centers,
+    `PowerKMeans` on the points is faster and can predict.
 
-    A graph may come in pieces with no edge between them. Each piece is embedded alone, so that no
-    cluster has parts of two pieces unless there are more pieces than clusters; then clusters are
-    made of whole pieces.
+    A graph may have pieces without edges between them. Each piece is embedded separately, so no
+    cluster has parts of two pieces, unless there are more pieces than clusters; then clusters
+    consist of whole pieces.
 
-    There is no `sample_weight`: a weight of three is three copies of a point, which are nodes with
-    edges between them, so that it changes the graph and not only the last step. Where points count
-    differently, pass copies, or affinities that say so.
+    There is no `sample_weight`: a weight of three would be three copies of a point, which are nodes
+    with edges between them, and so would change the graph and not only the last step. If points
+    have weights, pass copies or suitable affinities.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters to find.
+        Number of clusters.
     affinity : {"rbf", "nearest_neighbors", "precomputed"}, default="rbf"
-        "rbf" is ``exp(-gamma * squared distance)``; "nearest_neighbors" is one for two points each
-        of which is among the nearest of the other, one half where only one is. With "precomputed" X
-        holds the affinities, dense or sparse, symmetric and not negative.
+        "rbf" is ``exp(-gamma * squared distance)``. "nearest_neighbors" is one if each of two
+        points is among the nearest of the other, and one half if only one is. With "precomputed" X
+        holds the affinities, dense or sparse, symmetric and nonnegative.
     gamma : float, default=1.0
-        For "rbf", one over a squared distance: about one over the square of how far neighbours
-        within a cluster are apart.
+        For "rbf": about one over the squared distance of neighbours within a cluster.
     n_neighbors : int, default=10
-        For "nearest_neighbors", how many there are, the point itself among them.
+        For "nearest_neighbors": the number of neighbours, including the point itself.
     n_components : int, default=None
-        How many eigenvectors to use; None is `n_clusters`. There are never fewer than the graph has
-        pieces. The first of each piece is constant in it, so that one of them all tells no clusters
-        apart.
+        Number of eigenvectors; None is `n_clusters`. It is at least the number of pieces. The first
+        eigenvector of each piece is constant there, so one alone separates no clusters.
     normalize_rows : bool, default=True
-        Whether each point of the embedding is moved to distance one from the origin, as Ng, Jordan
-        and Weiss do, so that the size of a cluster does not matter; scikit-learn does not.
+        Whether to scale the rows of the embedding to length one, as Ng, Jordan and Weiss do and
+        scikit-learn does not, so that the size of a cluster does not matter.
     eigen_solver : {"arpack", "lobpcg", "amg"}, default=None
         As in scikit-learn; None is "arpack".
     eigen_tol : float or "auto", default="auto"
-        As in scikit-learn, when the eigenvectors are good enough.
+        Tolerance of the eigensolver, as in scikit-learn.
     random_state : int, RandomState instance or None, default=None
-        For the start of the eigensolver and of `PowerKMeans`.
+        Seed of the eigensolver and of `PowerKMeans`.
     n_threads : int or None, default=None
-        How many threads `PowerKMeans` may use; None leaves it to limits and environment.
+        Largest number of threads of `PowerKMeans`; None follows the environment and its limits.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        int32 label of each point.
+        Label of each point, int32.
     affinity_matrix_ : ndarray or CSR of shape (n_samples, n_samples)
         The affinities.
     embedding_ : ndarray or CSR of shape (n_samples, n_components)
-        What `PowerKMeans` was given; sparse where the graph has more pieces than `n_clusters`.
+        The points that `PowerKMeans` clusters; sparse if there are more pieces than `n_clusters`.
     n_pieces_ : int
-        How many pieces the graph has.
+        Number of pieces of the graph.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -169,7 +167,7 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
             The points, or with ``affinity="precomputed"`` the affinities, of shape (n_samples,
             n_samples).
         y : None
-            Ignored, here for scikit-learn's convention.
+            Ignored; present for compatibility with scikit-learn.
 
         Returns
         -------
@@ -242,7 +240,7 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
     def _embedding_by_piece(
         self, graph: Graph, piece_of: IndexArray, rng: np.random.RandomState
     ) -> FloatArray:
-        """The eigenvectors of least eigenvalue, each of them zero on all pieces but one."""
+        """Return the eigenvectors of the smallest eigenvalues, each zero on all pieces but one."""
         n_components = max(self.n_components or self.n_clusters, self.n_pieces_)
         pieces = [np.flatnonzero(piece_of == piece) for piece in range(self.n_pieces_)]
         found = [self._eigenvectors(_part(graph, nodes), n_components, rng) for nodes in pieces]
@@ -260,7 +258,7 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
     def _eigenvectors(
         self, graph: Graph, n_wanted: int, rng: np.random.RandomState
     ) -> tuple[FloatArray, FloatArray]:
-        """Eigenvalues of a connected graph, and the columns D^(-1/2) x of eigenvectors x."""
+        """Return eigenvalues of a connected graph, and columns D^(-1/2) x of eigenvectors x."""
         n_nodes = graph.shape[0]
         if n_nodes <= max(_MOST_NODES_SOLVED, _NODES_PER_VECTOR * n_wanted):
             return _all_eigenvectors(graph, min(n_wanted, n_nodes))
@@ -292,7 +290,7 @@ def spectral_clustering(
     random_state: int | np.random.RandomState | None = None,
     n_threads: int | None = None,
 ) -> Labels:
-    """Spectral clustering, as a function.
+    """Cluster the nodes of a graph by `SpectralClustering`, and return their labels.
 
     Parameters
     ----------
@@ -311,7 +309,7 @@ eigen_tol, random_state, n_threads
     See Also
     --------
     SpectralClustering : The estimator.
-    KernelPowerKMeans : Centers in the space of a kernel; it can predict.
+    KernelPowerKMeans : Finds centers in the feature space of a kernel, and can predict.
 
     Examples
     --------
@@ -337,7 +335,7 @@ eigen_tol, random_state, n_threads
 
 
 def _checked_graph(affinities: Any, dtype: np.dtype[Any]) -> Graph:
-    """Affinities from the user, who has them in this dtype, made symmetric to the last bit."""
+    """Check affinities that had this dtype, and make them symmetric to the last bit."""
     if affinities.shape[0] != affinities.shape[1]:
         raise ValueError(
             f"X has the shape {affinities.shape} but affinity='precomputed': pass affinities, one "
@@ -380,13 +378,13 @@ def _nearest_neighbours(points: Points | SparsePoints, n_neighbors: int) -> Spar
 def _gaussian_kernel(points: Points | SparsePoints, gamma: float) -> FloatArray:
     from sklearn.metrics.pairwise import rbf_kernel
 
-    # Distances come from products, in which an offset of all points would drown them.
+    # Distances are computed from products, where an offset of all points would swamp them.
     centered = _near_zero(points) if sparse.issparse(points) else points - points.mean(axis=0)
     return np.asarray(rbf_kernel(centered, gamma=gamma))
 
 
 def _near_zero(points: SparsePoints) -> SparsePoints:
-    """The same, moved along the features of which every entry is stored: no other are all far."""
+    """Center the features without implicit zeros, since only these can be far from zero."""
     n_points, n_features = points.shape
     is_full = np.bincount(points.indices, minlength=n_features) == n_points
     if not is_full.any():
@@ -398,7 +396,7 @@ def _near_zero(points: SparsePoints) -> SparsePoints:
 
 
 def _pieces(graph: Graph) -> tuple[int, IndexArray]:
-    """How many connected components there are, and in which each node is."""
+    """Return the number of connected components, and that of each node."""
     if not sparse.issparse(graph) and graph.min() > 0:
         return 1, np.zeros(len(graph), dtype=np.intp)
     n_pieces, piece_of = connected_components(graph, directed=False)
@@ -412,7 +410,7 @@ def _part(graph: Graph, nodes: IndexArray) -> Graph:
 
 
 def _without_loops(graph: Graph) -> Graph:
-    """No node has an edge to itself."""
+    """Remove the edges from nodes to themselves."""
     if sparse.issparse(graph):
         return sparse.csr_array(graph - sparse.diags_array(graph.diagonal()))
     without = np.array(graph, dtype=np.float64)
@@ -425,7 +423,7 @@ def _degrees(graph: Graph) -> FloatArray:
 
 
 def _all_eigenvectors(graph: Graph, n_wanted: int) -> tuple[FloatArray, FloatArray]:
-    """What `spectral_embedding` finds, for a small connected graph, and the eigenvalues."""
+    """Return eigenvalues, and what `spectral_embedding` finds, for a small connected graph."""
     dense = np.asarray(_without_loops(graph.toarray() if sparse.issparse(graph) else graph))
     if len(dense) == 1:
         return np.zeros(1), np.ones((1, 1))
@@ -436,7 +434,7 @@ def _all_eigenvectors(graph: Graph, n_wanted: int) -> tuple[FloatArray, FloatArr
 
 
 def _rayleigh_quotients(graph: Graph, vectors: FloatArray) -> FloatArray:
-    """u^T (D - A) u / u^T D u of each column u."""
+    """Compute u^T (D - A) u / u^T D u of each column u."""
     affinities = _without_loops(graph)
     degrees = _degrees(affinities)
     squares = degrees @ vectors**2
@@ -444,7 +442,7 @@ def _rayleigh_quotients(graph: Graph, vectors: FloatArray) -> FloatArray:
 
 
 def _one_axis_each(graph: Graph, piece_of: IndexArray) -> SparsePoints:
-    """The constant vectors of all pieces: one over the root of the sum of its degrees."""
+    """Return the constant vector of each piece: one over the root of the sum of its degrees."""
     degrees = _degrees(_without_loops(graph))
     volumes = np.bincount(piece_of, weights=degrees)
     # A piece of one node has no edges.

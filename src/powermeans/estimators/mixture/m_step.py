@@ -41,39 +41,20 @@ class GaussianLearner(Learner):
         variance = (sum_i |x_i - mean|^2 - sum_j W_j |theta_j - mean|^2) / (d W)
         shares   = W_j / W,
 
-    since the responsibilities of a point add to one.
-
-    Attributes
-    ----------
-    first : Gaussian or None
-        The model to begin with. With None only centers are known, and the first sweep is hard.
-    learns_variance, learns_shares : bool
-        What to learn besides the centers.
-    hottest : float
-        The variance to anneal from, geometrically down to that of the model. Nothing is learned
-        meanwhile. Below the variance of the model there is no annealing. It ends early once
-        responsibilities are as good as hard, since lower variances do not change them.
-    cooling : float
-        The factor from one variance to the next while annealing, below one.
-    separate : Update
-        What to do about coincident centers, which would stay together for ever.
-    tolerance : float
-        The largest gain in the mean log-likelihood of a point that counts as none.
-    model : Gaussian or None
-        What is known so far.
-    log_likelihoods : list of float
-        Mean log-likelihood of a point before each sweep by the model.
+    since the responsibilities of a point add to one. Annealing goes geometrically from the hottest
+    variance down to that of the model, and learns nothing meanwhile. It ends early once the
+    responsibilities are practically hard, since lower variances do not change them.
     """
 
-    first: Gaussian | None
+    first: Gaussian | None  # with None only centers are known, and the first sweep is hard
     learns_variance: bool
     learns_shares: bool
     hottest: float
-    cooling: float
-    separate: Update
-    tolerance: float
-    model: Gaussian | None = None
-    log_likelihoods: list[float] = field(default_factory=list)
+    cooling: float  # the factor from one variance to the next, below one
+    separate: Update  # moves coincident centers, which would stay together for ever
+    tolerance: float  # the largest gain in the mean log-likelihood that counts as none
+    model: Gaussian | None = None  # what is known so far
+    log_likelihoods: list[float] = field(default_factory=list)  # the means before each sweep
     _hot: Gaussian | None = None  # the rule while it anneals
     _is_hard: bool = False
 

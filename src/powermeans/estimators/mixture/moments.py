@@ -1,24 +1,23 @@
 """The method of moments for a mixture of spherical Gaussians (Hsu & Kakade 2013).
 
-Let x = mu_h + sigma e, where the component h has the share w_h and e is standard normal. About the
-mean m of x, with delta_h = mu_h - m,
+Let x = mu_h + sigma e, where component h has the share w_h and e is standard normal. About the mean
+m of x, with delta_h = mu_h - m,
 
     Cov x = sum_h w_h delta_h delta_h^T + sigma^2 I,
     E[(x - m)^(3)] = sum_h w_h delta_h^(3),
 
-where (3) is the threefold tensor product: noise that is symmetric about zero adds nothing to third
-moments about the mean. The first sum has the rank k - 1 at most, so that all other eigenvalues of
-the covariance are sigma^2.
+where (3) is the threefold tensor product; symmetric noise adds nothing to third moments about the
+mean. The first sum has rank at most k - 1, so all other eigenvalues of the covariance are sigma^2.
 
-Hsu and Kakade need means that are linearly independent, which depends on where the origin is. Here
-the origin is the mean, and every point gets one coordinate more, which is one: then it is enough
-that the means are affinely independent, as the corners of a simplex are. With U S U^T for the first
-sum and z = S^(-1/2) U^T (x - m), the vectors
+Hsu and Kakade need linearly independent means, which depends on the origin. Here the origin is the
+mean, and every point has an additional coordinate of one, so the means only need to be affinely
+independent, like the corners of a simplex. With U S U^T for the first sum and
+z = S^(-1/2) U^T (x - m), the vectors
 
     u_h = sqrt(w_h) (1, S^(-1/2) U^T delta_h)
 
 are orthonormal in k dimensions, and the third moments of (1, z) are the tensor
-sum_h u_h^(3) / sqrt(w_h): its components are to be found, and give shares and means.
+sum_h u_h^(3) / sqrt(w_h). Its components give shares and means.
 """
 
 from __future__ import annotations
@@ -41,30 +40,30 @@ from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Points, SparsePoints
 
 _BLOCK_ELEMENTS = 2**18
-# A variance between means below this share of all the variance is rounding.
+# A variance between means below this share of the total variance is rounding.
 _LEAST_VARIANCE = 1e-12
 # The root of the least share that a component can have.
 _LEAST_ROOT = 1e-7
-# Rotations by less than this, in radians, do not count; nor do more rounds than these.
+# Rotations end once all are below this angle in radians, or after this many rounds.
 _LEAST_ANGLE = 1e-10
 _MOST_ROUNDS = 200
 
 
 class MomentEstimates(NamedTuple):
-    """A mixture of spherical Gaussians, as `moment_estimates` finds it.
+    """The mixture of spherical Gaussians that `moment_estimates` returns.
 
     Attributes
     ----------
     means : ndarray of shape (n_clusters, n_features)
-        Those of the components, the one with the largest share first, in the dtype of the points.
+        Means of the components, in falling order of their shares, in the dtype of the points.
     shares : ndarray of shape (n_clusters,)
-        Positive, adding to one.
+        Positive; they add up to one.
     variance : float
-        Of each feature within a component, the same in all.
+        Variance of each feature within a component, the same in all components.
 
     See Also
     --------
-    moment_estimates : Finds it.
+    moment_estimates : Returns one.
 
     Examples
     --------
@@ -83,44 +82,43 @@ class MomentEstimates(NamedTuple):
 def moment_estimates(
     X: MatrixLike, n_clusters: int, *, sample_weight: ArrayLike | None = None
 ) -> MomentEstimates:
-    """Means, shares and variance of a mixture of spherical Gaussians, from moments alone.
+    """Estimate means, shares and variance of a mixture of spherical Gaussians from moments.
 
-    The first three moments of the points determine the mixture, if all components have the same
+    The first three moments of the points determine the mixture if all components have the same
     variance in every direction and the k means are the corners of a simplex (no three on a line, no
-    four in a plane, ...). They are estimated and taken apart; there is no start to choose and no
-    local optimum. Mean and covariance of the result are exactly those of the points, as far as the
-    model can have them.
+    four in a plane, ...). The moments are estimated and decomposed; there is no start to choose and
+    no local optimum. Mean and covariance of the result are exactly those of the points, as far as
+    the model permits.
 
-    Errors fall with the root of the number of points whether or not clusters overlap, where
-    k-means is biased. But third moments are noisy: many components, small shares or means that are
-    near to a common plane take very many points. Use it where clusters overlap and points are
-    plenty, or to start `PowerKMeans` or a mixture; where clusters are separated, or not spherical,
-    `PowerKMeans` alone does better.
+    Errors fall with the root of the number of points even if clusters overlap, where k-means is
+    biased. But third moments are noisy: many components, small shares or means near a common plane
+    need very many points. Use it if clusters overlap and there are plenty of points, or to start
+    `PowerKMeans` or a mixture. If clusters are separated or not spherical, use `PowerKMeans`.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points.
     n_clusters : int
-        The number k of components, at most n_features.
+        Number k of components, at most n_features.
     sample_weight : array-like of shape (n_samples,), optional
-        Not negative. A weight of three is the same as three copies of the point.
+        Nonnegative. A weight of three counts like three copies of the point.
 
     Returns
     -------
     MomentEstimates
-        means, shares, variance.
+        Means, shares and variance.
 
     Raises
     ------
     ValueError
-        Where there are more components than features, or the moments are not those of so many
-        components: too few distinct points, or means in too few dimensions.
+        If there are more components than features, or the moments are those of fewer components:
+        too few distinct points, or means in too few dimensions.
 
     See Also
     --------
-    SphericalMixture : The same model by maximum likelihood.
-    PowerKMeans : Can start from the means, as `init`.
+    SphericalMixture : Fits the same model by maximum likelihood.
+    PowerKMeans : Starts from the means if they are its `init`.
 
     References
     ----------
@@ -169,11 +167,9 @@ def _check_n_features(n_clusters: int, n_features: int) -> None:
 
 
 def _variances(found: PrincipalAxes, n_clusters: int) -> tuple[FloatArray, float]:
-    """Of the means along the axes, and of a feature within a component, as shares of the whole.
-
-    The variance within is the mean of all the eigenvalues of the covariance that means have no part
-    in. In the limit each of these is the least; of a sample, the least is too small.
-    """
+    """Return the variances of the means along the axes, and that within, as shares of the total."""
+    # The variance within is the mean of the eigenvalues of the covariance that means do not add to.
+    # In the limit each of these is the least eigenvalue, but for a sample the least is too small.
     total = found.total_deviation
     along = np.square(found.deviations / total) if total > 0 else np.zeros(n_clusters - 1)
     n_others = len(found.mean) - (n_clusters - 1)
@@ -194,14 +190,7 @@ def third_moments(
     found: PrincipalAxes,
     scales: FloatArray,
 ) -> FloatArray:
-    """E[z z z] of z = (x - mean) along the axes over the scales.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        Dense or CSR.
-    scales : (n_axes,)
-    """
+    """Return E[z z z] of z = (x - mean) along the axes over the scales."""
     n_points, n_axes = points.shape[0], len(scales)
     weights = np.ones(n_points) if sample_weight is None else sample_weight / sample_weight.max()
     moments = np.zeros((n_axes, n_axes * n_axes))
@@ -216,7 +205,7 @@ def third_moments(
 
 
 def _with_ones(third: FloatArray) -> FloatArray:
-    """The third moments of (1, z), where z has the mean zero and the second moments I."""
+    """Return the third moments of (1, z), where z has mean zero and second moments I."""
     n_axes = len(third)
     moments = np.zeros((n_axes + 1,) * 3)
     moments[1:, 1:, 1:] = third
@@ -227,22 +216,12 @@ def _with_ones(third: FloatArray) -> FloatArray:
 
 
 def orthonormal_components(tensor: FloatArray) -> FloatArray:
-    """Orthonormal u_h such that a symmetric tensor is the sum of multiples of u_h u_h u_h.
+    """Return orthonormal rows u_h such that a tensor is the sum of multiples of u_h u_h u_h.
 
-    Each slice of such a tensor has the eigenvectors u_h. Where the tensor is known but for noise
-    no vectors are those of all slices, and these leave the least sum of squares off the diagonals:
-    Jacobi rotations of two coordinates at a time (Cardoso & Souloumiac 1996), begun at the
-    eigenvectors of one mixture of slices.
-
-    Parameters
-    ----------
-    tensor : (n, n, n)
-        Symmetric.
-
-    Returns
-    -------
-    (n, n)
-        A vector in each row.
+    Each slice of such a tensor has the eigenvectors u_h. With noise no vectors diagonalize all
+    slices; these leave the least sum of squares off the diagonals. Jacobi rotations of two
+    coordinates at a time (Cardoso & Souloumiac 1996) start at the eigenvectors of one mixture of
+    slices.
     """
     mixture = np.tensordot(np.random.default_rng(0).standard_normal(len(tensor)), tensor, axes=1)
     vectors: FloatArray = np.linalg.eigh(mixture)[1].T
@@ -259,14 +238,14 @@ def orthonormal_components(tensor: FloatArray) -> FloatArray:
 
 
 def _best_angle(differences: FloatArray, twice_beside: FloatArray) -> float:
-    """By which to rotate two coordinates, so that what is beside the diagonal vanishes best."""
+    """Return the angle that leaves the least squares beside the diagonal of two coordinates."""
     on, beside = differences @ differences, twice_beside @ twice_beside
     across = 2 * float(differences @ twice_beside)
     return 0.25 * math.atan2(across, float(on - beside))
 
 
 def _rotate(vectors: FloatArray, slices: FloatArray, p: int, q: int, angle: float) -> None:
-    """Turn the vectors p and q in their plane, and the slices with them."""
+    """Rotate the vectors p and q in their plane, and the slices with them."""
     turn = np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
     pair = [p, q]
     vectors[pair] = turn @ vectors[pair]
@@ -275,7 +254,7 @@ def _rotate(vectors: FloatArray, slices: FloatArray, p: int, q: int, angle: floa
 
 
 def _steps_and_shares(components: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Where the means lie from the center, in scales along the axes, and their shares."""
+    """Return the means from the center, in scales along the axes, and their shares."""
     roots = components[:, 0]
     if np.abs(roots).min() < _LEAST_ROOT:
         raise ValueError(

@@ -38,27 +38,27 @@ from powermeans.rules import Gaussian
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 _BLOCK_ELEMENTS = 2**20
-# In units of the critical temperature. On 72 problems of 5 and 20 overlapping clusters, runs from
-# 0.8 missed the log-likelihood of the best known by 0.057 a point, from 0.5 by 0.070, from 0.3 by
-# 0.094, and without annealing by 0.129.
+# In units of the critical temperature. On 72 problems with 5 and 20 overlapping clusters, runs from
+# 0.8 missed the best known log-likelihood by 0.057 per point, from 0.5 by 0.070, from 0.3 by 0.094,
+# and without annealing by 0.129.
 _TEMPERATURE_FROM_SEEDS = 0.8
-# Beyond so many squared sizes of the points there is no telling heights of Gaussians apart.
+# With a variance of more squared sizes of the points, float64 cannot tell densities apart.
 _WIDEST = 1e30
-# Of larger ones the free energy of many points might leave the range of float64.
+# With a larger variance the free energy of many points might leave the range of float64.
 _LARGEST_VARIANCE = 1e290
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureData(TrainingData):
-    """What a fit works on, what learns from it, and where the centers start if that is known."""
+    """The data of a fit, and the state of its mixture."""
 
     learner: GaussianLearner
-    means: FloatArray | None
+    means: FloatArray | None  # the initial centers, if moments give them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureRun(Run):
-    """A run with the mixture that it found."""
+    """The outcome of a run, with its mixture."""
 
     model: Gaussian
     log_likelihood: float
@@ -68,49 +68,50 @@ class MixtureRun(Run):
 class SphericalMixture(CenterEstimator):
     """Expectation maximisation for k spherical Gaussians of one common variance.
 
-    Points come from the density ``sum_j q_j N(x; theta_j, v I)``. A sweep gives each point to the
-    centers in proportion to ``q_j exp(-y_j / (2 v))``, its responsibilities, where y are squared
-    distances, and moves the centers theta to the weighted means; the variance v and the shares q
-    follow from the same sums. But for annealing, no sweep lowers the likelihood (Dempster, Laird &
-    Rubin 1977). As the variance goes to zero this is k-means; with ``variance=1.0, init="random",
-    temperature=None`` it is what Bottou & Bengio (1995, section 5) compare with k-means.
+    Points come from the density ``sum_j q_j N(x; theta_j, v I)``. With squared distances y, a sweep
+    distributes each point to the centers in proportion to ``q_j exp(-y_j / (2 v))``, its
+    responsibilities, and moves the centers theta to the weighted means; the variance v and the
+    shares q follow from the same sums. Except while annealing, no sweep lowers the likelihood
+    (Dempster, Laird & Rubin 1977). As the variance goes to zero this is k-means; with
+    ``variance=1.0, init="random", temperature=None`` it is what Bottou & Bengio (1995, section 5)
+    compare with k-means.
 
-    Use it where clusters are round and alike but overlap, where a density, memberships or a
-    criterion to choose the number of clusters (`bic`) are wanted. Clusters of other shapes or
-    unequal sizes want `sklearn.mixture.GaussianMixture`. Many clusters that are well separated want
-    the search of `PowerKMeans`, whose centers can be the `init` here.
+    Use it if clusters are round and alike but overlap, or if you need a density, memberships or a
+    criterion for the number of clusters (`bic`). For clusters of other shapes or unequal widths,
+    use `sklearn.mixture.GaussianMixture`. For many separated clusters, use the search of
+    `PowerKMeans`, whose centers can be the `init` here.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many Gaussians.
+        Number of Gaussians.
     variance : "learned" or float, default="learned"
-        The variance of each feature within a cluster. A learned one is never less than 1e-12 of
-        that of all points (1e-7 for float32, more for points far from zero, where rounding hides
-        it), so that Gaussians cannot collapse into points.
+        Variance of each feature within a cluster. A learned variance is at least 1e-12 of that of
+        all points (1e-7 for float32, more for points far from zero because of rounding), so that
+        Gaussians cannot collapse into points.
     shares : {"equal", "learned"}, default="equal"
-        What part of all points each Gaussian has.
+        Share of all points that each Gaussian has.
     init : {"k-means++", "random", "moments"}, array-like or callable, default="k-means++"
-        Where the centers start: as in `KMeans`, or at the estimates by the method of moments (Hsu &
-        Kakade 2013), which give variance and shares too and need at least as many features as
-        clusters. Where the variance is learned and nothing is known of it, the first sweep is hard.
+        Initial centers, as in `KMeans`, or the estimates by the method of moments (Hsu & Kakade
+        2013), which give variance and shares too and need at least as many features as clusters. If
+        the variance is learned and has no estimate, the first sweep is hard.
     temperature : float, "auto" or None, default="auto"
-        Deterministic annealing (Rose 1998): begin at this share of the critical temperature, above
+        Deterministic annealing (Rose 1998): start at this share of the critical temperature, above
         which all centers coincide (twice the largest eigenvalue of the covariance), and cool down
-        to that of the model, twice its variance. "auto" is 0.8 where the centers start at seeds,
-        which made up for half of what a run falls short of the best of ten. With None, or from
-        centers that are given or estimated, there is none. Once each point is all but wholly its
-        nearest center's, there is nothing left to cool.
+        to that of the model, twice its variance. "auto" is 0.8 if the centers start at seeds, which
+        recovered half of the gap between one run and the best of ten. With None, or with given or
+        estimated centers, there is no annealing. It ends early once responsibilities are
+        practically hard.
     cooling : float, default=0.9
-        The factor from one temperature to the next, below one.
+        Factor from one temperature to the next, below one.
     n_init : int, default=1
-        How many runs to make, of which the one of largest likelihood is kept.
+        Number of runs; the one with the highest likelihood is kept.
     max_iter : int, default=300
         Largest number of sweeps of a run.
     tol : float, default=1e-6
         A run ends when a sweep gains no more than this in the mean log-likelihood of a point.
     random_state : int, RandomState instance or None, default=None
-        For the initial centers and for `sample`. An int makes the result the same each time.
+        Seed of the initial centers and of `sample`. An int makes the result reproducible.
     n_threads : int or None, default=None
         Largest number of threads; None follows the environment and its limits.
     verbose : int, default=0
@@ -121,23 +122,23 @@ class SphericalMixture(CenterEstimator):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The means of the Gaussians, in the dtype of the points.
+        Means of the Gaussians, in the dtype of the points.
     variance_ : float
-        The variance of each feature within a cluster.
+        Variance of each feature within a cluster.
     shares_ : ndarray of shape (n_clusters,)
-        What part of all points each Gaussian has; they add to one.
+        Share of all points that each Gaussian has; they add up to one.
     labels_ : ndarray of shape (n_samples,)
         The Gaussian that each point belongs to most. It is the nearest unless shares differ.
     log_likelihood_ : float
-        Mean log-likelihood of the points, what `score` says of them.
+        Mean log-likelihood of the points, the same as `score` gives for these points.
     log_likelihoods_ : ndarray of shape (n_sweeps,)
-        The same before each sweep of the run that is kept, but those that anneal.
+        The same before each sweep of the best run, without those that anneal.
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     n_iter_ : int
         Number of sweeps of the best run.
     history_ : recarray
-        A record for each of these sweeps; the objective is the free energy, whose unit is that of
+        One record for each of these sweeps; the objective is the free energy, in the unit of
         squared distances.
     n_features_in_ : int
         Number of features.
@@ -146,15 +147,15 @@ class SphericalMixture(CenterEstimator):
 
     See Also
     --------
-    PowerKMeans : k-means with another kind of annealing, and a search.
-    FuzzyCMeans : Memberships without a density.
+    PowerKMeans : k-means with another kind of annealing and a search.
+    FuzzyCMeans : Gives memberships without a density.
 
     Notes
     -----
-    What `sklearn.mixture.GaussianMixture` calls `means_`, `weights_` and `covariances_` are here
-    `cluster_centers_`, `shares_` and `variance_`; `memberships` is its `predict_proba`;
-    `score`, `score_samples`, `sample`, `bic` and `aic` mean the same, and `to_sklearn` makes one of
-    the other. What it calls weights are no sample weights, which `fit` takes here.
+    `cluster_centers_`, `shares_`, `variance_` and `memberships` are the `means_`, `weights_`,
+    `covariances_` and `predict_proba` of `sklearn.mixture.GaussianMixture`; `score`,
+    `score_samples`, `sample`, `bic` and `aic` mean the same, and `to_sklearn` converts. Its
+    `weights_` are not sample weights, which `fit` takes here.
 
     References
     ----------
@@ -234,7 +235,7 @@ class SphericalMixture(CenterEstimator):
     # The density.
 
     def predict(self, X: MatrixLike) -> Labels:  # type: ignore[override]
-        """The Gaussian that each point belongs to most, the first of several.
+        """Return the Gaussian that each point belongs to most, the first of several.
 
         Parameters
         ----------
@@ -254,7 +255,7 @@ class SphericalMixture(CenterEstimator):
         return self._most_likely(points, self._centers(points.shape[1]), model)
 
     def memberships(self, X: MatrixLike) -> FloatArray:
-        """The responsibilities: how much each point belongs to each Gaussian.
+        """Return the responsibilities: how much each point belongs to each Gaussian.
 
         Parameters
         ----------
@@ -269,7 +270,7 @@ class SphericalMixture(CenterEstimator):
         return self._of_distances(X, self._model_if_fitted().memberships)
 
     def score_samples(self, X: MatrixLike) -> FloatArray:
-        """The logarithm of the density at each point.
+        """Return the logarithm of the density at each point.
 
         Parameters
         ----------
@@ -287,7 +288,7 @@ class SphericalMixture(CenterEstimator):
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """The mean over the points of the logarithm of the density.
+        """Return the weighted mean of the logarithm of the density over the points.
 
         Parameters
         ----------
@@ -309,7 +310,7 @@ class SphericalMixture(CenterEstimator):
         )
 
     def bic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
-        """Bayesian information criterion: ``-2 log L + p log n`` with p free parameters.
+        """Return the Bayesian information criterion ``-2 log L + p log n`` with p free parameters.
 
         Parameters
         ----------
@@ -328,7 +329,7 @@ class SphericalMixture(CenterEstimator):
         return -2 * n * score + self._n_parameters() * math.log(n)
 
     def aic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
-        """Akaike's information criterion: ``-2 log L + 2 p`` with p free parameters.
+        """Return Akaike's information criterion ``-2 log L + 2 p`` with p free parameters.
 
         Parameters
         ----------
@@ -348,20 +349,20 @@ class SphericalMixture(CenterEstimator):
     def sample(self, n_samples: int = 1) -> tuple[Points, Labels]:
         """Draw points from the density.
 
-        Where `random_state` is an int, each call returns the same points; a RandomState instance
-        goes on from call to call, and so does None.
+        If `random_state` is an int, each call returns the same points; a RandomState instance or
+        None draws new ones.
 
         Parameters
         ----------
         n_samples : int, default=1
-            How many.
+            Number of points.
 
         Returns
         -------
         points : ndarray of shape (n_samples, n_features)
-            In the dtype of the centers.
+            The points, in the dtype of the centers.
         labels : ndarray of shape (n_samples,)
-            The Gaussian that each is from.
+            The Gaussian of each point.
         """
         check_is_fitted(self)
         validate_parameter_constraints(
@@ -375,24 +376,24 @@ class SphericalMixture(CenterEstimator):
         centers = np.asarray(self.cluster_centers_)
         return (centers[labels] + noise).astype(centers.dtype), labels
 
-    # To and from elsewhere.
+    # Conversion.
 
     @classmethod
     def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
-        """A mixture with centers from elsewhere, without a fit.
+        """Make a mixture with given centers, without a fit.
 
         Parameters
         ----------
         centers : array-like of shape (n_clusters, n_features)
             The centers. The columns of a DataFrame become the feature names.
         **params
-            Parameters of the constructor, but for `n_clusters`.
+            Parameters of the constructor except `n_clusters`.
 
         Returns
         -------
         SphericalMixture
-            With `cluster_centers_`, equal `shares_`, and as `variance_` that of the parameters, or
-            one where it is to be learned.
+            With `cluster_centers_`, equal `shares_`, and `variance_` from the parameters, or one if
+            it is "learned".
         """
         estimator = super().from_centers(centers, **params)
         n_centers = len(estimator.cluster_centers_)
@@ -401,12 +402,12 @@ class SphericalMixture(CenterEstimator):
         return estimator
 
     def to_sklearn(self) -> Any:
-        """The same density as a fitted `sklearn.mixture.GaussianMixture`.
+        """Return the same density as a fitted `sklearn.mixture.GaussianMixture`.
 
         Returns
         -------
         sklearn.mixture.GaussianMixture
-            With spherical covariances.
+            A mixture with spherical covariances.
 
         Examples
         --------
@@ -451,7 +452,7 @@ class SphericalMixture(CenterEstimator):
         return MixtureData(data.points, data.weights, data.rows, learner=learner, means=means)
 
     def _share_of_critical(self) -> float:
-        """Of the critical temperature, at which to begin; zero without annealing."""
+        """Return the share of the critical temperature to start at, zero without annealing."""
         if self.temperature is None:
             return 0.0
         if self.temperature != "auto":
@@ -460,7 +461,7 @@ class SphericalMixture(CenterEstimator):
         return _TEMPERATURE_FROM_SEEDS if has_seeds and self.n_clusters > 1 else 0.0
 
     def _known_at_first(self, data: TrainingData) -> tuple[FloatArray | None, Gaussian | None]:
-        """Means, and the rest of the model, as far as they are known before any sweep."""
+        """Return the means, and the rest of the model, if they are known before the first sweep."""
         means = shares = None
         variance = None if self.variance == "learned" else float(self.variance)
         if self._starts_at_moments():
@@ -500,7 +501,7 @@ class SphericalMixture(CenterEstimator):
         )
 
     def _merit(self, run: Run) -> float:
-        """Minus the likelihood."""
+        """Return minus the likelihood."""
         assert isinstance(run, MixtureRun)
         return -run.log_likelihood
 
@@ -523,7 +524,7 @@ class SphericalMixture(CenterEstimator):
         assert isinstance(run, MixtureRun)
         if run.log_likelihoods or not self._share_of_critical():
             return "raise max_iter or tol"
-        return "it was annealing still, so raise max_iter, or lower cooling or temperature"
+        return "it was still annealing, so raise max_iter, or lower cooling or temperature"
 
     # Details.
 
@@ -536,14 +537,14 @@ class SphericalMixture(CenterEstimator):
         return self._model()
 
     def _n_parameters(self) -> int:
-        """How many numbers a fit learns."""
+        """Count the numbers that a fit learns."""
         n_centers = len(self.cluster_centers_)
         n_shares = n_centers - 1 if self.shares == "learned" else 0
         n_variances = 1 if self.variance == "learned" else 0
         return n_centers * int(self.n_features_in_) + n_shares + n_variances
 
     def _of_distances(self, X: MatrixLike, what: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """What follows from the squared distances of each point."""
+        """Apply a function to the squared distances of some points at a time."""
         points = self._admit(X).points
         distances = self._distances(points, self._centers(points.shape[1]))
         return np.concatenate([what(sq_dist) for sq_dist in distances])
@@ -551,7 +552,7 @@ class SphericalMixture(CenterEstimator):
     def _most_likely(
         self, points: Points | SparsePoints, centers: FloatArray, model: Gaussian
     ) -> Labels:
-        """The largest responsibility of each point, from its logarithm times 2 v."""
+        """Return the largest responsibility of each point, from its logarithm times 2 v."""
         shares = model.shares_of(len(centers))
         gains = 0.0 if shares is None else 2 * model.variance * np.log(shares)
         nearest = [np.argmin(y - gains, axis=1) for y in self._distances(points, centers)]
@@ -560,7 +561,7 @@ class SphericalMixture(CenterEstimator):
     def _distances(
         self, points: Points | SparsePoints, centers: FloatArray
     ) -> Iterator[FloatArray]:
-        """Squared distances of some points at a time, in float64: it holds those of any float32."""
+        """Yield squared distances of some points at a time, in float64, whose range suffices."""
         n_block = max(1, _BLOCK_ELEMENTS // max(points.shape[1], len(centers)))
         for start in range(0, points.shape[0], n_block):
             block = points[start : start + n_block].astype(np.float64, copy=False)
