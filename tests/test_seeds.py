@@ -14,7 +14,8 @@ from scipy import sparse
 from powermeans.rows import open_rows
 from powermeans.rows.by_definition import greedy_seeds
 from powermeans.rows.reference import ReferenceRows
-from powermeans.seeds.choose import choose_seeds, order_by_place, uniform_seeds
+from powermeans.seeds.choose import choose_seeds, uniform_seeds
+from powermeans.seeds.orders import order_by_place
 
 N_DRAWS = 4000
 ROWS = pytest.mark.parametrize("rows_of", [ReferenceRows, open_rows])

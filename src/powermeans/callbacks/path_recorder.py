@@ -1,4 +1,4 @@
-"""A callback that remembers where the centers went."""
+"""A callback that records where the centers went."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from powermeans.types import FloatArray
 
 
 class PathRecorder:
-    """Remembers the sweeps of a fit: pass it as `callback`.
+    """Record the sweeps of a fit; pass it as `callback`.
 
-    It keeps the first run of a fit, and begins anew with the next fit. When there are more than
-    `most` sweeps, every second one is forgotten and from then on every second left out, and so on;
-    the last is always kept.
+    It records the first run of a fit, and begins anew with the next fit. Once there are more than
+    `most` sweeps it forgets every second one, and from then on skips every second one, and so on.
+    It always keeps the last.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ class PathRecorder:
         self._n_seen = 0
 
     def __call__(self, state: SweepState) -> None:
-        """Take down one sweep."""
+        """Record one sweep."""
         if state.run > 0:
             return
         if state.sweep == 1:
             self.states, self._stride, self._n_seen = [], 1, 0
         if self.states and (self._n_seen - 1) % self._stride != 0:
-            self.states.pop()  # it was there only because it was the last
+            self.states.pop()  # off the stride, and no longer the last
         self.states.append(state)
         self._n_seen += 1
         if len(self.states) > self.most:
@@ -68,7 +68,7 @@ class PathRecorder:
                 self.states.append(last)
 
     def descents(self) -> list[list[SweepState]]:
-        """The sweeps by descent: a new one begins where the power rises or centers come or go."""
+        """Split the sweeps where the power rises or the number of centers changes."""
         found = [self.states[:1]] if self.states else []
         for before, state in pairwise(self.states):
             if state.power > before.power or len(state.centers) != len(before.centers):
@@ -77,5 +77,5 @@ class PathRecorder:
         return found
 
     def centers(self) -> list[FloatArray]:
-        """The centers of the first descent, sweep by sweep."""
+        """Return the centers of the first descent, sweep by sweep."""
         return [state.centers for state in self.descents()[0]] if self.states else []

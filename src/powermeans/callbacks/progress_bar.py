@@ -17,22 +17,24 @@ Kind = Literal["auto", "rich", "tqdm", "plain"]
 
 _TERMINAL_SECONDS = 0.1
 _LOG_SECONDS = 10.0
-# Before this share is done, how long the rest will take is mere guesswork.
+# Before this share is done, the time left cannot be guessed.
 _LEAST_SHARE = 0.02
 
 
 class Display(Protocol):
-    """Where progress is shown."""
+    """A line on a screen."""
 
     def show(self, text: str, n_sweeps: int) -> None:
-        """What there is to say after so many sweeps."""
+        """Show the text unless another was shown a moment ago."""
 
     def close(self, text: str, n_sweeps: int) -> None:
-        """The last word."""
+        """Show the text and end the line."""
 
 
 class FitProgress:
-    """What `progress` returns; see there."""
+    """A callback that shows a fit; see `progress`."""
+
+    _n_centers: float
 
     def __init__(self, kind: Kind = "auto") -> None:
         if kind not in ("auto", "rich", "tqdm", "plain"):
@@ -44,20 +46,16 @@ class FitProgress:
                 f'pip install {self.kind}, or pass kind="auto"'
             )
         self._clock = PassClock()
-        self._begin()
-
-    def _begin(self) -> None:
         self._display: Display | None = None
         self._last: SweepState | None = None
-        self._n_sweeps, self._n_centers = 0, math.inf
-        self._least, self._started = math.inf, math.nan
 
     def __call__(self, state: SweepState) -> None:
         """Show one sweep."""
         if state.sweep == 1 and state.run == 0 and self._last is not None:
             self.fit_ended()
-        display = self._display or self._open_display(state.seconds)
+        display = self._display or self._begin(state.seconds)
         self._n_sweeps += 1
+        # A breath has more centers than are wanted, which are the fewest there are.
         if len(state.centers) < self._n_centers:
             self._n_centers, self._least = len(state.centers), math.inf
         if len(state.centers) == self._n_centers:
@@ -65,43 +63,34 @@ class FitProgress:
         self._last = state
         display.show(self.words(state), self._n_sweeps)
 
-    def _open_display(self, seconds: float = 0.0) -> Display:
-        """Begin a line, of a fit that began so many seconds ago."""
-        self._begin()
+    def _begin(self, seconds: float = 0.0) -> Display:
+        """Begin a line for a fit that began this many seconds ago."""
+        self._last, self._n_sweeps = None, 0
+        self._n_centers = self._least = math.inf
         self._started = time.monotonic() - seconds
-        self._display = opened = _open(self.kind)
-        return opened
+        self._display = display = _open(self.kind)
+        return display
 
     def fit_ended(self) -> None:
         """End the line; the next fit begins another."""
         if self._display is not None:
             display, self._display = self._display, None
-            is_empty = self._last is None
-            display.close(
-                "ended before the first sweep" if is_empty else self._last_words(), self._n_sweeps
-            )
+            text = "ended before the first sweep" if self._last is None else self.words(self._last)
+            display.close(text, self._n_sweeps)
 
     def pass_goes_on(self, n_done: int, n_in_all: int | None = None) -> None:
-        """Show how far a pass over rows in parts is, if it takes long.
-
-        Parameters
-        ----------
-        n_done : int
-            How many parts are done.
-        n_in_all : int, optional
-            Of how many, where that is known.
-        """
-        if (said := self._clock.words(n_done, n_in_all)) is not None:
-            display = self._display or self._open_display()
-            display.show(f"{self._last_words()}, {said}", self._n_sweeps)
-
-    def _last_words(self) -> str:
+        """Show how many parts of a long pass are done, and of how many if that is known."""
+        if (said := self._clock.words(n_done, n_in_all)) is None:
+            return
+        display = self._display or self._begin()
         if self._last is None:
-            return f"before the first sweep, {self.time_so_far()}"
-        return self.words(self._last)
+            sweep = f"before the first sweep, {self.time_so_far()}"
+        else:
+            sweep = self.words(self._last)
+        display.show(f"{sweep}, {said}", self._n_sweeps)
 
     def words(self, state: SweepState) -> str:
-        """What there is to say of a sweep."""
+        """Describe a sweep."""
         power = "-inf" if state.power == -math.inf else f"{state.power:.3g}"
         run = f"run {state.run + 1}, " if state.run else ""
         return (
@@ -111,13 +100,13 @@ class FitProgress:
         )
 
     def time_so_far(self, share_done: float = math.nan) -> str:
-        """The time since the fit began, and what is left of it where that is known."""
+        """Describe the time since the fit began, and what is left of it if that is known."""
         elapsed = time.monotonic() - self._started
         if self._display is None:
             return f"{duration(elapsed)} in all"
         if not share_done >= _LEAST_SHARE:
             return f"{duration(elapsed)} so far"
-        if share_done >= 1:  # where time was what was shared, and a sweep goes on beyond it
+        if share_done >= 1:  # a sweep goes on after `max_seconds`
             return f"about to end after {duration(elapsed)}"
         return f"about {duration(elapsed / share_done - elapsed)} left after {duration(elapsed)}"
 
@@ -131,33 +120,33 @@ class FitProgress:
         return f"progress({self.kind!r})"
 
     def __reduce__(self) -> tuple[type[FitProgress], tuple[str]]:
-        """A line on a screen cannot be copied: a copy begins its own."""
+        # A line on a screen cannot be copied: a copy begins its own.
         return type(self), (self.kind,)
 
 
 def progress(kind: Kind = "auto") -> FitProgress:
-    """A callback that shows the sweeps of a fit while they happen.
+    """Return a callback that shows the sweeps of a fit while they happen.
 
-    It tells the sweep, its power (-inf is Lloyd's rule), the inertia, about how much time is left,
-    the time so far, the least inertia with so many centers as are wanted, and how many there are at
-    present. How long a search takes is known only roughly: what is left goes by the parts that it
-    has planned and by how long the others took, and rises where it finds something. Of a single
-    descent nobody knows, so that there the time so far is all that is told. Where rows are in
-    parts, in files or on Dask, and a pass over them takes more than a second, it also tells how far
-    the pass is and about how long the rest of it takes.
+    It shows the sweep, its power (-inf is Lloyd's rule), the inertia, about how much time is left,
+    the time so far, the least inertia with the wanted number of centers, and how many centers there
+    are at present. The time left is a rough guess from the parts that a search has planned and the
+    time that others took; it rises when the search finds something. A single descent has no plan,
+    so that only the time so far is shown. If rows are in parts, in files or on Dask, and a pass
+    over them takes more than a second, it also shows how far the pass is and about how long the
+    rest takes.
 
     Parameters
     ----------
     kind : {"auto", "rich", "tqdm", "plain"}, default="auto"
-        What shows it. "auto" is rich if that is installed, else tqdm, else plain; in a notebook
-        tqdm comes first if its widgets can be shown; and where the output goes neither to
-        a terminal nor to a notebook it is plain. Plain text is one line that is written over on a
-        terminal, and elsewhere a line every ten seconds. All goes to the standard error.
+        What shows it. "auto" is rich if that is installed, else tqdm, else plain. In a notebook
+        tqdm comes first if its widgets are installed. If the output goes neither to a terminal nor
+        to a notebook, it is plain. Plain text is one line that is written over on a terminal, and
+        a line every ten seconds elsewhere. All goes to the standard error.
 
     Returns
     -------
     FitProgress
-        To pass as `callback` to an estimator, whose fit ends the line; elsewhere use it as
+        Pass it as `callback` to an estimator, whose fit ends the line. Elsewhere use it as
         a context manager, which ends the line on leaving.
 
     See Also
@@ -186,14 +175,14 @@ class PlainDisplay:
         self._last_shown = -math.inf if self._is_terminal else time.monotonic()
 
     def show(self, text: str, n_sweeps: int) -> None:
-        """Unless something was shown a moment ago."""
+        """Write the text unless another was written a moment ago."""
         now = time.monotonic()
         if now - self._last_shown >= self._seconds:
             self._last_shown = now
             self._write(text, end="" if self._is_terminal else "\n")
 
     def close(self, text: str, n_sweeps: int) -> None:
-        """The last sweep, and the end of the line."""
+        """Write the text and end the line."""
         self._write(text, end="\n")
 
     def _write(self, text: str, end: str) -> None:
@@ -214,12 +203,12 @@ class TqdmDisplay:
         self._bar = bar(unit=" sweeps", bar_format="{desc}, {rate_fmt}")
 
     def show(self, text: str, n_sweeps: int) -> None:
-        """Through tqdm, which says when it is time."""
+        """Show the text when tqdm finds that it is time."""
         self._bar.set_description_str(text, refresh=False)
         self._bar.update(n_sweeps - self._bar.n)
 
     def close(self, text: str, n_sweeps: int) -> None:
-        """With the last sweep."""
+        """Show the text and end the line."""
         self._bar.set_description_str(text, refresh=True)
         self._bar.close()
 
@@ -238,17 +227,17 @@ class RichDisplay:
         self._shown.start()
 
     def show(self, text: str, n_sweeps: int) -> None:
-        """Rich draws it ten times a second."""
+        """Let rich draw the text, which it does ten times a second."""
         self._shown.update(self._task, description=self._fitting(text))
 
     def close(self, text: str, n_sweeps: int) -> None:
-        """With a tick in place of the spinner."""
+        """Show the text with a tick in place of the spinner."""
         fitting = self._fitting(text)
         self._shown.update(self._task, description=fitting, total=n_sweeps, completed=n_sweeps)
         self._shown.stop()
 
     def _fitting(self, text: str) -> str:
-        """As much as there is room for beside the spinner, whose place Rich would take."""
+        """Cut the text to the width beside the spinner, which a longer one would push out."""
         return text[: self._shown.console.width - 2]
 
 
@@ -261,7 +250,7 @@ _DISPLAYS: dict[str, type[PlainDisplay] | type[TqdmDisplay] | type[RichDisplay]]
 
 def _open(kind: str) -> Display:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of missing widgets
+        warnings.simplefilter("ignore")  # tqdm warns of missing widgets
         return _DISPLAYS[kind]()
 
 
@@ -281,7 +270,7 @@ def _is_installed(module: str) -> bool:
 
 
 def _in_notebook() -> bool:
-    """Whether this is the kernel of one; IPython is not imported to find out."""
+    """Return whether this is the kernel of a notebook, without importing IPython."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return type(shell).__name__ == "ZMQInteractiveShell"

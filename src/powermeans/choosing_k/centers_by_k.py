@@ -26,7 +26,8 @@ from powermeans.loop.updates import RelocateEmpty
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed
-from powermeans.seeds.choose import choose_seeds, order_by_place
+from powermeans.seeds.choose import choose_seeds
+from powermeans.seeds.orders import order_by_place
 from powermeans.seeds.parallel import Candidates, ParallelSeeds
 from powermeans.types import FloatArray
 from powermeans.weighted_draws import n_greedy_candidates

@@ -45,7 +45,7 @@ from powermeans.loop.search import Solution
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
-from powermeans.seeds.choose import order_by_place
+from powermeans.seeds.orders import order_by_place
 from powermeans.sources import PartedData, is_dask, is_parted, open_data
 from powermeans.sources.pass_clock import Tell
 from powermeans.types import FloatArray

@@ -18,7 +18,7 @@ from powermeans.loop.spread import rounding_inertia
 from powermeans.principal_axes import principal_axes
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
-from powermeans.seeds.choose import order_by_place
+from powermeans.seeds.orders import order_by_place
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 

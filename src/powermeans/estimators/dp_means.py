@@ -28,7 +28,7 @@ from powermeans.loop.updates import Sweep, Update
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed
-from powermeans.seeds.choose import order_by_place
+from powermeans.seeds.orders import order_by_place
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray
 

@@ -30,7 +30,8 @@ from powermeans.loop.anneal import Callback
 from powermeans.power_mean import memberships
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
-from powermeans.seeds.choose import choose_seeds, order_by_place
+from powermeans.seeds.choose import choose_seeds
+from powermeans.seeds.orders import order_by_place
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 

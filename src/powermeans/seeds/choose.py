@@ -7,12 +7,10 @@ three copies of it are.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from powermeans.loop.spread import spread_of_features
 from powermeans.rows.protocol import Rows
+from powermeans.seeds.orders import order_by_place
 from powermeans.types import FloatArray, IndexArray
 
 
@@ -49,25 +47,3 @@ def uniform_seeds(rows: Rows, n_centers: int, rng: np.random.RandomState) -> Flo
     earliest = np.argpartition(times, n_drawn - 1)[:n_drawn]
     drawn = order[first_of_place[earliest[np.argsort(times[earliest])]]]
     return rows.take(np.resize(drawn, n_centers))
-
-
-def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, FloatArray]:
-    """Sort the points by the sum of squared distances from two random places, and return both.
-
-    That is equal for equal points, and for others only by chance.
-    """
-    one, other = random_places(rows, rng, 2)
-    key = rows.nearness(one[None, :]).sq_dist()
-    key += rows.nearness(other[None, :]).sq_dist()
-    order = np.argsort(key)
-    sorted_key = key[order]
-    if np.any(sorted_key[1:] == sorted_key[:-1]):
-        # Which of equal points comes first must not depend on how the machine sorts.
-        order = np.argsort(key, kind="stable")
-    return order, sorted_key
-
-
-def random_places(rows: Rows, rng: np.random.RandomState, n_places: int) -> FloatArray:
-    """Return places about as far from the mean as the points are, (n_places, n_features)."""
-    directions = rng.standard_normal((n_places, rows.n_features)) / math.sqrt(rows.n_features)
-    return rows.mean() + spread_of_features(rows) * directions

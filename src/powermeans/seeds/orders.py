@@ -1,18 +1,44 @@
-"""A random order of points that does not depend on the order of their rows."""
+"""Orders of points that do not depend on the order of their rows."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from powermeans.types import IndexArray, Points, SparsePoints
+from powermeans.loop.spread import spread_of_features
+from powermeans.rows.protocol import Rows
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 _BLOCK_ELEMENTS = 2**17
 # Odd, with its bits in no order: the golden ratio in units of 2^64.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 _Keys = NDArray[np.uint64]
+
+
+def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, FloatArray]:
+    """Sort the points by the sum of squared distances from two random places, and return both.
+
+    That is equal for equal points, and for others only by chance.
+    """
+    one, other = random_places(rows, rng, 2)
+    key = rows.nearness(one[None, :]).sq_dist()
+    key += rows.nearness(other[None, :]).sq_dist()
+    order = np.argsort(key)
+    sorted_key = key[order]
+    if np.any(sorted_key[1:] == sorted_key[:-1]):
+        # Which of equal points comes first must not depend on how the machine sorts.
+        order = np.argsort(key, kind="stable")
+    return order, sorted_key
+
+
+def random_places(rows: Rows, rng: np.random.RandomState, n_places: int) -> FloatArray:
+    """Return places about as far from the mean as the points are, (n_places, n_features)."""
+    directions = rng.standard_normal((n_places, rows.n_features)) / math.sqrt(rows.n_features)
+    return rows.mean() + spread_of_features(rows) * directions
 
 
 def order_by_chance(points: Points | SparsePoints, rng: np.random.RandomState) -> IndexArray:
