@@ -300,7 +300,8 @@ class KernelPowerKMeans(
         ndarray of shape (n_samples,)
             int32 labels.
         """
-        return self.embedded_.predict(self.embed(X))
+        coordinates = self.embed(X)
+        return self.embedded_.predict(coordinates)
 
     def transform(self, X: MatrixLike) -> Points:
         """Return the distance from each point to each center in the feature space.
