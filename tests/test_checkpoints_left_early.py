@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import powermeans.estimators.opening
+import powermeans.parts.checkpoint
 from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.divergences import Bregman, Generated, Mahalanobis, Poisson
 from powermeans.parts.checkpoint import CheckpointError, Journal
@@ -224,6 +224,6 @@ def test_another_version_does_not_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, points: FloatArray
 ) -> None:
     fitted(points, tmp_path / "state", refine=0)
-    monkeypatch.setattr(powermeans.estimators.opening, "version", lambda name: "0.0.0")
+    monkeypatch.setattr(powermeans.parts.checkpoint, "version", lambda name: "0.0.0")
     with pytest.raises(CheckpointError, match="this version of powermeans"):
         fitted(points, tmp_path / "state", refine=0)

@@ -184,7 +184,7 @@ def test_how_often_a_checkpoint_is_written_can_be_said(run, monkeypatch) -> None
             asked.append(seconds)
             super().__init__(place, seconds, *more, **others)
 
-    monkeypatch.setattr("powermeans.estimators.opening.Journal", Asked)
+    monkeypatch.setattr("powermeans.parts.checkpoint.Journal", Asked)
     command = ["fit", "rows.parquet", "-k", 4, "--effort", "fast", "-q"]
     for more in ([], ["--checkpoint-seconds", 2.5]):
         assert run(*command, "--checkpoint", f"state{len(more)}", *more).code == 0

@@ -21,8 +21,10 @@ from powermeans import (
     AuthorsSchedule,
     Fixed,
     Geometric,
+    KernelPowerKMeans,
     KMeans,
     PowerKMeans,
+    RobustPowerKMeans,
     SweepState,
 )
 from powermeans.estimators import opening
@@ -463,3 +465,29 @@ def test_points_of_the_right_kind_are_neither_copied_nor_changed(dtype) -> None:
     tracemalloc.stop()
     assert peak < points.nbytes / 2
     np.testing.assert_array_equal(points, before)
+
+
+class CountsEnds:
+    """A callback that counts how often a fit ended."""
+
+    n_ends = 0
+
+    def __call__(self, state: SweepState) -> None:
+        pass
+
+    def fit_ended(self) -> None:
+        self.n_ends += 1
+
+
+@pytest.mark.parametrize("kind", [PowerKMeans, RobustPowerKMeans, KernelPowerKMeans])
+def test_a_callback_hears_once_that_a_fit_has_ended(points, kind) -> None:
+    callback = CountsEnds()
+    kind(3, callback=callback, random_state=0).fit(points)
+    assert callback.n_ends == 1
+
+
+def test_a_callback_hears_once_that_a_fit_has_failed(points) -> None:
+    callback = CountsEnds()
+    with pytest.raises(ValueError, match="should be >= n_clusters"):
+        PowerKMeans(1000, callback=callback).fit(points)
+    assert callback.n_ends == 1

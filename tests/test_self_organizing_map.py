@@ -72,7 +72,7 @@ def test_a_huge_radius_leaves_the_mean() -> None:
 def test_the_start_lies_in_the_plane_of_the_two_first_components() -> None:
     points = cloud(n=400)
     model = SelfOrganizingMap((3, 5))
-    data = model._training_data(points, None)
+    data = model._open(points, None)
     start = model._initial_centers(data, np.random.RandomState(0)).reshape(3, 5, 3)
     np.testing.assert_allclose(start[1, 2], points.mean(axis=0))
     values, vectors = np.linalg.eigh(np.cov(points.T, ddof=0))

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from dataclasses import dataclass
 from typing import Any
+
+# A warning is about the code that called these.
+_NOT_THE_CALLER = ("powermeans", "sklearn")
+
+
+def warn_caller(message: str | Warning, category: type[Warning] | None = None) -> None:
+    """Warn about the line that has led here, outside of the package and of scikit-learn."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER and frame.f_back:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import copy
 import functools
 import os
 import warnings
@@ -11,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +28,19 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans.estimators.opening import MatrixLike, RowsOpener, TrainingData, opened
+from powermeans.errors import warn_caller
+from powermeans.estimators.opening import (
+    Columns,
+    Data,
+    MatrixLike,
+    OpeningSpec,
+    admit_points,
+    in_memory,
+    lazy_labels,
+    open_points,
+    opened,
+    who_is_told,
+)
 from powermeans.inputs.checks import (
     check_centers,
     check_domain,
@@ -39,13 +50,13 @@ from powermeans.inputs.checks import (
 )
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, says_stop
 from powermeans.loop.history import History, Spent, SweepRecords, SweepState
-from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
 from powermeans.rows.on_device import is_tensor, like, on_host, shares_of, threads_at
 from powermeans.rows.protocol import Rows
 from powermeans.seeds.choose import choose_seeds, uniform_seeds
 from powermeans.seeds.parallel import Candidates, ParallelSeeds, distinct_places
-from powermeans.sources import Scaling, is_dask, is_parted
+from powermeans.sources import Scaling, is_dask
+from powermeans.sources.kinds import Kind, kind_of
 from powermeans.system.label_files import write_labels
 from powermeans.types import FloatArray, Labels, Points
 from powermeans.weighted_draws import n_greedy_candidates
@@ -71,7 +82,6 @@ class Run:
 
 
 class CenterEstimator(
-    RowsOpener,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
@@ -87,9 +97,16 @@ class CenterEstimator(
     init: Any
     random_state: Any
     verbose: Any
+    # As long as no parameter of this name says otherwise.
+    missing: str = "error"
+    n_threads: int | None = None
+    device: str | None = None
+    callback: Callback | None = None
+
     cluster_centers_: Points
     labels_: Labels
     inertia_: float
+    n_features_in_: int
     scaling_: Scaling | None
     n_iter_: int
     n_relocated_: int
@@ -109,13 +126,35 @@ class CenterEstimator(
 
     # What a subclass decides.
 
+    def _spec(self) -> OpeningSpec:
+        """Return what a fit asks of its points."""
+        name = type(self).__name__
+        return OpeningSpec(
+            name=name,
+            estimator=self,
+            has_missing=self.missing == "observed",
+            n_threads=self.n_threads,
+            device=self.device,
+            n_needed=getattr(self, "n_clusters", 1),
+            must_differ=True,
+            why_not_in_parts=f"{name} looks at all points at once",
+            why_not_on_device=f"{name} works on arrays alone",
+            init=getattr(self, "init", None),
+            random_state=getattr(self, "random_state", None),
+            tell=who_is_told(self.callback, self.verbose),
+        )
+
+    def _fitted_spec(self) -> OpeningSpec:
+        """Return what is asked of new points after a fit."""
+        return self._spec().for_new(self._columns())
+
     @abc.abstractmethod
-    def _stages(self, data: TrainingData) -> list[Stage]:
-        """The stages of each run."""
+    def _stages(self, data: Data) -> list[Stage]:
+        """Return the stages of each run."""
 
     @abc.abstractmethod
     def _wanted_runs(self) -> int:
-        """How many runs to make where the initial centers differ from run to run."""
+        """Return how many runs to make where the initial centers differ from run to run."""
 
     def _report_end(self, run: Run) -> None:
         """Tell the user how a run ended."""
@@ -123,18 +162,16 @@ class CenterEstimator(
         if self.verbose:
             print(f"The end: {end.reason}.")
         if not (end.has_converged or end.was_stopped):
-            warnings.warn(
-                f"not converged after {end.reason}: {self._advice(run)}",
-                ConvergenceWarning,
-                stacklevel=4,
+            warn_caller(
+                f"not converged after {end.reason}: {self._advice(run)}", ConvergenceWarning
             )
 
     def _advice(self, run: Run) -> str:
-        """What to do about a run that was cut short."""
+        """Return what to do about a run that was cut short."""
         return "raise max_iter or tol"
 
     def _watcher(self) -> Callback:
-        """For one fit, what is called after each sweep; True stops the fit."""
+        """Return what is called after each sweep of one fit; True stops the fit."""
 
         def watch(state: SweepState) -> object:
             if self.verbose:
@@ -145,19 +182,19 @@ class CenterEstimator(
 
     def _run(
         self,
-        data: TrainingData,
+        data: Data,
         stages: list[Stage],
         seeds: Callable[[], FloatArray],
         history: History,
         rng: np.random.RandomState,
         watch: Callback,
     ) -> list[StageEnd]:
-        """One run, from seeds that are others at each call."""
+        """Make one run, from seeds that are others at each call."""
         return anneal(data.rows, seeds(), stages, history, watch)
 
     @classmethod
     def _params_for(cls, n_centers: int) -> dict[str, Any]:
-        """The parameters of an estimator with so many centers."""
+        """Return the parameters of an estimator with so many centers."""
         return {"n_clusters": n_centers}
 
     def _after_fit(self) -> None:
@@ -165,7 +202,7 @@ class CenterEstimator(
         return
 
     def _merit(self, run: Run) -> float:
-        """What the best of several runs has least of."""
+        """Return what the best of several runs has least of."""
         return run.inertia
 
     def _keep(self, run: Run) -> None:
@@ -181,7 +218,7 @@ class CenterEstimator(
         self.history_ = run.history.as_recarray()
 
     def _validate_params(self) -> None:
-        """What scikit-learn does, which takes long, only where it is going to complain."""
+        """Validate as scikit-learn does, which takes long, only where it is going to complain."""
         for name, constraints in _constraints_by_parameter(type(self)):
             value = getattr(self, name)
             if not any(constraint.is_satisfied_by(value) for constraint in constraints):
@@ -227,69 +264,51 @@ class CenterEstimator(
         self
         """
         self._validate_params()
-        watch, rng = self._watcher(), check_random_state(self.random_state)
+        spec, watch, rng = self._spec(), self._watcher(), check_random_state(self.random_state)
         try:
-            with threads_at(X, self._device(), self._wanted_threads()):
-                data = self._training_data(X, sample_weight)
-                former = self.__dict__.get("history_")
-                try:
-                    self._keep_best_run(data, self._stages(data), rng, self._leaving(watch))
-                    n_found = self._n_found(data)
-                finally:
-                    # Also of a fit that was cut short, but not of one that left nothing.
-                    if self.__dict__.get("history_") is not former:
-                        self._give_as(X, data.rows)
+            with threads_at(X, spec.device, spec.n_threads), self._open(X, sample_weight) as data:
+                n_found = self._fit_opened(X, data, rng, watch)
         finally:
             self.__dict__.pop("_candidates", None)
-            self._close_journal()
             self._after_fit()
             # Also where passes were shown, and no sweep came.
-            fit_ended = getattr(getattr(self, "callback", None), "fit_ended", None)
-            if fit_ended is not None:
+            if (fit_ended := getattr(self.callback, "fit_ended", None)) is not None:
                 fit_ended()
-        n_needed = self._n_needed()
-        if n_found < n_needed:
-            warnings.warn(
+        if n_found < spec.n_needed:
+            warn_caller(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
-                f"({n_needed}). Possibly due to duplicate points in X.",
+                f"({spec.n_needed}). Possibly due to duplicate points in X.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return self
 
-    def _give_as(self, X: MatrixLike, rows: Rows) -> None:
-        """Centers and labels as tensors where the points are, if they are a tensor."""
-        self.__dict__.pop("placement_", None)
-        if (placement := getattr(rows, "placement", None)) is not None:
-            self.placement_ = placement
-            self.history_.placement = placement
-        if is_tensor(X):
-            self.cluster_centers_ = like(X, self.cluster_centers_)
-            self.labels_ = like(X, self.labels_)
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Data:
+        """Open the points of a fit and note their columns."""
+        data = open_points(X, sample_weight, self._spec())
+        self.__dict__.pop("scaling_", None)
+        if (columns := data.columns) is not None:
+            self.__dict__.update(noted(columns))
+            if columns.names is None:
+                self.__dict__.pop("feature_names_in_", None)
+        return data
 
-    def _n_found(self, data: TrainingData) -> int:
-        """How many clusters have points."""
-        if isinstance(data.rows, PartedRows):
-            at = np.asarray(self.cluster_centers_, dtype=np.float64)
-            return int(np.count_nonzero(data.rows.assignment(at).is_used))
-        is_found = np.zeros(len(self.cluster_centers_), dtype=bool)
-        is_found[self.labels_] = True  # unlike bincount without a copy of the labels
-        return int(np.count_nonzero(is_found))
-
-    def _leaving(self, watch: Callback) -> Callback:
-        """The same, and where it says stop nothing more is written down."""
-
-        def leaving(state: SweepState) -> object:
-            answer = watch(state)
-            if says_stop(answer):
-                self._leave_journal()
-            return answer
-
-        return leaving
+    def _fit_opened(
+        self, X: MatrixLike, data: Data, rng: np.random.RandomState, watch: Callback
+    ) -> int:
+        """Keep the best run and return how many of its clusters have points."""
+        former = self.__dict__.get("history_")
+        try:
+            self._keep_best_run(data, self._stages(data), rng, _recorded(watch, data))
+            centers = np.asarray(self.cluster_centers_, dtype=np.float64)
+            return data.n_found(centers, self.__dict__.get("labels_"))
+        finally:
+            # Also of a fit that was cut short, but not of one that left nothing.
+            if self.__dict__.get("history_") is not former:
+                self._give_as(X, data.rows)
 
     def _keep_best_run(
         self,
-        data: TrainingData,
+        data: Data,
         stages: list[Stage],
         rng: np.random.RandomState,
         watch: Callback,
@@ -306,7 +325,7 @@ class CenterEstimator(
                 ends = self._run(data, stages, seeds, history, rng, watch)
                 run = self._finish(data, history, ends)
             except BaseException:
-                self._leave_journal()
+                data.stop_recording()
                 if history.centers is not None:
                     best = self._better(best, self._cut_short(data, history))
                 if best is not None:
@@ -319,60 +338,56 @@ class CenterEstimator(
         if best is not None:
             self._keep(best)
 
-    def _finish(self, data: TrainingData, history: History, ends: Sequence[StageEnd] = ()) -> Run:
-        """Labels and inertia of the centers as they are stored."""
-        centers = self._stored(data, history)
-        if isinstance(data.rows, PartedRows):
-            inertia = data.rows.assignment(centers.astype(np.float64)).inertia
-            labels = self._labels_to_come(data, centers)
-        else:
-            labels, inertia = data.rows.assign(centers.astype(np.float64))
-        return Run(centers, labels, inertia, history, history.spent(), ends)
-
-    def _cut_short(self, data: TrainingData, history: History) -> Run:
-        """The outcome of a run that an error or an interrupt ended.
-
-        Of points in parts no more is asked: a pass may take long, or fail as the last one did.
-        """
-        if not isinstance(data.rows, PartedRows):
-            return self._finish(data, history)
-        centers = self._stored(data, history)
-        labels = self._labels_to_come(data, centers)
-        return Run(centers, labels, history.known_inertia, history, history.spent())
-
-    def _stored(self, data: TrainingData, history: History) -> Points:
-        """The centers in the dtype of the points."""
-        assert history.centers is not None, "every run has a sweep"
-        is_elsewhere = isinstance(data.rows, PartedRows) or is_tensor(data.points)
-        dtype = data.rows.dtype if is_elsewhere else data.points.dtype
-        return np.array(history.centers, dtype=dtype)
-
-    def _labels_to_come(self, data: TrainingData, centers: Points) -> Any:
-        """Labels of points in parts: a Dask array of those on Dask, and None of others."""
-        return None if data.collection is None else self._lazy_labels(data.collection, centers)
-
-    def _better(self, best: Run | None, run: Run) -> Run:
-        return run if best is None or self._merit(run) < self._merit(best) else best
-
     def _n_runs(self) -> int:
         wanted = self._wanted_runs()
         if wanted == 1 or isinstance(self.init, str) or callable(self.init):
             return wanted
-        warnings.warn(
+        warn_caller(
             "Explicit initial center position passed: performing only one init in "
             f"{type(self).__name__} instead of n_init={wanted}.",
             RuntimeWarning,
-            stacklevel=4,
         )
         return 1
 
-    def _initial_centers(self, data: TrainingData, rng: np.random.RandomState) -> FloatArray:
+    def _finish(self, data: Data, history: History, ends: Sequence[StageEnd] = ()) -> Run:
+        """Return the outcome of a run, by the centers as they are stored."""
+        centers = _stored(data, history)
+        labels, inertia = data.assign(centers.astype(np.float64))
+        return Run(centers, labels, inertia, history, history.spent(), ends)
+
+    def _cut_short(self, data: Data, history: History) -> Run:
+        """Return the outcome of a run that an error or an interrupt ended.
+
+        Points in parts are not asked again: a pass may take long, or fail as the last one did.
+        """
+        if data.has_order:
+            return self._finish(data, history)
+        centers = _stored(data, history)
+        labels, inertia = data.assign(centers.astype(np.float64), history.known_inertia)
+        return Run(centers, labels, inertia, history, history.spent())
+
+    def _better(self, best: Run | None, run: Run) -> Run:
+        return run if best is None or self._merit(run) < self._merit(best) else best
+
+    def _give_as(self, X: MatrixLike, rows: Rows) -> None:
+        """Turn centers and labels into tensors where the points are, if they are a tensor."""
+        self.__dict__.pop("placement_", None)
+        if (placement := getattr(rows, "placement", None)) is not None:
+            self.placement_ = placement
+            self.history_.placement = placement
+        if is_tensor(X):
+            self.cluster_centers_ = like(X, self.cluster_centers_)
+            self.labels_ = like(X, self.labels_)
+
+    # Where centers start.
+
+    def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
         rows, n_clusters = data.rows, self.n_clusters
-        if isinstance(self.init, ParallelSeeds) or isinstance(rows, PartedRows):
+        if isinstance(self.init, ParallelSeeds) or not data.has_order:
             centers = self._seeds_in_passes(data, rng)
         elif callable(self.init):
             centers = self._checked_init(
-                self.init(data.points, n_clusters, random_state=rng), rows.n_features
+                self.init(in_memory(data).points, n_clusters, random_state=rng), rows.n_features
             )
         elif not isinstance(self.init, str):
             centers = self._checked_init(self.init, rows.n_features)
@@ -385,8 +400,8 @@ class CenterEstimator(
             print("Initialization complete")
         return centers
 
-    def _seeds_in_passes(self, data: TrainingData, rng: np.random.RandomState) -> FloatArray:
-        """Seeds of points that are too many to walk along; candidates are found once for a fit."""
+    def _seeds_in_passes(self, data: Data, rng: np.random.RandomState) -> FloatArray:
+        """Return seeds of points too many to put in order; find candidates once for a fit."""
         rows, n_clusters = data.rows, self.n_clusters
         if not isinstance(self.init, str | ParallelSeeds):
             if callable(self.init):
@@ -400,14 +415,14 @@ class CenterEstimator(
         found = self.__dict__.get("_candidates")
         if not isinstance(found, Candidates) or found.origin is not rows:
             way = self.init if isinstance(self.init, ParallelSeeds) else ParallelSeeds()
-            found = way.candidates(rows, n_clusters, rng, divergence=self._divergence())
+            found = way.candidates(rows, n_clusters, rng, divergence=self._spec().divergence)
             self._candidates = found
         is_plain = self.init == "plain-k-means++"
         return found.seeds(n_clusters, rng, 1 if is_plain else n_greedy_candidates(n_clusters))
 
     def _checked_init(self, init: ArrayLike, n_features: int) -> FloatArray:
         centers = check_init(init, self.n_clusters, n_features)
-        check_domain(centers, self._divergence(), name="init")
+        check_domain(centers, self._spec().divergence, name="init")
         return centers
 
     # After a fit.
@@ -431,7 +446,7 @@ class CenterEstimator(
         ndarray of shape (n_samples,)
             int32 labels.
         """
-        _refuse_parted(X, "fit_predict", "call fit(X), then predict(X, output=path)")
+        _refuse_parts(kind_of(X), "fit_predict", "call fit(X), then predict(X, output=path)")
         return self.fit(X, sample_weight=sample_weight).labels_
 
     @overload
@@ -459,29 +474,31 @@ class CenterEstimator(
         ndarray of shape (n_samples,) or path
             int32 labels; with `output`, the path.
         """
-        if is_dask(X):
+        kind = kind_of(X)
+        if kind is Kind.DASK:
             _refuse_output(output)
-            lazy: Labels = self._lazy_labels(self._dask_points(X).array, self.cluster_centers_)
-            return lazy
-        if not is_parted(X):
-            rows = self._rows(X)
-            labels, _ = rows.assign(self._centers(rows.n_features))
+            source, spec = self._opened_new(X)
+            labels: Labels = lazy_labels(source.array, self.cluster_centers_, spec)
+            return labels
+        if kind is not Kind.PARTS:
+            data = self._new_points(X)
+            labels = data.labels(self._centers(data.n_features))
             return like(X, labels) if output is None else write_labels(output, [labels])
         if output is None:
             raise ValueError(
                 "the labels of rows that are read part by part may not fit into memory: pass "
                 'predict(X, output="labels.npy"), and numpy.load what is written'
             )
-        source = opened(X)
+        source, spec = self._opened_new(X)
         if source.is_read_from(output):
             raise ValueError(
                 f"output={os.fspath(output)!r} is a file that X is read from and that would be "
                 "lost, or in a folder that is read, so that the next fit would take labels for "
                 "rows: write them elsewhere"
             )
-        parted = self._parted_rows(source)
+        rows: Any = open_points(source, None, spec).rows
         centers = self._centers(self.n_features_in_)
-        return write_labels(output, (labels for labels, _ in parted.assigned(centers)))
+        return write_labels(output, (labels for labels, _ in rows.assigned(centers)))
 
     def transform(self, X: MatrixLike) -> Points:
         """Distance from each point to each center.
@@ -497,29 +514,36 @@ class CenterEstimator(
             Euclidean distances, not squared, dense also for sparse points; other divergences as
             they are.
         """
-        if is_tensor(X):
+        kind = kind_of(X)
+        _refuse_parts(kind, "transform", "call it with some of the rows at a time, as an array")
+        if kind is Kind.TENSOR:
             there: Points = self._distances_of_tensor(X)
             return there
-        if is_dask(X):
-            lazy: Points = self._lazy_distances(self._dask_points(X).array)
+        if kind is Kind.DASK:
+            lazy: Points = self._lazy_distances(X)
             return lazy
-        sq_dist, exponent = self._squared_distances(X, "transform")
-        if not self._is_plain():
-            is_squared = self._divergence() == "squared_euclidean"
-            root: Any = np.ldexp(np.sqrt(sq_dist), exponent) if is_squared else sq_dist
-            of_centers: Points = root.astype(self.cluster_centers_.dtype, copy=False)
-            return of_centers
-        distances = np.sqrt(sq_dist, out=sq_dist)
-        return np.ldexp(distances, exponent, out=distances) if exponent else distances
+        check_is_fitted(self)
+        return _distances(X, self.cluster_centers_, self._fitted_spec())
 
     def _distances_of_tensor(self, X: Any) -> Any:
-        """What `transform` returns, never leaving the device unless a table is asked for."""
-        rows: Any = self._rows(X)
-        is_squared = self._divergence() == "squared_euclidean"
-        centers = self._centers(rows.n_features)
+        """Return what `transform` does, on the device unless a table is asked for."""
+        data, is_squared = self._new_points(X), self._spec().divergence == "squared_euclidean"
+        rows, centers = cast("Any", data.rows), self._centers(data.n_features)
         there = rows.put_together(rows.distances_there(centers, is_squared=is_squared))
         wants_table = _get_output_config("transform", self)["dense"] != "default"
         return on_host(there) if wants_table else there
+
+    def _lazy_distances(self, X: Any) -> Any:
+        from powermeans.parts.dask import mapped
+
+        source, spec = self._opened_new(X)
+        is_narrow = spec.is_plain and source.array.dtype in (np.float16, np.float32)
+        plain = np.float32 if is_narrow else np.float64
+        dtype = plain if spec.is_plain else self.cluster_centers_.dtype
+        distances = functools.partial(
+            _distances, centers=self.cluster_centers_, spec=spec.for_blocks()
+        )
+        return mapped(source.array, distances, dtype=dtype, n_columns=len(self.cluster_centers_))
 
     def fit_transform(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -540,7 +564,7 @@ class CenterEstimator(
         ndarray of shape (n_samples, n_clusters)
             As from `transform`.
         """
-        _refuse_parted(X, "fit_transform", "call fit(X), then transform some of the rows")
+        _refuse_parts(kind_of(X), "fit_transform", "call fit(X), then transform some of the rows")
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def score(
@@ -562,18 +586,15 @@ class CenterEstimator(
         float
             Higher is better; zero is the highest possible score.
         """
-        rows = self._rows(X, sample_weight)
-        if isinstance(rows, PartedRows):
-            return -rows.assignment(self._centers(self.n_features_in_)).inertia
-        _, inertia = rows.assign(self._centers(rows.n_features))
-        return -inertia
+        data = self._new_points(X, sample_weight)
+        return -data.inertia(self._centers(data.n_features))
 
     def _labels_and_score(
         self, X: MatrixLike, sample_weight: ArrayLike | None = None
     ) -> tuple[Labels, float]:
-        """What `predict` and `score` say of an array, from one look at its distances."""
-        rows = self._rows(X, sample_weight)
-        labels, inertia = rows.assign(self._centers(rows.n_features))
+        """Return what `predict` and `score` say of an array, from one look at its distances."""
+        data = self._new_points(X, sample_weight)
+        labels, inertia = data.assign(self._centers(data.n_features))
         return labels, -inertia
 
     @classmethod
@@ -602,7 +623,9 @@ class CenterEstimator(
         centers = on_host(centers)
         estimator = cls(**cls._params_for(_number_of(centers, params)), **params)
         estimator._validate_params()
-        points = estimator._admit(centers, reset=True, name="centers", has_missing=False).points
+        wanted: dict[str, Any] = {"n_needed": 1, "must_differ": False, "has_missing": False}
+        spec = replace(estimator._spec(), input_name="centers", **wanted)
+        points = admit_points(centers, None, spec).points
         if sparse.issparse(points):
             raise ValueError("centers are sparse: pass centers.toarray()")
         estimator.cluster_centers_ = points.copy()
@@ -624,7 +647,7 @@ class CenterEstimator(
         array([0, 1], dtype=int32)
         """
         check_is_fitted(self)
-        if not self._is_plain():
+        if not self._fitted_spec().is_plain:
             raise ValueError(
                 f"{self!r} does not compare whole points by squared Euclidean distances, and "
                 "scikit-learn's KMeans does nothing else: there is no such KMeans"
@@ -649,39 +672,40 @@ class CenterEstimator(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse()
-        tags.input_tags.allow_nan = self._has_missing()
+        tags.input_tags.allow_nan = self.missing == "observed"
+        tags.input_tags.sparse = not tags.input_tags.allow_nan
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    # The border.
+    # New points.
 
-    def _lazy_labels(self, array: Any, centers: Points) -> Any:
-        from powermeans.parts.dask import mapped
+    def _columns(self) -> Columns:
+        """Return what is known of the columns of the points that were fitted."""
+        names = getattr(self, "feature_names_in_", None)
+        return Columns(
+            getattr(self, "n_features_in_", None),
+            None if names is None else tuple(names),
+            getattr(self, "scaling_", None),
+            # Centers from elsewhere may be those of points that had been scaled.
+            is_scaling_known=hasattr(self, "inertia_"),
+        )
 
-        return mapped(array, self._bare(centers).predict, dtype=np.int32)
+    def _new_points(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Data:
+        check_is_fitted(self)
+        return open_points(X, sample_weight, self._fitted_spec())
 
-    def _lazy_distances(self, array: Any) -> Any:
-        from powermeans.parts.dask import mapped
+    def _opened_new(self, X: MatrixLike) -> tuple[Any, OpeningSpec]:
+        """Return new points in parts, opened, and what is asked of them."""
+        check_is_fitted(self)
+        spec = self._fitted_spec()
+        return opened(X, None, spec), spec
 
-        is_narrow = self._is_plain() and array.dtype in (np.float16, np.float32)
-        plain = np.float32 if is_narrow else np.float64
-        dtype = plain if self._is_plain() else self.cluster_centers_.dtype
-        bare = self._bare(self.cluster_centers_)
-        return mapped(array, bare.transform, dtype=dtype, n_columns=len(self.cluster_centers_))
+    def _is_plain(self) -> bool:
+        """Whether whole points are compared by squared Euclidean distances."""
+        return self._fitted_spec().is_plain
 
-    def _bare(self, centers: Points) -> Self:
-        """An estimator with these centers and nothing that is not needed to look at points."""
-        bare = copy.copy(self)
-        kept_for_a_fit = ("_candidates", "_journal", "_claimed")
-        for name in ("labels_", "history_", "feature_names_in_", *kept_for_a_fit):
-            bare.__dict__.pop(name, None)
-        if hasattr(bare, "callback"):
-            bare.callback = None
-        bare.cluster_centers_ = centers
-        bare.__dict__.pop("scaling_", None)  # since it is shown points that are scaled
-        bare.set_output(transform="default")
-        return bare
+    def _centers(self, n_features: int) -> FloatArray:
+        return check_centers(on_host(self.cluster_centers_), n_features)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -689,26 +713,6 @@ class CenterEstimator(
             # They belong to the collection, which may be larger than memory.
             state = {name: value for name, value in state.items() if name != "labels_"}
         return state
-
-    def _squared_distances(self, X: MatrixLike, method: str) -> tuple[Points, int]:
-        """Squared distances of points and centers divided by a power of two, and its exponent."""
-        _refuse_parted(X, method, "call it with some of the rows at a time, as an array")
-        check_is_fitted(self)
-        data = self._admit(X)
-        centers = self._centers(data.points.shape[1])
-        if self._device() is not None or is_tensor(X):
-            at_device: Any = self._open(data)
-            in_view: tuple[Points, int] = at_device.sq_distances_in_view(centers)
-            return in_view
-        if not self._is_plain():
-            # In float64, since they may leave the range of float32.
-            wide = replace(data, points=data.points.astype(np.float64, copy=False))
-            return self._open(wide).sq_distances(centers), 0
-        largest = max(data.largest, float(np.abs(centers).max()))
-        exponent = exponent_to_square(largest, data.points.dtype)
-        points = divide_by_power_of_two(data.points, exponent)
-        rows = open_rows(points, n_threads=self._wanted_threads())
-        return rows.sq_distances(np.ldexp(centers, -exponent)), exponent
 
     def _shares(
         self,
@@ -720,9 +724,13 @@ class CenterEstimator(
 
         They are proportional to distances to the exponent, which is all that a device is told.
         """
-        if not is_parted(X) and (is_tensor(X) or self._device() is not None):
-            return self._shares_at_device(X, exponent)
-        sq_dist, _ = self._squared_distances(X, "memberships")
+        kind = kind_of(X)
+        _refuse_parts(kind, "memberships", "call it with some of the rows at a time, as an array")
+        check_is_fitted(self)
+        spec = self._fitted_spec()
+        if kind is Kind.TENSOR or spec.device is not None:
+            return self._shares_at_device(X, spec, exponent)
+        sq_dist, _ = _sq_distances(X, self.cluster_centers_, spec)
         shares = np.empty(sq_dist.shape)
         n_block = max(1, _BLOCK_ELEMENTS // sq_dist.shape[1])
         for start in range(0, len(sq_dist), n_block):
@@ -730,18 +738,72 @@ class CenterEstimator(
             shares[block] = memberships(sq_dist[block].astype(np.float64))
         return shares
 
-    def _shares_at_device(self, X: MatrixLike, exponent: float) -> FloatArray:
-        check_is_fitted(self)
-        rows: Any = self._open(self._admit(X))
-        found = rows.distance_blocks(self._centers(rows.n_features))
+    def _shares_at_device(self, X: MatrixLike, spec: OpeningSpec, exponent: float) -> FloatArray:
+        points = admit_points(X, None, spec).points
+        rows: Any = spec.open_array(points, None, spec)
+        found = rows.distance_blocks(self._centers(points.shape[1]))
         blocks = shares_of((block for _, block in found), exponent)
         if is_tensor(X):
             there: FloatArray = rows.put_together(blocks)
             return there
         return np.concatenate([on_host(block) for block in blocks]).astype(np.float64, copy=False)
 
-    def _centers(self, n_features: int) -> FloatArray:
-        return check_centers(on_host(self.cluster_centers_), n_features)
+
+def noted(columns: Columns) -> dict[str, Any]:
+    """Return the attributes of an estimator that tell of columns read part by part."""
+    found: dict[str, Any] = {"n_features_in_": columns.n_features, "scaling_": columns.scaling}
+    if columns.names is not None:
+        found["feature_names_in_"] = np.asarray(columns.names, dtype=object)
+    return found
+
+
+def _recorded(watch: Callback, data: Data) -> Callback:
+    """Return the same callback, which ends the recording of the fit where it says stop."""
+
+    def recorded(state: SweepState) -> object:
+        answer = watch(state)
+        if says_stop(answer):
+            data.stop_recording()
+        return answer
+
+    return recorded
+
+
+def _stored(data: Data, history: History) -> Points:
+    """Return the centers in the dtype of the points."""
+    assert history.centers is not None, "every run has a sweep"
+    return np.array(history.centers, dtype=data.dtype)
+
+
+def _distances(X: MatrixLike, centers: Any, spec: OpeningSpec) -> Points:
+    """Return the distance of each point to each center, not squared."""
+    sq_dist, exponent = _sq_distances(X, centers, spec)
+    if not spec.is_plain:
+        is_squared = spec.divergence == "squared_euclidean"
+        root: Any = np.ldexp(np.sqrt(sq_dist), exponent) if is_squared else sq_dist
+        of_centers: Points = root.astype(centers.dtype, copy=False)
+        return of_centers
+    distances = np.sqrt(sq_dist, out=sq_dist)
+    return np.ldexp(distances, exponent, out=distances) if exponent else distances
+
+
+def _sq_distances(X: MatrixLike, centers: Any, spec: OpeningSpec) -> tuple[Points, int]:
+    """Return squared distances of points and centers over a power of two, and its exponent."""
+    admitted = admit_points(X, None, spec)
+    checked = check_centers(on_host(centers), admitted.points.shape[1])
+    if spec.device is not None:
+        at_device: Any = spec.open_array(admitted.points, None, spec)
+        in_view: tuple[Points, int] = at_device.sq_distances_in_view(checked)
+        return in_view
+    if not spec.is_plain:
+        # In float64, since they may leave the range of float32.
+        wide = admitted.points.astype(np.float64, copy=False)
+        return spec.open_array(wide, None, spec).sq_distances(checked), 0
+    largest = max(admitted.largest, float(np.abs(checked).max()))
+    exponent = exponent_to_square(largest, admitted.points.dtype)
+    points = divide_by_power_of_two(admitted.points, exponent)
+    rows = open_rows(points, n_threads=spec.n_threads)
+    return rows.sq_distances(np.ldexp(checked, -exponent)), exponent
 
 
 def _refuse_output(output: object) -> None:
@@ -753,8 +815,8 @@ def _refuse_output(output: object) -> None:
         )
 
 
-def _refuse_parted(X: MatrixLike, method: str, way_out: str) -> None:
-    if is_parted(X):
+def _refuse_parts(kind: Kind, method: str, way_out: str) -> None:
+    if kind is Kind.PARTS:
         raise ValueError(
             f"{method} returns an array with a row for each point, and none is made of points that "
             f"are read part by part, as those of paths and chunks are: {way_out}"

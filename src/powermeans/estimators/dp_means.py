@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -11,16 +10,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import (
     Interval,
     StrOptions,
     validate_parameter_constraints,
 )
 
+from powermeans.errors import warn_caller
 from powermeans.estimators.base import CenterEstimator, Run
-from powermeans.estimators.opening import MatrixLike, TrainingData
-from powermeans.inputs.checks import admit, wanted_form
+from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec, admit_array
 from powermeans.loop.anneal import Stage
 from powermeans.loop.spread import rounding_inertia, spread
 from powermeans.loop.stopping import CentersSettled
@@ -189,8 +187,8 @@ class DPMeans(CenterEstimator):
             {"n_clusters": n_clusters},
             caller_name="penalty_for",
         )
-        points = check_array(X, input_name="X", **wanted_form(X))
-        data = admit(points, sample_weight, n_clusters=n_clusters, must_differ=True)
+        spec = OpeningSpec(name="penalty_for", n_needed=n_clusters, must_differ=True)
+        data = admit_array(X, sample_weight, spec)
         far = _FarPoints.of(open_rows(data.points, data.weights))
         penalties = far.penalties(n_clusters)
         if not len(penalties):
@@ -205,7 +203,7 @@ class DPMeans(CenterEstimator):
             )
         return float(penalties[-1]) * far.unit
 
-    def _stages(self, data: TrainingData) -> list[Stage]:
+    def _stages(self, data: Data) -> list[Stage]:
         far = _FarPoints.of(data.rows)
         if self.penalty == "auto":
             farthest = self._penalty_wanted(far)
@@ -222,29 +220,22 @@ class DPMeans(CenterEstimator):
         penalties = far.penalties(self.n_clusters_wanted)
         if len(penalties) == self.n_clusters_wanted:
             return float(penalties[-1])
-        warnings.warn(
+        warn_caller(
             f"Number of distinct clusters can be no more than {max(1, len(penalties))}, since X "
             f"has no more distinct points, but n_clusters_wanted={self.n_clusters_wanted}",
             ConvergenceWarning,
-            stacklevel=4,
         )
         return float(penalties[-1]) / 2 if len(penalties) else float(np.finfo(np.float64).tiny)
 
-    def _initial_centers(self, data: TrainingData, rng: np.random.RandomState) -> FloatArray:
+    def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
         return data.rows.mean()[None, :]
 
     def _wanted_runs(self) -> int:
         return 1
 
-    def _n_needed(self) -> int:
-        return 1
-
     @classmethod
     def _params_for(cls, n_centers: int) -> dict[str, Any]:
         return {}
-
-    def _wanted_threads(self) -> int | None:
-        return self.n_threads
 
     def _keep(self, run: Run) -> None:
         super()._keep(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -15,8 +16,7 @@ from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.estimators.base import CenterEstimator, Run
-from powermeans.estimators.opening import MatrixLike, TrainingData
-from powermeans.inputs.checks import Admitted
+from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec
 from powermeans.loop.anneal import Callback, Stage, StageEnd
 from powermeans.loop.history import History
 from powermeans.loop.spread import spread_of_features
@@ -27,7 +27,7 @@ from powermeans.rows.protocol import Rows
 from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric
 from powermeans.sums import Sums
-from powermeans.types import FloatArray
+from powermeans.types import FloatArray, Points, SparsePoints
 
 # At this power weights are practically hard.
 _HARD_POWER = -100.0
@@ -169,31 +169,26 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         self.verbose = verbose
         self.copy_x = copy_x
 
-    def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
+    def _spec(self) -> OpeningSpec:
+        return replace(super()._spec(), weighs_features=True, open_array=_open_weighted)
+
+    def _fitted_spec(self) -> OpeningSpec:
+        weighted = functools.partial(_open_weighted, feature_weights=self.feature_weights_)
+        return replace(super()._fitted_spec(), open_array=weighted)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Data:
         self._weights_of_run: dict[int, FloatArray] = {}
-        return super()._training_data(X, sample_weight)
+        return super()._open(X, sample_weight)
 
     def _after_fit(self) -> None:
         self.__dict__.pop("_weights_of_run", None)
 
-    def _open(self, data: Admitted | TrainingData) -> Rows:
-        if not isinstance(data.points, np.ndarray):
-            raise ValueError(
-                f"X is sparse, and {type(self).__name__} is for dense points: pass X.toarray()"
-            )
-        rows = FeatureWeightedRows(data.points, data.weights, n_threads=self.n_threads)
-        is_fitting = hasattr(self, "_weights_of_run")
-        if not is_fitting:
-            rows.feature_weights = self.feature_weights_
-        return rows
-
-    def _takes_sparse(self) -> bool:
-        return False
-
-    def _is_plain(self) -> bool:
-        return False
-
-    def _stages(self, data: TrainingData) -> list[Stage]:
+    def _stages(self, data: Data) -> list[Stage]:
         rows = data.rows
         assert isinstance(rows, FeatureWeightedRows)
         critical = rows.critical_power()
@@ -216,7 +211,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 
     def _run(
         self,
-        data: TrainingData,
+        data: Data,
         stages: list[Stage],
         seeds: Callable[[], FloatArray],
         history: History,
@@ -239,13 +234,25 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     def _wanted_runs(self) -> int:
         return self.n_init
 
-    def _wanted_threads(self) -> int | None:
-        return self.n_threads
-
     def _keep(self, run: Run) -> None:
         super()._keep(run)
         self.feature_weights_ = self._weights_of_run[run.history.run]
         self.objective_ = self._merit(run)
+
+
+def _open_weighted(
+    points: Points | SparsePoints,
+    weights: FloatArray | None,
+    spec: OpeningSpec,
+    feature_weights: FloatArray | None = None,
+) -> Rows:
+    """Return rows with these weights of the features, or equal ones."""
+    if not isinstance(points, np.ndarray):
+        raise ValueError(f"X is sparse, and {spec.name} is for dense points: pass X.toarray()")
+    rows = FeatureWeightedRows(points, weights, n_threads=spec.n_threads)
+    if feature_weights is not None:
+        rows.feature_weights = feature_weights
+    return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 from powermeans.critical import critical_power as critical_power_of
 from powermeans.estimators.kmeans import KMeans
-from powermeans.estimators.opening import MatrixLike
-from powermeans.inputs.checks import admit, wanted_form
+from powermeans.estimators.opening import MatrixLike, OpeningSpec, admit_array
 from powermeans.rows import open_rows
 from powermeans.seeds.choose import choose_seeds
 from powermeans.types import IndexArray, Labels, Points
@@ -141,9 +140,9 @@ def kmeans_plusplus(
     True
     """
     _check_parameters(locals())
-    points = check_array(X, input_name="X", **wanted_form(X))
-    data = admit(points, sample_weight, n_clusters=n_clusters)
-    _check_norms(x_squared_norms, points.shape[0])
+    spec = OpeningSpec(name="kmeans_plusplus", n_needed=n_clusters)
+    data = admit_array(X, sample_weight, spec)
+    _check_norms(x_squared_norms, data.points.shape[0])
     centers, indices = choose_seeds(
         open_rows(data.points, data.weights),
         n_clusters,
@@ -151,7 +150,7 @@ def kmeans_plusplus(
         n_candidates=n_local_trials or n_greedy_candidates(n_clusters),
         exponent=exponent,
     )
-    return centers.astype(points.dtype), indices
+    return centers.astype(data.points.dtype), indices
 
 
 def critical_power(
@@ -188,8 +187,8 @@ def critical_power(
     >>> round(critical_power(corners), 6)
     -0.5
     """
-    points = check_array(X, input_name="X", **wanted_form(X))
-    data = admit(points, sample_weight, must_differ=True)
+    spec = OpeningSpec(name="critical_power", must_differ=True)
+    data = admit_array(X, sample_weight, spec)
     return critical_power_of(data.points, data.weights, random_state=random_state)
 
 

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from powermeans.estimators.base import CenterEstimator, Run
 from powermeans.estimators.learning_rates import LearningRate, rates_of
-from powermeans.estimators.opening import TrainingData
+from powermeans.estimators.opening import Data
 from powermeans.loop.anneal import Stage
 from powermeans.loop.history import SweepRecord
 from powermeans.loop.spread import rounding_inertia
@@ -233,15 +233,12 @@ class GradientKMeans(CenterEstimator):
         self.verbose = verbose
         self.copy_x = copy_x
 
-    def _stages(self, data: TrainingData) -> list[Stage]:
+    def _stages(self, data: Data) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         return [Stage.of(GradientSteps(self.learning_rate, settled), self.max_iter)]
 
     def _wanted_runs(self) -> int:
         return 1
-
-    def _wanted_threads(self) -> int | None:
-        return self.n_threads
 
     def _advice(self, run: Run) -> str:
         return (

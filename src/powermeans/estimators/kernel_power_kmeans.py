@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -20,12 +19,12 @@ from sklearn.base import (
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from powermeans.errors import IndefiniteKernelWarning
-from powermeans.estimators.opening import MatrixLike
+from powermeans.errors import IndefiniteKernelWarning, warn_caller
+from powermeans.estimators.opening import Columns, MatrixLike, OpeningSpec, admit_array
 from powermeans.estimators.power_kmeans import PowerKMeans
-from powermeans.inputs.checks import Admitted, admit, divide_by_power_of_two, wanted_form
+from powermeans.inputs.checks import Admitted, divide_by_power_of_two
 from powermeans.loop.anneal import Callback
 from powermeans.power_mean import memberships
 from powermeans.rows import open_rows
@@ -271,9 +270,9 @@ class KernelPowerKMeans(
 
     def _fit(self, X: MatrixLike, sample_weight: ArrayLike | None) -> None:
         self._check_kernel()
-        is_gram = self._is("precomputed")
-        requirements = {"n_clusters": self.n_clusters, "must_differ": not is_gram}
-        data = self._admit(X, sample_weight, reset=True, **requirements)
+        name, is_gram = type(self).__name__, self._is("precomputed")
+        wanted: dict[str, Any] = {"n_needed": self.n_clusters, "must_differ": not is_gram}
+        data = self._admitted(X, sample_weight, OpeningSpec(name=name, estimator=self, **wanted))
         if is_gram:
             _check_gram(np.asarray(data.points))
         rng = check_random_state(self.random_state)
@@ -402,26 +401,21 @@ class KernelPowerKMeans(
                 f"kernel={self.kernel!r}: pass gamma, degree and coef0 of KernelPowerKMeans itself"
             )
 
-    def _admit(
-        self,
-        X: MatrixLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        reset: bool = False,
-        **requirements: Any,
-    ) -> Admitted:
-        form = wanted_form(X)
-        if self._is("precomputed"):
-            # An error about NaN comes before one about the number of columns.
-            form |= {"accept_sparse": False, "ensure_all_finite": not reset}
-        points = validate_data(self, X, reset=reset, **form)
-        names = getattr(self, "feature_names_in_", None)
-        return admit(points, sample_weight, feature_names=names, **requirements)
-
     def _fitted(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Admitted:
         """Check new points for a fitted estimator."""
         check_is_fitted(self)
-        return self._admit(X, sample_weight)
+        known = Columns(self.n_features_in_, None, None)
+        spec = OpeningSpec(name=type(self).__name__, estimator=self, known=known)
+        return self._admitted(X, sample_weight, spec)
+
+    def _admitted(
+        self, X: MatrixLike, sample_weight: ArrayLike | None, spec: OpeningSpec
+    ) -> Admitted:
+        form: dict[str, Any] = {}
+        if self._is("precomputed"):
+            # An error about NaN comes before one about the number of columns.
+            form = {"accept_sparse": False, "ensure_all_finite": spec.known is not None}
+        return admit_array(X, sample_weight, spec, **form)
 
     def _is(self, name: str) -> bool:
         """Tell whether the kernel has this name; comparing a callable might mean anything."""
@@ -587,12 +581,11 @@ def _embedding_of(gram: FloatArray) -> tuple[FloatArray, float]:
     values, vectors = linalg.eigh(gram, driver="evd", overwrite_a=True)
     largest = max(float(values[-1]), 0.0)
     if values[0] < -_INDEFINITE * max(largest, -values[0]):
-        warnings.warn(
+        warn_caller(
             f"the kernel is not positive semi-definite: its eigenvalues go from {values[0]:.3g} to "
             f"{values[-1]:.3g}. Those below zero are taken as zero, so distances are not quite "
             "those of this kernel; choose other parameters or another kernel to avoid it",
             IndefiniteKernelWarning,
-            stacklevel=5,
         )
     kept = values > _ROUNDING * largest
     if not kept.any():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from powermeans.errors import warn_caller
 from powermeans.estimators.base import CenterEstimator, Run
-from powermeans.estimators.opening import TrainingData
+from powermeans.estimators.opening import Data, OpeningSpec
 from powermeans.loop.anneal import Stage
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import RelocateEmpty
@@ -137,21 +138,14 @@ class KMeans(CenterEstimator):
         self.missing = missing
         self.device = device
 
-    def _device(self) -> str | None:
-        return self.device
+    def _spec(self) -> OpeningSpec:
+        return replace(super()._spec(), why_not_in_parts=None, why_not_on_device=None)
 
-    def _has_missing(self) -> bool:
-        return self.missing == "observed"
-
-    def _why_not_in_parts(self) -> str | None:
-        return None
-
-    def _stages(self, data: TrainingData) -> list[Stage]:
+    def _stages(self, data: Data) -> list[Stage]:
         if self.algorithm == "elkan" and self.n_clusters == 1:
-            warnings.warn(
+            warn_caller(
                 "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
                 RuntimeWarning,
-                stacklevel=3,
             )
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         return [Stage(Fixed(-math.inf), settled, self.max_iter, RelocateEmpty())]

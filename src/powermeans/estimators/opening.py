@@ -1,39 +1,39 @@
-"""How what users pass becomes rows: arrays, tensors, paths, chunks and Dask collections."""
+"""Opening: from what users pass as points to data that a fit works on."""
 
 from __future__ import annotations
 
-import warnings
+import abc
+import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from importlib.metadata import version
-from numbers import Integral
-from typing import Any
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 from powermeans.divergences import Divergence
 from powermeans.errors import NotInPartsError
 from powermeans.inputs.checks import (
     Admitted,
     admit,
+    check_centers,
     check_domain,
+    exponent_to_square,
     wanted_form,
 )
-from powermeans.parts.checkpoint import (
-    Claim,
-    Journal,
-    JournaledExecutor,
-)
+from powermeans.parts.checkpoint import Recording
 from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
 from powermeans.rows.native import NativeRows
 from powermeans.rows.on_device import admit_tensor, check_tensor, is_tensor, open_on_device
 from powermeans.rows.protocol import Rows
-from powermeans.sources import PartedData, Scaling, is_dask, is_parted, open_data
-from powermeans.sources.opening import Checkpoint
+from powermeans.sources import PartedData, Scaling, open_data
+from powermeans.sources.kinds import Kind, kind_of
 from powermeans.sources.partition import Admission, Partition
 from powermeans.sources.pass_clock import PassLines, Tell
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -41,385 +41,573 @@ from powermeans.types import FloatArray, Points, SparsePoints
 MatrixLike = ArrayLike | SparsePoints | PartedData | Iterable[Any] | Callable[[], Iterable[Any]]
 
 
+# What is asked of points.
+
+
 @dataclass(frozen=True, slots=True)
-class TrainingData:
-    """What a fit works on, as it left the border. Rows in parts have no array of all points.
+class Columns:
+    """The columns of some points.
 
-    Those of Dask have the collection that their labels are to be computed of.
+    Attributes
+    ----------
+    scaling : Scaling or None
+        What is done to them.
+    is_scaling_known : bool
+        Whether None says that nothing is done to them.
     """
 
-    points: Points | SparsePoints
-    weights: FloatArray | None
-    rows: Rows
-    parted: PartedData | None = None
-    collection: Any = None
+    n_features: int | None
+    names: tuple[str, ...] | None
+    scaling: Scaling | None
+    is_scaling_known: bool = True
 
-
-class RowsOpener:
-    """What estimators of centers know of the executor where  points can be.
-
-    A subclass says what a distance is and what may be missing; everything else is here.
-    """
-
-    n_clusters: int
-    n_features_in_: int
-    init: Any
-    random_state: Any
-    verbose: Any
-    scaling_: Scaling | None
-
-    def _n_needed(self) -> int:
-        """How many points a fit needs at least, and how many of its clusters are to have some."""
-        return self.n_clusters
-
-    def _wanted_threads(self) -> int | None:
-        """How many threads the user asks for; None leaves it to limits and environment."""
-        return None
-
-    def _divergence(self) -> Divergence:
-        """What a distance is."""
-        return "squared_euclidean"
-
-    def _has_missing(self) -> bool:
-        """Whether NaN stands for an entry that is missing."""
-        return False
-
-    def _takes_sparse(self) -> bool:
-        """Whether points may be sparse."""
-        return not self._has_missing()
-
-    def _is_plain(self) -> bool:
-        """Whether whole points are compared by squared Euclidean distances."""
-        return not self._has_missing() and self._divergence() == "squared_euclidean"
-
-    def _why_not_in_parts(self) -> str | None:
-        """Why points cannot be read part by part; None where they can."""
-        return f"{type(self).__name__} looks at all points at once"
-
-    def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
-        if is_parted(X):
-            return self._parted_training_data(opened(X), sample_weight)
-        absent: Any = None
-        if is_dask(X):
-            # A DataFrame may have a column of that name.
-            if isinstance(checkpoint := getattr(X, "checkpoint", None), Checkpoint):
-                self._claim(checkpoint)
-            points = self._dask_points(X, sample_weight, reset=True)
-            tell = self._told_of_passes()
-            rows = self._open_on_dask(points, self._n_needed(), points.checkpoint, tell)
-            self._note_columns(points, rows.n_features)
-            return TrainingData(absent, None, rows, collection=points.array)
-        data = self._admit(
-            X, sample_weight, reset=True, n_clusters=self._n_needed(), must_differ=True
+    def check(self, new: Columns, way_out: str) -> None:
+        """Raise where new points have other columns, or are scaled in another way."""
+        are_other = None not in (self.n_features, new.n_features) and (
+            new.n_features != self.n_features
         )
-        self.__dict__.pop("scaling_", None)
-        return TrainingData(data.points, data.weights, self._open(data))
-
-    def _parted_training_data(
-        self, parted: PartedData, sample_weight: ArrayLike | None
-    ) -> TrainingData:
-        self._check_parted(parted, sample_weight)
-        if parted.checkpoint is not None:
-            parted.checkpoint.refuse_rows(parted)
-            self._claim(parted.checkpoint)
-        partition = parted.partition(self._admission())
-        rows = self._open_parts(parted, partition, parted.checkpoint, self._told_of_passes())
-        _ = rows.n_points  # the first pass, in which every row is checked
-        if isinstance(rows.executor, JournaledExecutor):
-            partition.facts = rows.executor.once("facts", partition.found)
-        partition.check(self._n_needed())
-        self._note_columns(parted, parted.n_features)
-        absent: Any = None
-        return TrainingData(absent, None, rows, parted)
-
-    def _note_columns(self, opened: Any, n_features: int) -> None:
-        """Once the points are admitted: those of a fit that is refused are nobody's."""
-        self.n_features_in_, self.scaling_ = n_features, opened.scaling
-        self.__dict__.pop("feature_names_in_", None)
-        if opened.feature_names is not None:
-            self.feature_names_in_ = np.asarray(opened.feature_names, dtype=object)
-
-    def _check_parted(self, parted: PartedData, sample_weight: ArrayLike | None) -> None:
-        if (reason := self._obstacle_to_parts()) is not None:
-            raise NotInPartsError(
-                f"{parted.source.name} is read part by part, but {reason}",
-                "read it into one array first, for example with powermeans.tables.read_table",
-            )
-        if sample_weight is not None:
+        if are_other or (None not in (self.names, new.names) and new.names != self.names):
             raise ValueError(
-                "sample_weight is for arrays: weights of files are one of their columns, so pass "
-                'open_data(..., weights="column"), and those of chunks come with them, as pairs'
+                f"X has {new.n_features} columns, {list(new.names or [])[:20]}, and the estimator "
+                f"was fitted with {self.n_features}, {list(self.names or [])[:20]}: {way_out}"
             )
-
-    def _obstacle_to_parts(self) -> str | None:
-        """Why points cannot be worked on part by part where they are asked to be."""
-        return self._why_not_in_parts() if self._device() is None else self._why_not_on_device()
-
-    def _admission(self) -> Admission:
-        return Admission(self._divergence(), self._has_missing())
-
-    def _opening(self) -> PartOpener:
-        return PartOpener(self._divergence(), self._has_missing(), self._device())
-
-    def _told_of_passes(self) -> Tell | None:
-        """Who is told how far passes over rows in parts are: a callback that asks, or lines."""
-        tell: Tell | None = getattr(getattr(self, "callback", None), "pass_goes_on", None)
-        return PassLines() if tell is None and self.verbose else tell
-
-    def _open_parts(
-        self,
-        parted: PartedData,
-        partition: Partition,
-        checkpoint: Checkpoint | None = None,
-        tell: Tell | None = None,
-    ) -> PartedRows:
-        executor = MemoryExecutor if parted.is_in_memory else ReadingExecutor
-        chunks: Any = partition.read() if parted.is_in_memory else partition
-        opened: Executor = executor(
-            chunks, self._opening(), n_threads=self._wanted_threads(), tell=tell
-        )
-        if checkpoint is not None:
-            opened = self._journaled(opened, checkpoint, parted.fingerprint)
-        return PartedRows(opened)
-
-    def _claim(self, checkpoint: Checkpoint) -> None:
-        """Hold the file of the checkpoint, before there is anything to write into it."""
-        self._check_repeatable()
-        self._claimed = Claim(checkpoint.path)
-
-    def _journaled(
-        self, executor: Executor, checkpoint: Checkpoint, fingerprint: Callable[[], str]
-    ) -> Executor:
-        how = executor.opener.fingerprint()
-        of_fit = repr([version("powermeans"), fingerprint(), how])
-        self._journal = Journal(
-            self._claimed, checkpoint.seconds, of_fit, when_used=checkpoint.when_used
-        )
-        return JournaledExecutor(executor, self._journal)
-
-    def _close_journal(self) -> None:
-        """Let go of the checkpoint. A result that there is already is not lost for its sake."""
-        journal: Journal | None = self.__dict__.pop("_journal", None)
-        claimed: Claim | None = self.__dict__.pop("_claimed", None)
-        try:
-            if journal is not None:
-                journal.close()
-        except OSError as error:
-            warnings.warn(
-                f"{error.filename}: {error.strerror}. The fit itself is not touched by that",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-        finally:
-            if claimed is not None:
-                claimed.release()
-
-    def _check_repeatable(self) -> None:
-        if not isinstance(self.random_state, Integral):
-            raise ValueError(
-                f"random_state={self.random_state!r} differs from run to run, and a fit that goes "
-                "on from a checkpoint is the same fit once more: pass an int"
-            )
-
-    def _leave_journal(self) -> None:
-        if (journal := self.__dict__.get("_journal")) is not None:
-            journal.leave()
-
-    def _admit(
-        self,
-        X: MatrixLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        reset: bool = False,
-        **requirements: Any,
-    ) -> Admitted:
-        if is_parted(X):
-            self._check_parted(opened(X), None)
-            raise ValueError("X is read part by part: call fit, predict or score with it")
-        if not reset and not is_dask(X):
-            self._refuse_unscaled()
-        if is_tensor(X):
-            return self._admit_tensor(X, sample_weight, reset, requirements)
-        if is_dask(X):
-            self._check_on_dask()
-            raise ValueError(
-                "X is a Dask collection, which only fit, predict, transform and score take: call "
-                "this with X.compute(), or map it over the blocks with X.map_blocks"
-            )
-        points = validate_data(self, X, reset=reset, **wanted_form(X))
-        names = getattr(self, "feature_names_in_", None)
-        admitted = admit(
-            points,
-            sample_weight,
-            feature_names=names,
-            **{"has_missing": self._has_missing(), **requirements},
-        )
-        check_domain(admitted.points, self._divergence(), name=requirements.get("name", "X"))
-        return admitted
-
-    def _admit_tensor(
-        self, X: Any, sample_weight: ArrayLike | None, reset: bool, requirements: dict[str, Any]
-    ) -> Admitted:
-        if (reason := self._why_not_on_device()) is not None:
-            raise ValueError(
-                f"X is a tensor, but {reason}: pass X.cpu().numpy(), which runs on the CPU"
-            )
-        check_tensor(X, self._device())
-        if not reset and X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has the shape {tuple(X.shape)}, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
-        admitted = admit_tensor(
-            X,
-            sample_weight,
-            device=self._device(),
-            init=self.init if reset else None,
-            n_clusters=requirements.get("n_clusters", 1),
-            divergence=self._divergence(),
-            must_differ=requirements.get("must_differ", False),
-        )
-        if reset:
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = int(X.shape[1])
-        return admitted
-
-    def _why_not_on_device(self) -> str | None:
-        """Why points cannot be tensors; None where they can."""
-        if self._has_missing():
-            return 'missing="observed" has no rows for tensors'
-        if type(self)._why_not_in_parts is RowsOpener._why_not_in_parts:
-            return f"{type(self).__name__} works on arrays alone"
-        return self._why_not_in_parts()
-
-    def _device(self) -> str | None:
-        """The device of PyTorch that the user asks for; None leaves it to the points."""
-        return None
-
-    def _open(self, data: Admitted | TrainingData) -> Rows:
-        if self._device() is not None or is_tensor(data.points):
-            if (reason := self._why_not_on_device()) is not None:
-                raise ValueError(
-                    f"device={self._device()!r} cannot be had, since {reason}: leave device out"
-                )
-            return open_on_device(
-                data.points, data.weights, device=self._device(), divergence=self._divergence()
-            )
-        return open_rows(
-            data.points,
-            data.weights,
-            n_threads=self._wanted_threads(),
-            divergence=self._divergence(),
-            has_missing=self._has_missing(),
-        )
-
-    def _rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Rows:
-        """New points, for a fitted estimator."""
-        if is_parted(X):
-            return self._parted_rows(X, sample_weight)
-        if is_dask(X):
-            return self._open_on_dask(self._dask_points(X, sample_weight))
-        check_is_fitted(self)
-        rows = self._open(self._admit(X, sample_weight))
-        if isinstance(rows, NativeRows):
-            rows.expect_few_sweeps()
-        return rows
-
-    def _parted_rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> PartedRows:
-        """New points that are read part by part, for a fitted estimator."""
-        check_is_fitted(self)
-        parted = opened(X)
-        self._check_parted(parted, sample_weight)
-        self._check_like_those_of_fit(parted)
-        return self._open_parts(parted, parted.partition(self._admission()))
-
-    def _check_like_those_of_fit(self, parted: PartedData) -> None:
-        names, known = parted.feature_names, getattr(self, "feature_names_in_", None)
-        if parted.n_features != self.n_features_in_ or (
-            names is not None and known is not None and list(names) != list(known)
-        ):
-            raise ValueError(
-                f"X has {parted.n_features} columns, {list(names or [])[:20]}, and the estimator "
-                f"was fitted with {self.n_features_in_}, "
-                f"{[] if known is None else list(known)[:20]}: pass open_data(..., columns=...) "
-                "with the same in the same order"
-            )
-        self._check_scaled_alike(parted)
-
-    def _check_scaled_alike(self, opened: Any) -> None:
-        scaling = getattr(self, "scaling_", None)
-        if scaling is not None and not scaling.equals(opened.scaling):
+        if self.scaling is not None and not self.scaling.equals(new.scaling):
             raise ValueError(
                 "the estimator was fitted with scaled columns and X is not scaled in the same "
                 "way: pass open_data(..., scale=model.scaling_)"
             )
-        # Centers from elsewhere may be those of points that had been scaled.
-        if scaling is None and hasattr(self, "inertia_") and opened.scaling is not None:
+        if self.scaling is None and self.is_scaling_known and new.scaling is not None:
             raise ValueError(
                 "the estimator was fitted without scaling and X is opened with it: leave scale "
                 "out of open_data(...), or, where the points of the fit had been scaled like that, "
                 "ask type(model).from_centers(model.cluster_centers_)"
             )
 
-    def _refuse_unscaled(self) -> None:
-        if getattr(self, "scaling_", None) is not None:
+    def refuse_unscaled(self) -> None:
+        """Raise where new points in an array cannot say that they are scaled."""
+        if self.scaling is not None:
             raise ValueError(
                 "the estimator was fitted with scaled columns, and X is an array that does not "
                 "say how it is scaled: pass open_data(X, scale=model.scaling_), or ask "
                 "type(model).from_centers(model.cluster_centers_) about model.scaling_.transform(X)"
             )
 
-    def _check_on_dask(self) -> None:
-        if (reason := self._obstacle_to_parts()) is not None:
+    def check_width(self, n_features: int, name: str) -> None:
+        """Raise where new points have another number of features, as scikit-learn does."""
+        if self.n_features is not None and n_features != self.n_features:
             raise ValueError(
-                f"X is a Dask collection, whose partitions are worked on one by one, but {reason}: "
-                "pass X.compute(), if it fits into memory"
+                f"X has {n_features} features, but {name} is expecting {self.n_features} features "
+                "as input"
             )
 
-    def _dask_points(self, X: Any, sample_weight: Any = None, *, reset: bool = False) -> Any:
-        """Points in a Dask collection, with the columns of those of the fit, or for a fit."""
-        self._check_on_dask()
-        from powermeans.sources.dask import DaskPoints
 
-        if isinstance(X, DaskPoints) and sample_weight is not None:
-            raise ValueError(
-                "sample_weight is for a Dask collection itself, and X is opened already: pass "
-                "open_data(..., weights=sample_weight)"
-            )
-        points = X if isinstance(X, DaskPoints) else DaskPoints(X, sample_weight)
-        if reset:
-            return points
-        check_is_fitted(self)
-        names, known = points.feature_names, getattr(self, "feature_names_in_", None)
-        if points.n_features not in (None, self.n_features_in_) or (
-            names is not None and known is not None and list(names) != list(known)
-        ):
-            raise ValueError(
-                f"X has {points.n_features} columns, {list(names or [])[:20]}, and the estimator "
-                f"was fitted with {self.n_features_in_}, "
-                f"{[] if known is None else list(known)[:20]}: pass the same in the same order"
-            )
-        self._check_scaled_alike(points)
-        return points
-
-    def _open_on_dask(
-        self,
-        points: Any,
-        n_clusters: int = 1,
-        checkpoint: Checkpoint | None = None,
-        tell: Tell | None = None,
-    ) -> PartedRows:
-        from powermeans.parts.dask import DaskExecutor
-
-        executor = DaskExecutor(
-            points, self._opening(), n_threads=self._wanted_threads(), tell=tell
+def open_array(
+    points: Points | SparsePoints, weights: FloatArray | None, spec: OpeningSpec
+) -> Rows:
+    """Return the rows of an array or a tensor that has been admitted."""
+    if spec.device is None and not is_tensor(points):
+        return open_rows(
+            points,
+            weights,
+            n_threads=spec.n_threads,
+            divergence=spec.divergence,
+            has_missing=spec.has_missing,
         )
-        executor.check(n_clusters)
-        if checkpoint is not None:
-            return PartedRows(self._journaled(executor, checkpoint, executor.fingerprint))
-        return PartedRows(executor)
+    if (reason := spec.obstacle_to_device) is not None:
+        raise ValueError(f"device={spec.device!r} cannot be had, since {reason}: leave device out")
+    return open_on_device(points, weights, device=spec.device, divergence=spec.divergence)
 
 
-def opened(X: MatrixLike) -> PartedData:
-    """Rows in parts, opened if they are not."""
-    return X if isinstance(X, PartedData) else open_data(X)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpeningSpec:
+    """What an estimator or a function asks of points, and how they become rows.
+
+    Attributes
+    ----------
+    name : str
+        Of the estimator or the function, for errors.
+    estimator : object, optional
+        Where scikit-learn keeps the names and the number of the features of arrays.
+    weighs_features : bool
+        Whether features count differently.
+    n_needed : int
+        How many points there must be at least.
+    must_differ : bool
+        Whether squared distances among the points must not vanish.
+    why_not_in_parts, why_not_on_device : str, optional
+        Why points can be neither; None where they can.
+    known : Columns, optional
+        Those of the fit, where the points are new; None is for the points of a fit.
+    as_wide_as : ndarray, optional
+        Centers that float32 points are compared with; they become float64 where that takes it.
+    input_name : str
+        What errors call the points.
+    init : optional
+        Of the estimator; a tensor must be where the points are.
+    random_state : optional
+        Of the estimator; one that goes on from a checkpoint needs an int.
+    tell : callable, optional
+        Told how far each pass over parts is.
+    open_array : callable
+        From admitted points, weights and this specification to rows.
+    """
+
+    name: str
+    estimator: Any = None
+    divergence: Divergence = "squared_euclidean"
+    has_missing: bool = False
+    weighs_features: bool = False
+    n_threads: int | None = None
+    device: str | None = None
+    n_needed: int = 1
+    must_differ: bool = False
+    why_not_in_parts: str | None = None
+    why_not_on_device: str | None = None
+    known: Columns | None = None
+    as_wide_as: Points | None = None
+    input_name: str = "X"
+    init: Any = None
+    random_state: Any = None
+    tell: Tell | None = None
+    open_array: Callable[[Any, FloatArray | None, OpeningSpec], Rows] = open_array
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether whole points are compared by squared Euclidean distances."""
+        is_squared = self.divergence == "squared_euclidean"
+        return is_squared and not self.has_missing and not self.weighs_features
+
+    @property
+    def obstacle_to_device(self) -> str | None:
+        """Why points cannot be worked on at a device; None where they can."""
+        if self.has_missing:
+            return 'missing="observed" has no rows for tensors'
+        return self.why_not_on_device
+
+    @property
+    def obstacle_to_parts(self) -> str | None:
+        """Why points cannot be worked on part by part; None where they can."""
+        return self.why_not_in_parts if self.device is None else self.obstacle_to_device
+
+    def for_new(self, known: Columns) -> OpeningSpec:
+        """Return what is asked of new points, given the columns of those of the fit."""
+        return replace(self, known=known, n_needed=1, must_differ=False, tell=None)
+
+    def for_blocks(self) -> OpeningSpec:
+        """Return what is asked of blocks of new points that were opened here; it can be pickled."""
+        known = None if self.known is None else replace(self.known, names=None, scaling=None)
+        return replace(self, estimator=None, known=known, init=None, random_state=None)
+
+
+def who_is_told(callback: object, verbose: object) -> Tell | None:
+    """Return who hears how far passes over parts are: a callback that asks, or printed lines."""
+    tell: Tell | None = getattr(callback, "pass_goes_on", None)
+    return PassLines() if tell is None and verbose else tell
+
+
+# What there is to work on.
+
+
+class Data(abc.ABC):
+    """The points of a fit, wherever they are. Close it after the fit, as a context manager."""
+
+    has_order: ClassVar[bool]
+    """Whether an order of all points can be held."""
+
+    rows: Rows
+
+    @property
+    @abc.abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype for centers."""
+
+    @property
+    @abc.abstractmethod
+    def n_features(self) -> int:
+        """Number of columns."""
+
+    @property
+    @abc.abstractmethod
+    def columns(self) -> Columns | None:
+        """What an estimator is to note; None where scikit-learn has noted it."""
+
+    @abc.abstractmethod
+    def labels(self, centers: FloatArray) -> Any:
+        """Return the label of the nearest center of each point, or None where they are too many."""
+
+    @abc.abstractmethod
+    def inertia(self, centers: FloatArray) -> float:
+        """Return the weighted sum of the distances to the nearest centers."""
+
+    @abc.abstractmethod
+    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
+        """Return labels and inertia; where that takes a pass over parts, use one that is known."""
+
+    @abc.abstractmethod
+    def n_found(self, centers: FloatArray, labels: Any) -> int:
+        """Return how many clusters have points, given the labels of `labels`."""
+
+    def stop_recording(self) -> None:
+        """Write no more into a checkpoint, since a fit that goes on would not ask the same."""
+        return
+
+    def close(self) -> None:
+        """Let go of a checkpoint."""
+        return
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory(Data):
+    """Points in one array or tensor."""
+
+    has_order: ClassVar[bool] = True
+
+    points: Points | SparsePoints
+    weights: FloatArray | None
+    rows: Rows
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the points, or of the rows of a tensor."""
+        return self.rows.dtype if is_tensor(self.points) else self.points.dtype
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.points.shape[1])
+
+    @property
+    def columns(self) -> None:
+        """None: scikit-learn has noted them."""
+        return
+
+    def labels(self, centers: FloatArray) -> Any:
+        """Return the label of each point."""
+        return self.rows.assign(centers)[0]
+
+    def inertia(self, centers: FloatArray) -> float:
+        """Return the inertia."""
+        return self.rows.assign(centers)[1]
+
+    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
+        """Return labels and inertia."""
+        return self.rows.assign(centers)
+
+    def n_found(self, centers: FloatArray, labels: Any) -> int:
+        """Return how many labels there are."""
+        is_found = np.zeros(len(centers), dtype=bool)
+        is_found[labels] = True  # unlike bincount without a copy of the labels
+        return int(np.count_nonzero(is_found))
+
+
+def in_memory(data: Data) -> InMemory:
+    """Return the same data, of an estimator that takes no others."""
+    assert isinstance(data, InMemory), "points in parts are refused when they are opened"
+    return data
+
+
+@dataclass(frozen=True, slots=True)
+class InParts(Data):
+    """Points in files or chunks, which are read part by part. Nobody asks for their labels.
+
+    Attributes
+    ----------
+    source : PartedData or DaskPoints
+        What was opened.
+    largest : float
+        The largest magnitude among the entries; NaN where nothing has been looked at yet.
+    """
+
+    has_order: ClassVar[bool] = False
+
+    rows: PartedRows
+    source: Any
+    known_columns: Columns
+    largest: float
+    recording: Recording
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the points."""
+        return self.rows.dtype
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        n_features = self.known_columns.n_features
+        return self.rows.n_features if n_features is None else n_features
+
+    @property
+    def columns(self) -> Columns:
+        """Those that were read."""
+        return replace(self.known_columns, n_features=self.n_features)
+
+    def labels(self, centers: FloatArray) -> Any:
+        """None: they may not fit into memory."""
+        return None
+
+    def inertia(self, centers: FloatArray) -> float:
+        """Return the inertia."""
+        return self.rows.assignment(centers).inertia
+
+    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
+        """Return labels as far as there are any, and the inertia."""
+        inertia = self.inertia(centers) if known_inertia is None else known_inertia
+        return self.labels(centers), inertia
+
+    def n_found(self, centers: FloatArray, labels: Any) -> int:
+        """Return how many centers are nearest to some point."""
+        return int(np.count_nonzero(self.rows.assignment(centers).is_used))
+
+    def stop_recording(self) -> None:
+        """Write no more into the checkpoint."""
+        self.recording.leave()
+
+    def close(self) -> None:
+        """Let go of the checkpoint."""
+        self.recording.close()
+
+
+def in_parts(data: Data) -> InParts:
+    """Return the same data, which is not in memory."""
+    assert isinstance(data, InParts), "data is in memory or in parts"
+    return data
+
+
+@dataclass(frozen=True, slots=True)
+class OnDask(InParts):
+    """Points in a Dask collection, whose labels are another one.
+
+    Attributes
+    ----------
+    spec : OpeningSpec
+        For the blocks that are to be labelled.
+    """
+
+    spec: OpeningSpec
+
+    def labels(self, centers: FloatArray) -> Any:
+        """Return the labels as a Dask array that is not computed yet."""
+        return lazy_labels(self.source.array, centers, self.spec)
+
+
+def lazy_labels(array: Any, centers: ArrayLike, spec: OpeningSpec) -> Any:
+    """Return the labels of the points in a Dask array, not computed yet."""
+    from powermeans.parts.dask import mapped
+
+    return mapped(array, _BlockLabels(centers, spec.for_blocks()), dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class _BlockLabels:
+    centers: Any
+    spec: OpeningSpec
+
+    def __call__(self, block: Any) -> Any:
+        data = open_points(block, None, self.spec)
+        return data.labels(check_centers(self.centers, data.n_features))
+
+
+# Opening.
+
+
+def open_points(X: MatrixLike, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Data:
+    """Return points as data to work on, or raise where they are not as specified."""
+    match kind_of(X):
+        case Kind.PARTS:
+            return _open_parts(opened(X, sample_weight, spec), spec)
+        case Kind.DASK:
+            return _open_on_dask(opened(X, sample_weight, spec), spec)
+        case _:
+            return _open_in_memory(admit_points(X, sample_weight, spec), spec)
+
+
+def opened(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Any:
+    """Return what is to be worked on part by part as `open_data` does, unless that is done."""
+    if kind_of(X) is Kind.DASK:
+        return _opened_dask(X, sample_weight, spec)
+    source = X if isinstance(X, PartedData) else open_data(X)
+    if (reason := spec.obstacle_to_parts) is not None:
+        raise NotInPartsError(
+            f"{source.source.name} is read part by part, but {reason}",
+            "read it into one array first, for example with powermeans.tables.read_table",
+        )
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight is for arrays: weights of files are one of their columns, so pass "
+            'open_data(..., weights="column"), and those of chunks come with them, as pairs'
+        )
+    if spec.known is not None:
+        way_out = "pass open_data(..., columns=...) with the same in the same order"
+        spec.known.check(columns_of(source), way_out)
+    return source
+
+
+def _opened_dask(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Any:
+    if (reason := spec.obstacle_to_parts) is not None:
+        raise ValueError(
+            f"X is a Dask collection, whose partitions are worked on one by one, but {reason}: "
+            "pass X.compute(), if it fits into memory"
+        )
+    from powermeans.sources.dask import DaskPoints  # which imports Dask
+
+    if isinstance(X, DaskPoints) and sample_weight is not None:
+        raise ValueError(
+            "sample_weight is for a Dask collection itself, and X is opened already: pass "
+            "open_data(..., weights=sample_weight)"
+        )
+    source = X if isinstance(X, DaskPoints) else DaskPoints(X, sample_weight)
+    if spec.known is not None:
+        spec.known.check(columns_of(source), "pass the same in the same order")
+    return source
+
+
+def columns_of(source: Any) -> Columns:
+    """Return the columns of what is open, to be read in parts."""
+    return Columns(source.n_features, source.feature_names, source.scaling)
+
+
+def _open_parts(source: PartedData, spec: OpeningSpec) -> InParts:
+    if spec.known is not None:
+        rows = PartedRows(_executor(source, _partition(source, spec), spec))
+        return InParts(rows, source, spec.known, math.nan, Recording(None))
+    if source.checkpoint is not None:
+        source.checkpoint.refuse_rows(source)
+    with ExitStack() as on_error:
+        # Before a row is read, so that a file that cannot be written costs nothing.
+        recording = on_error.enter_context(Recording(source.checkpoint, spec.random_state))
+        partition = _partition(source, spec)
+        executor = recording.journaled(_executor(source, partition, spec), source.fingerprint)
+        rows = PartedRows(executor)
+        _ = rows.n_points  # the first pass, in which every row is checked
+        facts = partition.facts = recording.once("facts", partition.found)
+        partition.check(spec.n_needed)
+        on_error.pop_all()
+    return InParts(rows, source, columns_of(source), facts.largest, recording)
+
+
+def _partition(source: PartedData, spec: OpeningSpec) -> Partition:
+    return source.partition(Admission(spec.divergence, spec.has_missing))
+
+
+def _executor(source: PartedData, partition: Partition, spec: OpeningSpec) -> Executor:
+    opener = PartOpener(spec.divergence, spec.has_missing, spec.device)
+    how: dict[str, Any] = {"n_threads": spec.n_threads, "tell": spec.tell}
+    if source.is_in_memory:
+        return MemoryExecutor(partition.read(), opener, **how)
+    return ReadingExecutor(partition, opener, **how)
+
+
+def _open_on_dask(source: Any, spec: OpeningSpec) -> OnDask:
+    from powermeans.parts.dask import DaskExecutor
+
+    checkpoint = source.checkpoint if spec.known is None else None
+    with ExitStack() as on_error:
+        recording = on_error.enter_context(Recording(checkpoint, spec.random_state))
+        opener = PartOpener(spec.divergence, spec.has_missing, spec.device)
+        executor = DaskExecutor(source, opener, n_threads=spec.n_threads, tell=spec.tell)
+        executor.check(spec.n_needed)
+        rows = PartedRows(recording.journaled(executor, executor.fingerprint))
+        on_error.pop_all()
+    columns = spec.known or replace(columns_of(source), n_features=executor.n_features)
+    return OnDask(rows, source, columns, executor.facts.largest, recording, spec)
+
+
+def _open_in_memory(admitted: Admitted, spec: OpeningSpec) -> InMemory:
+    rows = spec.open_array(admitted.points, admitted.weights, spec)
+    if spec.known is not None and isinstance(rows, NativeRows):
+        rows.expect_few_sweeps()
+    return InMemory(admitted.points, admitted.weights, rows)
+
+
+def admit_points(X: MatrixLike, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Admitted:
+    """Return the points of an array or a tensor and their weights, checked."""
+    kind = kind_of(X)
+    if kind is Kind.PARTS:
+        opened(X, None, replace(spec, known=None))
+        raise ValueError("X is read part by part: call fit, predict or score with it")
+    if kind is Kind.DASK:
+        opened(X, None, replace(spec, known=None))
+        raise ValueError(
+            "X is a Dask collection, which only fit, predict, transform and score take: call "
+            "this with X.compute(), or map it over the blocks with X.map_blocks"
+        )
+    if spec.known is not None:
+        spec.known.refuse_unscaled()
+    return (_admit_tensor if kind is Kind.TENSOR else admit_array)(X, sample_weight, spec)
+
+
+def admit_array(
+    X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec, **form: Any
+) -> Admitted:
+    """Return the points of an array and their weights, checked.
+
+    Parameters
+    ----------
+    **form
+        For scikit-learn, beside `wanted_form`.
+    """
+    wanted, names = {**wanted_form(X), **form}, None
+    if spec.estimator is None:
+        points = check_array(X, input_name=spec.input_name, **wanted)
+        if spec.known is not None:
+            spec.known.check_width(points.shape[1], spec.name)
+    else:
+        points = validate_data(spec.estimator, X, reset=spec.known is None, **wanted)
+        names = getattr(spec.estimator, "feature_names_in_", None)
+    admitted = admit(
+        points,
+        sample_weight,
+        n_clusters=spec.n_needed,
+        name=spec.input_name,
+        feature_names=names,
+        must_differ=spec.must_differ,
+        has_missing=spec.has_missing,
+    )
+    check_domain(admitted.points, spec.divergence, name=spec.input_name)
+    return admitted if spec.as_wide_as is None else wide_enough(admitted, spec.as_wide_as)
+
+
+def _admit_tensor(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Admitted:
+    if (reason := spec.obstacle_to_device) is not None:
+        raise ValueError(
+            f"X is a tensor, but {reason}: pass X.cpu().numpy(), which runs on the CPU"
+        )
+    check_tensor(X, spec.device)
+    if spec.known is not None:
+        spec.known.check_width(int(X.shape[1]), spec.name)
+    admitted = admit_tensor(
+        X,
+        sample_weight,
+        device=spec.device,
+        init=spec.init if spec.known is None else None,
+        n_clusters=spec.n_needed,
+        divergence=spec.divergence,
+        must_differ=spec.must_differ,
+    )
+    if spec.known is None and spec.estimator is not None:  # as scikit-learn does for arrays
+        spec.estimator.__dict__.pop("feature_names_in_", None)
+        spec.estimator.n_features_in_ = int(X.shape[1])
+    return admitted
+
+
+def wide_enough(admitted: Admitted, centers: Points) -> Admitted:
+    """Return the points in float64 where they cannot be compared with the centers in float32."""
+    dtype = admitted.points.dtype
+    if dtype == np.float64 or np.asarray(centers).dtype == dtype:
+        return admitted
+    largest = float(np.abs(check_centers(centers, admitted.points.shape[1])).max())
+    if exponent_to_square(largest, dtype) == 0:
+        return admitted
+    return replace(admitted, points=admitted.points.astype(np.float64))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from numbers import Integral, Real
@@ -17,9 +16,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans import divergences
-from powermeans.errors import Argument, ArgumentError
+from powermeans.errors import Argument, ArgumentError, warn_caller
 from powermeans.estimators.base import CenterEstimator, Run
-from powermeans.estimators.opening import MatrixLike, TrainingData
+from powermeans.estimators.opening import Data, InMemory, MatrixLike, OpeningSpec, in_memory
 from powermeans.estimators.shared_covariance import LearnCovariance, Scatter, unit_covariance
 from powermeans.inputs.checks import check_schedule
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal
@@ -340,11 +339,47 @@ class PowerKMeans(CenterEstimator):
             `inertia_`, which belong to data. `power_` is `power` if that is a number, else -inf.
         """
         estimator = super().from_centers(centers, **params)
+        estimator._fitted_spec()  # which centers have, unless a fit must learn it
         estimator.power_ = -math.inf if estimator.power == "auto" else float(estimator.power)
         return estimator
 
-    def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
-        if self._has_missing() and self.divergence != "squared_euclidean":
+    def _spec(self) -> OpeningSpec:
+        learns = self._learns_covariance()
+        reason = None
+        if learns:
+            reason = (
+                'divergence="mahalanobis" learns its covariance from all points at once (pass '
+                "powermeans.divergences.Mahalanobis(covariance), which needs none of that)"
+            )
+        elif self.divergence == "manhattan":
+            reason = 'divergence="manhattan" has medians for centers, which sums do not give'
+        # Nothing is learned yet.
+        divergence = "squared_euclidean" if learns else self.divergence
+        return replace(
+            super()._spec(),
+            divergence=divergences.resolve(divergence),
+            why_not_in_parts=reason,
+            why_not_on_device=reason,
+        )
+
+    def _fitted_spec(self) -> OpeningSpec:
+        spec = super()._fitted_spec()
+        if not self._learns_covariance():
+            return spec
+        if not hasattr(self, "covariance_"):
+            raise ValueError(
+                'divergence="mahalanobis" learns its covariance in fit: fit first, or pass '
+                "powermeans.divergences.Mahalanobis(covariance)"
+            )
+        return replace(spec, divergence=divergences.Mahalanobis(self.covariance_))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse &= self.divergence != "manhattan"
+        return tags
+
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Data:
+        if self.missing == "observed" and self.divergence != "squared_euclidean":
             raise ArgumentError(
                 "takes no missing values",
                 "entries may be missing from ",
@@ -353,50 +388,23 @@ class PowerKMeans(CenterEstimator):
                 argument="divergence",
                 value=self.divergence,
             )
+        data = super()._open(X, sample_weight)
         if not self._learns_covariance():
-            return super()._training_data(X, sample_weight)
+            return data
         self._covariances: dict[int, FloatArray] = {}
-        data = super()._training_data(X, sample_weight)
-        scatter = _scatter_of(data)
+        held = in_memory(data)
+        scatter = _scatter_of(held)
         of_all = divergences.Mahalanobis(unit_covariance(scatter.total, scatter.scales))
-        rows = BregmanRows(data.points, data.weights, divergence=of_all, n_threads=self.n_threads)
-        return replace(data, rows=rows)
+        rows = BregmanRows(held.points, held.weights, divergence=of_all, n_threads=self.n_threads)
+        return replace(held, rows=rows)
 
     def _after_fit(self) -> None:
         self.__dict__.pop("_covariances", None)
 
-    def _divergence(self) -> divergences.Divergence:
-        if not self._learns_covariance():
-            return divergences.resolve(self.divergence)
-        if hasattr(self, "_covariances"):
-            return "squared_euclidean"  # while nothing is learned yet
-        if not hasattr(self, "covariance_"):
-            raise ValueError(
-                'divergence="mahalanobis" learns its covariance in fit: fit first, or pass '
-                "powermeans.divergences.Mahalanobis(covariance)"
-            )
-        return divergences.Mahalanobis(self.covariance_)
-
-    def _has_missing(self) -> bool:
-        return self.missing == "observed"
-
-    def _why_not_in_parts(self) -> str | None:
-        if self._learns_covariance():
-            return (
-                'divergence="mahalanobis" learns its covariance from all points at once (pass '
-                "powermeans.divergences.Mahalanobis(covariance), which needs none of that)"
-            )
-        if self.divergence == "manhattan":
-            return 'divergence="manhattan" has medians for centers, which sums do not give'
-        return None
-
-    def _takes_sparse(self) -> bool:
-        return super()._takes_sparse() and self.divergence != "manhattan"
-
     def _learns_covariance(self) -> bool:
         return isinstance(self.divergence, str) and self.divergence == "mahalanobis"
 
-    def _stages(self, data: TrainingData) -> list[Stage]:
+    def _stages(self, data: Data) -> list[Stage]:
         if self.schedule is not None:
             check_schedule(self.schedule, n_powers=self.max_iter)
         self.critical_power_ = data.rows.critical_power()
@@ -439,7 +447,7 @@ class PowerKMeans(CenterEstimator):
 
     def _run(
         self,
-        data: TrainingData,
+        data: Data,
         stages: list[Stage],
         seeds: Callable[[], FloatArray],
         history: History,
@@ -453,7 +461,7 @@ class PowerKMeans(CenterEstimator):
 
     def _run_with_covariance(
         self,
-        data: TrainingData,
+        data: Data,
         stages: list[Stage],
         seeds: Callable[[], FloatArray],
         history: History,
@@ -464,6 +472,7 @@ class PowerKMeans(CenterEstimator):
 
         Covariances have determinant one, which makes their inertias comparable.
         """
+        data = in_memory(data)
         scatter, rows = _scatter_of(data), data.rows
         assert isinstance(rows, BregmanRows)
 
@@ -495,7 +504,7 @@ class PowerKMeans(CenterEstimator):
 
     def _run_in_space(
         self,
-        data: TrainingData,
+        data: Data,
         stages: list[Stage],
         seeds: Callable[[], FloatArray],
         history: History,
@@ -514,7 +523,7 @@ class PowerKMeans(CenterEstimator):
         return ends
 
     def _search(
-        self, data: TrainingData, history: History, rng: np.random.RandomState, watch: Callback
+        self, data: Data, history: History, rng: np.random.RandomState, watch: Callback
     ) -> Search:
         return Search(
             data.rows,
@@ -541,25 +550,6 @@ class PowerKMeans(CenterEstimator):
     def _wanted_runs(self) -> int:
         return self.n_init
 
-    def _wanted_threads(self) -> int | None:
-        return self.n_threads
-
-    def _device(self) -> str | None:
-        return self.device
-
-    def _keep_best_run(
-        self,
-        data: TrainingData,
-        stages: list[Stage],
-        rng: np.random.RandomState,
-        watch: Callback,
-    ) -> None:
-        try:
-            super()._keep_best_run(data, stages, rng, watch)
-        finally:
-            if (fit_ended := getattr(self.callback, "fit_ended", None)) is not None:
-                fit_ended()
-
     def _watcher(self) -> Callback:
         started = time.monotonic()
         limit = math.inf if self.max_seconds is None else self.max_seconds
@@ -581,11 +571,10 @@ class PowerKMeans(CenterEstimator):
             if self.verbose:
                 print(f"End of {stage}: {end.reason}.")
             if not (end.has_converged or end.was_stopped):
-                warnings.warn(
+                warn_caller(
                     f"{stage} was cut short at power={end.power:.4g} by {end.reason}: "
                     "raise max_iter, growth or tol",
                     ConvergenceWarning,
-                    stacklevel=4,
                 )
 
     def _keep(self, run: Run) -> None:
@@ -598,5 +587,5 @@ class PowerKMeans(CenterEstimator):
         self.spent_ = run.spent
 
 
-def _scatter_of(data: TrainingData) -> Scatter:
+def _scatter_of(data: InMemory) -> Scatter:
     return Scatter.of(data.points, data.weights, data.rows.mean())

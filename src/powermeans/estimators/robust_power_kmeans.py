@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,14 +15,21 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans import divergences
 from powermeans.estimators.base import Run
-from powermeans.estimators.opening import MatrixLike, TrainingData
+from powermeans.estimators.opening import (
+    Data,
+    InMemory,
+    MatrixLike,
+    OpeningSpec,
+    in_memory,
+    open_array,
+)
 from powermeans.estimators.power_kmeans import PowerKMeans
-from powermeans.inputs.checks import Admitted
 from powermeans.loop.anneal import Callback, StageEnd
 from powermeans.loop.history import History
 from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Rows
 from powermeans.rows.trimmed import TrimmedRows
+from powermeans.types import FloatArray
 
 # Sums of weights that differ by no more than this share count as equal.
 _ROUNDING = 1e-12
@@ -183,14 +191,18 @@ class RobustPowerKMeans(PowerKMeans):
         """
         return super().score(X, y, sample_weight)
 
-    def _device(self) -> str | None:
-        return None
+    def _spec(self) -> OpeningSpec:
+        reason = "which points are left out is decided by all of them"
+        trimmed = functools.partial(_open_trimmed, trim=self.trim)
+        return replace(
+            super()._spec(),
+            why_not_in_parts=reason,
+            why_not_on_device=reason,
+            open_array=trimmed,
+        )
 
-    def _why_not_in_parts(self) -> str | None:
-        return "which points are left out is decided by all of them"
-
-    def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
-        data = super()._training_data(X, sample_weight)
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Data:
+        data = in_memory(super()._open(X, sample_weight))
         n_kept = _most_kept(data, self.trim)
         if n_kept < self.n_clusters:
             raise ValueError(
@@ -200,15 +212,7 @@ class RobustPowerKMeans(PowerKMeans):
             )
         return data
 
-    def _open(self, data: Admitted | TrainingData) -> Rows:
-        weights = np.ones(data.points.shape[0]) if data.weights is None else data.weights
-        rows = super()._open(replace(data, weights=weights))
-        assert isinstance(rows, NativeRows), "weights change between sweeps"
-        return TrimmedRows(rows, weights, self.trim)
-
-    def _finish(
-        self, data: TrainingData, history: History, ends: Sequence[StageEnd] = ()
-    ) -> TrimmedRun:
+    def _finish(self, data: Data, history: History, ends: Sequence[StageEnd] = ()) -> TrimmedRun:
         run, rows = super()._finish(data, history, ends), data.rows
         assert isinstance(rows, TrimmedRows)
         outliers, limit = rows.left_out(run.centers.astype(np.float64))
@@ -219,11 +223,21 @@ class RobustPowerKMeans(PowerKMeans):
         assert isinstance(run, TrimmedRun)
         super()._keep(run)
         self.outliers_ = run.outliers
-        is_squared = self._divergence() == "squared_euclidean"
+        is_squared = self._spec().divergence == "squared_euclidean"
         self.radius_ = math.sqrt(run.limit) if is_squared else run.limit
 
 
-def _most_kept(data: TrainingData, trim: float) -> int:
+def _open_trimmed(
+    points: Any, weights: FloatArray | None, spec: OpeningSpec, *, trim: float
+) -> Rows:
+    """Return rows that leave out a share of the weight, which is one each where there is none."""
+    weights = np.ones(points.shape[0]) if weights is None else weights
+    rows = open_array(points, weights, spec)
+    assert isinstance(rows, NativeRows), "weights change between sweeps"
+    return TrimmedRows(rows, weights, trim)
+
+
+def _most_kept(data: InMemory, trim: float) -> int:
     """Return the largest number of points within the kept weight, one of them in part."""
     weights = np.ones(data.points.shape[0]) if data.weights is None else data.weights
     lightest_first = np.sort(weights[weights > 0] / weights.max())

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.divergences import squared_euclidean
 from powermeans.estimators.base import CenterEstimator, Run
-from powermeans.estimators.opening import TrainingData
+from powermeans.estimators.opening import Data, InMemory, in_memory
 from powermeans.inputs.checks import check_init
 from powermeans.loop.anneal import Callback, Stage
 from powermeans.loop.stopping import CentersSettled
@@ -186,7 +186,7 @@ class SelfOrganizingMap(CenterEstimator):
             )
         return estimator
 
-    def _stages(self, data: TrainingData) -> list[Stage]:
+    def _stages(self, data: Data) -> list[Stage]:
         distances = self._grid().distances()
         return [
             Stage(Fixed(-math.inf), CentersSettled(0.0), 1, ShareOverGrid(distances, radius))
@@ -206,24 +206,26 @@ class SelfOrganizingMap(CenterEstimator):
         spaced = np.geomspace if self.decay == "geometric" else np.linspace
         return np.asarray(spaced(start, self.final_radius, self.n_epochs))
 
-    def _initial_centers(self, data: TrainingData, rng: np.random.RandomState) -> FloatArray:
+    def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
         grid, n_features = self._grid(), data.rows.n_features
         if not isinstance(self.init, str):
             return check_init(self.init, grid.n_nodes, n_features)
         if self.init == "random":
             return uniform_seeds(data.rows, grid.n_nodes, rng)
-        found = principal_axes(data.points, data.weights, min(2, n_features))
+        held = in_memory(data)
+        found = principal_axes(held.points, held.weights, min(2, n_features))
         steps = grid.from_center()[:, : len(found.axes)]
         return np.asarray(found.mean + (steps * found.deviations) @ found.axes)
 
     def _keep_best_run(
         self,
-        data: TrainingData,
+        data: Data,
         stages: list[Stage],
         rng: np.random.RandomState,
         watch: Callback,
     ) -> None:
         super()._keep_best_run(data, stages, rng, watch)
+        data = in_memory(data)
         grid, centers = self._grid(), self.cluster_centers_.astype(np.float64)
         weights = np.ones(data.rows.n_points) if data.weights is None else data.weights
         distances = np.sqrt(data.rows.nearness(centers).sq_dist())
@@ -243,15 +245,9 @@ class SelfOrganizingMap(CenterEstimator):
     def _wanted_runs(self) -> int:
         return 1
 
-    def _n_needed(self) -> int:
-        return 1
-
     @classmethod
     def _params_for(cls, n_centers: int) -> dict[str, Any]:
         return {}
-
-    def _wanted_threads(self) -> int | None:
-        return self.n_threads
 
     def _report_end(self, run: Run) -> None:
         if self.verbose:
@@ -312,7 +308,7 @@ class ShareOverGrid(Update):
 
 
 def _topographic_error(
-    data: TrainingData, weights: FloatArray, centers: FloatArray, grid: Grid
+    data: InMemory, weights: FloatArray, centers: FloatArray, grid: Grid
 ) -> float:
     """Return the share of the points whose two nearest centers are not neighbours."""
     if grid.n_nodes == 1:

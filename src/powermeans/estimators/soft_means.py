@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.estimators.base import CenterEstimator, Run
-from powermeans.estimators.opening import MatrixLike, TrainingData
+from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec
 from powermeans.loop.anneal import Stage
 from powermeans.loop.spread import spread, spread_of_features
 from powermeans.loop.stopping import CentersSettled
@@ -61,23 +61,20 @@ class SoftMeans(CenterEstimator):
         rule = self._rule()
         return self._shares(X, rule.memberships, rule.power - 1)
 
-    def _stages(self, data: TrainingData) -> list[Stage]:
+    def _spec(self) -> OpeningSpec:
+        return replace(super()._spec(), why_not_in_parts=None, why_not_on_device=None)
+
+    def _stages(self, data: Data) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         separate = SeparateCoincident(data.rows.critical_power(), spread_of_features(data.rows))
         return [Stage(self._schedule(data), settled, self.max_iter, separate)]
 
-    def _schedule(self, data: TrainingData) -> Iterable[Rule]:
+    def _schedule(self, data: Data) -> Iterable[Rule]:
         """Return the rule of each sweep."""
         return Always(self._rule())
 
     def _wanted_runs(self) -> int:
         return self.n_init
-
-    def _wanted_threads(self) -> int | None:
-        return self.n_threads
-
-    def _why_not_in_parts(self) -> str | None:
-        return None
 
     def _keep(self, run: Run) -> None:
         super()._keep(run)
@@ -201,7 +198,7 @@ class KHarmonicMeans(SoftMeans):
     def _rule(self) -> Rule:
         return Harmonic(float(self.p))
 
-    def _schedule(self, data: TrainingData) -> Iterable[Rule]:
+    def _schedule(self, data: Data) -> Iterable[Rule]:
         unit = spread(data.rows) ** 2
         rule = Harmonic(float(self.p), unit if unit > 0 else 1.0)
         return Always(rule) if self.p >= 2 else _OffThePoints(rule)

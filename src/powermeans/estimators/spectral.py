@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -15,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
+from powermeans.errors import warn_caller
 from powermeans.estimators.opening import MatrixLike
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.inputs.checks import admit
@@ -209,11 +209,10 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         return tags
 
     def _labels_of_a_constant(self) -> Labels:
-        warnings.warn(
+        warn_caller(
             f"Number of distinct clusters (1) found smaller than n_clusters ({self.n_clusters}), "
             "since the one eigenvector of n_components=1 is constant: pass two or more, or None",
             ConvergenceWarning,
-            stacklevel=3,
         )
         return np.zeros(self.embedding_.shape[0], dtype=np.int32)
 

@@ -18,19 +18,22 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from importlib.metadata import version
 from io import BufferedRandom
+from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from weakref import WeakSet
 
 import numpy as np
 
 from powermeans.critical import Moments
-from powermeans.errors import Argument, ArgumentError
+from powermeans.errors import Argument, ArgumentError, warn_caller
 from powermeans.inputs.checks import PartFacts
 from powermeans.parts.executors import Call, Executor, PartOpener, Result
 from powermeans.rows.cosine import UnitSums
 from powermeans.rows.observed import ObservedSums
+from powermeans.sources.opening import Checkpoint
 from powermeans.sums import ColumnMoments, Spread, Sums
 from powermeans.system.atomic_write import check_folder
 from powermeans.system.fingerprint import fingerprint
@@ -397,6 +400,83 @@ class JournaledExecutor:
             Whose calls are long ones alone.
         """
         return self._journal.once(_digest(["once", what]), find)
+
+
+class Recording:
+    """The checkpoint of a fit, held from before its points are opened until it ends.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint, optional
+        Without one nothing is written down.
+    random_state : object
+        Of the fit.
+    """
+
+    def __init__(self, checkpoint: Checkpoint | None, random_state: object = None) -> None:
+        self._checkpoint = checkpoint
+        self._claim: Claim | None = None
+        self._journal: Journal | None = None
+        self._executor: JournaledExecutor | None = None
+        if checkpoint is not None:
+            _refuse_chance(random_state)
+            self._claim = Claim(checkpoint.path)
+
+    def journaled(self, executor: Executor, fingerprint: Callable[[], str]) -> Executor:
+        """Return an executor whose results are written down; the same one without a checkpoint.
+
+        Parameters
+        ----------
+        fingerprint : callable
+            Says which points they are.
+        """
+        if self._checkpoint is None or self._claim is None:
+            return executor
+        self._journal = Journal(
+            self._claim,
+            self._checkpoint.seconds,
+            repr([version("powermeans"), fingerprint(), executor.opener.fingerprint()]),
+            when_used=self._checkpoint.when_used,
+        )
+        self._executor = JournaledExecutor(executor, self._journal)
+        return self._executor
+
+    def once(self, what: str, find: Callable[[], Found]) -> Found:
+        """Return what is written down, or what is found now."""
+        return find() if self._executor is None else self._executor.once(what, find)
+
+    def leave(self) -> None:
+        """Write nothing more down, since a fit that goes on would not ask the same from here."""
+        if self._journal is not None:
+            self._journal.leave()
+
+    def close(self) -> None:
+        """Write what waits and let go of the file; where that fails a warning says so."""
+        try:
+            if self._journal is not None:
+                self._journal.close()
+        except OSError as error:
+            warn_caller(
+                f"{error.filename}: {error.strerror}. The fit itself is not touched by that",
+                RuntimeWarning,
+            )
+        finally:
+            if self._claim is not None:
+                self._claim.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _refuse_chance(random_state: object) -> None:
+    if not isinstance(random_state, Integral):
+        raise ValueError(
+            f"random_state={random_state!r} differs from run to run, and a fit that goes on from "
+            "a checkpoint is the same fit once more: pass an int"
+        )
 
 
 def _digest(question: Any) -> str:

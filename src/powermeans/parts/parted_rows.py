@@ -33,6 +33,7 @@ from powermeans.rows.bregman import in_units, step_between_scaled, unit_steps_at
 from powermeans.rows.observed import filled
 from powermeans.rows.protocol import FarPoint, PartRows, Placement
 from powermeans.rules import Hard, Online, Rule
+from powermeans.sources.partition import Part
 from powermeans.sums import ColumnMoments, Spread, Sums, added
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
@@ -235,6 +236,16 @@ class PartedRows(BaseRows):
         """These points in the kind they live in."""
         found: Points | SparsePoints = self._gathered(_sample, indices)
         return found
+
+    def contents(self) -> Iterator[Part]:
+        """Yield the points of each part and their weights, brought here one after the other."""
+        bring = _Contents()
+        if self.executor.reads_each_time:
+            yield from self.each(bring)
+            return
+        # Where the parts are held elsewhere they would all come at once.
+        for number in range(self.n_parts):
+            yield from self.executor.each(bring, [number])
 
     def each(self, call: Call[Result]) -> Iterator[Result]:
         """What a call gives for each part, in their order."""
@@ -535,6 +546,14 @@ class _DrawIn:
         drawn = np.searchsorted(cumulative, self.targets[number], side="right")
         last_with_mass = np.searchsorted(cumulative, cumulative[-1], side="left")
         return np.asarray(np.minimum(drawn, last_with_mass), dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    is_long: ClassVar[bool] = True
+
+    def __call__(self, rows: PartRows, number: int) -> Part:
+        return rows.sample(np.arange(rows.n_points)), all_weights(rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -288,7 +288,7 @@ def _try_out(model: Any) -> None:
         warnings.simplefilter("ignore")
         if isinstance(model, CenterEstimator) and hasattr(model, "cluster_centers_"):
             centers: Any = model.cluster_centers_
-            check_domain(centers, model._divergence(), name="cluster_centers_")
+            check_domain(centers, model._fitted_spec().divergence, name="cluster_centers_")
             _check_labels(model, len(centers))
             as_it_is = copy.copy(model)
             as_it_is.scaling_ = None  # since centers are in the units that points are scaled to

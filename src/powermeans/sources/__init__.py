@@ -6,7 +6,8 @@ They are read again for each pass, in parts. This room imports `inputs` and `tab
 from __future__ import annotations
 
 from powermeans.sources.block import SourceError
-from powermeans.sources.opening import PartedData, is_dask, is_parted, open_data
+from powermeans.sources.kinds import is_dask, is_parted
+from powermeans.sources.opening import PartedData, open_data
 from powermeans.sources.scaling import Scaling
 
 __all__ = ["PartedData", "Scaling", "SourceError", "is_dask", "is_parted", "open_data"]

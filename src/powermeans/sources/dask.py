@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import dask
 import dask.array
 import numpy as np
 from numpy.typing import ArrayLike
 
-from powermeans.sources.arrays import admitted
+from powermeans.inputs.checks import check_part
+from powermeans.sources.arrays import admitted, admitted_weights
 from powermeans.sources.block import Block, SourceError
 from powermeans.sources.cluster import Cluster, computed
-from powermeans.sources.opening import is_dask
+from powermeans.sources.kinds import Kind, is_dask
+from powermeans.sources.partition import Part
 from powermeans.sources.scaling import Scale, Scaling, scaling_of, spread_of
 from powermeans.sums import added
 from powermeans.tables.table import listed, nearest
@@ -50,6 +52,7 @@ class DaskPoints:
     (1, array([1.]), array([2.]))
     """
 
+    kind: ClassVar[Kind] = Kind.DASK
     name = "X"
 
     def __init__(
@@ -117,6 +120,14 @@ class DaskPoints:
         ]
         return scaling_of(computed([added(spreads)], cluster)[0])
 
+    def read(self) -> Iterator[Part]:
+        """Compute the partitions one after the other and bring them here, each checked."""
+        cluster = Cluster.of(self.array)
+        for number, (points, weights) in enumerate(self.blocks()):
+            where = f"X in partition {number}"
+            found = computed([points] if weights is None else [points, weights], cluster)
+            yield _checked(found[0], found[1] if len(found) > 1 else None, where)
+
     def blocks(self) -> list[tuple[Any, Any]]:
         """The points and weights of each partition, delayed."""
         return self._blocks(self.array)
@@ -169,6 +180,13 @@ class DaskPoints:
         n_points = int(self._given.shape[0])
         weights = np.full(n_points, given) if np.ndim(given) == 0 else np.asarray(given)
         return dask.array.from_array(weights, chunks=-1)
+
+
+def _checked(given: Any, given_weights: Any, where: str) -> Part:
+    points = admitted(given, where, None)
+    weights = admitted_weights(given_weights, points.shape[0], where)
+    check_part(points, weights, name=where)
+    return points, weights
 
 
 def open_dask(

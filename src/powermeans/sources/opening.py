@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,8 @@ from powermeans.errors import ArgumentError
 from powermeans.sources.arrays import ArraySource, IterableSource
 from powermeans.sources.block import Block, Source, SourceError
 from powermeans.sources.files import FileSource, is_passed_over
-from powermeans.sources.partition import Admission, Partition, cut
+from powermeans.sources.kinds import Kind, are_paths, is_dask
+from powermeans.sources.partition import Admission, Part, Partition, cut
 from powermeans.sources.scaling import Scale, Scaling, learned_scaling
 
 _BYTES_OF_A_PART = 2**24
@@ -29,18 +30,6 @@ _COPIES_OF_A_PART = 6
 _FEWEST_ROWS = 256
 # Scaling is learned from copies in float64, so few at a time, whatever the pieces are.
 _VALUES_TO_LEARN_FROM = 2**18
-# Not to be imported before there is something of Dask's.
-_MODULE_OF_DASK = "powermeans.sources.dask"
-# Of these an array or a table has some.
-_OF_ARRAYS = (
-    "__array__",
-    "__array_interface__",
-    "__array_namespace__",
-    "__cuda_array_interface__",
-    "__dataframe__",
-    "__dlpack__",
-    "__arrow_c_stream__",
-)
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
 
@@ -112,6 +101,8 @@ class PartedData:
     array([[0.5]], dtype=float32)
     """
 
+    kind: ClassVar[Kind] = Kind.PARTS
+
     def __init__(
         self,
         source: Source,
@@ -156,6 +147,10 @@ class PartedData:
     def partition(self, admission: Admission | None = None) -> Partition:
         """The parts, to be read again and again."""
         return Partition(self.source, self.rows_per_part, admission or Admission(), self.scaling)
+
+    def read(self) -> Iterator[Part]:
+        """Read the parts once, each checked."""
+        return self.partition().read()
 
     def is_read_from(self, path: str | os.PathLike[str]) -> bool:
         """Whether rows are from this file, or would be the next time, since from its folder."""
@@ -263,7 +258,7 @@ def open_data(
     array([[ 1.5],
            [10.5]])
     """
-    if isinstance(source, PartedData) or type(source).__module__ == _MODULE_OF_DASK:
+    if isinstance(getattr(type(source), "kind", None), Kind):
         raise ValueError("source is open already: pass it on as it is")
     _check_options(scale, dtype, rows_per_part)
     wanted: Any = None if dtype is None else np.dtype(dtype)
@@ -300,64 +295,6 @@ def is_read_with(path: str | os.PathLike[str], other: str | os.PathLike[str]) ->
     if not folder.is_dir():
         return file == folder
     return file.is_relative_to(folder) and not is_passed_over(file.relative_to(folder))
-
-
-def is_parted(data: object) -> bool:
-    """Whether an estimator is to read these rows part by part.
-
-    Those are paths, what is open already, and what gives chunks: a function, an iterable that is
-    neither a sequence nor an array, or a list of arrays that have rows and columns each.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from powermeans.sources import is_parted
-    >>> is_parted("points.parquet"), is_parted([[1.0], [2.0]])
-    (True, False)
-    >>> is_parted([np.ones((2, 1)), np.ones((3, 1))]), is_parted(np.ones((2, 1)))
-    (True, False)
-    """
-    return isinstance(data, PartedData) or _are_paths(data) or _are_chunks(data)
-
-
-def is_dask(data: object) -> bool:
-    """Whether this is something of Dask's, as it is or as `open_data` has opened it.
-
-    Examples
-    --------
-    >>> from powermeans.sources import is_dask
-    >>> is_dask([[1.0], [2.0]])
-    False
-    """
-    module = type(data).__module__
-    return module == _MODULE_OF_DASK or module.partition(".")[0] in ("dask", "dask_expr")
-
-
-def _are_paths(data: object) -> bool:
-    if isinstance(data, (str, os.PathLike)):
-        return True
-    if not isinstance(data, (list, tuple)) or not data:
-        return False
-    return all(isinstance(path, (str, os.PathLike)) for path in data)
-
-
-def _are_chunks(data: object) -> bool:
-    """All else that can be iterated, or has rows of numbers, is left to scikit-learn to judge."""
-    if isinstance(data, (list, tuple)):
-        return bool(data) and _is_chunk(data[0])
-    if sparse.issparse(data) or isinstance(data, (type, Mapping, Set)) or is_dask(data):
-        return False
-    if any(hasattr(data, name) for name in _OF_ARRAYS):
-        return False
-    is_sequence = hasattr(data, "__getitem__") and hasattr(data, "__len__")
-    return callable(data) or (hasattr(data, "__iter__") and not is_sequence)
-
-
-def _is_chunk(data: object) -> bool:
-    """Whether it has rows and columns of its own, or is that and weights."""
-    points = data[0] if isinstance(data, tuple) and len(data) == 2 else data
-    shape = getattr(points, "shape", None)
-    return isinstance(shape, tuple) and len(shape) == 2
 
 
 def _check_options(scale: object, dtype: Any, rows_per_part: Any) -> None:
@@ -406,7 +343,7 @@ def _source_of(
     dtype: Any,
     reading: dict[str, Any],
 ) -> Source:
-    if _are_paths(source):
+    if are_paths(source):
         if weights is not None and not isinstance(weights, str):
             raise ValueError("weights of files are one of their columns: pass its name")
         paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)

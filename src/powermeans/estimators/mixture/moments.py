@@ -30,11 +30,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
-from powermeans.estimators.opening import MatrixLike
-from powermeans.inputs.checks import admit, wanted_form
+from powermeans.estimators.opening import MatrixLike, OpeningSpec, admit_array
 from powermeans.principal_axes import PrincipalAxes, principal_axes
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -143,9 +141,9 @@ def moment_estimates(
         {"n_clusters": n_clusters},
         caller_name="moment_estimates",
     )
-    points = check_array(X, input_name="X", **wanted_form(X))
-    _check_n_features(n_clusters, points.shape[1])
-    data = admit(points, sample_weight, n_clusters=n_clusters, must_differ=True)
+    spec = OpeningSpec(name="moment_estimates", n_needed=n_clusters, must_differ=True)
+    data = admit_array(X, sample_weight, spec)
+    _check_n_features(n_clusters, data.points.shape[1])
     found = principal_axes(data.points, data.weights, n_clusters - 1)
     between, within = _variances(found, n_clusters)
     scales = np.sqrt(between) * found.total_deviation
@@ -154,7 +152,9 @@ def moment_estimates(
         components = orthonormal_components(_with_ones(third))
     steps, shares = _steps_and_shares(components)
     means = found.mean + (steps * scales) @ found.axes
-    return MomentEstimates(means.astype(points.dtype), shares, within * found.total_deviation**2)
+    return MomentEstimates(
+        means.astype(data.points.dtype), shares, within * found.total_deviation**2
+    )
 
 
 def _check_n_features(n_clusters: int, n_features: int) -> None:

@@ -26,7 +26,7 @@ from powermeans.estimators.mixture.m_step import (
     mean_log_likelihood,
 )
 from powermeans.estimators.mixture.moments import moment_estimates
-from powermeans.estimators.opening import MatrixLike, TrainingData
+from powermeans.estimators.opening import Data, InMemory, MatrixLike, admit_points, in_memory
 from powermeans.inputs.checks import check_sample_weight
 from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.history import History
@@ -49,7 +49,7 @@ _LARGEST_VARIANCE = 1e290
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MixtureData(TrainingData):
+class MixtureData(InMemory):
     """The data of a fit, and the state of its mixture."""
 
     learner: GaussianLearner
@@ -251,7 +251,7 @@ class SphericalMixture(CenterEstimator):
         model = self._model()
         if model.shares is None:
             return super().predict(X)
-        points = self._admit(X).points
+        points = admit_points(X, None, self._fitted_spec()).points
         return self._most_likely(points, self._centers(points.shape[1]), model)
 
     def memberships(self, X: MatrixLike) -> FloatArray:
@@ -433,8 +433,8 @@ class SphericalMixture(CenterEstimator):
 
     # Fitting.
 
-    def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MixtureData:
-        data = super()._training_data(X, sample_weight)
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MixtureData:
+        data = in_memory(super()._open(X, sample_weight))
         if self.variance != "learned":
             _refuse_widest(float(self.variance), data.rows)
         means, first = self._known_at_first(data)
@@ -460,7 +460,7 @@ class SphericalMixture(CenterEstimator):
         has_seeds = isinstance(self.init, str) and not self._starts_at_moments()
         return _TEMPERATURE_FROM_SEEDS if has_seeds and self.n_clusters > 1 else 0.0
 
-    def _known_at_first(self, data: TrainingData) -> tuple[FloatArray | None, Gaussian | None]:
+    def _known_at_first(self, data: InMemory) -> tuple[FloatArray | None, Gaussian | None]:
         """Return the means, and the rest of the model, if they are known before the first sweep."""
         means = shares = None
         variance = None if self.variance == "learned" else float(self.variance)
@@ -476,17 +476,15 @@ class SphericalMixture(CenterEstimator):
     def _starts_at_moments(self) -> bool:
         return isinstance(self.init, str) and self.init == "moments"
 
-    def _stages(self, data: TrainingData) -> list[Stage]:
+    def _stages(self, data: Data) -> list[Stage]:
         assert isinstance(data, MixtureData)
         return [Stage.of(data.learner, self.max_iter)]
 
-    def _initial_centers(self, data: TrainingData, rng: np.random.RandomState) -> FloatArray:
+    def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
         assert isinstance(data, MixtureData)
         return super()._initial_centers(data, rng) if data.means is None else data.means.copy()
 
-    def _finish(
-        self, data: TrainingData, history: History, ends: Sequence[StageEnd] = ()
-    ) -> MixtureRun:
+    def _finish(self, data: Data, history: History, ends: Sequence[StageEnd] = ()) -> MixtureRun:
         assert isinstance(data, MixtureData)
         run, model = super()._finish(data, history, ends), data.learner.known
         centers = run.centers.astype(np.float64)
@@ -517,9 +515,6 @@ class SphericalMixture(CenterEstimator):
     def _wanted_runs(self) -> int:
         return 1 if self._starts_at_moments() else self.n_init
 
-    def _wanted_threads(self) -> int | None:
-        return self.n_threads
-
     def _advice(self, run: Run) -> str:
         assert isinstance(run, MixtureRun)
         if run.log_likelihoods or not self._share_of_critical():
@@ -545,7 +540,7 @@ class SphericalMixture(CenterEstimator):
 
     def _of_distances(self, X: MatrixLike, what: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Apply a function to the squared distances of some points at a time."""
-        points = self._admit(X).points
+        points = admit_points(X, None, self._fitted_spec()).points
         distances = self._distances(points, self._centers(points.shape[1]))
         return np.concatenate([what(sq_dist) for sq_dist in distances])
 
@@ -565,7 +560,7 @@ class SphericalMixture(CenterEstimator):
         n_block = max(1, _BLOCK_ELEMENTS // max(points.shape[1], len(centers)))
         for start in range(0, points.shape[0], n_block):
             block = points[start : start + n_block].astype(np.float64, copy=False)
-            rows = open_rows(block, n_threads=self._wanted_threads())
+            rows = open_rows(block, n_threads=self.n_threads)
             yield rows.sq_distances(centers).astype(np.float64, copy=False)
 
 

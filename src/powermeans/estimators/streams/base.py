@@ -15,16 +15,26 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from powermeans.estimators.base import CenterEstimator
-from powermeans.estimators.opening import MatrixLike, TrainingData
-from powermeans.estimators.parts_in_turn import Part, opened_in_turn, parts_in_turn
+from powermeans.estimators.base import CenterEstimator, noted
+from powermeans.estimators.opening import (
+    Data,
+    InMemory,
+    MatrixLike,
+    OpeningSpec,
+    admit_points,
+    columns_of,
+    opened,
+    wide_enough,
+)
 from powermeans.estimators.streams.drift import Drift, RunningDrift
-from powermeans.inputs.checks import Admitted, admit, check_centers, exponent_to_square
+from powermeans.inputs.checks import Admitted, admit
+from powermeans.parts.executors import read_ahead
 from powermeans.rows import open_batch
 from powermeans.rows.protocol import Rows
-from powermeans.sources import is_dask, is_parted
+from powermeans.sources.kinds import Kind, kind_of
 from powermeans.sources.opening import Checkpoint
-from powermeans.types import FloatArray, Points
+from powermeans.sources.partition import Part
+from powermeans.types import FloatArray
 
 # While points are awaited, the centers follow when there are so many times as many as last time.
 _WORTH_ANOTHER_LOOK = 1.25
@@ -121,11 +131,11 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         """What is known before the first point, where there are centers."""
 
     @abc.abstractmethod
-    def _begin(self, data: TrainingData, rng: np.random.RandomState) -> Step[Learned]:
+    def _begin(self, data: InMemory, rng: np.random.RandomState) -> Step[Learned]:
         """What the first points teach."""
 
     @abc.abstractmethod
-    def _learn(self, learned: Learned, data: TrainingData) -> Step[Learned]:
+    def _learn(self, learned: Learned, data: InMemory) -> Step[Learned]:
         """What further points teach."""
 
     @abc.abstractmethod
@@ -177,24 +187,24 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         """
         self._validate_params()
         self._refuse_another_number()
-        if is_parted(X) or is_dask(X):
+        if kind_of(X) in (Kind.PARTS, Kind.DASK):
             self._learn_from_parts(self._opened_like_those_before(X, sample_weight))
             return self
-        is_first = self._stream_so_far() is None
-        advance = self._advanced(self._admit(X, sample_weight, reset=is_first))
+        advance = self._advanced(admit_points(X, sample_weight, self._chunk_spec()))
         # In one step, which no interrupt divides.
         self.__dict__.update(advance.public, _stream=advance.stream)
         return self
 
     def _learn_from_parts(self, data: Any) -> None:
         """Let the parts teach one after the other; what each has taught stays."""
-        of_data: dict[str, Any] = {"scaling_": data.scaling}
+        of_data = noted(columns_of(data))
         if self._stream_so_far() is None:
             self.__dict__.pop("feature_names_in_", None)
-            if data.feature_names is not None:
-                of_data["feature_names_in_"] = np.asarray(data.feature_names, dtype=object)
+        else:
+            of_data.pop("feature_names_in_", None)
         course, inertia, n_chunks = None, 0.0, 0
-        for part in parts_in_turn(data):
+        is_read_ahead = kind_of(data) is Kind.PARTS
+        for part in that_weigh(read_ahead(data.read()) if is_read_ahead else data.read()):
             of_data["n_features_in_"] = int(part[0].shape[1])
             for chunk in self._chunks_of(self._admitted_part(part)):
                 advance = self._advanced(chunk, course)
@@ -210,27 +220,22 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     def _admitted_part(self, part: Part) -> Admitted:
         points, weights = part
-        n_features = getattr(self, "n_features_in_", points.shape[1])
-        if self._stream_so_far() is not None and points.shape[1] != n_features:
-            raise ValueError(
-                f"X has {points.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{n_features} features as input"
-            )
+        if self._stream_so_far() is not None:
+            self._columns().check_width(points.shape[1], type(self).__name__)
         admitted = admit(points, weights)
         if not hasattr(self, "cluster_centers_"):
             return admitted
-        return _wide_enough(admitted, self.cluster_centers_)
+        return wide_enough(admitted, self.cluster_centers_)
 
     def _opened_like_those_before(self, X: Any, sample_weight: ArrayLike | None) -> Any:
         """What is to be read in parts, open, with the columns of the stream so far."""
         self._refuse_checkpoint(X)
-        data, stream = opened_in_turn(X, sample_weight), self._stream_so_far()
-        if stream is None:
-            return data
-        if data.n_features is None:
-            self._check_scaled_alike(data)
-        else:
-            self._check_like_those_of_fit(data)
+        if isinstance(X, Iterator):
+            raise ValueError(
+                f"X is {X!r}, which can be iterated only once: pass its chunks one by one, with "
+                "for chunk in X: model.partial_fit(chunk)"
+            )
+        data, stream = opened(X, sample_weight, self._chunk_spec()), self._stream_so_far()
         is_scaled_before = getattr(self, "scaling_", None) is not None
         if isinstance(stream, Waiting) and data.scaling is not None and not is_scaled_before:
             raise ValueError(
@@ -317,10 +322,10 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     def _beginning(self, chunks: Sequence[Admitted]) -> Step[Learned]:
         return self._begin(self._opened(_joined(chunks)), check_random_state(self.random_state))
 
-    def _public(self, learned: Learned, data: TrainingData, dtype: np.dtype[Any]) -> dict[str, Any]:
+    def _public(self, learned: Learned, data: InMemory, dtype: np.dtype[Any]) -> dict[str, Any]:
         """All that users see of what was learned, and of the chunk."""
         centers = learned.centers.astype(dtype)
-        wide = _wide_enough(Admitted(data.points, data.weights, 0.0), centers)
+        wide = wide_enough(Admitted(data.points, data.weights, 0.0), centers)
         rows = data.rows if wide.points is data.points else self._opened(wide).rows
         labels, inertia = rows.assign(centers.astype(np.float64))
         return {
@@ -330,42 +335,31 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
             **self._described(learned),
         }
 
-    def _admit(
-        self,
-        X: MatrixLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        reset: bool = False,
-        **requirements: Any,
-    ) -> Admitted:
-        admitted = super()._admit(X, sample_weight, reset=reset, **requirements)
-        if reset or not hasattr(self, "cluster_centers_"):
-            return admitted
-        return _wide_enough(admitted, self.cluster_centers_)
+    def _spec(self) -> OpeningSpec:
+        reason = f"{type(self).__name__} learns from batches with the compiled core"
+        return replace(super()._spec(), why_not_in_parts=None, why_not_on_device=reason)
 
-    def _training_data(self, X: MatrixLike, sample_weight: ArrayLike | None) -> TrainingData:
+    def _fitted_spec(self) -> OpeningSpec:
+        centers = getattr(self, "cluster_centers_", None)
+        return replace(super()._fitted_spec(), as_wide_as=centers)
+
+    def _chunk_spec(self) -> OpeningSpec:
+        """Return what is asked of the next chunk of the stream."""
+        if self._stream_so_far() is None:
+            return replace(self._spec(), n_needed=1, must_differ=False)
+        return self._fitted_spec()
+
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Data:
         self._refuse_checkpoint(X)
-        data = super()._training_data(X, sample_weight)
+        data = super()._open(X, sample_weight)
         for name in ("_stream", "drift_"):  # what was learned is kept where the points are refused
             self.__dict__.pop(name, None)
         return data
 
-    def _why_not_in_parts(self) -> str | None:
-        return None
-
-    def _why_not_on_device(self) -> str | None:
-        return f"{type(self).__name__} learns from batches with the compiled core"
-
-    def _bare(self, centers: Points) -> Self:
-        bare = super()._bare(centers)
-        for name in ("_stream", "drift_", "_in_fit", "_tally", "counts_"):
-            bare.__dict__.pop(name, None)
-        return bare
-
-    def _opened(self, points: Admitted | TrainingData, beside: Rows | None = None) -> TrainingData:
-        """Points to be looked at once or twice, by the threads of others if there are any."""
+    def _opened(self, points: Admitted | InMemory, beside: Rows | None = None) -> InMemory:
+        """Return points to be looked at once or twice, by the threads of others."""
         rows = open_batch(points.points, points.weights, n_threads=self.n_threads, beside=beside)
-        return TrainingData(points.points, points.weights, rows)
+        return InMemory(points.points, points.weights, rows)
 
     def _size_of_first(self, default: int) -> int:
         if self.init_size is not None and self.init_size < self.n_clusters:
@@ -377,9 +371,6 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     def _wanted_runs(self) -> int:
         return 1
-
-    def _wanted_threads(self) -> int | None:
-        return self.n_threads
 
 
 def is_waiting(model: object) -> bool:
@@ -395,15 +386,12 @@ def is_waiting(model: object) -> bool:
     return isinstance(model, StreamEstimator) and isinstance(vars(model).get("_stream"), Waiting)
 
 
-def _wide_enough(chunk: Admitted, centers: Points) -> Admitted:
-    """In float64 where the centers, from other chunks, cannot be compared in float32."""
-    dtype = chunk.points.dtype
-    if dtype == np.float64 or np.asarray(centers).dtype == dtype:
-        return chunk
-    largest = float(np.abs(check_centers(centers, chunk.points.shape[1])).max())
-    if exponent_to_square(largest, dtype) == 0:
-        return chunk
-    return replace(chunk, points=chunk.points.astype(np.float64))
+def that_weigh(parts: Iterator[Part]) -> Iterator[Part]:
+    """Yield the parts that have rows with a weight."""
+    for part in parts:
+        if part[0].shape[0] and (part[1] is None or part[1].any()):
+            yield part
+        del part  # so that the memory of what is done with can be used again
 
 
 def _with_weight(chunk: Admitted) -> Admitted:

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from powermeans.estimators.base import Run
-from powermeans.estimators.opening import TrainingData
+from powermeans.estimators.opening import Data, InMemory, OpeningSpec, in_memory, in_parts
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.estimators.streams.base import Step, StreamEstimator
 from powermeans.estimators.streams.drift import RunningDrift
@@ -26,7 +26,7 @@ from powermeans.loop.anneal import Callback, Stage, StageEnd, run_stage
 from powermeans.loop.history import History, SweepState
 from powermeans.loop.search import EFFORTS
 from powermeans.loop.stopping import Never, are_hard
-from powermeans.parts.parted_rows import PartedRows
+from powermeans.rows import open_batch
 from powermeans.rows.protocol import Rows
 from powermeans.rules import Power
 from powermeans.seeds.weighted_sample import weighted_sample
@@ -250,12 +250,15 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     # All points, in batches.
 
-    def _stages(self, data: TrainingData) -> list[Stage]:
+    def _spec(self) -> OpeningSpec:
+        return replace(super()._spec(), open_array=_open_batch)
+
+    def _stages(self, data: Data) -> list[Stage]:
         return []
 
     def _run(
         self,
-        data: TrainingData,
+        data: Data,
         stages: list[Stage],
         seeds: Callable[[], FloatArray],
         history: History,
@@ -267,12 +270,12 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         self._in_fit = {}
         n_all, parts = self._all_parts(data, orders)
         _, first = next(parts)
-        step, state = self._begin_at(first, first, rng)
+        step, state = self._begin_at(in_memory(first), first, rng)
         course = self._take_down(step, RunningDrift(step.origin), 1, state, history, watch)
         n_seen = first.rows.n_points
         for n_passes, batch in parts:
             learned = step.learned
-            if n_seen >= _LONGEST_SOFT_SHARE * n_all or isinstance(batch.rows, PartedRows):
+            if n_seen >= _LONGEST_SOFT_SHARE * n_all or not batch.has_order:
                 learned = replace(learned, power=-math.inf)
             step, state = self._swept(learned, batch)
             course = self._take_down(step, course, n_passes, state, history, watch)
@@ -282,15 +285,15 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return [StageEnd(learned.centers, -math.inf, "the points came to their end")]
 
     def _all_parts(
-        self, data: TrainingData, orders: np.random.RandomState
-    ) -> tuple[int, Iterator[tuple[int, TrainingData]]]:
+        self, data: Data, orders: np.random.RandomState
+    ) -> tuple[int, Iterator[tuple[int, Data]]]:
         """Return how many points come, and batches of them with the number of the pass."""
-        if isinstance(data.rows, PartedRows):
-            return data.rows.n_points * self.max_iter, self._parts_of_parts(data, data.rows, orders)
-        indices = self._that_come(data)
-        return len(indices) * self.max_iter, self._parts(data, indices, orders)
+        if isinstance(data, InMemory):
+            indices = self._that_come(data)
+            return len(indices) * self.max_iter, self._parts(data, indices, orders)
+        return data.rows.n_points * self.max_iter, self._parts_of_parts(data, orders)
 
-    def _that_come(self, data: TrainingData) -> IndexArray:
+    def _that_come(self, data: InMemory) -> IndexArray:
         """Return the points with weight, and enough others for one in each cluster."""
         if data.weights is None:
             return np.arange(data.rows.n_points)
@@ -299,8 +302,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return np.concatenate([np.flatnonzero(data.weights), others])
 
     def _parts(
-        self, data: TrainingData, indices: IndexArray, orders: np.random.RandomState
-    ) -> Iterator[tuple[int, TrainingData]]:
+        self, data: InMemory, indices: IndexArray, orders: np.random.RandomState
+    ) -> Iterator[tuple[int, Data]]:
         """Yield the first sample and batches of the other points, with the number of the pass."""
         most = self._largest_batch(data.points)
         n_first, n_seen = self._n_awaited(len(indices) // _POINTS_PER_POINT_OF_FIRST), 0
@@ -315,12 +318,13 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
                 n_seen += len(part)
 
     def _parts_of_parts(
-        self, data: TrainingData, rows: PartedRows, orders: np.random.RandomState
-    ) -> Iterator[tuple[int, TrainingData]]:
+        self, data: Data, orders: np.random.RandomState
+    ) -> Iterator[tuple[int, Data]]:
         """Yield a sample of the parts, then all of them as one batch in each pass.
 
         With the parts as batches, sorted rows would drag the centers along.
         """
+        rows = in_parts(data).rows
         share = rows.n_points // _POINTS_PER_POINT_OF_FIRST
         fitting = _MOST_ELEMENTS // rows.n_features
         n_first = self._n_awaited(min(share, fitting))
@@ -347,14 +351,11 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         watch(replace(state, sweep=learned.n_steps))
         return course
 
-    def _part(self, data: TrainingData, indices: IndexArray) -> TrainingData:
+    def _part(self, data: InMemory, indices: IndexArray) -> InMemory:
         if len(indices) == data.rows.n_points:
             return data
         weights = None if data.weights is None else data.weights[indices]
         return self._opened(Admitted(data.points[indices], weights, math.nan), beside=data.rows)
-
-    def _open(self, data: Admitted | TrainingData) -> Rows:
-        return self._opened(data).rows
 
     def _report_end(self, run: Run) -> None:
         if self.verbose:
@@ -393,7 +394,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         nothing = Sums(np.zeros_like(centers), np.zeros(len(centers)), 0.0, 0.0)
         return _Remembered(centers, nothing, 0.0, -math.inf)
 
-    def _begin(self, data: TrainingData, rng: np.random.RandomState) -> Step[_Remembered]:
+    def _begin(self, data: InMemory, rng: np.random.RandomState) -> Step[_Remembered]:
         n_points, n_awaited = data.rows.n_points, self._n_awaited()
         if n_points <= n_awaited:
             return self._begin_at(data, data, rng)[0]
@@ -401,7 +402,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return self._begin_at(sample, data, rng)[0]
 
     def _begin_at(
-        self, sample: TrainingData, data: TrainingData, rng: np.random.RandomState
+        self, sample: InMemory, data: Data, rng: np.random.RandomState
     ) -> tuple[Step[_Remembered], SweepState]:
         """Fit the sample, and sum all of the points at its centers."""
         model = PowerKMeans(
@@ -421,12 +422,10 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         begun = replace(step.learned, power=float(model.history_.power[0]))
         return replace(step, learned=begun), state
 
-    def _learn(self, learned: _Remembered, data: TrainingData) -> Step[_Remembered]:
+    def _learn(self, learned: _Remembered, data: InMemory) -> Step[_Remembered]:
         return self._swept(learned, data)[0]
 
-    def _swept(
-        self, learned: _Remembered, data: TrainingData
-    ) -> tuple[Step[_Remembered], SweepState]:
+    def _swept(self, learned: _Remembered, data: Data) -> tuple[Step[_Remembered], SweepState]:
         """Sweep once, and take the centers from the sums of all batches."""
         running = RunningSums(
             learned.sums,
@@ -451,6 +450,10 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     def _described(self, learned: _Remembered) -> dict[str, Any]:
         return {"power_": learned.power, "n_steps_": learned.n_steps}
+
+
+def _open_batch(points: Any, weights: FloatArray | None, spec: OpeningSpec) -> Rows:
+    return open_batch(points, weights, n_threads=spec.n_threads)
 
 
 def _between(part: Admitted, start: int, end: int) -> Admitted:

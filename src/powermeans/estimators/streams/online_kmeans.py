@@ -15,9 +15,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from powermeans.estimators.base import Run
 from powermeans.estimators.learning_rates import LearningRate, rates_of
-from powermeans.estimators.opening import TrainingData
-from powermeans.estimators.parts_in_turn import contents_in_turn
-from powermeans.estimators.streams.base import Step, StreamEstimator
+from powermeans.estimators.opening import Data, InMemory, in_parts
+from powermeans.estimators.streams.base import Step, StreamEstimator, that_weigh
 from powermeans.estimators.streams.drift import RunningDrift
 from powermeans.estimators.streams.running_sums import found_anew, handed_over, leaders_of
 from powermeans.inputs.checks import Admitted
@@ -229,14 +228,14 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     # All points at once.
 
-    def _stages(self, data: TrainingData) -> list[Stage]:
+    def _stages(self, data: Data) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         lloyd = Stage(Fixed(-math.inf), settled, self.max_iter)
         return [lloyd] if self.batch else []
 
     def _run(
         self,
-        data: TrainingData,
+        data: Data,
         stages: list[Stage],
         seeds: Callable[[], FloatArray],
         history: History,
@@ -244,39 +243,41 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         watch: Callback,
     ) -> list[StageEnd]:
         origin, first = seeds(), len(history.records)
-        epochs = _Epochs(data, self.learning_rate, rng if self.shuffle else None, self.n_clusters)
-        after_online = [replace(stage, update=_Recount(epochs)) for stage in stages]
+        tally = _Tally(np.zeros(self.n_clusters))
+        after_online = [replace(stage, update=_Recount(tally)) for stage in stages]
         try:
-            if isinstance(data.rows, PartedRows):
-                centers = self._epochs_in_parts(data.rows, origin, epochs, history, rng, watch)
+            if not isinstance(data, InMemory):
+                rows = in_parts(data).rows
+                centers = self._epochs_in_parts(rows, origin, tally, history, rng, watch)
                 online_end = StageEnd(centers, -math.inf, f"{self.n_epochs} epochs")
                 return [online_end, *anneal(data.rows, centers, after_online, history, watch)]
+            epochs = _Epochs(data, self.learning_rate, rng if self.shuffle else None, tally)
             online = [Stage.of(epochs, self.n_epochs), *after_online]
             return anneal(data.rows, origin, online, history, watch)
         finally:
             course = RunningDrift(origin)
             for record in history.records[first : first + self.n_epochs]:
                 course = course.with_points(record.inertia, data.rows.total_weight)
-            self._tally = epochs.counts, epochs.n_steps, course
+            self._tally = tally.counts, tally.n_steps, course
 
     def _epochs_in_parts(
         self,
         rows: PartedRows,
         centers: FloatArray,
-        epochs: _Epochs,
+        tally: _Tally,
         history: History,
         rng: np.random.RandomState,
         watch: Callback,
     ) -> FloatArray:
         """Make online passes over one part after the other, shuffled within each part."""
-        learned = _Counted(centers, epochs.counts)
+        learned = _Counted(centers, tally.counts)
         for _ in range(self.n_epochs):
             started, before, inertia = time.perf_counter(), learned.centers, 0.0
-            for points, weights in contents_in_turn(rows):
+            for points, weights in that_weigh(rows.contents()):
                 part = self._opened(Admitted(points, weights, math.nan))
                 step = self._learned_from(learned, part, rng if self.shuffle else None)
                 learned, inertia = step.learned, inertia + step.sum_sq_dist
-            epochs.counts, epochs.n_steps = learned.counts, learned.n_steps
+            tally.counts, tally.n_steps = learned.counts, learned.n_steps
             state = SweepState(
                 run=history.run,
                 sweep=len(history.records) + 1,
@@ -314,26 +315,25 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     def _from(self, centers: FloatArray) -> _Counted:
         return _Counted(centers, np.zeros(len(centers)))
 
-    def _begin(self, data: TrainingData, rng: np.random.RandomState) -> Step[_Counted]:
+    def _begin(self, data: InMemory, rng: np.random.RandomState) -> Step[_Counted]:
         return self._learn(self._from(self._initial_centers(data, rng)), data)
 
-    def _learn(self, learned: _Counted, data: TrainingData) -> Step[_Counted]:
+    def _learn(self, learned: _Counted, data: InMemory) -> Step[_Counted]:
         return self._learned_from(learned, data, None)
 
     def _learned_from(
-        self, learned: _Counted, data: TrainingData, rng: np.random.RandomState | None
+        self, learned: _Counted, data: InMemory, rng: np.random.RandomState | None
     ) -> Step[_Counted]:
         """Learn from points in their order or, with random numbers, in a random order."""
-        epoch = _Epochs(data, self.learning_rate, rng, len(learned.centers))
-        centers, epoch.counts = self._separated(learned, data)
-        epoch.n_steps = learned.n_steps
-        history = History()
+        centers, counts = self._separated(learned, data)
+        tally, history = _Tally(counts, learned.n_steps), History()
+        epoch = _Epochs(data, self.learning_rate, rng, tally)
         end = run_stage(data.rows, centers, Stage.of(epoch, 1), history)
-        counted = _Counted(end.centers, epoch.counts, epoch.n_steps)
+        counted = _Counted(end.centers, tally.counts, tally.n_steps)
         sum_sq_dist = history.records[0].inertia
         return Step(counted, learned.centers, sum_sq_dist, data.rows.total_weight)
 
-    def _separated(self, learned: _Counted, data: TrainingData) -> tuple[FloatArray, FloatArray]:
+    def _separated(self, learned: _Counted, data: InMemory) -> tuple[FloatArray, FloatArray]:
         """Move all but one of the centers that coincide to points of the chunk.
 
         A center that has won no point yet stays at its seed, since it may still win one.
@@ -352,35 +352,43 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         return {"counts_": learned.counts.copy(), "n_steps_": learned.n_steps}
 
 
+@dataclass(slots=True)
+class _Tally:
+    """The points that each center has won so far, and the steps."""
+
+    counts: FloatArray
+    n_steps: int = 0
+
+
 class _Epochs(Learner):
     """Online passes, which go on from the counts of those before."""
 
     def __init__(
         self,
-        data: TrainingData,
+        data: InMemory,
         learning_rate: LearningRate | str,
         rng: np.random.RandomState | None,
-        n_centers: int,
+        tally: _Tally,
     ) -> None:
-        self._data, self._learning_rate, self._rng = data, learning_rate, rng
+        self._data, self._learning_rate, self._rng, self._tally = data, learning_rate, rng, tally
         self._n_steps_each = (
             data.rows.n_points if data.weights is None else int(np.count_nonzero(data.weights))
         )
-        self.counts, self.n_steps = np.zeros(n_centers), 0
 
     def __iter__(self) -> Iterator[Online]:
         while True:
             order = None if self._rng is None else order_by_chance(self._data.points, self._rng)
-            yield Online(self.counts, self._rates(), order)
+            yield Online(self._tally.counts, self._rates(), order)
 
     def _rates(self) -> FloatArray | None:
         if isinstance(self._learning_rate, str) and self._learning_rate == "auto":
             return None
-        return rates_of(self._learning_rate, self.n_steps + 1, self._n_steps_each)
+        return rates_of(self._learning_rate, self._tally.n_steps + 1, self._n_steps_each)
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
         """Count what each center won, which is what the sums have for weights."""
-        self.counts, self.n_steps = sums.weights, self.n_steps + self._n_steps_each
+        self._tally.counts = sums.weights
+        self._tally.n_steps += self._n_steps_each
         return sums
 
 
@@ -388,10 +396,10 @@ class _Epochs(Learner):
 class _Recount(RelocateEmpty):
     """Relocate empty clusters, and count the points of each center anew."""
 
-    epochs: _Epochs
+    tally: _Tally
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
         """Return the sums without empty clusters, and take their weights for counts."""
         relocated = RelocateEmpty.after(self, sweep, sums)
-        self.epochs.counts = relocated.weights
+        self.tally.counts = relocated.weights
         return relocated

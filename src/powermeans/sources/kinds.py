@@ -1,0 +1,123 @@
+"""What kind of thing a user passes as points."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Set
+from enum import Enum
+
+from scipy import sparse
+
+from powermeans.system.host_memory import is_tensor
+
+# An array or a table has some of these.
+_OF_ARRAYS = (
+    "__array__",
+    "__array_interface__",
+    "__array_namespace__",
+    "__cuda_array_interface__",
+    "__dataframe__",
+    "__dlpack__",
+    "__arrow_c_stream__",
+)
+
+
+class Kind(Enum):
+    """A kind of points.
+
+    Attributes
+    ----------
+    ARRAY
+        In host memory, dense or sparse: all that scikit-learn makes an array of.
+    TENSOR
+        Of PyTorch.
+    PARTS
+        Paths, chunks, and what `open_data` makes of those.
+    DASK
+        An array or DataFrame of Dask, and what `open_data` makes of one.
+    """
+
+    ARRAY = "array"
+    TENSOR = "tensor"
+    PARTS = "parts"
+    DASK = "dask"
+
+
+def kind_of(data: object) -> Kind:
+    """Return which kind of points this is.
+
+    What `open_data` has opened says so itself, by an attribute `kind` of its class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.sources.kinds import kind_of
+    >>> kind_of("points.parquet"), kind_of(np.ones((2, 1)))
+    (<Kind.PARTS: 'parts'>, <Kind.ARRAY: 'array'>)
+    """
+    kind = getattr(type(data), "kind", None)
+    if isinstance(kind, Kind):
+        return kind
+    if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        return Kind.DASK
+    if is_tensor(data):
+        return Kind.TENSOR
+    return Kind.PARTS if are_paths(data) or _are_chunks(data) else Kind.ARRAY
+
+
+def is_parted(data: object) -> bool:
+    """Whether an estimator is to read these rows part by part.
+
+    Those are paths, what is open already, and what gives chunks: a function, an iterable that is
+    neither a sequence nor an array, or a list of arrays that have rows and columns each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.sources import is_parted
+    >>> is_parted("points.parquet"), is_parted([[1.0], [2.0]])
+    (True, False)
+    >>> is_parted([np.ones((2, 1)), np.ones((3, 1))]), is_parted(np.ones((2, 1)))
+    (True, False)
+    """
+    return kind_of(data) is Kind.PARTS
+
+
+def is_dask(data: object) -> bool:
+    """Whether this is something of Dask's, as it is or as `open_data` has opened it.
+
+    Examples
+    --------
+    >>> from powermeans.sources import is_dask
+    >>> is_dask([[1.0], [2.0]])
+    False
+    """
+    return kind_of(data) is Kind.DASK
+
+
+def are_paths(data: object) -> bool:
+    """Whether this is a path, or a list of some."""
+    if isinstance(data, (str, os.PathLike)):
+        return True
+    if not isinstance(data, (list, tuple)) or not data:
+        return False
+    return all(isinstance(path, (str, os.PathLike)) for path in data)
+
+
+def _are_chunks(data: object) -> bool:
+    """Whether this gives chunks; scikit-learn judges all else that is iterable or has numbers."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and _is_chunk(data[0])
+    if sparse.issparse(data) or isinstance(data, (type, Mapping, Set)):
+        return False
+    if any(hasattr(data, name) for name in _OF_ARRAYS):
+        return False
+    is_sequence = hasattr(data, "__getitem__") and hasattr(data, "__len__")
+    return callable(data) or (hasattr(data, "__iter__") and not is_sequence)
+
+
+def _is_chunk(data: object) -> bool:
+    """Whether this has rows and columns of its own, or is a pair of such an array and weights."""
+    points = data[0] if isinstance(data, tuple) and len(data) == 2 else data
+    shape = getattr(points, "shape", None)
+    return isinstance(shape, tuple) and len(shape) == 2
