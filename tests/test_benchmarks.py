@@ -26,6 +26,7 @@ from benchmarks.excess import (
     promises,
     summary,
 )
+from benchmarks.members import MEMBERS, PACKAGE
 from benchmarks.plot_quality import draw as draw_picture
 from benchmarks.problems import QUICK, Problem, chosen_rows, generated_problems
 
@@ -630,3 +631,8 @@ def test_the_picture_is_drawn_also_where_a_method_did_not_run_everywhere(tmp_pat
     record = record_of({**GOOD, "sklearn-100": [100.5] * 3}, best_known=100.0)
     draw_picture(record, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_the_files_of_a_member_exist(name: str) -> None:
+    assert [module for module in MEMBERS[name].modules if not (PACKAGE / module).is_file()] == []
