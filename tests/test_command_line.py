@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 import powermeans
 from powermeans.callbacks.progress_bar import FitProgress
 from powermeans.command_line import main
-from powermeans.command_line.cluster_table import summaries_of
+from powermeans.command_line.clusters import Tally
 from powermeans.command_line.demonstration import COLUMNS, as_csv, customers
 from powermeans.loop.history import SweepState
 from powermeans.metrics import adjusted_rand_index
@@ -291,7 +291,9 @@ def test_shares_are_of_the_weight_and_sizes_count_rows(run) -> None:
 
 def test_a_cluster_whose_points_weigh_nothing_is_said_to_be_so() -> None:
     points, labels = np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1], dtype=np.int32)
-    _, clusters = summaries_of(points, labels, points[1:], ["x"], np.array([1.0, 2.0, 0.0]))
+    tally = Tally(points[1:])
+    tally.add(points, labels, np.array([1.0, 2.0, 0.0]))
+    _, clusters = tally.summaries(["x"])
     assert [(c.size, c.weight, c.share) for c in clusters] == [(2, 3.0, 1.0), (1, 0.0, 0.0)]
     assert clusters[1].words(["x"]) == "Its points weigh nothing."
 
@@ -713,12 +715,12 @@ ERRORS: list[tuple[str, int, str]] = [
     (
         "demo --data model.csv",
         OF_USE,
-        "model.pm is there and not of the example: name another file for it with --data",
+        "model.pm exists and is not of the example: name another file for it with --data",
     ),
     (
         "demo --data narrow.csv",
         OF_USE,
-        "narrow.csv is there and not of the example: name another file for it with --data",
+        "narrow.csv exists and is not of the example: name another file for it with --data",
     ),
     (
         "predict model.pm customers.csv --columns basket,discount",
@@ -911,7 +913,7 @@ def test_what_nobody_foresaw_is_one_line_as_well(run, monkeypatch) -> None:
     def fail(*arguments: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("powermeans.command_line.information.inform", fail)
+    monkeypatch.setattr("powermeans.reporting.versions.versions", fail)
     ended = run("info")
     assert ended.err == (
         "powermeans: unexpected ZeroDivisionError: oh (--debug shows where; please report it)\n"

@@ -19,9 +19,9 @@ from pyarrow import feather, parquet
 
 from powermeans import PowerKMeans, RobustPowerKMeans
 from powermeans.command_line import failures, main, parts
+from powermeans.command_line.clusters import Tally
 from powermeans.command_line.parts import ProgressInParts
 from powermeans.command_line.screen import waiting_for
-from powermeans.command_line.tallies import Tally
 from powermeans.loop.history import SweepState
 from powermeans.parts.checkpoint import Claim, Journal
 from powermeans.reporting.summaries import summarize
@@ -226,7 +226,7 @@ def test_a_full_disk_in_the_middle_is_said_of_the_checkpoint(run, monkeypatch) -
     )
 
 
-@pytest.mark.parametrize("place", ["fitting_in_parts", "predicting_in_parts"])
+@pytest.mark.parametrize("place", ["fitting", "predicting"])
 def test_rows_that_cannot_be_read_are_not_said_to_be_labels(place, run, monkeypatch) -> None:
     assert run("fit", "rows.parquet", "-k", 4, "-m", "m.pm", "-q").code == 0
 
@@ -236,8 +236,8 @@ def test_rows_that_cannot_be_read_are_not_said_to_be_labels(place, run, monkeypa
 
     monkeypatch.setattr(f"powermeans.command_line.{place}.labelled", failing)
     command = {
-        "fitting_in_parts": ["fit", "folder", "-k", 4, "-q"],
-        "predicting_in_parts": ["predict", "m.pm", "folder"],
+        "fitting": ["fit", "folder", "-k", 4, "-q"],
+        "predicting": ["predict", "m.pm", "folder"],
     }
     ended = run(*command[place], "-o", "labels.npy")
     assert ended.code == failures.DATA
@@ -304,7 +304,7 @@ def test_a_fit_that_is_interrupted_tells_the_inertia_of_what_it_writes(run, monk
             if state.sweep == 2:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr("powermeans.command_line.fitting_in_parts.ProgressInParts", Interrupted)
+    monkeypatch.setattr("powermeans.command_line.fitting.ProgressInParts", Interrupted)
     command = ["fit", "rows.parquet", "-k", 9, "--columns", "a,b,c", "--memory-limit", "100kB"]
     ended = run(*command, "-m", "m.pm", "--json", "--refine", 0)
     assert ended.code == failures.INTERRUPTED
@@ -341,7 +341,9 @@ def test_k_is_chosen_in_parts(run) -> None:
         ("fit folder -k 2 --missing drop", failures.USAGE, "--missing is error or observed"),
         ("fit folder -k 2 --divergence manhattan", failures.DATA, "folder is read part by part, b"),
         ("fit folder -k 2 --divergence mahalanobis", failures.DATA, "covariance from all points"),
-        ("fit - -k 2 --memory-limit 1GB", failures.USAGE, "standard input can be read but once"),
+        ("fit - -k 2 --memory-limit 1GB", failures.USAGE, "input can be read only once"),
+        ("fit - rows.parquet -k 2", failures.USAGE, "input can be read only once"),
+        ("predict m.pm - --memory-limit 1GB -o l.npy", failures.USAGE, "can be read only once"),
         ("fit rows.parquet -k 2 --memory-limit 2XB", failures.USAGE, "--memory-limit '2XB' is no"),
         ("fit rows.parquet -k 9000 --memory-limit 1MB", failures.USAGE, "more than the 3000 rows"),
         ("fit folder nowhere -k 2", failures.DATA, "nowhere does not exist"),
@@ -454,7 +456,7 @@ def test_each_piece_of_labels_says_how_many_rows_there_were(run, monkeypatch) ->
         said.append(n_rows)
         yield said.append
 
-    monkeypatch.setattr("powermeans.command_line.fitting_in_parts.waiting_for", waiting)
+    monkeypatch.setattr("powermeans.command_line.fitting.waiting_for", waiting)
     assert run("fit", "folder", "-k", 4, "--memory-limit", "100kB", "--refine", 0).code == 0
     assert said[0] == N_ROWS == said[-1]
     assert said[1:] == sorted(said[1:])

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from powermeans.command_line import failures
-from powermeans.command_line.outputs import check_outputs, write_label_pieces
-from powermeans.command_line.parts import files_of
-from powermeans.command_line.sources import Source
+from powermeans.command_line.data_files import DataFiles
+from powermeans.command_line.outputs import check_outputs, write_labels
+from powermeans.command_line.parts import all_paths
 
 
 def test_labels_are_written_one_a_line(tmp_path, capsysbinary):
@@ -22,15 +22,15 @@ def test_labels_are_written_one_a_line(tmp_path, capsysbinary):
         np.array([12_345, 3, 100_000], np.int32),
     ]
     expected = b"cluster\n0\n\n9\n10\n\n12345\n3\n100000\n"
-    write_label_pieces(str(tmp_path / "labels.csv"), pieces)
+    write_labels(str(tmp_path / "labels.csv"), pieces)
     assert (tmp_path / "labels.csv").read_bytes() == expected
-    write_label_pieces("-", pieces)
+    write_labels("-", pieces)
     assert capsysbinary.readouterr().out == expected
 
 
 def test_labels_of_many_rows_are_the_words_of_each(tmp_path):
     labels = np.random.default_rng(0).integers(-1, 1200, size=200_001).astype(np.int32)
-    write_label_pieces(str(tmp_path / "labels.csv"), [labels[:130_000], labels[130_000:]])
+    write_labels(str(tmp_path / "labels.csv"), [labels[:130_000], labels[130_000:]])
     words = (tmp_path / "labels.csv").read_text().split("\n")
     assert words == ["cluster", *("" if label < 0 else str(label) for label in labels), ""]
 
@@ -47,7 +47,7 @@ def test_a_label_is_written_faster_than_python_makes_a_word_of_it(tmp_path):
         return min(times)
 
     of_words = seconds_of(lambda: "\n".join(str(label) for label in labels.tolist()))
-    assert seconds_of(lambda: write_label_pieces(str(tmp_path / "a.csv"), [labels])) < of_words / 2
+    assert seconds_of(lambda: write_labels(str(tmp_path / "a.csv"), [labels])) < of_words / 2
 
 
 def test_folders_are_among_what_is_read(tmp_path):
@@ -55,7 +55,7 @@ def test_folders_are_among_what_is_read(tmp_path):
     for name in ("rows/a.npy", "b.npy"):
         np.save(tmp_path / name, np.ones((3, 2)))
     paths = [str(tmp_path / name) for name in ("rows", "b.npy")]
-    assert files_of(Source(paths[0], others=tuple(paths[1:]))) == [
+    assert all_paths(DataFiles(tuple(paths))) == [
         paths[0],
         str(tmp_path / "rows" / "a.npy"),
         paths[1],

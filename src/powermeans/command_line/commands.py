@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+_OPTIONAL = ("typer", "rich", "pyarrow", "pillow", "matplotlib")
+
 app = typer.Typer(
     name="powermeans",
     no_args_is_help=True,
@@ -108,7 +110,7 @@ def _options(
     pass
 
 
-def _source(
+def _files(
     data: str | list[str],
     columns: str | None,
     weights: str | None,
@@ -118,17 +120,15 @@ def _source(
     array: str | None,
     decimal: str | None,
 ) -> Any:
-    from powermeans.command_line.sources import Source
+    from powermeans.command_line.data_files import DataFiles
 
     mark = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     if mark is not None and len(mark) != 1:
         raise typer.BadParameter(f"--delimiter {delimiter!r} is not one character")
     if decimal not in (None, ".", ","):
         raise typer.BadParameter(f"--decimal is . or , and not {decimal!r}")
-    first, *others = [data] if isinstance(data, str) else data
-    return Source(
-        first, columns, weights, missing.value, mark, header, array, decimal, tuple(others)
-    )
+    paths = (data,) if isinstance(data, str) else tuple(data)
+    return DataFiles(paths, columns, weights, missing.value, mark, header, array, decimal)
 
 
 def _screen(*, as_json: bool, output: str | None = None) -> Any:
@@ -177,8 +177,7 @@ def fit(
     """Find clusters, and print a table of them."""
     from powermeans.command_line.fitting import Wanted
     from powermeans.command_line.fitting import fit as run
-    from powermeans.command_line.fitting_in_parts import fit_in_parts
-    from powermeans.command_line.parts import Limits, why_in_parts
+    from powermeans.command_line.parts import Limits
 
     if max_seconds is not None and not max_seconds > 0:
         raise typer.BadParameter(f"--max-seconds is more than 0, not {max_seconds:g}")
@@ -202,13 +201,9 @@ def fit(
     shown: dict[str, Any] = {"divergence": divergence}
     shown |= {} if trials is None else {"trials": trials}
     wanted = Wanted(settings, scale.value, output, model, report, quiet, shown)
-    source = _source(data, columns, weights, missing, delimiter, header, array, decimal)
+    files = _files(data, columns, weights, missing, delimiter, header, array, decimal)
     limits = Limits(memory_limit, checkpoint, checkpoint_seconds)
-    screen = _screen(as_json=as_json, output=output)
-    if (why := why_in_parts(source, limits)) is not None:
-        fit_in_parts(source, wanted, limits, why, screen)
-    else:
-        run(source, wanted, screen)
+    run(files, wanted, limits, _screen(as_json=as_json, output=output))
 
 
 def _divergence(name: str, trials: float | None) -> Any:
@@ -260,17 +255,12 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Label new rows by a saved model; without --output, on the standard output."""
-    from powermeans.command_line.parts import Limits, why_in_parts
+    from powermeans.command_line.parts import Limits
     from powermeans.command_line.predicting import predict as run
-    from powermeans.command_line.predicting_in_parts import predict_in_parts
 
-    source = _source(data, columns, weights, missing, delimiter, header, array, decimal)
+    files = _files(data, columns, weights, missing, delimiter, header, array, decimal)
     screen = _screen(as_json=as_json, output=output or ("" if as_json else "-"))
-    limits = Limits(memory_limit)
-    if (why := why_in_parts(source, limits)) is not None:
-        predict_in_parts(model, source, output, limits, why, screen)
-    else:
-        run(model, source, output, screen)
+    run(model, files, output, Limits(memory_limit), screen)
 
 
 @app.command(name="choose-k")
@@ -304,7 +294,7 @@ def choose_k(
     if most < least:
         raise typer.BadParameter(f"--to {most} is less than --from {least}")
     choose(
-        _source(data, columns, weights, missing, delimiter, header, array, decimal),
+        _files(data, columns, weights, missing, delimiter, header, array, decimal),
         range(least, most + 1),
         {
             "effort": effort.value,
@@ -340,9 +330,9 @@ def compare(
     """Compare our methods and those of other packages that are installed."""
     from powermeans.command_line.comparing import compare as run
 
-    source = _source(data, columns, weights, missing, delimiter, header, array, decimal)
+    files = _files(data, columns, weights, missing, delimiter, header, array, decimal)
     screen = _screen(as_json=as_json)
-    run(source, clusters, seed=seed, scale=scale.value, is_quiet=quiet, screen=screen)
+    run(files, clusters, seed=seed, scale=scale.value, is_quiet=quiet, screen=screen)
 
 
 @app.command()
@@ -362,10 +352,10 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a page, one HTML file, about a saved model and data."""
-    from powermeans.command_line.reporting import write_report
+    from powermeans.command_line.predicting import write_report
 
-    source = _source(data, columns, weights, missing, delimiter, header, array, decimal)
-    write_report(model, source, output, _screen(as_json=as_json))
+    files = _files(data, columns, weights, missing, delimiter, header, array, decimal)
+    write_report(model, files, output, _screen(as_json=as_json))
 
 
 @app.command()
@@ -413,6 +403,19 @@ def demo(
 @app.command()
 def info(as_json: Json = False) -> None:
     """Versions, instruction set and threads, for a bug report."""
-    from powermeans.command_line.information import inform
+    from powermeans.reporting.versions import versions
 
-    inform(_screen(as_json=as_json))
+    found = versions() | {name: _version(name) for name in _OPTIONAL}
+    screen = _screen(as_json=as_json)
+    for name, value in found.items():
+        screen.say(f"{name:16} {value}")
+    screen.tell_machines(found)
+
+
+def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -15,14 +15,12 @@ import numpy as np
 import sklearn.cluster
 
 from powermeans.command_line import failures
-from powermeans.command_line.fitting import Scale, scaled
+from powermeans.command_line.data_files import DataFiles, FitData, Scale, read_scaled, rows_left_out
 from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
-from powermeans.command_line.sources import Source, check_enough_rows, rows_left_out
 from powermeans.estimators.kmeans import KMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.metrics import adjusted_rand_index
 from powermeans.rows import open_rows
-from powermeans.tables import Table
 from powermeans.types import FloatArray, Labels, Points
 
 _ROWS_TO_WARM_UP = 2_000
@@ -41,7 +39,7 @@ class Outcome:
 
 
 def compare(
-    source: Source,
+    files: DataFiles,
     n_clusters: int,
     *,
     seed: int,
@@ -49,26 +47,24 @@ def compare(
     is_quiet: bool,
     screen: Screen,
 ) -> None:
-    """Our methods and those of other packages that are installed, on the same data."""
-    table, _ = source.read()
-    check_enough_rows(table, source, n_clusters, "--clusters")
-    points, _ = scaled(table, scale)
-    has_missing = bool(np.isnan(points).any())
+    """Compare our methods and those of other packages that are installed on the same data."""
+    data = read_scaled(files, scale, n_clusters, "--clusters")
+    has_missing = bool(np.isnan(data.points).any())
     methods = list(_ours(n_clusters, seed, missing="observed" if has_missing else "error"))
     if not has_missing:
         methods.extend(_theirs(n_clusters, seed))
     outcomes = []
-    for number_of_it, (method, fit) in enumerate(methods, start=1):
-        what = f"{number_of_it} of {len(methods)}: {method}"
+    for place, (method, fit) in enumerate(methods, start=1):
+        what = f"{place} of {len(methods)}: {method}"
         with waiting_for(what, is_quiet=is_quiet), failures.refusing():
-            outcomes.append(_outcome(method, fit, points, table.weights, has_missing=has_missing))
-    _tell(outcomes, source, table, n_clusters, screen)
+            outcomes.append(_outcome(method, fit, data, has_missing=has_missing))
+    _tell(outcomes, files, data, n_clusters, screen)
     if has_missing:
         screen.say("scikit-learn and faiss are left out: they take no missing values")
 
 
 def _ours(n_clusters: int, seed: int, missing: str) -> Iterator[tuple[str, Fit]]:
-    """Names, and functions that return centers."""
+    """Yield our methods, as names and functions that return centers."""
 
     def centers(kind: Any, **settings: Any) -> Fit:
         return _centers_of(kind, n_clusters, seed, missing=missing, **settings)
@@ -80,7 +76,7 @@ def _ours(n_clusters: int, seed: int, missing: str) -> Iterator[tuple[str, Fit]]
 
 
 def _theirs(n_clusters: int, seed: int) -> Iterator[tuple[str, Fit]]:
-    """Those of other packages; they take whole rows alone."""
+    """Yield the methods of other packages, which take no missing values."""
     theirs = sklearn.cluster
     yield "scikit-learn KMeans", _centers_of(theirs.KMeans, n_clusters, seed, n_init=1)
     yield "scikit-learn KMeans, best of 10", _centers_of(theirs.KMeans, n_clusters, seed, n_init=10)
@@ -115,13 +111,9 @@ def _centers_of_faiss(n_clusters: int, seed: int) -> Fit:
     return fit
 
 
-def _outcome(
-    method: str, fit: Fit, points: Points, weights: FloatArray | None, *, has_missing: bool
-) -> Outcome:
-    """Everybody's labels and inertia are taken in the same way.
-
-    What is only imported or set up once is not timed.
-    """
+def _outcome(method: str, fit: Fit, data: FitData, *, has_missing: bool) -> Outcome:
+    """Time a fit after a warm-up, and take labels and inertia from its centers in one way."""
+    points, weights = data.points, data.weights
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with contextlib.suppress(ValueError):
@@ -134,16 +126,16 @@ def _outcome(
 
 
 def _tell(
-    outcomes: list[Outcome], source: Source, table: Table, n_clusters: int, screen: Screen
+    outcomes: list[Outcome], files: DataFiles, data: FitData, n_clusters: int, screen: Screen
 ) -> None:
     best = min(outcomes, key=lambda outcome: outcome.inertia)
     agreements = [adjusted_rand_index(best.labels, outcome.labels) for outcome in outcomes]
-    n_rows, n_columns = table.points.shape
+    n_rows, n_columns = data.points.shape
     screen.say(
         f"{counted(n_clusters, 'cluster')} of {counted(n_rows, 'row')} and "
-        f"{counted(n_columns, 'column')} of {source.name}"
+        f"{counted(n_columns, 'column')} of {files.name}"
     )
-    if left_out := rows_left_out(table):
+    if left_out := rows_left_out(data.is_kept):
         screen.say(left_out)
     screen.say()
     screen.show(
@@ -163,7 +155,7 @@ def _tell(
     screen.say("agreement: adjusted Rand index with the labels of least inertia")
     screen.tell_machines(
         {
-            "data": source.data,
+            "data": files.first,
             "n_clusters": n_clusters,
             "n_rows": n_rows,
             "methods": [

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from powermeans.command_line import failures
+from powermeans.command_line.data_files import DataFiles
 from powermeans.command_line.fitting import Wanted, fit, shown_command
 from powermeans.command_line.outputs import check_outputs, write_text
+from powermeans.command_line.parts import Limits
 from powermeans.command_line.screen import Screen
-from powermeans.command_line.sources import Source
 from powermeans.types import FloatArray
 
 COLUMNS = ("visits_per_month", "basket", "share_at_weekend", "years_of_loyalty", "discount")
@@ -26,7 +27,7 @@ _KINDS = (
 
 
 def customers() -> FloatArray:
-    """Made-up customers of a shop, 600 of them, of five kinds."""
+    """Make up 600 customers of a shop, of five kinds."""
     rng = np.random.default_rng(2019)
     of_kind = [rng.normal(mean, width, (size, len(mean))) for _, size, mean, width in _KINDS]
     points: FloatArray = np.abs(np.concatenate(of_kind)).round(2)
@@ -34,20 +35,20 @@ def customers() -> FloatArray:
 
 
 def as_csv(points: FloatArray) -> str:
-    """The customers as a file of text has them."""
+    """Return customers as the text of a CSV file."""
     rows = [",".join(f"{value:g}" for value in row) for row in points]
     return "\n".join([",".join(COLUMNS), *rows]) + "\n"
 
 
 def _is_there(data: str, example: str, results: list[str]) -> bool:
-    """Whether it was written before; other files of these names are somebody's, and stay."""
+    """Tell whether the example was written before; refuse to replace other files."""
     if os.path.isfile(data):
         others = [] if Path(data).read_bytes() == example.encode() else [data]
     else:
         others = [path for path in results if os.path.isfile(path)]
     if others:
         raise failures.Failure(
-            f"{others[0]} is there and not of the example: name another file for it with --data",
+            f"{others[0]} exists and is not of the example: name another file for it with --data",
             failures.USAGE,
         )
     return os.path.isfile(data)
@@ -66,7 +67,7 @@ def demonstrate(data: str, screen: Screen) -> None:
     command = ("fit", data, "-k", 5, "--scale", "standard", "--output", output, "--model", model)
     screen.say(f"$ {shown_command(*command)}", is_whole=True)
     wanted = Wanted({"n_clusters": 5, "random_state": 0}, "standard", output, model, is_quiet=True)
-    fit(Source(data), wanted, screen)
+    fit(DataFiles((data,)), wanted, Limits(), screen)
     screen.say()
     screen.say("Now with data of your own, or:")
     for words in (

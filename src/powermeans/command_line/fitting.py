@@ -1,12 +1,12 @@
-"""``powermeans fit``."""
+"""``powermeans fit``, of a table in memory or of rows that are read part by part."""
 
 from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -15,39 +15,44 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from powermeans.callbacks.path_recorder import PathRecorder
 from powermeans.callbacks.progress_bar import FitProgress, progress
 from powermeans.command_line import failures
-from powermeans.command_line.cluster_table import (
+from powermeans.command_line.clusters import (
+    Tally,
     clusters_for_machines,
     hint_at_scale,
+    labelled,
     show_clusters,
-    spreads_in,
-    summaries_of,
-    totals,
 )
-from powermeans.command_line.outputs import check_outputs, interruptible, listed, write_labels
-from powermeans.command_line.reporting import reading_of
-from powermeans.command_line.screen import Screen, counted, seconds
-from powermeans.command_line.sources import (
-    Source,
-    are_names,
-    check_enough_rows,
-    rows_left_out,
+from powermeans.command_line.data_files import DataFiles, FitData, Scale, are_names, rows_left_out
+from powermeans.command_line.outputs import (
+    check_outputs,
+    everywhere,
+    interruptible,
+    listed,
+    write_labels,
 )
+from powermeans.command_line.parts import (
+    Limits,
+    ProgressInParts,
+    all_paths,
+    data_to_fit,
+    watching,
+    why_in_parts,
+)
+from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.reporting.report import report
-from powermeans.reporting.summaries import ClusterSummary, Columns
+from powermeans.reporting.summaries import ClusterSummary
 from powermeans.saving.model_files import save
-from powermeans.tables import Table
-from powermeans.types import FloatArray, Points
+from powermeans.sources import PartedData, Scaling
+from powermeans.types import Labels
 
-Scale = Literal["standard", "minmax", "none"]
-
-# With the others no column counts for more since its numbers are larger, or that is as it should.
+# With these divergences a column counts for more if its numbers are larger.
 _BY_SCALE = ("squared_euclidean", "manhattan")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to fit, and where to write it; settings that are no plain values are shown as these."""
+    """What to fit, and where to write it."""
 
     settings: dict[str, Any]
     scale: Scale = "none"
@@ -55,7 +60,7 @@ class Wanted:
     model: str | None = None
     report: str | None = None
     is_quiet: bool = False
-    shown: dict[str, Any] = field(default_factory=dict)
+    shown: dict[str, Any] = field(default_factory=dict)  # for settings that JSON cannot show
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,89 +81,49 @@ class Fitted:
         name = type(self.scaler).__name__.lower()
         return Pipeline([(name, self.scaler), ("powerkmeans", self.model)])
 
-    @property
-    def units(self) -> dict[str, str]:
-        """Of what is told of the clusters."""
-        inertia = "data" if self.scaler is None else "scaled"
-        return {"center": "data", "spread": "data", "inertia": inertia}
 
-    def clusters_for_machines(self, told: Told) -> list[dict[str, Any]]:
-        """In the units of the data, and where it was scaled, beside that in those."""
-        clusters, names = told.clusters, told.names
-        centers: Points = self.model.cluster_centers_
-        spreads = [cluster.spread for cluster in clusters]
-        as_fitted = clusters_for_machines(clusters, centers, spreads, names)
-        if self.scaler is None:
-            return as_fitted
-        centers = self.scaler.inverse_transform(centers)
-        zero_and_one = np.repeat([[0.0], [1.0]], len(names), axis=1)
-        units = np.ptp(self.scaler.inverse_transform(zero_and_one), axis=0)
-        spreads = told.spreads_in(units)
-        return [
-            {**of_data, "scaled": {name: of_scaled[name] for name in ("center", "spread")}}
-            for of_data, of_scaled in zip(
-                clusters_for_machines(clusters, centers, spreads, names), as_fitted, strict=True
-            )
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What there is to tell of the rows and their clusters."""
-
-    n_rows: int
-    names: list[str]
-    columns: Columns
-    clusters: list[ClusterSummary]
-    spreads_in: Callable[[FloatArray], list[float]]
-    seconds_reading: float | None = None  # None where rows are read for each sweep anew
-    left_out: str = ""
-
-
-def fit(source: Source, wanted: Wanted, screen: Screen) -> None:
+def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> None:
     """Read, fit, write and tell."""
-    check_outputs(wanted.model, reads=[source.data], labels=wanted.output, page=wanted.report)
-    table, seconds_reading = source.read()
-    check_enough_rows(table, source, wanted.settings["n_clusters"], "--clusters")
-    points, scaler = scaled(table, wanted.scale)
-    recorder = PathRecorder() if wanted.report else None
-    watch = None if wanted.is_quiet else progress()
-    fitted = fitted_to(points, table.weights, scaler, wanted, watch, recorder)
-    name_columns(fitted, table.names)
+    why = why_in_parts(files, limits)
+    _check_outputs(files, wanted, limits, why)
+    n_clusters = wanted.settings["n_clusters"]
+    data = data_to_fit(files, limits, why, wanted.scale, n_clusters, "--clusters")
+    if why is None:
+        fitted, n_rows = _fitted(data, wanted, None if wanted.is_quiet else progress()), None
+    else:
+        fitted, n_rows = _fitted_in_parts(data, files, wanted, limits)
+    tally = Tally(fitted.model.cluster_centers_)
     with interruptible() as done:
-        _write(fitted, points, table, source, wanted, done)
-        told = _told_of(fitted, points, table, seconds_reading)
-        tell(fitted, told, source, wanted, screen)
-    end(fitted, wanted, screen)
+        is_quiet = wanted.is_quiet or screen.as_json or n_rows is None
+        with waiting_for("labelling the rows", is_quiet=is_quiet, n_rows=n_rows) as say:
+            _write_labels(fitted, data, files, wanted, tally, say, done)
+        name_columns(fitted, data.names)
+        _write_model_and_report(fitted, data, files, wanted, done)
+        _tell(fitted, data, tally, files, wanted, screen)
+    _end(fitted, wanted, screen)
 
 
-def end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
-    """What was written, and whether that is of a fit that was interrupted."""
-    written = listed(wanted.output, wanted.model, wanted.report)
-    if fitted.was_interrupted:
-        rest = f", written to {written}" if written else ""
+def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | None) -> None:
+    if why is not None and wanted.report is not None:
         raise failures.Failure(
-            f"interrupted: this is the best result so far{rest}", failures.INTERRUPTED
+            f"--report looks at all rows at once, and {files.name} is read part by part: leave "
+            "it out, and report on some of the rows",
+            failures.USAGE,
         )
-    if written:
-        screen.say(f"written: {written}")
+    reads = files.paths if why is None else [*files.paths, *all_paths(files)]
+    outputs = (wanted.model, limits.checkpoint)
+    check_outputs(*outputs, reads=reads, labels=wanted.output, page=wanted.report)
 
 
-def fitted_to(
-    points: Any,
-    weights: FloatArray | None,
-    scaler: Any,
-    wanted: Wanted,
-    tell: FitProgress | None,
-    recorder: PathRecorder | None = None,
-) -> Fitted:
-    """A fit. A Ctrl-C ends it with what there is."""
+def _fitted(data: FitData, wanted: Wanted, tell: FitProgress | None) -> Fitted:
+    """Fit; a Ctrl-C ends the fit with what there is."""
     model = PowerKMeans(**wanted.settings)
+    recorder = PathRecorder() if wanted.report else None
     started, was_interrupted = time.perf_counter(), False
     try:
         with failures.refusing():
             model.set_params(callback=_both(tell, recorder))
-            model.fit(points, sample_weight=weights)
+            model.fit(data.points, sample_weight=data.weights)
     except KeyboardInterrupt:
         if not hasattr(model, "cluster_centers_"):
             raise
@@ -168,28 +133,7 @@ def fitted_to(
             tell.fit_ended()
     model.set_params(callback=None)
     elapsed = time.perf_counter() - started
-    return Fitted(model, scaler, elapsed, was_interrupted, recorder)
-
-
-def name_columns(fitted: Fitted, names: Sequence[str]) -> None:
-    """Let a model know the names of its columns, if they are such."""
-    for part in (fitted.model, fitted.scaler):
-        if part is not None:
-            part.__dict__.pop("feature_names_in_", None)
-        if part is not None and are_names(names):
-            part.feature_names_in_ = np.array(names, dtype=object)
-
-
-def scaled(table: Table, scale: Scale) -> tuple[Points, Any]:
-    """The points on the scale that is wanted, in the same memory if it may be written to."""
-    if scale == "none":
-        return table.points, None
-    kind = StandardScaler if scale == "standard" else MinMaxScaler
-    scaler = kind(copy=not table.points.flags.writeable)
-    weighting = {"sample_weight": table.weights} if scale == "standard" else {}
-    with failures.refusing():
-        points: Points = scaler.fit_transform(table.points, **weighting)
-    return points, scaler.set_params(copy=True)
+    return Fitted(model, data.scaler, elapsed, was_interrupted, recorder)
 
 
 def _both(tell: Any, recorder: Any) -> Any:
@@ -203,100 +147,186 @@ def _both(tell: Any, recorder: Any) -> Any:
     return watch
 
 
-def _write(
+def _fitted_in_parts(
+    data: FitData, files: DataFiles, wanted: Wanted, limits: Limits
+) -> tuple[Fitted, int | None]:
+    """Fit to rows that are read part by part, and return how many there are if that is known."""
+    rows: PartedData = data.points
+    tell = None if wanted.is_quiet else ProgressInParts(rows.n_rows)
+    with failures.reading(files.name, writes=limits.checkpoint), watching(rows, tell):
+        fitted = _fitted(data, wanted, tell)
+    n_rows = rows.n_rows if tell is None else tell.n_rows
+    if rows.scaling is None:
+        return fitted, n_rows
+    fitted.model.scaling_ = None  # since the scaler does it
+    return replace(fitted, scaler=scaler_of(rows.scaling, wanted.scale)), n_rows
+
+
+def scaler_of(scaling: Scaling, scale: Scale) -> Any:
+    """Return the scaler of scikit-learn that scales in the same way."""
+    scaler: Any
+    if scale == "standard":
+        scaler = StandardScaler()
+        scaler.mean_, scaler.scale_ = scaling.offsets.copy(), scaling.units.copy()
+        scaler.var_ = np.square(scaling.units)
+    else:
+        scaler = MinMaxScaler()
+        scaler.scale_, scaler.min_ = 1 / scaling.units, -scaling.offsets / scaling.units
+        scaler.data_min_, scaler.data_range_ = scaling.offsets.copy(), scaling.units.copy()
+        scaler.data_max_ = scaling.offsets + scaling.units
+    scaler.n_features_in_ = len(scaling.offsets)
+    return scaler
+
+
+def _write_labels(
     fitted: Fitted,
-    points: Points,
-    table: Table,
-    source: Source,
+    data: FitData,
+    files: DataFiles,
     wanted: Wanted,
+    tally: Tally,
+    say: Callable[[int], object],
     done: list[str],
 ) -> None:
-    """What is wanted; what is written is added to the list."""
-    if wanted.output is not None:
-        write_labels(wanted.output, fitted.model.labels_, table.is_kept)
-        done.append(wanted.output)
-    write_model(fitted, wanted, done)
-    if wanted.report is not None:
-        with failures.writing(wanted.report), failures.refusing():
-            report(
-                fitted.model,
-                points,
-                wanted.report,
-                title=f"Clusters of {source.name}",
-                annealing=fitted.recorder,
-                source=source.data,
-                scalers=[] if fitted.scaler is None else [fitted.scaler],
-                reading=reading_of(source, table),
-                model_file=wanted.model if fitted.was_interrupted else None,
-                sample_weight=table.weights,
-            )
-        done.append(wanted.report)
+    """Count the rows of each cluster, and write their labels if wanted."""
+    pieces = _labels(fitted.model, data, tally, say)
+    with failures.refusing():
+        if wanted.output is not None:
+            write_labels(wanted.output, failures.read_from(files.name, pieces))
+            done.append(wanted.output)
+        else:
+            for _ in failures.read_from(files.name, pieces):
+                pass
+    if isinstance(data.points, PartedData):
+        if fitted.scaler is not None:
+            fitted.scaler.n_samples_seen_ = tally.n_rows
+        if fitted.was_interrupted:
+            # That of the centers as they are, not of those a sweep before.
+            fitted.model.inertia_ = -tally.score
 
 
-def write_model(fitted: Fitted, wanted: Wanted, done: list[str]) -> None:
-    """The model together with its scaling, if it is wanted."""
+def _labels(
+    model: PowerKMeans, data: FitData, tally: Tally, say: Callable[[int], object]
+) -> Iterator[Labels]:
+    """Yield the labels of all rows, -1 for those that were left out."""
+    if isinstance(data.points, PartedData):
+        for labels in labelled(model, data.points, tally):
+            say(tally.n_rows)
+            yield labels
+    else:
+        tally.add(data.points, model.labels_, data.weights)
+        yield everywhere(model.labels_, data.is_kept)
+
+
+def name_columns(fitted: Fitted, names: Sequence[str]) -> None:
+    """Let the model and the scaler know the names of the columns, if there are any."""
+    for part in (fitted.model, fitted.scaler):
+        if part is not None:
+            part.__dict__.pop("feature_names_in_", None)
+            if are_names(names):
+                part.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _write_model_and_report(
+    fitted: Fitted, data: FitData, files: DataFiles, wanted: Wanted, done: list[str]
+) -> None:
     if wanted.model is not None:
         with failures.writing(wanted.model):
             save(fitted.whole, wanted.model)
         done.append(wanted.model)
+    if wanted.report is not None:
+        with failures.writing(wanted.report), failures.refusing():
+            report(
+                fitted.model,
+                data.points,
+                wanted.report,
+                title=f"Clusters of {files.name}",
+                annealing=fitted.recorder,
+                source=files.first,
+                scalers=[] if fitted.scaler is None else [fitted.scaler],
+                reading=files.reading_of(data.names),
+                model_file=wanted.model if fitted.was_interrupted else None,
+                sample_weight=data.weights,
+            )
+        done.append(wanted.report)
 
 
-def _told_of(fitted: Fitted, points: Points, table: Table, seconds_reading: float) -> Told:
-    model, names, weights = fitted.model, list(table.names), table.weights
-    columns, clusters = summaries_of(points, model.labels_, model.cluster_centers_, names, weights)
-    return Told(
-        len(points),
-        names,
-        columns,
-        clusters,
-        lambda units: spreads_in(units, points, model, clusters, weights),
-        seconds_reading,
-        rows_left_out(table),
-    )
-
-
-def tell(fitted: Fitted, told: Told, source: Source, wanted: Wanted, screen: Screen) -> None:
-    """The table of the clusters, and the same for machines."""
-    reading = told.seconds_reading
+def _tell(
+    fitted: Fitted, data: FitData, tally: Tally, files: DataFiles, wanted: Wanted, screen: Screen
+) -> None:
+    """Show the table of the clusters, or tell machines the same."""
+    reading, names, model = data.seconds_reading, data.names, fitted.model
+    columns, clusters = tally.summaries(names)
     how_read = "read part by part" if reading is None else f"read in {seconds(reading)}"
-    model, names, clusters = fitted.model, told.names, told.clusters
     screen.say(
-        f"{counted(len(clusters), 'cluster')} of {counted(told.n_rows, 'row')} and "
-        f"{counted(len(names), 'column')} of {source.name}, {how_read}, "
+        f"{counted(len(clusters), 'cluster')} of {counted(tally.n_rows, 'row')} and "
+        f"{counted(len(names), 'column')} of {files.name}, {how_read}, "
         f"fitted in {seconds(fitted.seconds)}"
     )
-    if told.left_out:
-        screen.say(told.left_out)
+    if left_out := rows_left_out(data.is_kept):
+        screen.say(left_out)
     screen.say()
-    show_clusters(screen, clusters, names, has_weights=source.weights is not None)
+    show_clusters(screen, clusters, names, has_weights=files.weights is not None)
     screen.say()
-    screen.say(totals(model.inertia_, model.n_iter_))
+    sweeps = f" after {model.n_iter_} sweeps" if model.n_iter_ else ""
+    screen.say(f"inertia {number(model.inertia_)}{sweeps}")
     goes_by_scale = wanted.settings.get("divergence", "squared_euclidean") in _BY_SCALE
-    if goes_by_scale and (hint := hint_at_scale(told.columns)):
+    if goes_by_scale and (hint := hint_at_scale(columns)):
         screen.say(hint)
     screen.tell_machines(
         {
-            "data": source.data,
-            "n_rows": told.n_rows,
+            "data": files.first,
+            "n_rows": tally.n_rows,
             "columns": names,
-            "weights": source.weights,
+            "weights": files.weights,
             "scale": wanted.scale,
-            "units": fitted.units,
+            "units": {
+                "center": "data",
+                "spread": "data",
+                "inertia": "data" if fitted.scaler is None else "scaled",
+            },
             "settings": wanted.settings | wanted.shown,
             "inertia": model.inertia_,
             "n_sweeps": model.n_iter_,
             "seconds": {"reading": reading, "fitting": fitted.seconds},
             "was_interrupted": fitted.was_interrupted,
-            "clusters": fitted.clusters_for_machines(told),
-            "written": {
-                "labels": wanted.output,
-                "model": wanted.model,
-                "report": wanted.report,
-            },
+            "clusters": _for_machines(fitted, tally, clusters, names),
+            "written": {"labels": wanted.output, "model": wanted.model, "report": wanted.report},
         }
     )
 
 
+def _for_machines(
+    fitted: Fitted, tally: Tally, clusters: list[ClusterSummary], names: list[str]
+) -> list[dict[str, Any]]:
+    """Return the clusters in the units of the data, and beside that as they were scaled."""
+    centers, scaler = fitted.model.cluster_centers_, fitted.scaler
+    spreads = [cluster.spread for cluster in clusters]
+    as_fitted = clusters_for_machines(clusters, centers, spreads, names)
+    if scaler is None:
+        return as_fitted
+    zero_and_one = np.repeat([[0.0], [1.0]], len(names), axis=1)
+    units = np.ptp(scaler.inverse_transform(zero_and_one), axis=0)
+    of_data = clusters_for_machines(
+        clusters, scaler.inverse_transform(centers), tally.spreads_in(units), names
+    )
+    return [
+        {**one, "scaled": {name: scaled[name] for name in ("center", "spread")}}
+        for one, scaled in zip(of_data, as_fitted, strict=True)
+    ]
+
+
+def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
+    """Say what was written, and whether the fit was interrupted."""
+    written = listed(wanted.output, wanted.model, wanted.report)
+    if fitted.was_interrupted:
+        rest = f", written to {written}" if written else ""
+        raise failures.Failure(
+            f"interrupted: this is the best result so far{rest}", failures.INTERRUPTED
+        )
+    if written:
+        screen.say(f"written: {written}")
+
+
 def shown_command(*words: object) -> str:
-    """A command as one types it."""
+    """Return a command as one types it."""
     return shlex.join(["powermeans", *map(str, words)])

@@ -1,4 +1,4 @@
-"""The files that commands write: whole ones, or none."""
+"""The files that commands write: each whole, or not at all."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_outputs(
     page: str | None = None,
     picture: str | None = None,
 ) -> None:
-    """Refuse what cannot be written before anything is computed, or would replace what is read."""
+    """Refuse, before anything is computed, outputs that cannot be written or that are inputs."""
     files = [path for path in (*paths, page, picture) if path is not None]
     if "-" in files:
         raise failures.Failure(
@@ -63,8 +63,8 @@ def _refuse_read(path: str, reads: Iterable[str]) -> None:
     for folder in reads:
         if os.path.isdir(folder) and is_read_with(path, folder):
             raise failures.Failure(
-                f"{path} is in the folder {folder}, which is read, and would be taken for rows of "
-                "it the next time: name a file elsewhere",
+                f"{path} is in the folder {folder}, which is read, and would be read as rows the "
+                "next time: name a file elsewhere",
                 failures.USAGE,
             )
 
@@ -99,13 +99,8 @@ def _check_place(path: str) -> None:
             pass
 
 
-def write_labels(path: str, labels: Labels, is_kept: NDArray[np.bool_] | None = None) -> None:
-    """One label for each row that was read; a row that was left out has none."""
-    write_label_pieces(path, [everywhere(labels, is_kept)])
-
-
-def write_label_pieces(path: str, pieces: Iterable[Labels]) -> None:
-    """Labels as they come; those to a file are there once all of them are written."""
+def write_labels(path: str, pieces: Iterable[Labels]) -> None:
+    """Write labels as they come; a file is there once all of them are written."""
     if path == "-":
         _print_labels(pieces)
         return
@@ -127,7 +122,7 @@ def _print_labels(pieces: Iterable[Labels]) -> None:
 
 
 def everywhere(labels: Labels, is_kept: NDArray[np.bool_] | None) -> Labels:
-    """One label for each row that was read, -1 for those that were left out."""
+    """Return a label for each row that was read, -1 for those that were left out."""
     if is_kept is None:
         return labels
     found = np.full(len(is_kept), -1, dtype=np.int32)
@@ -143,12 +138,12 @@ def _as_text(pieces: Iterable[Labels]) -> Iterator[bytes]:
             some = labels[start : start + _AT_ONCE]
             if (largest := int(some.max())) > len(lines) - 2:
                 lines = _lines_up_to(2 * largest)
-            # NumPy fills them up with zeros to the length of the longest.
+            # NumPy pads each line with zeros to the length of the longest.
             yield lines[some].tobytes().replace(b"\0", b"")
 
 
 def _lines_up_to(label: int) -> NDArray[np.bytes_]:
-    """The lines of labels, and at the end, where -1 points to, that of a row without one."""
+    """Return a line for each label, and last, where -1 points, that of a row without one."""
     return np.array([*(b"%d\n" % number for number in range(label + 1)), b"\n"])
 
 
@@ -173,7 +168,7 @@ def _write_columns(file: IO[bytes], pieces: Iterable[Labels], suffix: str) -> No
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[list[str]]:
-    """A list of what is written, which a Ctrl-C tells."""
+    """Yield a list for the files that are written, which the message of a Ctrl-C names."""
     written: list[str] = []
     try:
         yield written
@@ -186,11 +181,11 @@ def interruptible() -> Iterator[list[str]]:
 
 
 def write_text(path: str, text: str) -> None:
-    """A file of text."""
+    """Write a file of text."""
     with failures.writing(path), atomic_write(path) as file:
         file.write(text.encode())
 
 
 def listed(*paths: str | os.PathLike[str] | None) -> str:
-    """The names of those that were written."""
+    """Return the names of the files that were written."""
     return ", ".join(os.fspath(path) for path in paths if path is not None and path != "-")

@@ -26,7 +26,7 @@ _MOST_OF_16_BITS = 65535
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours, from the most frequent to the least, and which of them each pixel has."""
+    """Colours from the most frequent to the least, and the place of the one of each pixel."""
 
     colours: Bytes
     shares: NDArray[np.float64]
@@ -34,7 +34,7 @@ class Palette:
     error: float
 
     def codes(self) -> list[str]:
-        """As web pages write them."""
+        """Return the colours as web pages write them."""
         return ["#" + bytes(colour).hex() for colour in self.colours]
 
 
@@ -82,7 +82,7 @@ def quantise(
 def palette_of(
     pixels: Bytes, n_colours: int, settings: dict[str, Any], alpha: Bytes | None = None
 ) -> Palette:
-    """The colours that change least what can be seen of the pixels."""
+    """Find the colours that change least what can be seen of the pixels."""
     is_seen = np.ones(len(pixels), dtype=bool) if alpha is None else alpha.ravel() > 0
     if not is_seen.any():
         raise failures.Failure("the picture is wholly transparent", failures.DATA)
@@ -103,7 +103,7 @@ def palette_of(
 
 
 def _read(path: str) -> tuple[Bytes, Bytes | None]:
-    """Red, green and blue of each pixel, and how opaque it is if any is not wholly."""
+    """Read red, green and blue of each pixel, and its opacity if any is not opaque."""
     pillow = _pillow()
     if not Path(path).exists():
         raise failures.Failure(f"{path} does not exist", failures.DATA)
@@ -121,14 +121,14 @@ def _read(path: str) -> tuple[Bytes, Bytes | None]:
 
 
 def _upright(image: Any) -> Any:
-    """Turned as the camera says that it was held."""
+    """Turn an image by how the camera was held."""
     from PIL import ImageOps
 
     return ImageOps.exif_transpose(image)
 
 
 def _of_eight_bits(image: Any, path: str) -> Any:
-    """Grey of sixteen bits as grey of eight, which Pillow would cut off at 255."""
+    """Bring grey of 16 bits to 8 bits; Pillow would cut it off at 255."""
     if not image.mode.startswith(("I", "F")):
         return image
     values = np.asarray(image, dtype=np.float64)
@@ -142,7 +142,7 @@ def _of_eight_bits(image: Any, path: str) -> Any:
 
 
 def _check_kind(path: str, *, has_alpha: bool) -> None:
-    """Refuse a kind of image that cannot have what this one has."""
+    """Refuse a kind of image that cannot hold transparency where this image has some."""
     kind, pillow = _kind_of(path), _pillow()
     try:
         pillow.new("RGBA" if has_alpha else "RGB", (1, 1)).save(io.BytesIO(), format=kind)

@@ -1,7 +1,8 @@
-"""Data that is read part by part: when, how it is opened, and how far a reader is."""
+"""Data that is read part by part: when, how it is opened, and how far a pass is."""
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +11,7 @@ from typing import Any
 
 from powermeans.callbacks.progress_bar import FitProgress
 from powermeans.command_line import failures
-from powermeans.command_line.memory import free_memory
-from powermeans.command_line.sources import Source, split_names
+from powermeans.command_line.data_files import DataFiles, FitData, Scale, read_scaled
 from powermeans.sources import PartedData, open_data
 from powermeans.sources.block import Block
 from powermeans.sources.files import files_at
@@ -24,34 +24,46 @@ _BYTES_OF_A_NUMBER = 8
 _PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 _HDF5 = b"\x89HDF"
 
+_MEMINFO, _OWN_GROUPS = Path("/proc/meminfo"), Path("/proc/self/cgroup")
+_GROUPS = Path("/sys/fs/cgroup")
+# The files of a control group, version 2 and 1: its limit, its use, and how much of that are pages
+# of files, which the system gives back as soon as somebody needs the memory.
+_FILES_OF_GROUPS = (
+    ("memory.max", "memory.current", ("inactive_file", "active_file")),
+    (
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        ("total_inactive_file", "total_active_file"),
+    ),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What was asked for that only reading part by part can give."""
+    """Options that only reading part by part can meet."""
 
     memory: str | None = None
     checkpoint: str | None = None
     checkpoint_seconds: float | None = None
 
 
-def why_in_parts(source: Source, limits: Limits) -> str | None:
-    """Why data is read part by part; None where it is read as a whole.
-
-    Returns
-    -------
-    str or None
-        Empty where there is no other way, or it was asked for.
-    """
-    if limits.memory is not None or limits.checkpoint is not None:
-        return ""
-    if source.data == "-":
-        return None
-    path = Path(source.data)
-    if source.others or path.is_dir():
+def why_in_parts(files: DataFiles, limits: Limits) -> str | None:
+    """Return why data is read part by part: empty if it must be, None for data read as a whole."""
+    is_limited = limits.memory is not None or limits.checkpoint is not None
+    path, is_asked = Path(files.first), is_limited or len(files.paths) > 1
+    if "-" in files.paths:
+        if not is_asked:
+            return None
+        raise failures.Failure(
+            "standard input can be read only once, and rows are read once for each sweep: write "
+            "them to a file, or leave --memory-limit, --checkpoint and other files out",
+            failures.USAGE,
+        )
+    if is_asked or path.is_dir():
         return ""
     if not path.is_file():
         return None
-    n_bytes, free = _bytes_as_table(path, source), free_memory()
+    n_bytes, free = _bytes_as_table(path, files), free_memory()
     if n_bytes is None:
         return ""
     if free is None or n_bytes * _SHARE_OF_MEMORY <= free:
@@ -59,104 +71,166 @@ def why_in_parts(source: Source, limits: Limits) -> str | None:
     return f"it is {n_bytes / 1e9:.3g} GB in memory, of which {free / 1e9:.3g} GB are free"
 
 
-def _bytes_as_table(path: Path, source: Source) -> int | None:
-    """About how much memory a table takes; None for what is never read as a whole."""
+def _bytes_as_table(path: Path, files: DataFiles) -> int | None:
+    """Estimate the memory of a table; None for a format that is never read as a whole."""
     with open(path, "rb") as file:
         start = file.read(8)
     if start.startswith(_HDF5):
         return None
     if start.startswith(_PACKED) or not start.startswith(b"PAR1"):
         return path.stat().st_size
-    form = _form_of(path, source)
-    n_columns = len(form.names) if source.columns is None else len(split_names(source.columns))
+    form = _format_of(path, files)
+    n_columns = len(files.asked_columns or form.names)
     return int(form.n_rows or 0) * n_columns * _BYTES_OF_A_NUMBER
 
 
-def _form_of(path: Path, source: Source) -> FileFormat:
+def _format_of(path: Path, files: DataFiles) -> FileFormat:
     with failures.refusing():
-        return format_of(files_at(path)[0], **source.reading)
+        return format_of(files_at(path)[0], **files.reading)
 
 
-def files_of(source: Source) -> list[str]:
-    """All that is read: folders, the files in them, and other files."""
-    if source.data == "-":
-        return []
-    folders = [str(path) for path in source.paths if Path(path).is_dir()]
+def free_memory() -> int | None:
+    """Return the bytes that the machine and the control group leave free; None where unknown."""
+    found: list[int] = []
+    with contextlib.suppress(OSError, ValueError, StopIteration, IndexError):
+        lines = _MEMINFO.read_text().splitlines()
+        available = next(line for line in lines if line.startswith("MemAvailable:"))
+        found.append(int(available.split()[1]) * 1024)
+    for group in set(_groups()):
+        for limit, usage, of_files in _FILES_OF_GROUPS:
+            with contextlib.suppress(OSError, ValueError):
+                most = int((group / limit).read_text())
+                used = int((group / usage).read_text()) - _pages_of_files(group, of_files)
+                found.append(max(0, most - used))
+    return min(found, default=None)
+
+
+def _groups() -> Iterator[Path]:
+    """Yield the folders where the control groups of this process, and those above, may be."""
+    yield from (_GROUPS, _GROUPS / "memory")
+    with contextlib.suppress(OSError):
+        for line in _OWN_GROUPS.read_text().splitlines():
+            _, _, rest = line.partition(":")
+            controllers, _, path = rest.partition(":")
+            if controllers not in ("", "memory"):
+                continue
+            group = _GROUPS / controllers / path.lstrip("/")
+            yield from (one for one in (group, *group.parents) if one.is_relative_to(_GROUPS))
+
+
+def _pages_of_files(group: Path, names: tuple[str, ...]) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        return sum(int(stat.get(name, 0)) for name in names)
+    return 0
+
+
+def all_paths(files: DataFiles) -> list[str]:
+    """Return all that is read: folders, the files in them, and other files."""
+    folders = [path for path in files.paths if Path(path).is_dir()]
     with failures.refusing():
-        return folders + [str(file) for path in source.paths for file in files_at(Path(path))]
+        return folders + [str(file) for path in files.paths for file in files_at(Path(path))]
 
 
-def names_in(source: Source) -> list[str]:
-    """The columns of the first file."""
-    return list(_form_of(Path(source.data), source).names)
+def names_in(files: DataFiles) -> list[str]:
+    """Return the columns of the first file."""
+    return list(_format_of(Path(files.first), files).names)
 
 
-def opened(
-    source: Source,
-    limits: Limits,
-    *,
-    columns: Sequence[str] | None = None,
-    scale: str = "none",
+def data_to_fit(
+    files: DataFiles, limits: Limits, why: str | None, scale: Scale, n_clusters: int, option: str
+) -> FitData:
+    """Read the data as a whole, or open it part by part if there is a reason why."""
+    if why is None:
+        return read_scaled(files, scale, n_clusters, option)
+    data = open_parts(files, limits, columns=files.asked_columns, scale=scale)
+    note_parts(files, why)
+    return FitData(data, list(data.feature_names or ()))
+
+
+def open_parts(
+    files: DataFiles, limits: Limits, columns: Sequence[str] | None, scale: Scale = "none"
 ) -> PartedData:
-    """The data, to be read part by part.
-
-    Parameters
-    ----------
-    columns : sequence of str, optional
-        By default those that `source` asks for.
-    """
-    if source.data == "-":
+    """Open the data, to be read part by part."""
+    if files.missing == "drop":
         raise failures.Failure(
-            "standard input can be read but once, and rows are read once for each sweep: write "
-            "them to a file, or leave --memory-limit and --checkpoint out",
-            failures.USAGE,
-        )
-    if source.missing == "drop":
-        raise failures.Failure(
-            f"{source.name} is read part by part, where --missing is error or observed: leave out "
+            f"{files.name} is read part by part, where --missing is error or observed: leave out "
             "such rows in the file",
             failures.USAGE,
         )
-    if columns is None and source.columns is not None:
-        columns = split_names(source.columns)
-    wanted: Any = {"scale": None if scale == "none" else scale, "memory_limit": limits.memory}
+    checkpoint: Any = {"checkpoint": limits.checkpoint}
     if limits.checkpoint_seconds is not None:
-        wanted["checkpoint_seconds"] = limits.checkpoint_seconds
+        checkpoint["checkpoint_seconds"] = limits.checkpoint_seconds
     with failures.refusing():
         data: PartedData = open_data(
-            source.paths,
+            files.paths,
             columns=columns,
-            weights=source.weights,
-            checkpoint=limits.checkpoint,
-            **wanted,
-            **source.reading,
+            weights=files.weights,
+            scale=None if scale == "none" else scale,
+            memory_limit=limits.memory,
+            **checkpoint,
+            **files.reading,
         )
     if data.checkpoint is not None:
+        note = f"the fit goes on from {limits.checkpoint}: what is in there is not computed again"
         data.checkpoint = replace(
-            data.checkpoint, when_used=lambda: _note_checkpoint(limits.checkpoint)
+            data.checkpoint, when_used=lambda: warnings.warn(note, stacklevel=2)
         )
     return data
 
 
-def _note_checkpoint(path: str | None) -> None:
-    warnings.warn(
-        f"the fit goes on from {path}: what is in there is not computed again", stacklevel=2
-    )
-
-
-def note_parts(source: Source, why: str) -> None:
-    """Say that rows are read part by part, if that was not asked for."""
+def note_parts(files: DataFiles, why: str) -> None:
+    """Warn that rows are read part by part, unless that was asked for."""
     if why:
-        warnings.warn(f"{source.name} is read part by part, since {why}", stacklevel=2)
+        warnings.warn(f"{files.name} is read part by part, since {why}", stacklevel=2)
 
 
-class Watched:
-    """A source that tells how many rows of a pass were read.
+class ProgressInParts(FitProgress):
+    """Progress of sweeps, and of passes that take long.
+
+    Parameters
+    ----------
+    n_rows : int, optional
+        The number of rows; if unknown, the first pass counts them.
+    """
+
+    def __init__(self, n_rows: int | None = None) -> None:
+        super().__init__()
+        self.n_rows, self._n_before = n_rows, 0
+        self._clock = PassClock("rows")
+
+    def read(self, n_rows: int) -> None:
+        """Show how many rows of a pass are read."""
+        if n_rows <= self._n_before and self.n_rows is None:
+            self.n_rows = self._n_before  # since a new pass has begun
+        self._n_before = n_rows
+        super().pass_goes_on(n_rows, self.n_rows)
+
+    def pass_goes_on(self, n_done: int, n_in_all: int | None = None) -> None:
+        """Show nothing: rows that are read tell more, and scaling is no pass over parts."""
+
+
+@contextlib.contextmanager
+def watching(rows: Any, tell: ProgressInParts | None) -> Iterator[None]:
+    """Show how far each pass over rows is, if they are read part by part."""
+    if tell is None or not isinstance(rows, PartedData):
+        yield
+        return
+    source = rows.source
+    rows.source = _Watched(source, tell.read)
+    try:
+        yield
+    finally:
+        rows.source = source
+
+
+class _Watched:
+    """A source that tells how many rows of a pass it has read.
 
     Parameters
     ----------
     tell : callable
-        Of the number of rows, after each piece.
+        Called after each block with the number of rows.
     """
 
     def __init__(self, source: Any, tell: Callable[[int], None]) -> None:
@@ -166,51 +240,10 @@ class Watched:
         return getattr(self.source, name)
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        """Those of the source."""
+        """Yield the blocks of the source."""
         n_read = first_row
         for block in self.source.blocks(first_row, at_once):
             n_read += block.points.shape[0]
             yield block
             del block
             self._tell(n_read)
-
-
-class ProgressInParts(FitProgress):
-    """Progress of sweeps, and of passes that take long.
-
-    Parameters
-    ----------
-    n_rows : int, optional
-        How many rows there are, where that is known.
-    """
-
-    def __init__(self, n_rows: int | None = None) -> None:
-        super().__init__()
-        self._n_rows, self._n_before = n_rows, 0
-        self._clock = PassClock("rows")
-
-    def read(self, n_rows: int) -> None:
-        """So many rows of a pass are read."""
-        if n_rows <= self._n_before and self._n_rows is None:
-            self._n_rows = self._n_before  # since a pass has come to its end
-        self._n_before = n_rows
-        super().pass_goes_on(n_rows, self._n_rows)
-
-    def pass_goes_on(self, n_done: int, n_in_all: int | None = None) -> None:
-        """Nothing: rows that are read tell more, and scaling is no pass over parts."""
-
-    def watch(self, data: PartedData) -> None:
-        """Tell how far passes over these rows are."""
-        self._n_rows = data.n_rows
-        data.source = Watched(data.source, self.read)
-
-    @staticmethod
-    def leave(data: PartedData) -> None:
-        """Tell no more of them."""
-        if isinstance(data.source, Watched):
-            data.source = data.source.source
-
-    @property
-    def n_rows(self) -> int | None:
-        """How many rows there are, where that is known by now."""
-        return self._n_rows

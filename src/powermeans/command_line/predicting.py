@@ -1,17 +1,17 @@
-"""``powermeans predict``."""
+"""``powermeans predict`` and ``powermeans report``: saved models on data."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 
 from powermeans.command_line import failures
+from powermeans.command_line.clusters import Sizes, labelled, labels_and_score
+from powermeans.command_line.data_files import DataFiles, are_names, rows_left_out
 from powermeans.command_line.outputs import (
     check_outputs,
     everywhere,
@@ -19,103 +19,123 @@ from powermeans.command_line.outputs import (
     listed,
     write_labels,
 )
+from powermeans.command_line.parts import (
+    Limits,
+    all_paths,
+    names_in,
+    note_parts,
+    open_parts,
+    why_in_parts,
+)
 from powermeans.command_line.screen import Screen, counted, number, seconds
-from powermeans.command_line.sources import Source, are_names, rows_left_out
-from powermeans.command_line.tallies import labels_and_score
 from powermeans.errors import ModelFileError
+from powermeans.reporting.report import report
 from powermeans.saving.model_files import load
+from powermeans.sources import PartedData
 from powermeans.tables import Table, nearest
-from powermeans.types import FloatArray, IndexArray
+from powermeans.types import Labels
 
 
-def predict(path: str, source: Source, output: str | None, screen: Screen) -> None:
-    """Labels of new rows, by a model of old ones."""
-    check_outputs(reads=[path, source.data], labels=output)
-    model = loaded(path)
-    table, _ = read_for(model, path, source)
-    started = time.perf_counter()
-    with failures.refusing():
-        labels, score = labels_and_score(model, table.points, table.weights)
-    elapsed = time.perf_counter() - started
+def predict(
+    path: str, files: DataFiles, output: str | None, limits: Limits, screen: Screen
+) -> None:
+    """Label new rows by a saved model, all at once or part by part."""
+    why = why_in_parts(files, limits)
+    if why is None:
+        check_outputs(reads=[path, files.first], labels=output)
+    else:
+        check_outputs(reads=[path, *files.paths, *all_paths(files)], labels=output)
+        if output is None and screen.as_json:
+            raise failures.Failure(
+                "the labels of rows that are read part by part may not fit into one JSON object: "
+                "name a file for them with --output",
+                failures.USAGE,
+            )
+    model = load_model(path)
+    if why is None:
+        data: Table | PartedData = read_for(model, path, files)
+    else:
+        data = open_for(model, path, files, limits)
+        note_parts(files, why)
+    sizes, started = Sizes(_n_clusters_of(model)), time.perf_counter()
     with interruptible() as done:
-        if output is not None or not screen.as_json:
-            write_labels(output or "-", labels, table.is_kept)
-            done.append(output or "-")
-        n_clusters = n_clusters_of(model)
-        sizes = np.bincount(labels, minlength=n_clusters)
-        weights = np.bincount(labels, table.weights, minlength=n_clusters).astype(np.float64)
-        found = Predicted(sizes, weights, score, elapsed, rows_left_out(table))
-        as_list = {} if output else {"labels": everywhere(labels, table.is_kept)}
-        tell(found, path, source, output, screen, as_list)
+        with failures.refusing():
+            pieces = failures.read_from(files.name, _labels(model, data, sizes))
+            if output is None and screen.as_json:
+                (labels,) = pieces
+                for_machines: dict[str, Any] = {"labels": labels}
+            else:
+                write_labels(output or "-", pieces)
+                done.append(output or "-")
+                for_machines = {}
+        elapsed = time.perf_counter() - started
+        _tell(sizes, data, elapsed, path, files, output, screen, for_machines)
 
 
-@dataclass(frozen=True, slots=True)
-class Predicted:
-    """What there is to tell of new rows."""
-
-    sizes: IndexArray
-    weights: FloatArray
-    score: float
-    seconds: float
-    left_out: str = ""
+def _labels(model: Any, data: Table | PartedData, sizes: Sizes) -> Iterable[Labels]:
+    """Return the labels of all rows, -1 for those that were left out, part by part."""
+    if isinstance(data, PartedData):
+        return labelled(model, data, sizes)
+    labels, sizes.score = labels_and_score(model, data.points, data.weights)
+    sizes.add(data.points, labels, data.weights)
+    return [everywhere(labels, data.is_kept)]
 
 
-def tell(
-    found: Predicted,
+def _tell(
+    sizes: Sizes,
+    data: Table | PartedData,
+    elapsed: float,
     path: str,
-    source: Source,
+    files: DataFiles,
     output: str | None,
     screen: Screen,
     for_machines: dict[str, Any],
 ) -> None:
-    """Score and sizes, for people and for machines."""
-    n_rows = int(found.sizes.sum())
+    """Tell the score and the sizes, to people or to machines."""
     screen.say(
-        f"{counted(n_rows, 'row')} of {source.name} by {path} in {seconds(found.seconds)}, "
-        f"score {number(found.score)}"
+        f"{counted(sizes.n_rows, 'row')} of {files.name} by {path} in {seconds(elapsed)}, "
+        f"score {number(sizes.score)}"
     )
-    if found.left_out:
-        screen.say(found.left_out)
-    _show_sizes(screen, found.sizes, found.weights, has_weights=source.weights is not None)
+    if isinstance(data, Table) and (left_out := rows_left_out(data.is_kept)):
+        screen.say(left_out)
+    _show_sizes(screen, sizes, has_weights=files.weights is not None)
     if written := listed(output):
         screen.say(f"written: {written}")
     screen.tell_machines(
         {
             "model": path,
-            "data": source.data,
-            "n_rows": n_rows,
-            "score": found.score,
-            "sizes": found.sizes,
-            "weights": found.weights,
-            "seconds": {"predicting": found.seconds},
+            "data": files.first,
+            "n_rows": sizes.n_rows,
+            "score": sizes.score,
+            "sizes": sizes.sizes,
+            "weights": sizes.weights,
+            "seconds": {"predicting": elapsed},
             "written": {"labels": output},
             **for_machines,
         }
     )
 
 
-def _show_sizes(
-    screen: Screen, sizes: IndexArray, weights: FloatArray, *, has_weights: bool
-) -> None:
-    shares = weights / weights.sum()
+def _show_sizes(screen: Screen, sizes: Sizes, *, has_weights: bool) -> None:
+    shares = sizes.weights / sizes.weights.sum()
     screen.show(
         ["cluster", "size", *(["weight"] if has_weights else []), "share"],
         [
             [
                 str(j),
                 str(size),
-                *([number(weights[j])] if has_weights else []),
+                *([number(sizes.weights[j])] if has_weights else []),
                 f"{shares[j]:.1%}",
             ]
-            for j, size in enumerate(sizes)
+            for j, size in enumerate(sizes.sizes)
         ],
     )
     if has_weights:
         screen.say("size: rows; share: of the weight")
 
 
-def loaded(path: str) -> Any:
-    """The model in a file, one that can predict."""
+def load_model(path: str) -> Any:
+    """Load a model that can predict."""
     try:
         with failures.refusing(ModelFileError):
             model = load(path)
@@ -133,71 +153,95 @@ def loaded(path: str) -> Any:
     return model
 
 
-def read_for(model: Any, path: str, source: Source) -> tuple[Table, float]:
-    """The columns that a model was fitted to: by name, or all where they have no names."""
-    table, elapsed = source.read(lambda there: columns_for(model, path, source, there))
-    if source.columns is not None:
-        table = _in_order(table, model, path, source)
-    check_width(table.points.shape[1], model, path, source)
-    return table, elapsed
+def read_for(model: Any, path: str, files: DataFiles) -> Table:
+    """Read the columns that a model was fitted to."""
+    table, _ = files.read(lambda there: _columns_for(model, path, files, there))
+    _check_width(table.points.shape[1], model, path, files)
+    return table
 
 
-def columns_for(
-    model: Any, path: str, source: Source, there: Sequence[str]
+def open_for(model: Any, path: str, files: DataFiles, limits: Limits) -> PartedData:
+    """Open the columns that a model was fitted to, to be read part by part."""
+    columns = _columns_for(model, path, files, names_in(files))
+    data = open_parts(files, limits, columns)
+    _check_width(data.n_features, model, path, files)
+    return data
+
+
+def _columns_for(
+    model: Any, path: str, files: DataFiles, there: Sequence[str]
 ) -> Sequence[str] | None:
-    """Those that a model was fitted to; None where it, or the data, has no names."""
-    names = _names_of(model)
+    """Return the columns of a model in its order, or as they are if it or the data has no names."""
+    names = [str(name) for name in getattr(model, "feature_names_in_", [])]
+    asked = files.asked_columns
+    if asked is not None:
+        return _in_order(asked, names, path, files, there)
     if not are_names(names) or not are_names(there):
         return None
     for name in names:
         if name not in there:
             raise failures.Failure(
-                f'{source.name} has no column "{name}", to which {path} was fitted'
+                f'{files.name} has no column "{name}", to which {path} was fitted'
                 f"{nearest(name, there)}",
                 failures.DATA,
             )
     return names
 
 
-def check_width(n_found: int, model: Any, path: str, source: Source) -> None:
+def _in_order(
+    asked: list[str], names: list[str], path: str, files: DataFiles, there: Sequence[str]
+) -> list[str]:
+    """Return the columns asked for in the order of the model, unless they have other names."""
+    by_number = {str(number): name for number, name in enumerate(there, start=1)}
+    found = [name if name in there else by_number.get(name, name) for name in asked]
+    if not are_names(names) or set(found).isdisjoint(names):
+        return asked
+    if sorted(found) != sorted(names):
+        raise failures.Failure(
+            f"{path} was fitted to the columns {', '.join(names)}, and --columns asks for "
+            f"{', '.join(found)} of {files.name}: ask for the same, in any order",
+            failures.USAGE,
+        )
+    return names
+
+
+def _check_width(n_found: int, model: Any, path: str, files: DataFiles) -> None:
     """Refuse more or fewer columns than those of the model."""
     if n_found != model.n_features_in_:
         raise failures.Failure(
-            f"{source.name} has {n_found} columns, and {path} was fitted to "
+            f"{files.name} has {n_found} columns, and {path} was fitted to "
             f"{model.n_features_in_}: choose them with --columns",
             failures.DATA,
         )
 
 
-def _names_of(model: Any) -> list[str]:
-    return [str(name) for name in getattr(model, "feature_names_in_", [])]
-
-
-def _in_order(table: Table, model: Any, path: str, source: Source) -> Table:
-    """Columns that were asked for, in the order of the model; of other names, as they are."""
-    order = order_of(list(table.names), model, path, source)
-    if order is None:
-        return table
-    points: Any = np.ascontiguousarray(table.points[:, order])
-    return replace(table, points=points, names=tuple(_names_of(model)))
-
-
-def order_of(found: list[str], model: Any, path: str, source: Source) -> list[int] | None:
-    """Where the columns of a model are among those that were asked for; None for as they are."""
-    names = _names_of(model)
-    if not are_names(names) or found == names or set(found).isdisjoint(names):
-        return None
-    if sorted(found) != sorted(names):
-        raise failures.Failure(
-            f"{path} was fitted to the columns {', '.join(names)}, and --columns asks for "
-            f"{', '.join(found)} of {source.name}: ask for the same, in any order",
-            failures.USAGE,
-        )
-    return [found.index(name) for name in names]
-
-
-def n_clusters_of(model: Any) -> int:
-    """How many clusters a model tells apart."""
+def _n_clusters_of(model: Any) -> int:
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     centers = last.dual_coef_ if hasattr(last, "dual_coef_") else last.cluster_centers_
     return len(centers)
+
+
+def write_report(path: str, files: DataFiles, output: str, screen: Screen) -> None:
+    """Write a page about a saved model and data."""
+    check_outputs(reads=[path, files.first], page=output)
+    whole = load_model(path)
+    table = read_for(whole, path, files)
+    *scalers, model = [step for _, step in whole.steps] if isinstance(whole, Pipeline) else [whole]
+    points = table.points
+    for scaler in scalers:
+        points = scaler.transform(points)
+    with failures.writing(output), failures.refusing():
+        report(
+            model,
+            points,
+            output,
+            title=f"Clusters of {files.name}",
+            source=files.first,
+            scalers=scalers,
+            reading=files.reading_of(table.names),
+            model_file=path,
+            sample_weight=table.weights,
+        )
+    screen.say(f"written: {output}")
+    screen.say("without the annealing, which a saved model does not hold: fit --report shows it")
+    screen.tell_machines({"model": path, "data": files.first, "written": {"report": output}})

@@ -43,14 +43,14 @@ class Screen:
         self._console = Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
     def say(self, line: str = "", *, is_whole: bool = False) -> None:
-        """A line for people; terminals wrap it between words, unless it must stay whole."""
+        """Print a line for people; terminals wrap it between words, unless it must stay whole."""
         if not self.as_json:
             self._console.print(Text(line), soft_wrap=is_whole or not self._console.is_terminal)
 
     def show(
         self, names: Sequence[str], rows: Iterable[Sequence[str | Text]], left: Iterable[int] = ()
     ) -> None:
-        """A table for people; the columns of these numbers hold words, the others numbers."""
+        """Print a table for people, with the columns of words at these places, else numbers."""
         if self.as_json:
             return
         grid = Grid(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
@@ -71,7 +71,7 @@ class Screen:
         self._console.file.write("\n".join(lines) + "\n")
 
     def tell_machines(self, what: dict[str, Any]) -> None:
-        """The same for machines."""
+        """Print the same as JSON."""
         if self.as_json:
             text = json.dumps(_plain(what), indent=2, ensure_ascii=False, allow_nan=False)
             self._console.print(Text(text), soft_wrap=True)
@@ -81,10 +81,9 @@ class Screen:
 def waiting_for(
     what: str, *, is_quiet: bool, n_rows: int | None = None
 ) -> Iterator[Callable[[int], object]]:
-    """On a terminal a line that says what is being done, and vanishes when it is.
+    """Show on a terminal what is being done, with a bar if the number of rows is known.
 
-    Where the number of rows is known it has a bar, which is moved by what this yields: to be called
-    with how many of them are done.
+    Yields a function to be called with the number of rows that are done.
     """
     if is_quiet or not sys.stderr.isatty():
         yield lambda n_done: None
@@ -100,7 +99,7 @@ def waiting_for(
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; there is no number for what is not finite."""
+    """Return a value as JSON has it, with null for numbers that are not finite."""
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
@@ -115,15 +114,15 @@ def _plain(value: Any) -> Any:
 
 
 def counted(count: int, what: str) -> str:
-    """So many of something."""
+    """Return a number of things in words."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def number(value: float) -> str:
-    """A number with as many digits as tell something."""
+    """Return a number with six digits."""
     return f"{value:.6g}"
 
 
 def seconds(value: float) -> str:
-    """A duration."""
+    """Return a duration with its unit."""
     return f"{value:.2f} s" if value >= 0.1 else f"{1000 * value:.1f} ms"
