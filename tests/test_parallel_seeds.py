@@ -14,7 +14,8 @@ from powermeans.parts.executors import MemoryExecutor, PartOpener
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
 from powermeans.seeds.choose import choose_seeds
-from powermeans.seeds.parallel import distinct_places, first_of_race
+from powermeans.seeds.parallel import first_of_race
+from powermeans.seeds.samples import distinct_places
 
 NOWHERE = np.empty((0, 2))
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from powermeans.parts.executors import MemoryExecutor, PartOpener
 from powermeans.parts.parted_rows import PartedRows
-from powermeans.seeds.weighted_sample import weighted_sample
+from powermeans.seeds.samples import weighted_sample
 
 
 def in_parts(points, weights=None, n_rows=7):

@@ -18,7 +18,7 @@ from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, Rea
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import PartRows
-from powermeans.seeds.parallel import distinct_places
+from powermeans.seeds.samples import distinct_places
 from powermeans.sources import PartedData, is_dask
 from powermeans.sources.block import Block, Source
 from powermeans.sources.partition import Admission

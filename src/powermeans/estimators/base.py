@@ -54,7 +54,8 @@ from powermeans.rows import open_rows
 from powermeans.rows.on_device import is_tensor, like, on_host, shares_of, threads_at
 from powermeans.rows.protocol import Rows
 from powermeans.seeds.choose import choose_seeds, uniform_seeds
-from powermeans.seeds.parallel import Candidates, ParallelSeeds, distinct_places
+from powermeans.seeds.parallel import Candidates, ParallelSeeds
+from powermeans.seeds.samples import distinct_places
 from powermeans.sources import Scaling, is_dask
 from powermeans.sources.kinds import Kind, kind_of
 from powermeans.system.label_files import write_labels

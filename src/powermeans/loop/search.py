@@ -107,14 +107,6 @@ class Solution:
         return self.inertia < other.inertia * (1 - by)
 
 
-@dataclass(frozen=True, slots=True)
-class _Descent:
-    """Where a descent ended, and the inertia before its last sweep, which is no smaller."""
-
-    centers: FloatArray
-    inertia_before: float
-
-
 class _SearchStopped(Exception):
     """The callback asked to stop; the best solution so far is in the search."""
 
@@ -210,8 +202,7 @@ class Search:
 
     def descend(self, centers: FloatArray, first_stages: Sequence[Stage] = ()) -> Solution:
         """Descend to the end of Lloyd's rule, after other stages."""
-        descent = self._descend(centers, [*first_stages, self._lloyd(self.max_iter)])
-        return self._measured(descent.centers)
+        return self._measured(self._descend(centers, [*first_stages, self._lloyd(self.max_iter)]))
 
     def breathe(self, solution: Solution, *, annealed: bool) -> Solution:
         """Take breaths, and return a solution that is no worse.
@@ -269,14 +260,14 @@ class Search:
         max_iter = min(_BREATH_POWERS, self.max_iter)
         return Stage(self._breath_schedule, Never(), max_iter, self._separate)
 
-    def _descend(self, centers: FloatArray, stages: Sequence[Stage]) -> _Descent:
+    def _descend(self, centers: FloatArray, stages: Sequence[Stage]) -> FloatArray:
         ends = anneal(self.rows, centers, stages, self.history, self.callback)
         if ends[-1].was_stopped:
             # The very first descent, cut short, still counts: there is nothing better.
             if self.best is None:
                 self._begin(self._measured(ends[-1].centers))
             raise _SearchStopped
-        return _Descent(ends[-1].centers, self.history.records[-1].inertia)
+        return ends[-1].centers
 
     def _measured(self, centers: FloatArray) -> Solution:
         return Solution(centers, self.rows.spread(centers))
@@ -296,15 +287,15 @@ class Search:
         """Add centers and descend, remove as many and descend; return the better solution."""
         annealing = [self._annealing()] if annealed else []
         added = self._added(solution, n_moved)
-        descent = self._descend(added, [*annealing, self._lloyd(_SWEEPS_AFTER_ADDING)])
-        grown = self._measured(descent.centers)
-        kept = np.delete(grown.centers, centers_to_spare(grown, n_moved), axis=0)
-        descent = self._descend(kept, [*annealing, self._lloyd(_SWEEPS_AFTER_REMOVING)])
+        added = self._descend(added, [*annealing, self._lloyd(_SWEEPS_AFTER_ADDING)])
+        grown = self._measured(added)
+        kept = np.delete(added, centers_to_spare(grown, n_moved), axis=0)
+        kept = self._descend(kept, [*annealing, self._lloyd(_SWEEPS_AFTER_REMOVING)])
         self.history.n_breaths += 1
-        if descent.inertia_before >= solution.inertia:
-            # Most breaths are in vain; this saves the sweep that would measure it.
+        if self.history.records[-1].inertia >= solution.inertia:
+            # Before its last sweep it was no better, as most are; this saves a sweep to measure it.
             return solution
-        breathed = self._measured(descent.centers)
+        breathed = self._measured(kept)
         return breathed if breathed.betters(solution) else solution
 
     def _added(self, solution: Solution, n_added: int) -> FloatArray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from powermeans.loop.history import SweepRecord
 
@@ -13,16 +12,18 @@ from powermeans.loop.history import SweepRecord
 _SOFTNESS = 1e-3
 
 
-class StopRule(Protocol):
-    """What says when a stage is over."""
+class StopRule:
+    """What says when a stage is over; by itself it never is."""
+
+    __slots__ = ()
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Return why the stage is over, or None while it goes on."""
-        ...
+        return None
 
 
 @dataclass(frozen=True, slots=True)
-class CentersSettled:
+class CentersSettled(StopRule):
     """The rule of Lloyd's algorithm in scikit-learn.
 
     Where labels do not change, the sums have the same bits, so that centers do not move.
@@ -46,7 +47,7 @@ class CentersSettled:
 
 
 @dataclass(frozen=True, slots=True)
-class InertiaSettled:
+class InertiaSettled(StopRule):
     """The rule of descents in a search: centers have settled, or the inertia hardly falls.
 
     Attributes
@@ -64,21 +65,11 @@ class InertiaSettled:
         """Return that centers have settled, or by how little the inertia fell."""
         if reason := CentersSettled(self.tolerance).reason(records):
             return reason
-        if len(records) < 2:
-            return None
-        before, now = records[-2].inertia, records[-1].inertia
-        if before - now <= self.least_fall * before:
-            return f"the inertia fell from {before} to {now}, a share within {self.least_fall}"
-        return None
+        return _hardly_falls("inertia", records, self.least_fall)
 
 
-@dataclass(frozen=True, slots=True)
-class Never:
+class Never(StopRule):
     """The rule of a stage that makes all its sweeps."""
-
-    def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Return None."""
-        return None
 
 
 def are_hard(power: float, n_centers: int, objective: float, inertia: float) -> bool:
@@ -88,7 +79,7 @@ def are_hard(power: float, n_centers: int, objective: float, inertia: float) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class WeightsHard:
+class WeightsHard(StopRule):
     """The rule of annealing: go on until the weights are as good as hard.
 
     With y the least distance of a point and S in [1, k] as in `power_mean`, the objective is the
@@ -127,7 +118,7 @@ class WeightsHard:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectiveSettled:
+class ObjectiveSettled(StopRule):
     """The rule of Xu & Lange 2019, Algorithm 1: the objective has all but ceased to fall.
 
     Attributes
@@ -140,9 +131,14 @@ class ObjectiveSettled:
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Return that the relative decrease is within the tolerance."""
-        if len(records) < 2:
-            return None
-        before, now = records[-2].objective, records[-1].objective
-        if before - now <= self.tolerance * before:
-            return f"the objective fell from {before} to {now}, within tolerance {self.tolerance}"
+        return _hardly_falls("objective", records, self.tolerance)
+
+
+def _hardly_falls(name: str, records: Sequence[SweepRecord], tolerance: float) -> str | None:
+    """Return that a figure fell by no more than this share in the last sweep."""
+    if len(records) < 2:
         return None
+    before, now = (getattr(record, name) for record in records[-2:])
+    if before - now <= tolerance * before:  # false where both are infinite
+        return f"the {name} fell from {before} to {now}, within tolerance {tolerance}"
+    return None

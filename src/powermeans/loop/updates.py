@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from powermeans.loop.history import SweepRecord
 from powermeans.loop.spread import is_at_center
+from powermeans.loop.stopping import StopRule
 from powermeans.rows.protocol import Rows
 from powermeans.rules import Rule
 from powermeans.sums import Sums
@@ -55,18 +55,14 @@ class Update:
         return sums
 
 
-class Learner(Update, abc.ABC):
-    """An update that chooses the rule of each sweep by what it learned from those before."""
+class Learner(Update, StopRule, abc.ABC):
+    """An update that chooses the rule of each sweep by what it learned, and when to stop."""
 
     __slots__ = ()
 
     @abc.abstractmethod
     def __iter__(self) -> Iterator[float | Rule]:
         """Begin a run, and yield its powers or rules."""
-
-    def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Return why the run is over, or None while it goes on."""
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,18 @@
-"""Seeds in a few passes over many points: k-means||, and draws at random.
-
-All points run a race. The time of each is exponential, with a rate in proportion to its chance, so
-that the first to arrive are a sample without replacement. The first of all are among the first of
-the parts. The random number of a point depends only on its row, so that the sample does not depend
-on how the rows are cut into parts.
-"""
+"""Seeds in a few passes over many points: k-means||, and draws at random."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from powermeans.divergences import Divergence
-from powermeans.parts.checkpoint import recorded
-from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
 from powermeans.seeds.choose import choose_seeds
-from powermeans.types import FloatArray, IndexArray
-
-# Philox makes this many random numbers at a time, and advances by as many.
-_NUMBERS_AT_A_TIME = 4
+from powermeans.seeds.samples import race, total
+from powermeans.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +91,7 @@ class ParallelSeeds:
             found = np.concatenate([found, drawn])
             if not len(drawn):
                 break  # every point is at a candidate
-        return Candidates(found, _total(rows, _WeightsNearest(found)), rows, divergence)
+        return Candidates(found, total(rows, _WeightsNearest(found)), rows, divergence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,102 +119,10 @@ class Candidates:
 def first_of_race(rows: Rows, centers: FloatArray, n_drawn: int, key: int) -> FloatArray:
     """Draw points without replacement by weight times squared distance to the nearest center.
 
-    Without centers the weight decides. There are fewer than `n_drawn` where all others are at a
-    center. The key is that of the random numbers.
+    There are fewer than `n_drawn` if all others are at a center.
     """
-    return _arrived(rows, _Race(centers, n_drawn, key, starts_of(rows)))
-
-
-def distinct_places(rows: Rows, n_drawn: int, rng: np.random.RandomState) -> FloatArray:
-    """Draw places by the weight of the points there, in one pass that holds `n_drawn` of them.
-
-    No place is drawn twice unless there are too few.
-    """
-    nowhere, key = np.empty((0, rows.n_features)), rng.randint(2**31 - 1)
-    places = _arrived(rows, _Race(nowhere, n_drawn, key, starts_of(rows), is_of_places=True))
-    return np.resize(places, (n_drawn, rows.n_features))
-
-
-def _arrived(rows: Rows, race: _Race) -> FloatArray:
-    first: _Arrived = _total(rows, race)
-    return first.points
-
-
-def _total(rows: Rows, call: Any) -> Any:
-    """Return what a call gives for all rows, whether they are in parts or not."""
-    return rows.total(call) if isinstance(rows, PartedRows) else call(rows, 0)
-
-
-def starts_of(rows: Rows) -> IndexArray:
-    """Return which row is the first of each part."""
-    if not isinstance(rows, PartedRows):
-        return np.zeros(1, dtype=np.intp)
-    return np.array([rows.first_of(number) for number in range(rows.n_parts)])
-
-
-@recorded
-@dataclass(frozen=True, slots=True)
-class _Arrived:
-    """The first points to arrive, in their order, at most `n_kept`.
-
-    In a race of places only the first point of each place counts.
-    """
-
-    n_kept: int
-    times: FloatArray
-    points: FloatArray
-    is_of_places: bool = False
-
-    def __add__(self, other: _Arrived) -> _Arrived:
-        times = np.concatenate([self.times, other.times])
-        order = np.argsort(times, kind="stable")
-        points = np.concatenate([self.points, other.points])[order]
-        first = _first_at_places(points) if self.is_of_places else np.arange(len(order))
-        first = first[: self.n_kept]
-        return _Arrived(self.n_kept, times[order][first], points[first], self.is_of_places)
-
-
-def _first_at_places(points: FloatArray) -> IndexArray:
-    """Return the points that differ from all before them."""
-    return np.sort(np.unique(points, axis=0, return_index=True)[1])
-
-
-@dataclass(frozen=True, slots=True)
-class _Race:
-    """The race in one part."""
-
-    centers: FloatArray
-    n_drawn: int
-    key: int
-    starts: IndexArray
-    is_of_places: bool = False
-
-    @property
-    def n_bytes_given(self) -> int:
-        """How large the result of a part may be."""
-        return 8 * self.n_drawn * (int(self.centers.shape[1]) + 1)
-
-    def __call__(self, rows: Rows, number: int) -> _Arrived:
-        times, _ = arrival_times(rows, self.key, int(self.starts[number]))
-        if len(self.centers):
-            with np.errstate(divide="ignore"):
-                times -= np.log(rows.nearness(self.centers).sq_dist())
-        n_kept = self.n_drawn
-        arrived = self._first(rows, times, n_kept)
-        while self.is_of_places and len(arrived.times) < self.n_drawn and n_kept < len(times):
-            n_kept *= 2
-            arrived = self._first(rows, times, n_kept)
-        return arrived
-
-    def _first(self, rows: Rows, times: FloatArray, n_kept: int) -> _Arrived:
-        """Return those of the first `n_kept` that count."""
-        first = earliest(times, n_kept)
-        first = first[times[first] < np.inf]
-        points = rows.take(first)
-        if self.is_of_places:
-            chosen = _first_at_places(points)[: self.n_drawn]
-            first, points = first[chosen], points[chosen]
-        return _Arrived(self.n_drawn, times[first], points, self.is_of_places)
+    points: FloatArray = race(rows, n_drawn, key, centers=centers).with_a_chance()
+    return points
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,31 +140,3 @@ class _WeightsNearest:
         labels, _ = rows.assign(self.centers)
         weights = rows.sample_weight(np.arange(rows.n_points))
         return np.asarray(np.bincount(labels, weights, minlength=len(self.centers)))
-
-
-def arrival_times(rows: Rows, key: int, first_row: int) -> tuple[FloatArray, FloatArray]:
-    """Return the times at which points arrive whose rates are their weights, and the weights.
-
-    The times are logarithms, so that no weight is too small or too large. Points of no weight
-    never arrive.
-    """
-    weights = rows.sample_weight(np.arange(rows.n_points))
-    uniforms = _uniforms_of_rows(key, first_row, rows.n_points)
-    with np.errstate(divide="ignore"):
-        return np.log(-np.log1p(-uniforms)) - np.log(weights), weights
-
-
-def earliest(times: FloatArray, n_kept: int) -> IndexArray:
-    """Return which points arrive first, in their order; the first row comes first in a tie."""
-    n_kept = min(n_kept, len(times))
-    first = np.argpartition(times, n_kept - 1)[:n_kept]
-    return first[np.lexsort((first, times[first]))]
-
-
-def _uniforms_of_rows(key: int, start: int, n_numbers: int) -> FloatArray:
-    """Return the numbers of one long random sequence from a place on."""
-    bits = np.random.Philox(key=key)
-    bits.advance(start // _NUMBERS_AT_A_TIME)
-    generator = np.random.Generator(bits)
-    generator.random(start % _NUMBERS_AT_A_TIME)
-    return generator.random(n_numbers)

@@ -29,7 +29,7 @@ from powermeans.loop.stopping import Never, are_hard
 from powermeans.rows import open_batch
 from powermeans.rows.protocol import Rows
 from powermeans.rules import Power
-from powermeans.seeds.weighted_sample import weighted_sample
+from powermeans.seeds.samples import weighted_sample
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 

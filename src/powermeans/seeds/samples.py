@@ -1,0 +1,205 @@
+"""Samples without replacement, drawn by a race in one pass over the rows.
+
+The first points to arrive are the sample. The time of each is exponential, with its chance as the
+rate. The first of all are among the first of the parts, and the random number of a point depends
+only on its row, so that the sample does not depend on how the rows are cut into parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from powermeans.parts.checkpoint import recorded
+from powermeans.parts.parted_rows import PartedRows, stacked
+from powermeans.rows.protocol import PartRows, Rows
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+
+# Philox makes this many random numbers at a time, and advances by as many.
+_NUMBERS_AT_A_TIME = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedSample:
+    """Points that stand for all.
+
+    Attributes
+    ----------
+    points : (n_points, n_features)
+        In the kind they live in, in a random order.
+    weights : (n_points,)
+        What each stands for, in a unit that keeps the mean weight of a point.
+    is_all : bool
+        Whether no point with a weight is missing.
+    """
+
+    points: Points | SparsePoints
+    weights: FloatArray
+    is_all: bool
+
+
+def weighted_sample(
+    rows: PartedRows, n_drawn: int, rng: np.random.RandomState, *, n_least: int = 1
+) -> WeightedSample:
+    """Draw points without replacement, the heavier the likelier.
+
+    Given the time t of the first point that is not drawn, a point of weight w had the chance
+    1 - exp(-w t) to be drawn. So the sample has no bias if each counts with the weight
+    w / (1 - exp(-w t)) (Duffield, Lund and Thorup 2007, with exponential ranks). If fewer than
+    `n_least` points have a weight, others of no weight come with them; `n_drawn` is at least that.
+    """
+    arrived = race(rows, n_drawn + 1, rng.randint(2**31 - 1), in_their_kind=True)
+    if arrived.n_weighing <= n_drawn:
+        everything = slice(0, max(arrived.n_weighing, n_least))
+        return WeightedSample(arrived.points[everything], arrived.weights[everything], is_all=True)
+    points, weights = arrived.points[:n_drawn], arrived.weights[:n_drawn]
+    with np.errstate(under="ignore"):
+        chances = -np.expm1(-np.exp(np.log(weights) + arrived.times[n_drawn]))
+    stands_for = weights / chances
+    mean_weight = rows.total_weight / arrived.n_weighing
+    unit = mean_weight / float(np.mean(stands_for))
+    return WeightedSample(points, stands_for * unit, is_all=False)
+
+
+def distinct_places(rows: Rows, n_drawn: int, rng: np.random.RandomState) -> FloatArray:
+    """Draw places by the weight of the points there, in one pass that holds `n_drawn` of them.
+
+    No place is drawn twice unless there are too few.
+    """
+    places = race(rows, n_drawn, rng.randint(2**31 - 1), of_places=True).with_a_chance()
+    return np.resize(places, (n_drawn, rows.n_features))
+
+
+@recorded
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """The first points to arrive, in their order, at most `n_kept`. Those of parts add.
+
+    Attributes
+    ----------
+    times : (n_arrived,)
+        Logarithms, so that no rate is too small or too large; infinite for points without a chance.
+    n_weighing : int
+        How many points have a weight, of all that ran.
+    """
+
+    n_kept: int
+    times: FloatArray
+    points: Points | SparsePoints
+    weights: FloatArray
+    n_weighing: int
+    of_places: bool
+
+    def __add__(self, other: Arrived) -> Arrived:
+        times = np.concatenate([self.times, other.times])
+        first = np.argsort(times, kind="stable")
+        points = stacked([self.points, other.points])
+        if self.of_places:
+            first = first[_first_at_places(points[first])]
+        first = first[: self.n_kept]
+        weights = np.concatenate([self.weights, other.weights])[first]
+        n_weighing = self.n_weighing + other.n_weighing
+        return Arrived(
+            self.n_kept, times[first], points[first], weights, n_weighing, self.of_places
+        )
+
+    def with_a_chance(self) -> Any:
+        """Return the points that had a chance."""
+        return self.points[self.times < np.inf]
+
+
+def race(
+    rows: Rows,
+    n_kept: int,
+    key: int,
+    *,
+    centers: FloatArray | None = None,
+    of_places: bool = False,
+    in_their_kind: bool = False,
+) -> Arrived:
+    """Let points run with rates of weight times squared distance to the nearest center, if any.
+
+    The key is that of the random numbers. In a race of places only the first point of each counts.
+    The points that arrive are float64 and whole unless they are wanted in the kind they live in.
+    """
+    if centers is None:
+        centers = np.empty((0, rows.n_features))
+    starts = np.zeros(1, dtype=np.intp)
+    if isinstance(rows, PartedRows):
+        starts = np.array([rows.first_of(number) for number in range(rows.n_parts)])
+    arrived: Arrived = total(rows, _Race(centers, n_kept, key, starts, of_places, in_their_kind))
+    return arrived
+
+
+def total(rows: Rows, call: Any) -> Any:
+    """Return what a call gives for all rows, whether they are in parts or not."""
+    return rows.total(call) if isinstance(rows, PartedRows) else call(rows, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Race:
+    """The race in one part."""
+
+    centers: FloatArray
+    n_kept: int
+    key: int
+    starts: IndexArray
+    of_places: bool
+    in_their_kind: bool
+
+    @property
+    def n_bytes_given(self) -> int:
+        """How large the result of a part may be."""
+        return 8 * self.n_kept * (int(self.centers.shape[1]) + 2)
+
+    def __call__(self, rows: PartRows, number: int) -> Arrived:
+        weights = rows.sample_weight(np.arange(rows.n_points))
+        first, times = self._first(rows, self._times(rows, weights, int(self.starts[number])))
+        points = rows.sample(first) if self.in_their_kind else rows.take(first)
+        n_weighing = int(np.count_nonzero(weights))
+        return Arrived(self.n_kept, times, points, weights[first], n_weighing, self.of_places)
+
+    def _times(self, rows: Rows, weights: FloatArray, first_row: int) -> FloatArray:
+        uniforms = _uniforms_of_rows(self.key, first_row, len(weights))
+        with np.errstate(divide="ignore"):
+            times: FloatArray = np.log(-np.log1p(-uniforms)) - np.log(weights)
+            if len(self.centers):
+                times -= np.log(rows.nearness(self.centers).sq_dist())
+        return times
+
+    def _first(self, rows: Rows, times: FloatArray) -> tuple[IndexArray, FloatArray]:
+        """Return which points arrive first, at most `n_kept`, and their times."""
+        n_looked_at = self.n_kept
+        first = _earliest(times, n_looked_at)
+        if self.of_places:
+            first = first[_first_at_places(rows.take(first))]
+            # Points of a place that arrived before may have taken up the room of others.
+            while len(first) < self.n_kept and n_looked_at < len(times):
+                n_looked_at *= 2
+                first = _earliest(times, n_looked_at)
+                first = first[_first_at_places(rows.take(first))]
+        first = first[: self.n_kept]
+        return first, times[first]
+
+
+def _earliest(times: FloatArray, n_kept: int) -> IndexArray:
+    """Return which points arrive first, in their order; the first row comes first in a tie."""
+    n_kept = min(n_kept, len(times))
+    first = np.argpartition(times, n_kept - 1)[:n_kept]
+    return first[np.lexsort((first, times[first]))]
+
+
+def _first_at_places(points: Any) -> IndexArray:
+    """Return the points that differ from all before them."""
+    return np.sort(np.unique(points, axis=0, return_index=True)[1])
+
+
+def _uniforms_of_rows(key: int, start: int, n_numbers: int) -> FloatArray:
+    """Return the numbers of one long random sequence from a place on."""
+    bits = np.random.Philox(key=key)
+    bits.advance(start // _NUMBERS_AT_A_TIME)
+    generator = np.random.Generator(bits)
+    generator.random(start % _NUMBERS_AT_A_TIME)
+    return generator.random(n_numbers)
