@@ -12,39 +12,19 @@ from typing import IO
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Raise where there is no folder that a file could be in.
-
-    Parameters
-    ----------
-    path : str or path
-        Of the file.
-
-    Examples
-    --------
-    >>> from powermeans.system.atomic_write import check_folder
-    >>> check_folder("labels.npy")
-    >>> check_folder("nowhere/labels.npy")
-    Traceback (most recent call last):
-        ...
-    FileNotFoundError: [Errno 2] there is no folder nowhere: make it first: 'nowhere/labels.npy'
-    """
+    """Raise if there is no folder for this file."""
     folder = os.path.dirname(os.fspath(path)) or os.curdir
     if not os.path.isdir(os.path.realpath(folder)):
-        said = f"there is no folder {folder}: make it first"
-        raise FileNotFoundError(errno.ENOENT, said, os.fspath(path))
+        problem = f"there is no folder {folder}: make it first"
+        raise FileNotFoundError(errno.ENOENT, problem, os.fspath(path))
 
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes its name once all of it is written.
+    """Yield a file to write to, which takes its name, and the mode of an older one, at the end.
 
-    Until then it has another name in the same folder, and it vanishes where writing fails. What is
-    no plain file, as ``/dev/stdout``, is written to as it is.
-
-    Parameters
-    ----------
-    path : str or path
-        Where the file is to be. An older file there is replaced, and its mode is kept.
+    Until then it has another name in the same folder, and it vanishes if writing fails. What is no
+    plain file, such as ``/dev/stdout``, is written to directly.
 
     Examples
     --------
@@ -65,7 +45,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         return
     partial = wanted.with_name(f".{wanted.name[:200]}.{os.getpid()}.part")
     try:
-        with _begun(partial, path) as file:
+        with _open(partial, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -77,9 +57,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise
 
 
-def _begun(partial: Path, path: str | os.PathLike[str]) -> IO[bytes]:
-    """A file to write to; where there can be none, the error names what was asked for."""
+def _open(partial: Path, path: str | os.PathLike[str]) -> IO[bytes]:
     try:
         return open(partial, "wb")
-    except OSError as error:
+    except OSError as error:  # which is to name the file that was asked for
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error

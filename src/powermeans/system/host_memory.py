@@ -13,13 +13,13 @@ _OF_ARRAYS = {"torch.float16", "torch.float32", "torch.float64"}
 
 
 def is_tensor(values: object) -> bool:
-    """Whether this is a tensor of PyTorch."""
+    """Return whether this is a tensor of PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(values, torch.Tensor)
 
 
 def on_host(values: Any) -> Any:
-    """A tensor as an array in host memory, in float32 at least; all else is itself."""
+    """Return a tensor as an array in host memory, in float32 at least, and all else as it is."""
     if not is_tensor(values):
         return values
     host = values.detach().cpu()
@@ -28,14 +28,14 @@ def on_host(values: Any) -> Any:
 
 
 def brought_to_host(values: Any, name: str) -> Any:
-    """The same as `on_host` for an argument of the user, or an error that says what is wrong."""
+    """Return an argument of the user as `on_host` does, or raise if it is no usable tensor."""
     if is_tensor(values) and (fault := fault_of_tensor(values, name)) is not None:
         raise ValueError(f"{name} {fault}")
     return on_host(values)
 
 
 def fault_of_tensor(values: Any, name: str) -> str | None:
-    """Why a tensor has no numbers in rows and columns to be worked with, and the way out."""
+    """Return why a tensor has no numbers in rows and columns, with the way out; else None."""
     if values.is_nested:
         return f"is a nested tensor: pass {name}.to_padded_tensor(...), or its parts joined"
     if values.device.type == "meta":
@@ -54,15 +54,7 @@ def fault_of_tensor(values: Any, name: str) -> str | None:
 
 
 def refuse_tensor_elsewhere(values: Any, name: str = "X") -> None:
-    """Raise for a tensor that is no array in host memory, where nothing but arrays is taken.
-
-    Parameters
-    ----------
-    values : object
-        Anything; a tensor that NumPy takes as it is passes.
-    name : str
-        What the error calls it.
-    """
+    """Raise for a tensor that NumPy does not take as it is, where only arrays are taken."""
     if not is_tensor(values):
         return
     if (fault := fault_of_tensor(values, name)) is not None:
@@ -72,5 +64,5 @@ def refuse_tensor_elsewhere(values: Any, name: str = "X") -> None:
         way_out = f"{name}.float().cpu().numpy()" if is_unknown else f"{name}.cpu().numpy()"
         raise ValueError(
             f"{name} is a tensor of {values.dtype} on {values.device}, and this takes arrays in "
-            f"host memory alone: pass {way_out}"
+            f"host memory only: pass {way_out}"
         )

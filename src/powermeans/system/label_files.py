@@ -15,28 +15,11 @@ from powermeans.types import Labels
 
 
 def write_labels(path: str | os.PathLike[str], pieces: Iterable[Labels]) -> Path:
-    """Write labels as they come; the file has its name once all of them are written.
-
-    Parameters
-    ----------
-    pieces : iterable of (n,) int32
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from powermeans.system.label_files import write_labels
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_labels(
-    ...         f"{folder}/labels.npy", [np.zeros(2, np.int32), np.ones(1, np.int32)]
-    ...     )
-    ...     np.load(path)
-    array([0, 0, 1], dtype=int32)
-    """
+    """Write labels as they come; the file has its name once all of them are written."""
     wanted, not_ours = Path(path), list[BaseException]()
     try:
         with atomic_write(wanted) as file:
-            write_npy(file, _remembering_errors(pieces, not_ours))
+            write_npy(file, _noting_errors(pieces, not_ours))
     except OSError as error:
         if error.filename is not None or error.errno is None or error in not_ours:
             raise
@@ -47,34 +30,19 @@ def write_labels(path: str | os.PathLike[str], pieces: Iterable[Labels]) -> Path
 
 
 def write_npy(file: IO[bytes], pieces: Iterable[Labels]) -> None:
-    """Write labels as they come to a file in NumPy's format, which must be one that can be sought.
-
-    Parameters
-    ----------
-    pieces : iterable of (n,) int32
-
-    Examples
-    --------
-    >>> import io
-    >>> import numpy as np
-    >>> from powermeans.system.label_files import write_npy
-    >>> file = io.BytesIO()
-    >>> write_npy(file, [np.zeros(2, np.int32), np.ones(1, np.int32)])
-    >>> np.load(io.BytesIO(file.getvalue()))
-    array([0, 0, 1], dtype=int32)
-    """
+    """Write labels in NumPy's format, as they come, to a file in which one can seek."""
     n_labels = 0
     _write_header(file, n_labels)
     for labels in pieces:
         file.write(np.ascontiguousarray(labels, dtype="<i4").data)
         n_labels += len(labels)
-    # NumPy leaves room in a header, so that one of more rows is as long.
+    # NumPy leaves space in a header, so that one of more rows is as long.
     file.seek(0)
     _write_header(file, n_labels)
 
 
-def _remembering_errors(pieces: Iterable[Labels], errors: list[BaseException]) -> Iterator[Labels]:
-    """The same pieces; an error of those who make them is put into the list."""
+def _noting_errors(pieces: Iterable[Labels], errors: list[BaseException]) -> Iterator[Labels]:
+    """Yield the same pieces, and put an error of their maker into the list."""
     try:
         yield from pieces
     except OSError as error:

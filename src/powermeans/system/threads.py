@@ -19,30 +19,19 @@ _MOST_THREADS = 4096
 
 
 def effective_n_threads(n_threads: int | None, limit: int = 0) -> int:
-    """The number of threads for one fit.
+    """Return the number of threads for one fit.
 
-    Parameters
-    ----------
-    n_threads : int or None
-        What the user asked for, at most 4096. Negative numbers count down from all processors, as
-        in joblib: -1 is all of them. None leaves it to what follows.
-    limit : int, default=0
-        The limit set through threadpoolctl for this thread; 0 for none.
-
-    Returns
-    -------
-    int
-        `n_threads`, else the limit, else the first of POWERMEANS_NUM_THREADS and OMP_NUM_THREADS
-        that is set, else the processors that this process may use. OMP_NUM_THREADS is not ours:
-        where it is no positive number it counts as not set, as OpenMP has it.
+    It is `n_threads`, at most 4096 and counted down from all processors if negative, as in joblib;
+    else the limit that threadpoolctl sets for this thread, 0 for none; else the first of
+    POWERMEANS_NUM_THREADS and OMP_NUM_THREADS that is set; else the processors that this process
+    may use. OMP_NUM_THREADS is not ours: unless it is a positive number it counts as not set, as
+    OpenMP has it.
 
     Examples
     --------
     >>> from powermeans.system.threads import effective_n_threads
-    >>> effective_n_threads(3)
-    3
-    >>> effective_n_threads(None, limit=1)
-    1
+    >>> effective_n_threads(3), effective_n_threads(None, limit=1)
+    (3, 1)
     """
     if n_threads is not None:
         return _asked_for(n_threads)
@@ -94,27 +83,16 @@ def _positive_number(value: str) -> int | None:
 
 
 def usable_processors() -> int:
-    """Processors that the affinity and the control group of this process leave to it.
-
-    Examples
-    --------
-    >>> from powermeans.system.threads import usable_processors
-    >>> usable_processors() >= 1
-    True
-    """
+    """Return how many processors the affinity and the control group leave to this process."""
     by_affinity = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
-    return max(1, min(by_affinity, _control_group_quota(by_affinity)))
-
-
-def _control_group_quota(otherwise: int) -> int:
-    """Whole processors granted by a version 2 or version 1 control group, when first asked."""
-    return _read_control_group_quota() or otherwise
+    return max(1, min(by_affinity, _control_group_quota() or by_affinity))
 
 
 @functools.cache
-def _read_control_group_quota() -> int | None:
+def _control_group_quota() -> int | None:
+    """Return the whole processors that a control group of version 2 or 1 grants."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
     except (OSError, ValueError):
@@ -129,8 +107,8 @@ def _read_control_group_quota() -> int | None:
     return -(-int(quota) // int(period))
 
 
-def _threads_in_prospect(limit: int) -> int:
-    """What a fit would use, or all processors where it would refuse its variable."""
+def _expected_threads(limit: int) -> int:
+    """Return what a fit would use, or all processors if it would refuse its variable."""
     try:
         return effective_n_threads(None, limit)
     except ValueError:
@@ -138,7 +116,7 @@ def _threads_in_prospect(limit: int) -> int:
 
 
 class _OneThread:
-    """Holds BLAS to one thread while anybody asks for it, and then gives back what it had."""
+    """Holds BLAS to one thread while anybody asks for it, and then restores what it had."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -163,7 +141,7 @@ _ONE_THREAD = _OneThread()
 
 @contextlib.contextmanager
 def blas_on_one_thread() -> Iterator[None]:
-    """While this is open, and in whichever thread of Python, BLAS starts no threads."""
+    """Keep BLAS from starting threads, in whichever thread of Python."""
     _ONE_THREAD.enter()
     try:
         yield
@@ -173,14 +151,14 @@ def blas_on_one_thread() -> Iterator[None]:
 
 @functools.cache
 def _blas_pools() -> Any:
-    """Looking for the libraries takes longer than most of what is done with them."""
+    # To look for the libraries takes longer than most of what is done with them.
     return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
 class _TeamController(threadpoolctl.LibController):
     """Lets `threadpoolctl` see and limit our threads together with those of OpenMP.
 
-    Whoever asks it may be fitting something of another library, so nothing here raises.
+    It may be asked on behalf of another library, so nothing here raises.
     """
 
     user_api = "openmp"
@@ -189,24 +167,22 @@ class _TeamController(threadpoolctl.LibController):
     check_symbols = ("powermeans_get_num_threads",)
 
     def get_num_threads(self) -> int:
-        """Threads that a fit started by this thread would use."""
-        return _threads_in_prospect(self.dynlib.powermeans_get_num_threads())
+        """Return the threads that a fit started by this thread would use."""
+        return _expected_threads(self.dynlib.powermeans_get_num_threads())
 
     def set_num_threads(self, n_threads: int) -> None:
-        """Limit the fits that this thread starts.
-
-        What would be chosen anyway is no limit: threadpoolctl lifts a limit by setting the number
-        that it found, and later changes of the environment should count again.
-        """
-        limit = 0 if n_threads == _threads_in_prospect(limit=0) else n_threads
+        """Limit the fits that this thread starts."""
+        # What would be chosen anyway is no limit: threadpoolctl lifts one by setting the number
+        # that it found, and later changes of the environment should count again.
+        limit = 0 if n_threads == _expected_threads(limit=0) else n_threads
         self.dynlib.powermeans_set_num_threads(min(max(limit, 0), _MOST_THREADS))
 
     def get_version(self) -> Any:
-        """No version of its own."""
+        """Return None: there is no version of its own."""
         return None
 
     def set_additional_attributes(self) -> None:
-        """Nothing to add."""
+        """Add nothing."""
 
 
 threadpoolctl.register(_TeamController)
