@@ -19,13 +19,7 @@ _EACH_PASS = "the rows must be the same in every pass"
 
 
 class ArraySource:
-    """An array in memory, dense or CSR, with weights where there are some.
-
-    Parameters
-    ----------
-    dtype : dtype, optional
-        Float32 or float64.
-    """
+    """An array in memory, dense or CSR, with weights if there are some."""
 
     name = "X"
     can_skip = True
@@ -39,43 +33,22 @@ class ArraySource:
     ) -> None:
         self.feature_names = _names_in(_labels_of(points))
         self.points = admitted(points, "X", dtype)
-        self.weights = check_sample_weight(weights, self.points.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return int(self.points.shape[1])
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.points.shape[0])
-
-    @property
-    def dtype(self) -> np.dtype[np.floating[Any]]:
-        """Dtype of the points."""
-        return self.points.dtype
+        self.n_rows, self.n_features = map(int, self.points.shape)
+        self.dtype = self.points.dtype
+        self.weights = check_sample_weight(weights, self.n_rows)
 
     def fingerprint(self) -> str:
-        """Of all values."""
+        """Return that of all values."""
         return fingerprint([self.points, self.weights])
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        """All at once, without a copy."""
+        """Yield all at once, without a copy."""
         weights = None if self.weights is None else self.weights[first_row:]
         yield Block(self.points[first_row:], weights, "X", first_row)
 
 
 class IterableSource:
-    """Arrays from something that can be iterated again and again.
-
-    Parameters
-    ----------
-    chunks : iterable or callable
-        Of arrays, or of pairs of an array and weights; a function is called for each pass.
-    dtype : dtype, optional
-        Float32 or float64; by default that of the first chunk.
-    """
+    """Arrays, or pairs of one and weights, from an iterable or from a function that makes one."""
 
     name = "the chunks"
     can_skip = False
@@ -103,7 +76,7 @@ class IterableSource:
         self._refuse_others(whole)
 
     def fingerprint(self) -> str:
-        """Of the first chunk, since to look at all of them would be a pass."""
+        """Return that of the first chunk, since a look at all of them would be a pass."""
         first = self._first_chunk()
         if first is None:
             raise SourceError(f"{self.name} have no rows any more: {_EACH_PASS}")
@@ -112,7 +85,7 @@ class IterableSource:
         return fingerprint([admitted(points, "chunk 0", self._wanted), checked])
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        """Chunk after chunk; rows before the first one that is wanted are passed over."""
+        """Yield chunk after chunk, without the rows before the first one that is wanted."""
         has_begun = False
         for number, chunk in enumerate(self._pass()):
             where = f"chunk {number}"
@@ -149,18 +122,18 @@ class IterableSource:
         return this_pass
 
     def _refuse_the_same(self, this_pass: Iterator[Any]) -> None:
-        """Where the second pass is the first one, which is kept until then and no longer."""
+        """Raise if the second pass is the first one, which is kept until then and no longer."""
         if this_pass is self._first_pass or _has_ended(this_pass):
             raise SourceError(
                 f"{self._chunks!r} returns the same {type(this_pass).__name__} each time, which "
                 "can be iterated only once: make a new one in the function"
             )
-        # What an iterator has open, and its chunk, would else stay as long as this source.
+        # Otherwise what an iterator has open would stay open as long as this source.
         self._makes_new_ones = self._makes_new_ones or self._first_pass is not None
         self._first_pass = None if self._makes_new_ones else this_pass
 
     def _first_chunk(self) -> Any:
-        """None where there is none. A generator is not left half-way, with what it has open."""
+        """Return it, or None, and close a generator with all that it has open."""
         this_pass = self._pass()
         try:
             return next(this_pass, None)
@@ -173,7 +146,7 @@ class IterableSource:
         return {**self.__dict__, "_first_pass": None}
 
     def _refuse_others(self, points: Points | SparsePoints) -> None:
-        """Where a pass begins with another row than the first one did."""
+        """Raise if a pass begins with another row than the first one did."""
         if not points.shape[0]:
             return
         row = fingerprint(points[:1])
@@ -192,7 +165,7 @@ class IterableSource:
             if not are_named:
                 return
         raise SourceError(
-            f"{where} has {_as_told(labels)} and chunk 0 has {_as_told(self._labels)}: give all "
+            f"{where} has {_listing(labels)} and chunk 0 has {_listing(self._labels)}: give all "
             "chunks the same columns in the same order"
         )
 
@@ -215,12 +188,12 @@ class IterableSource:
 
 
 def _has_ended(this_pass: Iterator[Any]) -> bool:
-    """Whether it is a generator that somebody else was given before, another source perhaps."""
+    """Return whether it is a generator that has ended, perhaps for another source."""
     return inspect.isgenerator(this_pass) and inspect.getgeneratorstate(this_pass) == "GEN_CLOSED"
 
 
 def _labels_of(chunk: Any) -> tuple[Any, ...] | None:
-    """What the columns of a table are called; None of what is no table."""
+    """Return what the columns of a table are called, or None for what is no table."""
     # Those of an Arrow table are in `columns` themselves.
     labels = getattr(chunk, "column_names", None)
     labels = getattr(chunk, "columns", None) if labels is None else labels
@@ -228,12 +201,12 @@ def _labels_of(chunk: Any) -> tuple[Any, ...] | None:
 
 
 def _names_in(labels: tuple[Any, ...] | None) -> tuple[str, ...] | None:
-    """The labels of columns, if they are names and not mere numbers."""
+    """Return the labels of columns if they are names and not mere numbers."""
     are_names = labels is not None and all(isinstance(label, str) for label in labels)
     return labels if are_names else None
 
 
-def _as_told(labels: tuple[Any, ...] | None) -> str:
+def _listing(labels: tuple[Any, ...] | None) -> str:
     return "no names of columns" if labels is None else f"the columns {list(labels)[:20]}"
 
 
@@ -246,16 +219,9 @@ def _as_pair(chunk: Any) -> tuple[Any, Any]:
 def admitted(
     given: Any, where: str, dtype: np.dtype[np.floating[Any]] | None
 ) -> Points | SparsePoints:
-    """In the form that the border leaves points in, without a copy where they have it.
+    """Return points in the form that the border leaves them in, without a copy if they have it.
 
-    Parameters
-    ----------
-    given : array or CSR matrix
-        Of rows and columns.
-    where : str
-        What errors call it.
-    dtype : dtype, optional
-        Float32 or float64; by default what `wanted_dtype` says.
+    Without a dtype it is that of `wanted_dtype`.
     """
     if sparse.issparse(given):
         matrix: Any = given

@@ -19,16 +19,9 @@ class SourceError(ValueError):
 class Block:
     """Rows as a source hands them out, as many as suit it.
 
-    Attributes
-    ----------
-    points : (n_rows, n_features)
-        Dense in C order, or CSR.
-    weights : (n_rows,), optional
-        Float64.
-    where : str
-        What errors call the place they are from.
-    first_row : int
-        Which row of that place the first of them is: those of files count from one, as people do.
+    Points are dense in C order, or CSR; weights are float64. `where` is what errors call the place
+    they are from, and `first_row` the number that the first of them has there: rows of files count
+    from one, as people do.
     """
 
     points: Points | SparsePoints
@@ -38,31 +31,16 @@ class Block:
 
 
 class Source(Protocol):
-    """Rows that can be read again and again."""
+    """Rows that can be read again and again; errors call them by their name."""
 
-    @property
-    def name(self) -> str:
-        """What errors call it."""
-        ...
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """The names of the columns, where they have names."""
-        ...
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        ...
-
-    @property
-    def dtype(self) -> np.dtype[np.floating[Any]]:
-        """Float32 or float64."""
-        ...
+    name: str
+    feature_names: tuple[str, ...] | None
+    n_features: int
+    dtype: np.dtype[np.floating[Any]]
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, None where only reading all of them would tell."""
+        """Number of rows, None if only reading all of them would tell."""
         ...
 
     @property
@@ -71,12 +49,12 @@ class Source(Protocol):
         ...
 
     def fingerprint(self) -> str:
-        """Another one where the rows are others."""
+        """Return another text where the rows are others."""
         ...
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        """All rows from this one on, in an order that never changes.
+        """Yield all rows from this one on, in an order that never changes.
 
-        So many of them at a time, where the source does not mind.
+        `at_once` is how many at a time, for a source that can choose.
         """
         ...

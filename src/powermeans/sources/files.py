@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.sources.block import Block, SourceError
-from powermeans.sources.formats import FileFormat, format_of
+from powermeans.sources.formats import FileFormat, Selection, format_of
 from powermeans.tables.checking import check_whole_numbers, wanted_columns
 from powermeans.tables.table import NoRowsError, TableError, nearest
 from powermeans.types import FloatArray, Points
@@ -23,7 +23,7 @@ _ENDINGS = (*_TABLES, ".npy", ".npz", ".h5", ".hdf5")
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """By what a file is known to be the same as before."""
+    """What tells that a file is the same as before."""
 
     n_bytes: int
     modified_ns: int
@@ -46,7 +46,7 @@ class _State:
 
 
 def _inside(path: Path) -> list[Path]:
-    """What an array that is a folder has in it."""
+    """Return the files of an array that is a folder."""
     return [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else []
 
 
@@ -67,20 +67,10 @@ class _File:
 
 
 class FileSource:
-    """The rows of one file after the other.
+    """The rows of one file after the other; those of a folder come in the order of their names.
 
-    Parameters
-    ----------
-    paths : sequence of path
-        Files, or folders of files, which are taken in the order of their names.
-    columns : sequence of str or int, optional
-        The columns to read, by name or by number from one; None is all but `weights`.
-    weights : str, optional
-        The column that holds weights of the rows.
-    dtype : dtype, optional
-        Float32 or float64; by default float32 where all columns are.
-    options : dict, optional
-        How to read text, or which array of a file: see `powermeans.tables.read_table`.
+    Columns are named, or numbered from one; None is all but `weights`. The options say how to read
+    text, and which array of a file: see `powermeans.tables.read_table`.
     """
 
     def __init__(
@@ -101,7 +91,9 @@ class FileSource:
         self._has_weights = weights is not None
         self._wanted = wanted_columns(first, columns, weights)
         n_features = len(self._wanted) - self._has_weights
-        self.feature_names = tuple(first.names[place] for place in self._wanted[:n_features])
+        self.feature_names: tuple[str, ...] | None = tuple(
+            first.names[place] for place in self._wanted[:n_features]
+        )
         self.n_features = n_features
         self.dtype = dtype or first.dtype_of(self._wanted[:n_features])
         for file, form in found[1:]:
@@ -122,18 +114,18 @@ class FileSource:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, None where only reading all of them would tell."""
+        """Number of rows, None if only reading all of them would tell."""
         counts = [file.n_rows for file in self._files]
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
 
     def fingerprint(self) -> str:
-        """Of the names, sizes and times of the files, and of the columns."""
+        """Return that of the names, sizes and times of the files, and of the columns."""
         files = [[file.path.name, *astuple(file.state)[:2]] for file in self._files]
         return json.dumps([files, list(self._wanted), self._has_weights, self.dtype.str])
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        """File after file; whole ones before the first row that is wanted are left alone."""
+        """Yield file after file, and leave whole ones before the first wanted row alone."""
         for file in self._files:
             file.check_unchanged()
             if file.n_rows is not None and file.n_rows <= first_row:
@@ -154,7 +146,7 @@ class FileSource:
         # Weights are read beside the points, in whichever precision both need.
         dtype = np.dtype(np.float64) if self._has_weights else self.dtype
         try:
-            yield from file.form.blocks(self._wanted, first_row, dtype, at_once)
+            yield from file.form.blocks(Selection(self._wanted, dtype, first_row, at_once))
         except TableError:
             file.check_unchanged()
             raise
@@ -199,7 +191,7 @@ class FileSource:
 
 
 def _with_rows(files: Sequence[Path], options: dict[str, Any]) -> list[tuple[Path, FileFormat]]:
-    """Programs that write a file for each partition of their rows also do so for empty ones."""
+    # Programs that write a file for each partition of their rows also do so for empty ones.
     found, problem = list[tuple[Path, FileFormat]](), None
     for file in files:
         try:
@@ -212,22 +204,19 @@ def _with_rows(files: Sequence[Path], options: dict[str, Any]) -> list[tuple[Pat
 
 
 def _columns_in(form: FileFormat) -> list[str]:
-    """All that are no index of pandas, which only files of some rows may have."""
+    # Only files with rows may have an index of pandas.
     return [name for place, name in enumerate(form.names) if place not in form.index]
 
 
 def is_passed_over(path: Path) -> bool:
-    """Whether a file at this path within a folder is not read with it."""
+    """Return whether a file at this path within a folder is not read with it."""
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def files_at(path: Path) -> list[Path]:
-    """The file, or those of a folder by name, but for what begins with a dot or underscore.
+    """Return the file, or those of a folder by name, without names that begin with . or _.
 
-    Parameters
-    ----------
-    path : Path
-        A folder that is one Zarr array counts as a file.
+    A folder that is one Zarr array counts as a file.
     """
     if not path.exists():
         others = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []

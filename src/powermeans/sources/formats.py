@@ -7,7 +7,8 @@ import contextlib
 import functools
 import mmap
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,45 +32,26 @@ from powermeans.tables.table import NoRowsError, Reader, distinct
 from powermeans.tables.text import Text
 from powermeans.types import Points
 
-
-class Buffers:
-    """Memory that is used again once nobody looks at what was in it.
-
-    Memory that the system has just given out costs about as much as reading a piece into it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from powermeans.sources.formats import Buffers
-    >>> buffers = Buffers()
-    >>> values = buffers.array(3, np.dtype(np.float64))
-    >>> values.shape, values.flags.writeable
-    ((3,), True)
-    """
-
-    def __init__(self) -> None:
-        self._free: list[mmap.mmap] = []
-
-    def array(self, n_values: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """An array of so many values, whatever they are.
-
-        Its memory is free again once it is gone, with all its views: NumPy has them hold this
-        array and not the memory.
-        """
-        n_bytes = max(1, n_values * dtype.itemsize)
-        buffer = self._free.pop() if self._free else mmap.mmap(-1, n_bytes)
-        if len(buffer) < n_bytes:
-            buffer = mmap.mmap(-1, n_bytes)
-        values: NDArray[Any] = np.frombuffer(buffer, dtype, n_values)
-        weakref.finalize(values, self._free.append, buffer).atexit = False
-        return values
-
-
 _BATCH_VALUES, _LEAST_BATCH_ROWS = 2**18, 2**10
 # A column chunk is read so many bytes at a time, however long it is.
 _PARQUET_BUFFER = 2**16
 _BLOCK_VALUES = 2**20
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
+FloatType = np.dtype[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is read of a file: columns by their places, in a dtype, and all rows from one on.
+
+    `at_once` is how many rows to read at a time, for a format that can choose.
+    """
+
+    places: Sequence[int]
+    dtype: FloatType
+    first_row: int = 0
+    at_once: int | None = None
 
 
 class FileFormat(abc.ABC):
@@ -77,16 +59,12 @@ class FileFormat(abc.ABC):
 
     Attributes
     ----------
-    names : sequence of str
-        The columns.
     texts : dict
         For each column that holds no numbers, what it holds.
-    whole : frozenset of int
-        The columns of whole numbers.
-    index : frozenset of int
-        The columns that pandas had as an index.
+    whole, index : frozenset of int
+        The columns of whole numbers, and those that pandas had as an index.
     n_rows : int or None
-        None where only reading all of it would tell.
+        None if only reading all of the file would tell.
     can_skip : bool
         Whether the rows before one can be left alone; else they are read.
     """
@@ -100,22 +78,16 @@ class FileFormat(abc.ABC):
     can_skip: bool = True
 
     @abc.abstractmethod
-    def dtype_of(self, places: Sequence[int]) -> np.dtype[np.floating[Any]]:
-        """Float32 where all of these columns fit into it, else float64."""
+    def dtype_of(self, places: Sequence[int]) -> FloatType:
+        """Return float32 if all of these columns fit into it, else float64."""
 
     @abc.abstractmethod
-    def blocks(
-        self,
-        places: Sequence[int],
-        first_row: int,
-        dtype: np.dtype[np.floating[Any]],
-        at_once: int | None = None,
-    ) -> Iterator[Points]:
-        """These columns of all rows from this one on, so many at a time where it is no matter."""
+    def blocks(self, wanted: Selection) -> Iterator[Points]:
+        """Yield what is wanted, some rows at a time."""
 
-    def read(self, wanted: Sequence[int]) -> Points:
-        """These columns of all rows."""
-        return np.concatenate(list(self.blocks(wanted, 0, self.dtype_of(wanted))))
+    def read(self, places: Sequence[int]) -> Points:
+        """Return these columns of all rows."""
+        return np.concatenate(list(self.blocks(Selection(places, self.dtype_of(places)))))
 
     def _know(self, reader: Reader) -> None:
         self.name, self.names = reader.name, tuple(reader.names)
@@ -123,13 +95,7 @@ class FileFormat(abc.ABC):
 
 
 def format_of(path: Path, **options: Any) -> FileFormat:
-    """The format of a file, by what is in it.
-
-    Parameters
-    ----------
-    **options
-        Of `powermeans.tables.read_table`: `delimiter`, `header`, `array`, `decimal`.
-    """
+    """Return the format of a file by what is in it, with options of `tables.read_table`."""
     if path.is_dir():
         return _Zarr(path, options.get("array"))
     with open(path, "rb") as file:
@@ -147,6 +113,15 @@ def format_of(path: Path, **options: Any) -> FileFormat:
     return _Parquet(path, reader) if start.startswith(b"PAR1") else _Arrow(path, reader)
 
 
+def _from_row(first_row: int, batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield the rows from this one on, in the batches that they come in."""
+    for batch in batches:
+        n_passed = min(first_row, len(batch))
+        first_row -= n_passed
+        if n_passed < len(batch):
+            yield batch[n_passed:]
+
+
 class _OfText(FileFormat):
     """CSV and its kin, which are read from the start each time."""
 
@@ -157,21 +132,12 @@ class _OfText(FileFormat):
         self._know(reader)
         self._reader = reader
 
-    def dtype_of(self, places: Sequence[int]) -> np.dtype[np.floating[Any]]:
+    def dtype_of(self, places: Sequence[int]) -> FloatType:
         return _FLOAT64
 
-    def blocks(
-        self,
-        places: Sequence[int],
-        first_row: int,
-        dtype: np.dtype[np.floating[Any]],
-        at_once: int | None = None,
-    ) -> Iterator[Points]:
-        for block in self._reader.blocks(places):
-            n_passed = min(first_row, len(block))
-            first_row -= n_passed
-            if n_passed < len(block):
-                yield block[n_passed:].astype(dtype, copy=False)
+    def blocks(self, wanted: Selection) -> Iterator[Points]:
+        for block in _from_row(wanted.first_row, self._reader.blocks(wanted.places)):
+            yield block.astype(wanted.dtype, copy=False)
 
 
 class _OfArrow(FileFormat):
@@ -183,7 +149,7 @@ class _OfArrow(FileFormat):
     @abc.abstractmethod
     def _schema(self) -> Any: ...
 
-    def dtype_of(self, places: Sequence[int]) -> np.dtype[np.floating[Any]]:
+    def dtype_of(self, places: Sequence[int]) -> FloatType:
         types, schema = pyarrow_part("types"), self._schema()
         kinds = [schema.field(place).type for place in places]
         is_narrow = all(types.is_float32(kind) or types.is_float16(kind) for kind in kinds)
@@ -202,25 +168,17 @@ class _Parquet(_OfArrow):
                 self._path, pre_buffer=False, buffer_size=_PARQUET_BUFFER
             )
 
-    def blocks(
-        self,
-        places: Sequence[int],
-        first_row: int,
-        dtype: np.dtype[np.floating[Any]],
-        at_once: int | None = None,
-    ) -> Iterator[Points]:
-        keys = list(dict.fromkeys(self._keys[place] for place in places))
+    def blocks(self, wanted: Selection) -> Iterator[Points]:
+        keys = list(dict.fromkeys(self._keys[place] for place in wanted.places))
         with self._open() as file, refusing_damage(self.name, "Parquet"):
-            groups = list(range(file.metadata.num_row_groups))
+            groups, first_row = list(range(file.metadata.num_row_groups)), wanted.first_row
             while groups and file.metadata.row_group(groups[0]).num_rows <= first_row:
                 first_row -= file.metadata.row_group(groups.pop(0)).num_rows
             n_rows = _rows_of_a_batch(len(keys))
-            for batch in file.iter_batches(n_rows, row_groups=groups, columns=keys):
-                n_passed = min(first_row, batch.num_rows)
-                first_row -= n_passed
-                if n_passed < batch.num_rows:
-                    order = places_among(batch.schema, self._keys, places)
-                    yield matrix_of(batch.slice(n_passed), order, dtype)
+            batches = file.iter_batches(n_rows, row_groups=groups, columns=keys)
+            for batch in _from_row(first_row, batches):
+                order = places_among(batch.schema, self._keys, wanted.places)
+                yield matrix_of(batch, order, wanted.dtype)
 
 
 class _Arrow(_OfArrow):
@@ -243,27 +201,19 @@ class _Arrow(_OfArrow):
             stream = ipc.open_stream(file)
             return stream.schema, iter(stream)
 
-    def blocks(
-        self,
-        places: Sequence[int],
-        first_row: int,
-        dtype: np.dtype[np.floating[Any]],
-        at_once: int | None = None,
-    ) -> Iterator[Points]:
-        n_rows = _rows_of_a_batch(len(places))
+    def blocks(self, wanted: Selection) -> Iterator[Points]:
+        n_rows = _rows_of_a_batch(len(wanted.places))
         with (
             pyarrow_part().OSFile(str(self._path)) as file,
             refusing_damage(self.name, "Feather or Arrow"),
         ):
-            for batch in self._open(file)[1]:
-                n_passed = min(first_row, batch.num_rows)
-                first_row -= n_passed
-                for start in range(n_passed, batch.num_rows, n_rows):
-                    yield matrix_of(batch.slice(start, n_rows), places, dtype)
+            for batch in _from_row(wanted.first_row, self._open(file)[1]):
+                for start in range(0, len(batch), n_rows):
+                    yield matrix_of(batch.slice(start, n_rows), wanted.places, wanted.dtype)
 
 
 def _rows_of_a_batch(n_columns: int) -> int:
-    """The wider, the fewer, so that a batch takes about as much memory."""
+    """Return fewer for more columns, so that a batch takes about as much memory."""
     return max(_LEAST_BATCH_ROWS, _BATCH_VALUES // n_columns)
 
 
@@ -287,32 +237,28 @@ class _OfSlices(FileFormat):
         self.names, self.texts = distinct([""] * self._shape[1]), {}
         self.whole = frozenset(range(self._shape[1])) if dtype.kind in "iu" else frozenset()
 
-    def dtype_of(self, places: Sequence[int]) -> np.dtype[np.floating[Any]]:
+    def dtype_of(self, places: Sequence[int]) -> FloatType:
         is_narrow = self._stored.kind == "f" and self._stored.itemsize <= 4
         return _FLOAT32 if is_narrow else _FLOAT64
 
-    def blocks(
-        self,
-        places: Sequence[int],
-        first_row: int,
-        dtype: np.dtype[np.floating[Any]],
-        at_once: int | None = None,
-    ) -> Iterator[Points]:
+    def blocks(self, wanted: Selection) -> Iterator[Points]:
         n_rows, n_columns = self._shape
-        is_all, buffers = list(places) == [*range(n_columns)], Buffers()
+        is_all, buffers = list(wanted.places) == [*range(n_columns)], Buffers()
         n_block = max(1, _BLOCK_VALUES // n_columns)
-        if at_once is not None and is_all and self._is_in_rows and dtype == self._stored:
-            n_block = at_once  # since they are passed on as they are read
-        for start in range(first_row, n_rows, n_block):
+        is_as_stored = is_all and self._is_in_rows and wanted.dtype == self._stored
+        if wanted.at_once is not None and is_as_stored:
+            n_block = wanted.at_once  # since they are passed on as they are read
+        for start in range(wanted.first_row, n_rows, n_block):
             found = self._rows(start, min(start + n_block, n_rows), buffers)
-            points: Points = np.ascontiguousarray(found if is_all else found[:, places], dtype)
-            del found
+            chosen = found if is_all else found[:, wanted.places]
+            points: Points = np.ascontiguousarray(chosen, wanted.dtype)
+            del found, chosen
             yield points
             del points
 
     @abc.abstractmethod
     def _rows(self, start: int, end: int, buffers: Buffers) -> Any:
-        """These rows, with all of their columns."""
+        """Return these rows, with all of their columns."""
 
 
 class _Npy(_OfSlices):
@@ -341,7 +287,7 @@ class _Npy(_OfSlices):
             return columns.T
 
     def _fill(self, values: NDArray[Any], file: Any, first: int) -> None:
-        """With those of the file from this one on."""
+        """Read the values of the file from this one on."""
         file.seek(self._offset + first * self._stored.itemsize)
         values_as_bytes: Any = values.view(np.uint8)
         left = memoryview(values_as_bytes)
@@ -353,7 +299,7 @@ class _Npy(_OfSlices):
 
 
 def _header_of(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Shape, whether columns lie together, dtype, and where the values begin."""
+    """Return the shape, whether columns lie together, the dtype, and where the values begin."""
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     try:
         with open(path, "rb") as file:
@@ -373,23 +319,39 @@ class _OfArrays(FileFormat):
         self._know(reader)
         self._reader, self.n_rows = reader, len(reader.array)
 
-    def dtype_of(self, places: Sequence[int]) -> np.dtype[np.floating[Any]]:
+    def dtype_of(self, places: Sequence[int]) -> FloatType:
         return _FLOAT32 if self._reader.array.dtype == np.float32 else _FLOAT64
 
-    def blocks(
-        self,
-        places: Sequence[int],
-        first_row: int,
-        dtype: np.dtype[np.floating[Any]],
-        at_once: int | None = None,
-    ) -> Iterator[Points]:
-        yield np.ascontiguousarray(self._reader.read(places)[first_row:], dtype=dtype)
+    def blocks(self, wanted: Selection) -> Iterator[Points]:
+        rows = self._reader.read(wanted.places)[wanted.first_row :]
+        yield np.ascontiguousarray(rows, dtype=wanted.dtype)
+
+
+class Buffers:
+    """Memory that is used again once no array is left that looks at it.
+
+    Memory that the system has just given out costs about as much as reading a block into it.
+    """
+
+    def __init__(self) -> None:
+        self._free: list[mmap.mmap] = []
+
+    def array(self, n_values: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return an array of any values; its buffer is free once it is gone with all its views."""
+        n_bytes = max(1, n_values * dtype.itemsize)
+        buffer = self._free.pop() if self._free else mmap.mmap(-1, n_bytes)
+        if len(buffer) < n_bytes:
+            buffer = mmap.mmap(-1, n_bytes)
+        values: NDArray[Any] = np.frombuffer(buffer, dtype, n_values)
+        # NumPy has views hold this array and not the buffer.
+        weakref.finalize(values, self._free.append, buffer).atexit = False
+        return values
 
 
 class _Hdf5(_OfSlices):
     def __init__(self, path: Path, array: str | None) -> None:
         self._path = path
-        with refusing_what_is_damaged(path, "HDF5"), self._open() as file:
+        with _refusing_damage(path, "HDF5"), self._open() as file:
             found: list[str] = []
             file.visititems(lambda name, it: found.append(name) if _has_shape(it) else None)
             self._key = _chosen(found, array, path)
@@ -399,14 +361,14 @@ class _Hdf5(_OfSlices):
         return _module("h5py", "HDF5").File(self._path, "r")
 
     def _rows(self, start: int, end: int, buffers: Buffers) -> Any:
-        with refusing_what_is_damaged(self._path, "HDF5"), self._open() as file:
+        with _refusing_damage(self._path, "HDF5"), self._open() as file:
             return np.asarray(file[self._key][start:end]).reshape(end - start, -1)
 
 
 class _Zarr(_OfSlices):
     def __init__(self, path: Path, array: str | None) -> None:
         self._path, self._key = path, array
-        with refusing_what_is_damaged(path, "Zarr"):
+        with _refusing_damage(path, "Zarr"):
             opened = self._open()
             self._know_array(path, opened.shape, opened.dtype)
 
@@ -417,7 +379,7 @@ class _Zarr(_OfSlices):
         return opened[_chosen(list(opened.array_keys()), self._key, self._path)]
 
     def _rows(self, start: int, end: int, buffers: Buffers) -> Any:
-        with refusing_what_is_damaged(self._path, "Zarr"):
+        with _refusing_damage(self._path, "Zarr"):
             return np.asarray(self._open()[start:end]).reshape(end - start, -1)
 
 
@@ -426,14 +388,8 @@ def _has_shape(found: Any) -> bool:
 
 
 @contextlib.contextmanager
-def refusing_what_is_damaged(path: Path, kind: str) -> Iterator[None]:
-    """What a library says of a file, whichever error it is for it, is said of that file.
-
-    Parameters
-    ----------
-    kind : str
-        Of file.
-    """
+def _refusing_damage(path: Path, kind: str) -> Iterator[None]:
+    """Raise whatever a library says of a file as an error of that file."""
     try:
         yield
     except TableError:

@@ -22,31 +22,16 @@ Part = tuple[Points | SparsePoints, FloatArray | None]
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What points must be like.
-
-    Attributes
-    ----------
-    divergence : Bregman or str
-        In whose domain they must lie.
-    has_missing : bool
-        Whether NaN stands for entries that are missing.
-    """
+    """What points must be like: in a divergence's domain, and whole unless some are missing."""
 
     divergence: Divergence = "squared_euclidean"
     has_missing: bool = False
 
 
 class Partition:
-    """The rows of a source in parts, which are read again and again.
+    """The rows of a source in parts of equal length, but for the last, read again and again.
 
-    In the first pass every row is checked. Later ones must give as many rows.
-
-    Parameters
-    ----------
-    rows_per_part : int
-        Of each part but the last, which may be shorter.
-    scaling : Scaling, optional
-        What is done to the points.
+    The first pass checks every row. Later ones must give as many rows.
     """
 
     def __init__(
@@ -61,7 +46,7 @@ class Partition:
         self.facts: PartFacts | None = None
 
     def check(self, n_clusters: int = 1) -> None:
-        """Raise where all rows together cannot be clustered."""
+        """Raise if all rows together cannot be clustered."""
         check_parts(
             self.found(),
             n_features=self.source.n_features,
@@ -70,7 +55,7 @@ class Partition:
         )
 
     def found(self) -> PartFacts:
-        """What the first pass finds; it is made if there was none yet."""
+        """Return what the first pass finds, and make it if there was none yet."""
         if self.facts is None:
             for part in self.read():
                 del part
@@ -78,39 +63,29 @@ class Partition:
         return self.facts
 
     def read(self, numbers: Sequence[int] | None = None) -> Iterator[Part]:
-        """All parts in their order, or those of rising numbers."""
+        """Yield all parts in their order, or those of rising numbers."""
         if numbers is not None:
             return self._some(numbers)
         return cut(self._admitted(), self.rows_per_part) if self.facts is None else self._again()
 
     @property
     def n_parts(self) -> int | None:
-        """How many there are, where that is known without a look at all rows."""
+        """How many there are, if that is known without a look at all rows."""
         n_rows = self.source.n_rows if self.facts is None else self.facts.n_points
         return None if n_rows is None else -(-n_rows // self.rows_per_part)
 
     def recheck(
         self, number: int, points: Points | SparsePoints, weights: FloatArray | None
     ) -> None:
-        """Raise where a part that was read again is no longer what the first pass admitted.
-
-        Parameters
-        ----------
-        number : int
-            Which part it is.
-        points : (n_points, n_features)
-            As it was read the last time.
-        """
+        """Raise if a part, as it was read again, is no longer what the first pass admitted."""
         first_row = number * self.rows_per_part
         try:
             self._admit(Block(points, weights, self.source.name, first_row))
         except ValueError as error:
-            raise SourceError(
-                f"{self._told_by_another_look(error, number)}. {_ALL_ALIKE}"
-            ) from None
+            raise SourceError(f"{self._after_another_look(error, number)}. {_ALL_ALIKE}") from None
 
-    def _told_by_another_look(self, error: ValueError, number: int) -> ValueError:
-        """The same error with the place that it is from, if it is there once more."""
+    def _after_another_look(self, error: ValueError, number: int) -> ValueError:
+        """Return the same error with the place that it is from, if it is there once more."""
         for block in self._blocks(number * self.rows_per_part):
             try:
                 self._admit(block)
@@ -135,16 +110,15 @@ class Partition:
         for points, weights in cut(self._blocks(0), self.rows_per_part):
             n_read += points.shape[0]
             if n_read > self.facts.n_points:
-                raise SourceError(
-                    f"{self.source.name} gave at least {n_read} rows, and {self.facts.n_points} "
-                    "the first time: the rows must be the same in every pass"
-                )
+                raise self._other_rows(f"gave at least {n_read} rows, and {self.facts.n_points}")
             yield points, weights
         if n_read != self.facts.n_points:
-            raise SourceError(
-                f"{self.source.name} gave {n_read} rows, and {self.facts.n_points} the first time: "
-                "the rows must be the same in every pass"
-            )
+            raise self._other_rows(f"gave {n_read} rows, and {self.facts.n_points}")
+
+    def _other_rows(self, problem: str) -> SourceError:
+        return SourceError(
+            f"{self.source.name} {problem} the first time: the rows must be the same in every pass"
+        )
 
     def _admitted(self) -> Iterator[Block]:
         facts: PartFacts | None = None
@@ -163,7 +137,7 @@ class Partition:
         return map(self._scaling.of_block, self.source.blocks(first_row))
 
     def _some(self, numbers: Sequence[int]) -> Iterator[Part]:
-        """Parts in a row are read in one go; what lies between is skipped where that is faster."""
+        """Yield parts, a run of them in one go, and skip what lies between if that is faster."""
         at, parts = -1, iter(list[Part]())
         for number in numbers:
             if at < 0 or (number > at and self.source.can_skip):
@@ -173,10 +147,7 @@ class Partition:
             while at < number and part is not None:
                 at, part = at + 1, next(parts, None)
             if part is None or not self._is_as_long_as_before(part, number):
-                raise SourceError(
-                    f"{self.source.name} has {'fewer' if part is None else 'other'} rows than the "
-                    "first time: the rows must be the same in every pass"
-                )
+                raise self._other_rows(f"has {'fewer' if part is None else 'other'} rows than")
             at += 1
             yield part
 
@@ -188,13 +159,7 @@ class Partition:
 
 
 def cut(blocks: Iterable[Block], rows_per_part: int) -> Iterator[Part]:
-    """The rows of blocks, in parts of the same length.
-
-    Parameters
-    ----------
-    rows_per_part : int
-        Of each part but the last, which may be shorter.
-    """
+    """Yield the rows of blocks in parts of this length; the last may be shorter."""
     waiting: list[Block] = []
     n_waiting = 0
     for block in blocks:

@@ -49,7 +49,7 @@ class Scaling:
     units: FloatArray
 
     def transform(self, points: Any) -> Points:
-        """The points scaled, in their dtype, or in float64 where that is for whole numbers."""
+        """Return the points scaled, in their dtype, or in float64 if that is for whole numbers."""
         given = _as_floats(points)
         scaled = given - self.offsets
         scaled /= self.units
@@ -57,14 +57,14 @@ class Scaling:
         return kept
 
     def inverse_transform(self, points: Any) -> Points:
-        """Points, or centers, in the units of the columns."""
+        """Return points, or centers, in the units of the columns."""
         given = _as_floats(points)
         unscaled = given * self.units + self.offsets
         kept: Points = unscaled.astype(given.dtype, copy=False)
         return kept
 
     def of_block(self, block: Block) -> Block:
-        """A block with its points scaled."""
+        """Return a block with its points scaled."""
         if sparse.issparse(block.points):
             raise SourceError(
                 f"{block.where} is sparse, and scaling would fill it: leave scale out, or scale it "
@@ -73,7 +73,7 @@ class Scaling:
         return replace(block, points=self.transform(block.points))
 
     def equals(self, other: Scaling | None) -> bool:
-        """Whether the other one does the same."""
+        """Return whether the other one does the same."""
         return (
             other is not None
             and np.array_equal(self.offsets, other.offsets)
@@ -81,30 +81,17 @@ class Scaling:
         )
 
 
-def learned_scaling(parts: Iterable[Block], n_features: int, scale: Scale) -> Scaling:
-    """The scaling of rows, from one pass; NaN is passed over.
-
-    Parameters
-    ----------
-    parts : iterable of Block
-        Its bits depend on where the rows are cut into these.
-    scale : {"standard", "minmax"}
-        To mean zero and variance one, weights counted; or to lie between zero and one.
-    """
+def learned_scaling(blocks: Iterable[Block], n_features: int, scale: Scale) -> Scaling:
+    """Return the scaling of rows after one pass; where they are cut decides its last bits."""
     nothing = Block(np.empty((0, n_features)), None, "nothing")
-    all_parts = itertools.chain([nothing], parts)
-    return scaling_of(added(spread_of(part, scale) for part in all_parts))
+    return scaling_of(
+        added(spread_of(block, scale) for block in itertools.chain([nothing], blocks))
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRange:
-    """The least and the largest entry of each column; those of parts add to those of all.
-
-    Attributes
-    ----------
-    lowest, highest : (n_features,)
-        NaN where there is no entry.
-    """
+    """The least and the largest entry of each column, or NaN; those of parts add."""
 
     lowest: FloatArray
     highest: FloatArray
@@ -114,13 +101,13 @@ class ColumnRange:
 
 
 def spread_of(block: Block, scale: Scale) -> Any:
-    """What some rows tell of the scaling of all; these add. NaN is passed over."""
+    """Return what some rows tell of the scaling of all, without NaN; such values add."""
     points, weights = _dense(block)
     return _moments(points, weights) if scale == "standard" else _range(points)
 
 
 def scaling_of(spread: ColumnMoments | ColumnRange) -> Scaling:
-    """The scaling that the spread of all rows asks for."""
+    """Return the scaling that the spread of all rows asks for."""
     if isinstance(spread, ColumnRange):
         sizes = np.maximum(np.abs(spread.lowest), np.abs(spread.highest))
         return _of(spread.lowest, spread.highest - spread.lowest, sizes)
@@ -129,7 +116,7 @@ def scaling_of(spread: ColumnMoments | ColumnRange) -> Scaling:
 
 
 def _moments(points: FloatArray, weights: FloatArray) -> ColumnMoments:
-    """From the least entry on, so that those of a column that is constant have no rounding."""
+    # From the least entry on, so that those of a constant column have no rounding.
     is_there = ~np.isnan(points)
     shares = np.where(is_there, weights[:, None], 0.0)
     counts = shares.sum(axis=0)
