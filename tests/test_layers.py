@@ -68,8 +68,6 @@ IMPORTERS = {
         "rows/torch/nearness.py",
         "rows/torch/placing.py",
         "rows/torch/rows.py",
-        "rows/torch/shares.py",
-        "rows/torch/threads.py",
     },
     "tqdm": {"callbacks/progress_bar.py"},
     "triton": {"rows/torch/kernels.py"},

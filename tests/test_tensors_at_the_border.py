@@ -31,10 +31,10 @@ from powermeans.power_mean import memberships
 torch = pytest.importorskip(
     "torch", reason='PyTorch is not installed: pip install "powermeans[gpu]", or make test-gpu'
 )
-from powermeans import tensors  # noqa: E402
+from powermeans.rows import on_device  # noqa: E402
 from powermeans.rows.torch import admission, placing  # noqa: E402
-from powermeans.rows.torch.shares import shares  # noqa: E402
-from powermeans.rows.torch.threads import threads_of_torch  # noqa: E402
+from powermeans.rows.torch.formulas import shares  # noqa: E402
+from powermeans.rows.torch.placing import threads_of_torch  # noqa: E402
 
 
 def some_points(n_points: int = 300) -> np.ndarray:
@@ -228,9 +228,9 @@ def test_weights_and_centers_get_float64_in_host_memory() -> None:
 
 def test_results_are_in_float32_where_the_device_has_nothing_wider() -> None:
     wide, labels = torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.int64)
-    assert tensors._as_held_by("mps", wide).dtype == torch.float32
-    assert tensors._as_held_by("mps", labels).dtype == torch.int64
-    assert tensors._as_held_by("cuda", wide).dtype == torch.float64
+    assert on_device._as_held_by("mps", wide).dtype == torch.float32
+    assert on_device._as_held_by("mps", labels).dtype == torch.int64
+    assert on_device._as_held_by("cuda", wide).dtype == torch.float64
 
 
 # ---- Memberships, where the tensor is -----------------------------------------------------------

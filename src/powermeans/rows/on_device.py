@@ -68,7 +68,7 @@ def threads_at(
     if n_threads is None or where is None or where.partition(":")[0] != "cpu":
         return nullcontext()
     try:
-        from powermeans.rows.torch.threads import threads_of_torch
+        from powermeans.rows.torch.placing import threads_of_torch
     except ImportError:
         return nullcontext()  # that PyTorch is not there is said where it is to work
     return threads_of_torch(effective_n_threads(n_threads))
@@ -107,7 +107,7 @@ def shares_of(distances: Iterable[Any], exponent: float) -> Iterator[Any]:
     Tensor of shape (n_points, n_centers)
         Each row adds up to one.
     """
-    from powermeans.rows.torch.shares import shares
+    from powermeans.rows.torch.formulas import shares
 
     return (shares(block, exponent) for block in distances)
 

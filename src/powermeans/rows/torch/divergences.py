@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import Any
 
@@ -11,18 +10,16 @@ import torch
 
 from powermeans.divergences import cosine
 from powermeans.divergences.bregman import Bregman
+from powermeans.rows.affine import rounding_of_products
 from powermeans.rows.base import BaseRows
-from powermeans.rows.cosine import UnitSums
+from powermeans.rows.bregman import check_heights, unit_steps_at
+from powermeans.rows.cosine import LENGTH, UnitSums
 from powermeans.rows.torch.placing import blocks
 from powermeans.rows.torch.rows import TorchRows
 from powermeans.rules import Rule
 from powermeans.types import FloatArray, IndexArray
 
 _ENTRIES_ON_HOST = 2**22
-# In units of the precision of products: what cancellation leaves of a distance.
-_ROUNDING_UNITS = 64
-# Squared Euclidean distances of unit vectors are twice one minus the cosine.
-_HALF = math.sqrt(0.5)
 
 
 class TorchBregmanRows(TorchRows):
@@ -51,33 +48,24 @@ class TorchBregmanRows(TorchRows):
         super().__init__(points, sample_weight, **options)
 
     def rounding(self) -> float:
-        """Products lose digits in proportion to the distance from the mean."""
-        return max(super().rounding(), _ROUNDING_UNITS * float(np.finfo(self.dtype).eps))
+        return max(super().rounding(), rounding_of_products(self.dtype))
 
     def unit_steps(self) -> float | FloatArray:
-        """From the curvature at the mean: a divergence is half of it times the square, nearby."""
-        curvature = self._divergence.curvature(self._tangent)
-        if not np.all(np.isfinite(curvature) & (curvature > 0)):
-            feature = int(np.argmin(np.isfinite(curvature) & (curvature > 0)))
-            raise ValueError(
-                f"{self._divergence!r} is not strictly convex at the mean of X, feature {feature}: "
-                "pass a convex function and its gradient"
-            )
-        return np.asarray(np.sqrt(2 / curvature))
+        return unit_steps_at(self._tangent, self._divergence)
 
     @cached_property
     def _tangent(self) -> FloatArray:
         return np.asarray(self._divergence.inside(self._weighted_mean()[None, :])[0])
 
     def _weighted_mean(self) -> FloatArray:
-        if self._host_weights is None:
+        if self._weights is None:
             return self._column_mean
         sums = torch.zeros(self.n_features, dtype=self._view.wide, device=self.device)
         for rows, points in self._held.pieces():
             for block in blocks(len(points), self._n_at_once(1)):
-                weights = self._weights[rows][block]
+                weights = self.weights_there[rows][block]
                 sums += weights @ points[block].to(self._view.wide)
-        return np.asarray(sums.cpu().numpy() / np.sum(self._host_weights), dtype=np.float64)
+        return np.asarray(sums.cpu().numpy() / np.sum(self._weights), dtype=np.float64)
 
     def _chosen_scale(self, largest: float) -> float:
         return 1.0  # a divergence has no unit that could be changed
@@ -94,12 +82,7 @@ class TorchBregmanRows(TorchRows):
                 of_all = slice(rows.start + block.start, rows.start + block.stop)
                 values = points[block].cpu().double().numpy()
                 found = self._divergence.heights(values, self._tangent)
-                if not np.isfinite(found).all():
-                    row = of_all.start + int(np.argmin(np.isfinite(found)))
-                    raise ValueError(
-                        f"X is in row {row} infinitely far from the mean by {self._divergence!r}: "
-                        "scale X, or what the divergence is given"
-                    )
+                check_heights(found, self._divergence, of_all.start)
                 heights[of_all] = self._there(found, heights.dtype)
         return heights
 
@@ -130,12 +113,11 @@ class TorchCosineRows(TorchRows):
         super().__init__(_halved_directions(points), sample_weight, **options)
 
     def sweep(self, centers: FloatArray, rule: Rule) -> UnitSums:
-        swept = super().sweep(centers, rule)
-        return UnitSums(swept.points / _HALF, swept.weights, swept.objective, swept.inertia)
+        return UnitSums.of(super().sweep(centers, rule))
 
     def take(self, indices: IndexArray) -> FloatArray:
         """The directions of these points."""
-        return super().take(indices) / _HALF
+        return super().take(indices) / LENGTH
 
     # Moments of the columns do not tell the mean direction.
     _find_mean = BaseRows._find_mean
@@ -146,7 +128,7 @@ class TorchCosineRows(TorchRows):
         return held.critical_power()
 
     def _seen_as(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
-        return super()._seen_as(np.asarray(cosine.directions(centers)) * _HALF)
+        return super()._seen_as(np.asarray(cosine.directions(centers)) * LENGTH)
 
 
 class _Euclidean(TorchRows):
@@ -169,5 +151,5 @@ def _halved_directions(points: torch.Tensor) -> torch.Tensor:
         block = points[rows].to(dtype)
         # Over the largest entry first, so that no square leaves the range of the dtype.
         block = block / block.abs().amax(1, keepdim=True)
-        halved[rows] = block / torch.linalg.vector_norm(block, dim=1, keepdim=True) * _HALF
+        halved[rows] = block / torch.linalg.vector_norm(block, dim=1, keepdim=True) * LENGTH
     return halved

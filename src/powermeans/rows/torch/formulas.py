@@ -366,6 +366,21 @@ def _logs_by_formula(
     return logs, torch.as_tensor(objectives * unit, dtype=view.wide, device=found.device)
 
 
+def shares(sq_dist: torch.Tensor, exponent: float) -> torch.Tensor:
+    """Return shares y_j^e / sum_l y_l^e of each point, in float64 where the device has it.
+
+    Memberships at a power s have the exponent s - 1 (`powermeans.power_mean.memberships`). At -inf
+    the first of the least distances takes all; several zeros share the point equally.
+    """
+    wide = sq_dist.to(torch.float32 if sq_dist.device.type == "mps" else torch.float64)
+    if exponent == -math.inf:
+        return torch.zeros_like(wide).scatter_(1, wide.argmin(1)[:, None], 1.0)
+    # 0 / 0 is at a center, y / 0 infinitely farther away than it.
+    ratios = wide / wide.amin(1, keepdim=True)
+    logs = ratios.nan_to_num_(nan=1.0, posinf=math.inf).log_()
+    return torch.softmax(logs.mul_(exponent), dim=1)
+
+
 def _like(found: torch.Tensor, values: FloatArray) -> torch.Tensor:
     return torch.as_tensor(values, dtype=found.dtype, device=found.device)
 

@@ -6,18 +6,37 @@ over all points at once would depend on the order in which the device happens to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 import torch
 
-from powermeans.rows.by_definition import greedy_seeds
 from powermeans.types import FloatArray, IndexArray
 
-if TYPE_CHECKING:
-    from powermeans.rows.torch.rows import TorchRows
-
 _BLOCK = 1024
+
+
+class Distances(Protocol):
+    """What nearness asks of the rows that it is for."""
+
+    @property
+    def weights_there(self) -> torch.Tensor:
+        """The weights, (n_points,), on the device and in the dtype of sums."""
+        ...
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """What squared distances, and weights, are to be multiplied by."""
+        ...
+
+    def distance_blocks(self, centers: FloatArray) -> Iterator[tuple[slice, torch.Tensor]]:
+        """All squared distances, some points at a time, in the dtype of sums."""
+        ...
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        """These points."""
+        ...
 
 
 class TorchNearness:
@@ -31,13 +50,13 @@ class TorchNearness:
         In which draws walk along the points.
     """
 
-    def __init__(self, rows: TorchRows, centers: FloatArray, order: IndexArray | None) -> None:
+    def __init__(self, rows: Distances, centers: FloatArray, order: IndexArray | None) -> None:
         self._rows = rows
         self._host_order = order
         self._weights = rows.weights_there
         self._order = None
         if order is not None:
-            self._order = torch.as_tensor(order, dtype=torch.int64, device=rows.device)
+            self._order = torch.as_tensor(order, dtype=torch.int64, device=self._weights.device)
         self._nearest = torch.full_like(self._weights, torch.inf)
         if len(centers):
             self._approach(centers)
@@ -73,9 +92,7 @@ class TorchNearness:
 
     def choose(self, candidates: IndexArray) -> int:
         """Add the best of some points as a center, and return it; one pass over the points."""
-        found = torch.empty(
-            (len(self._nearest), len(candidates)), dtype=self._rows.wide, device=self._rows.device
-        )
+        found = self._nearest.new_empty((len(self._nearest), len(candidates)))
         for rows, block in self._rows.distance_blocks(self._rows.take(candidates)):
             torch.minimum(block, self._nearest[rows, None], out=found[rows])
         best = int((self._weights @ found).argmin())
@@ -125,21 +142,3 @@ class _Walk:
         is_last = within >= within[:, -1:]
         place = np.argmax(is_beyond | is_last, axis=1)
         return np.asarray(chosen * _BLOCK + place, dtype=np.intp)
-
-
-def greedy_seeds_on(
-    rows: TorchRows, order: IndexArray, first: float, others: FloatArray, exponent: float
-) -> IndexArray:
-    """Greedy k-means++; see `powermeans.rows.by_definition`.
-
-    Where distances to all candidates fit, one pass over the points for each seed.
-    """
-    n_candidates = others.shape[1] if len(others) else 1
-    if rows.n_points * n_candidates > rows.most_entries_kept():
-        return greedy_seeds(rows, order, first, others, exponent)
-    nearness = TorchNearness(rows, np.empty((0, rows.n_features)), order)
-    chosen = np.empty(1 + len(others), dtype=np.intp)
-    for seed in range(len(chosen)):
-        uniforms = others[seed - 1] if seed else np.array([first])
-        chosen[seed] = nearness.choose(nearness.draw(uniforms, exponent))
-    return chosen

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from powermeans.critical import critical_power
-from powermeans.rows.base import BaseRows
+from powermeans.rows.base import MemoryRows, in_unit
 from powermeans.rows.protocol import Placement
 from powermeans.rows.torch import formulas, fused
 from powermeans.rows.torch.formulas import Added, Part, Seen, View
-from powermeans.rows.torch.nearness import TorchNearness, greedy_seeds_on
+from powermeans.rows.torch.nearness import TorchNearness
 from powermeans.rows.torch.placing import (
     Held,
     blocks,
@@ -24,7 +24,7 @@ from powermeans.rows.torch.placing import (
     rows_at_once,
 )
 from powermeans.rules import Online, Rule
-from powermeans.sums import ColumnMoments, Spread, Sums
+from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 Kernel = Literal["auto", "triton", "plain"]
@@ -46,7 +46,7 @@ _MOST_ENTRIES_WHERE_FREE_IS_UNKNOWN = 2.0**25
 _ROUNDING = {"high": 2.0**-8, "highest": 2.0**-18}
 
 
-class TorchRows(BaseRows):
+class TorchRows(MemoryRows):
     """Rows in a tensor. Points must be contiguous and finite, of 16, 32 or 64 bits.
 
     Parameters
@@ -85,7 +85,7 @@ class TorchRows(BaseRows):
         narrow = torch.float64 if points.dtype == torch.float64 else torch.float32
         self._view = View(narrow, wide)
         self._n_by_width: dict[int, int] = {}
-        self._host_weights, self._weight_unit = self._in_unit(sample_weight)
+        self._weights, self._weight_unit = in_unit(sample_weight)
         self._look_at_columns()
 
     # What is there.
@@ -131,22 +131,10 @@ class TorchRows(BaseRows):
         """How many values of the points are stored."""
         return int(self._held.points.numel())
 
-    @property
-    def known(self) -> None:
-        """Nothing: looking at the columns is little beside bringing the points here."""
-        return None
-
-    @property
-    def total_weight(self) -> float:
-        """Sum of the sample weights."""
-        if self._host_weights is None:
-            return float(self.n_points)
-        return float(np.sum(self._host_weights)) * self._weight_unit
-
     def weigh(self, sample_weight: FloatArray) -> None:
         """Give the points these weights."""
-        self._host_weights, self._weight_unit = self._in_unit(sample_weight)
-        self.__dict__.pop("_weights", None)
+        self._weights, self._weight_unit = in_unit(sample_weight)
+        self.__dict__.pop("weights_there", None)
         self._forget_what_follows_from_weights()
 
     def rounding(self) -> float:
@@ -155,20 +143,6 @@ class TorchRows(BaseRows):
         if self._precision == "highest" and self._kernel == "plain":
             return 0.0
         return _ROUNDING[self._precision]
-
-    def mean_variance(self) -> float:
-        return float(np.mean(self._column_variance))
-
-    def column_moments(self) -> ColumnMoments:
-        """Mean and squared deviations of each column, every point counted once."""
-        counts = np.full(self.n_features, float(self.n_points))
-        return ColumnMoments(counts, self._column_mean, self.n_points * self._column_variance)
-
-    def _middle(self) -> FloatArray:
-        return self._column_mean
-
-    def _find_mean(self) -> FloatArray:
-        return self._column_mean if self._host_weights is None else super()._find_mean()
 
     def critical_power(self) -> float:
         if self.n_features > _MOST_FEATURES_FORMED:
@@ -315,7 +289,16 @@ class TorchRows(BaseRows):
     def greedy_seeds(
         self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
     ) -> IndexArray:
-        return greedy_seeds_on(self, order, first, others, exponent)
+        """Choose seeds in one pass over the points for each, if distances to all candidates fit."""
+        n_candidates = others.shape[1] if len(others) else 1
+        if self.n_points * n_candidates > self.most_entries_kept():
+            return super().greedy_seeds(order, first, others, exponent)
+        nearness = self.nearness(np.empty((0, self.n_features)), order)
+        chosen = np.empty(1 + len(others), dtype=np.intp)
+        for seed in range(len(chosen)):
+            uniforms = others[seed - 1] if seed else np.array([first])
+            chosen[seed] = nearness.choose(nearness.draw(uniforms, exponent))
+        return chosen
 
     def distance_blocks(self, centers: FloatArray) -> Iterator[tuple[slice, torch.Tensor]]:
         """All distances in the unit of the view, some points at a time, in the dtype of sums."""
@@ -328,11 +311,6 @@ class TorchRows(BaseRows):
                 yield of_all, found.to(self._view.wide)
 
     @property
-    def weights_there(self) -> torch.Tensor:
-        """The weights over their unit, on the device."""
-        return self._weights
-
-    @property
     def units(self) -> tuple[float, float]:
         """What squared distances of the view, and weights there, are to be multiplied by."""
         return 1 / self._view.scale**2, self._weight_unit
@@ -342,20 +320,10 @@ class TorchRows(BaseRows):
         entries = free_bytes(self.device) / 32
         return entries if math.isfinite(entries) else _MOST_ENTRIES_WHERE_FREE_IS_UNKNOWN
 
-    @property
-    def wide(self) -> torch.dtype:
-        """The dtype of sums."""
-        return self._view.wide
-
     # Points.
 
     def take(self, indices: IndexArray) -> FloatArray:
         return np.asarray(self._held.take(indices).double().numpy())
-
-    def sample_weight(self, indices: IndexArray) -> FloatArray:
-        if self._host_weights is None:
-            return np.ones(len(indices))
-        return self._host_weights[indices] * self._weight_unit
 
     def sample(self, indices: IndexArray) -> Points:
         """These points in host memory, dense."""
@@ -370,7 +338,7 @@ class TorchRows(BaseRows):
 
     def _see(self, centers: FloatArray) -> Seen:
         slopes, lifts, is_euclidean = self._seen_as(np.asarray(centers, dtype=np.float64))
-        return Seen.of(slopes, lifts, self._view, self._weights, is_euclidean)
+        return Seen.of(slopes, lifts, self._view, self.weights_there, is_euclidean)
 
     def _look_at_columns(self) -> None:
         """Mean and variance of the columns, and from them the view and the heights."""
@@ -417,10 +385,11 @@ class TorchRows(BaseRows):
         return None
 
     @cached_property
-    def _weights(self) -> torch.Tensor:
-        if self._host_weights is None:
+    def weights_there(self) -> torch.Tensor:
+        """The weights over their unit, on the device, in the dtype of sums."""
+        if self._weights is None:
             return torch.ones(self.n_points, dtype=self._view.wide, device=self.device)
-        return torch.as_tensor(self._host_weights, dtype=self._view.wide, device=self.device)
+        return torch.as_tensor(self._weights, dtype=self._view.wide, device=self.device)
 
     def _there(self, values: FloatArray, dtype: torch.dtype | None = None) -> torch.Tensor:
         """Host values on the device, in the dtype of products if no other is said."""
@@ -431,7 +400,9 @@ class TorchRows(BaseRows):
             for block in blocks(len(points), _MOST_POINTS_OF_PART):
                 rows = slice(of_piece.start + block.start, of_piece.start + block.stop)
                 lengths = None if self._lengths is None else self._lengths[rows]
-                yield Part(points[block], self._heights[rows], self._weights[rows], rows, lengths)
+                yield Part(
+                    points[block], self._heights[rows], self.weights_there[rows], rows, lengths
+                )
 
     def _blocks(self, width: int) -> Iterator[Part]:
         for part in self._parts():
@@ -450,15 +421,6 @@ class TorchRows(BaseRows):
             itemsize = self._view.wide.itemsize
             self._n_by_width[wider] = rows_at_once(self.n_points, wider, self.device, itemsize)
         return self._n_by_width[wider]
-
-    @staticmethod
-    def _in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float]:
-        """Weights divided by a power of two, so that the largest is between 1/2 and 1."""
-        if sample_weight is None:
-            return None, 1.0
-        largest = float(np.max(sample_weight, initial=0.0))
-        unit = 2.0 ** np.clip(np.frexp(largest)[1], -1022, 1022) if largest > 0 else 1.0
-        return np.asarray(sample_weight / unit, dtype=np.float64), float(unit)
 
 
 def _chosen_kernel(wanted: Kernel, points: torch.Tensor, device: torch.device) -> str:
