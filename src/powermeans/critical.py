@@ -1,4 +1,4 @@
-"""The critical power of the data: above it, all centers of power k-means collapse to the mean.
+"""Critical power and temperature of data: above them all centers collapse to the mean.
 
 With r = x - mean, let F be the mean of r r^T / |r|^2 and lambda its largest eigenvalue. Centers
 near the mean move apart by the factor 2 (1 - s) lambda in each sweep with power s, which is one at
@@ -6,6 +6,11 @@ near the mean move apart by the factor 2 (1 - s) lambda in each sweep with power
     s_c = 1 - 1 / (2 lambda).
 
 The trace of F is at most one, so lambda <= 1 and s_c <= 1/2; isotropic data has s_c = 1 - d/2.
+Gaussians of the variance v = T / 2 have the critical temperature
+
+    T_c = 2 sigma^2,
+
+with sigma^2 the largest variance of the data along any direction (Rose 1998).
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from powermeans.divergences.chunks import dense_chunks
 from powermeans.principal_axes import principal_axes
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -50,81 +56,6 @@ _LANCZOS_TOLERANCE = 2e-3
 # The same for a matrix that is formed, which costs little to iterate.
 _LANCZOS_TOLERANCE_FORMED = 1e-6
 _STEPS_BETWEEN_CHECKS_FORMED = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """Weighted mean of points, and of their squared norms. Those of parts add."""
-
-    mean: FloatArray
-    mean_square: float
-
-    def __add__(self, other: Moments) -> Moments:
-        return Moments(self.mean + other.mean, self.mean_square + other.mean_square)
-
-
-@dataclass(frozen=True)
-class _Directions:
-    """The matrix U with the rows sqrt(share) r / |r|, so that F = U^T U.
-
-    The mean is never subtracted from anything as large as the points.
-    """
-
-    points: Points | SparsePoints
-    shares: FloatArray
-    moments: Moments
-
-    @property
-    def mean(self) -> FloatArray:
-        """What the points are told from, (n_features,)."""
-        return self.moments.mean
-
-    @cached_property
-    def factors(self) -> FloatArray:
-        """sqrt(share) / |r| of each point, zero for those at the mean."""
-        norms_squared = _residual_norms_squared(self.points, self.mean)
-        # In sparse rows |r|^2 is a difference, of which only the root can be told from zero.
-        rounding = _ROUNDING if sparse.issparse(self.points) else _ROUNDING**2
-        return _factors(self.shares, norms_squared, rounding * self.moments.mean_square)
-
-    def along(self, vector: FloatArray) -> FloatArray:
-        """U times a vector, (n_points,)."""
-        along_points = [block @ vector for _, block in _blocks(self.points)]
-        return np.asarray(self.factors * (np.concatenate(along_points) - self.mean @ vector))
-
-    def back(self, vector: FloatArray) -> FloatArray:
-        """U^T times a vector, (n_features,)."""
-        scaled = self.factors * vector
-        result = -scaled.sum() * self.mean
-        for rows, block in _blocks(self.points):
-            result += block.T @ scaled[rows]
-        return np.asarray(result)
-
-    def there_and_back(self, vector: FloatArray) -> FloatArray:
-        """F times a vector, (n_features,); each block of points is read once."""
-        offset, total = self.mean @ vector, 0.0
-        result = np.zeros(len(self.mean))
-        for rows, block in _blocks(self.points):
-            scaled = self.factors[rows] ** 2 * (block @ vector - offset)
-            total += scaled.sum()
-            result += block.T @ scaled
-        return np.asarray(result - total * self.mean)
-
-    def formed(self) -> FloatArray:
-        """F itself, (n_features, n_features), from one pass over the points."""
-        n_features = len(self.mean)
-        dtype = np.float64 if n_features <= _MOST_FEATURES_IN_DOUBLE else np.float32
-        nearest = _ROUNDING**2 * self.moments.mean_square
-        result = np.zeros((n_features, n_features))
-        for rows, block in _dense_blocks(self.points):
-            residuals = block - self.mean
-            factors = _factors(self.shares[rows], _row_norms_squared(residuals), nearest)
-            directions = np.empty(residuals.shape, dtype=dtype)
-            np.multiply(residuals, factors[:, None], out=directions, casting="same_kind")
-            # The routine for a matrix times itself is divided among threads however little it has.
-            again = directions.copy() if n_features <= _MOST_FEATURES_IN_DOUBLE else directions
-            result += directions.T @ again
-        return result
 
 
 def critical_power(
@@ -161,13 +92,70 @@ def critical_power(
     is_small = points.size < _ELEMENTS_NEVER_DIVIDED and n_features <= _MOST_FEATURES_IN_DOUBLE
     with contextlib.nullcontext() if is_small else blas_on_one_thread():
         eigenvalue = _eigenvalue(points, _shares(points.shape[0], sample_weight), rng)
+    return _critical_power_at(eigenvalue)
+
+
+def critical_temperature(
+    points: Points | SparsePoints, sample_weight: FloatArray | None = None
+) -> float:
+    """Return T_c, above which centers near the mean collapse to it; zero for equal points."""
+    return 2 * float(principal_axes(points, sample_weight, 1).deviations[0]) ** 2
+
+
+def critical_power_of_sample(drawn: Points | SparsePoints, moments: Moments) -> float:
+    """Return `critical_power` of points that are not in memory, from some of them.
+
+    These are drawn by `strata_to_sample`, in proportion to their weights; the moments are those of
+    all points, with weights that add to one.
+    """
+    rng = np.random.default_rng(0)
+    with blas_on_one_thread():
+        eigenvalue = _eigenvalue_of_sample(lambda _: drawn, moments, drawn.shape[0], rng)
+    return _critical_power_at(eigenvalue)
+
+
+def n_rows_to_sample(n_points: int, n_features: int, elements_per_row: int) -> int | None:
+    """Return how many rows are enough; None where taking all is not much more work."""
+    wanted = max(_FEWEST_ROWS_SAMPLED, _ROWS_SAMPLED_PER_FEATURE * n_features)
+    affordable = max(_FEWEST_ROWS_AFFORDED, _MOST_ELEMENTS_SAMPLED // elements_per_row)
+    n_sampled = min(wanted, affordable)
+    return None if n_points < _LEAST_REDUCTION * n_sampled else n_sampled
+
+
+def strata_to_sample(n_sampled: int) -> FloatArray:
+    """Return the rising numbers of [0, 1) that draw points for `critical_power_of_sample`."""
+    return _strata(n_sampled, np.random.default_rng(0))
+
+
+def moments_about_origin(points: Points | SparsePoints, shares: FloatArray) -> Moments:
+    """Return what these points add to the moments of all, whose shares add up to one."""
+    mean, mean_square = np.zeros(points.shape[1]), 0.0
+    for rows, block in _blocks(points):
+        mean += block.T @ shares[rows]
+        mean_square += float(shares[rows] @ _row_norms_squared(block))
+    return Moments(mean, mean_square)
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Weighted mean of points, and of their squared norms. Those of parts add up."""
+
+    mean: FloatArray
+    mean_square: float
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.mean + other.mean, self.mean_square + other.mean_square)
+
+
+def _critical_power_at(eigenvalue: float) -> float:
+    """Return s_c = 1 - 1 / (2 lambda), and 1/2, that of points on a line, for equal points."""
     return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
 
 
 def _eigenvalue(
     points: Points | SparsePoints, shares: FloatArray, rng: np.random.Generator
 ) -> float:
-    """Largest eigenvalue of F."""
+    """Return the largest eigenvalue of F."""
     moments = moments_about_origin(points, shares)
     n_sampled = n_rows_to_sample(points.shape[0], points.shape[1], _elements_per_row(points))
     if n_sampled is None:
@@ -177,65 +165,6 @@ def _eigenvalue(
         return points[draw_indices(shares, strata)]
 
     return _eigenvalue_of_sample(draw, moments, n_sampled, rng)
-
-
-def strata_to_sample(n_sampled: int) -> FloatArray:
-    """By which rising numbers of [0, 1) points are drawn for `critical_power_of_sample`.
-
-    Parameters
-    ----------
-    n_sampled : int
-        As `n_rows_to_sample` says.
-    """
-    return _strata(n_sampled, np.random.default_rng(0))
-
-
-def critical_power_of_sample(drawn: Points | SparsePoints, moments: Moments) -> float:
-    """`critical_power` of points that are not at hand, from some of them.
-
-    Parameters
-    ----------
-    drawn : (n_sampled, n_features)
-        Drawn by `strata_to_sample`, in proportion to their weights.
-    moments : Moments
-        Of all points, with weights that add to one.
-
-    Returns
-    -------
-    float
-        s_c, at most 1/2.
-    """
-    rng = np.random.default_rng(0)
-    with blas_on_one_thread():
-        eigenvalue = _eigenvalue_of_sample(lambda _: drawn, moments, drawn.shape[0], rng)
-    return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
-
-
-def _shares(n_points: int, sample_weight: FloatArray | None) -> FloatArray:
-    """The sample weights, made to add to one."""
-    if sample_weight is None:
-        return np.full(n_points, 1 / n_points)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    shares = np.asarray(weights / weights.max())
-    shares /= shares.sum()
-    return shares
-
-
-def moments_about_origin(points: Points | SparsePoints, shares: FloatArray) -> Moments:
-    """The share of these points in the moments of all, whose shares add to one."""
-    mean, mean_square = np.zeros(points.shape[1]), 0.0
-    for rows, block in _blocks(points):
-        mean += block.T @ shares[rows]
-        mean_square += float(shares[rows] @ _row_norms_squared(block))
-    return Moments(mean, mean_square)
-
-
-def n_rows_to_sample(n_points: int, n_features: int, elements_per_row: int) -> int | None:
-    """How many rows are enough; None where taking all is not much more work."""
-    wanted = max(_FEWEST_ROWS_SAMPLED, _ROWS_SAMPLED_PER_FEATURE * n_features)
-    affordable = max(_FEWEST_ROWS_AFFORDED, _MOST_ELEMENTS_SAMPLED // elements_per_row)
-    n_sampled = min(wanted, affordable)
-    return None if n_points < _LEAST_REDUCTION * n_sampled else n_sampled
 
 
 def _eigenvalue_of_sample(
@@ -266,14 +195,24 @@ def _eigenvalue_of_sample(
 
 
 def _strata(n_sampled: int, rng: np.random.Generator) -> FloatArray:
-    """One number in each of so many equal shares of [0, 1)."""
+    """Draw one number in each of so many equal shares of [0, 1)."""
     return np.asarray((np.arange(n_sampled) + rng.random(n_sampled)) / n_sampled)
+
+
+def _shares(n_points: int, sample_weight: FloatArray | None) -> FloatArray:
+    """Return the sample weights, scaled to add up to one."""
+    if sample_weight is None:
+        return np.full(n_points, 1 / n_points)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    shares = np.asarray(weights / weights.max())
+    shares /= shares.sum()
+    return shares
 
 
 def _largest_eigenpair(
     directions: _Directions, rng: np.random.Generator
 ) -> tuple[float, FloatArray]:
-    """Largest eigenvalue of F and its eigenvector."""
+    """Return the largest eigenvalue of F and its eigenvector."""
     n_points, n_features = directions.points.shape
     if n_features <= _MOST_FEATURES_FORMED:
         return _last_eigenpair(directions.formed(), rng)
@@ -310,7 +249,7 @@ def _iterated(
     tolerance: float = _LANCZOS_TOLERANCE,
     steps_between_checks: int = 1,
 ) -> tuple[float, FloatArray]:
-    """Largest eigenvalue and its eigenvector by Lanczos iteration, all vectors kept orthogonal."""
+    """Find the largest eigenpair by Lanczos iteration, with all vectors kept orthogonal."""
     size = len(start)
     basis, diagonal, beside = np.empty((size + 1, size)), np.empty(size), np.zeros(size)
     basis[0] = start / np.linalg.norm(start)
@@ -335,8 +274,73 @@ def _last_of_tridiagonal(diagonal: FloatArray, beside: FloatArray) -> tuple[floa
     return float(values[-1]), vectors[:, -1]
 
 
+@dataclass(frozen=True)
+class _Directions:
+    """The matrix U with the rows sqrt(share) r / |r|, so that F = U^T U.
+
+    The mean is never subtracted from anything as large as the points.
+    """
+
+    points: Points | SparsePoints
+    shares: FloatArray
+    moments: Moments
+
+    @property
+    def mean(self) -> FloatArray:
+        """Weighted mean of all points, (n_features,)."""
+        return self.moments.mean
+
+    @cached_property
+    def factors(self) -> FloatArray:
+        """sqrt(share) / |r| of each point, zero for those at the mean."""
+        norms_squared = _residual_norms_squared(self.points, self.mean)
+        # In sparse rows |r|^2 is a difference, of which only the root can be told from zero.
+        rounding = _ROUNDING if sparse.issparse(self.points) else _ROUNDING**2
+        return _factors(self.shares, norms_squared, rounding * self.moments.mean_square)
+
+    def along(self, vector: FloatArray) -> FloatArray:
+        """Return U times a vector, (n_points,)."""
+        along_points = [block @ vector for _, block in _blocks(self.points)]
+        return np.asarray(self.factors * (np.concatenate(along_points) - self.mean @ vector))
+
+    def back(self, vector: FloatArray) -> FloatArray:
+        """Return U^T times a vector, (n_features,)."""
+        scaled = self.factors * vector
+        result = -scaled.sum() * self.mean
+        for rows, block in _blocks(self.points):
+            result += block.T @ scaled[rows]
+        return np.asarray(result)
+
+    def there_and_back(self, vector: FloatArray) -> FloatArray:
+        """Return F times a vector, (n_features,); each block of points is read once."""
+        offset, total = self.mean @ vector, 0.0
+        result = np.zeros(len(self.mean))
+        for rows, block in _blocks(self.points):
+            scaled = self.factors[rows] ** 2 * (block @ vector - offset)
+            total += scaled.sum()
+            result += block.T @ scaled
+        return np.asarray(result - total * self.mean)
+
+    def formed(self) -> FloatArray:
+        """Return F itself, (n_features, n_features), from one pass over the points."""
+        n_features = len(self.mean)
+        dtype = np.float64 if n_features <= _MOST_FEATURES_IN_DOUBLE else np.float32
+        nearest = _ROUNDING**2 * self.moments.mean_square
+        result = np.zeros((n_features, n_features))
+        # Beside a block there are its residuals, their directions and a copy of these.
+        for rows, block in dense_chunks(self.points, elements_per_point=4 * n_features):
+            residuals = block - self.mean
+            factors = _factors(self.shares[rows], _row_norms_squared(residuals), nearest)
+            directions = np.empty(residuals.shape, dtype=dtype)
+            np.multiply(residuals, factors[:, None], out=directions, casting="same_kind")
+            # The routine for a matrix times itself is divided among threads however little it has.
+            again = directions.copy() if n_features <= _MOST_FEATURES_IN_DOUBLE else directions
+            result += directions.T @ again
+        return result
+
+
 def _factors(shares: FloatArray, norms_squared: FloatArray, nearest: float) -> FloatArray:
-    """sqrt(share) / |r|, zero for points no farther from the mean than `nearest`, a square."""
+    """Return sqrt(share) / |r|, zero where the square of |r| is at most `nearest`."""
     factors = np.zeros(len(shares))
     np.divide(shares, norms_squared, out=factors, where=norms_squared > nearest)
     return np.sqrt(factors, out=factors)
@@ -351,17 +355,17 @@ def _residual_norms_squared(points: Points | SparsePoints, mean: FloatArray) -> 
     return np.concatenate(norms)
 
 
-def _changes(rows: SparsePoints, mean: FloatArray) -> FloatArray:
-    """Sum over the stored entries of x^2 - 2 x m, for each row."""
-    values = rows.data * (rows.data - 2 * mean[rows.indices])
-    changes = sparse.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
-    return np.asarray(changes @ np.ones(len(mean)))
-
-
 def _row_norms_squared(rows: FloatArray | SparsePoints) -> FloatArray:
     if sparse.issparse(rows):
         return _changes(rows, np.zeros(rows.shape[1]))
     return np.asarray(np.einsum("if,if->i", rows, rows))
+
+
+def _changes(rows: SparsePoints, mean: FloatArray) -> FloatArray:
+    """Return the sum over the stored entries of x^2 - 2 x m, for each row."""
+    values = rows.data * (rows.data - 2 * mean[rows.indices])
+    changes = sparse.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
+    return np.asarray(changes @ np.ones(len(mean)))
 
 
 def _elements_per_row(points: Points | SparsePoints) -> int:
@@ -370,36 +374,8 @@ def _elements_per_row(points: Points | SparsePoints) -> int:
 
 
 def _blocks(points: Points | SparsePoints) -> Iterator[tuple[slice, Any]]:
-    """Some rows at a time in float64, dense or CSR as they come."""
+    """Yield some rows at a time in float64, dense or CSR as they come."""
     n_rows = max(1, _BLOCK_ELEMENTS // _elements_per_row(points))
     for start in range(0, points.shape[0], n_rows):
         rows = slice(start, start + n_rows)
         yield rows, points[rows].astype(np.float64, copy=False)
-
-
-def _dense_blocks(points: Points | SparsePoints) -> Iterator[tuple[slice, FloatArray]]:
-    n_rows = max(1, _BLOCK_ELEMENTS // points.shape[1])
-    for start in range(0, points.shape[0], n_rows):
-        rows = slice(start, start + n_rows)
-        block = points[rows].toarray() if sparse.issparse(points) else points[rows]
-        yield rows, np.asarray(block, dtype=np.float64)
-
-
-def critical_temperature(
-    points: Points | SparsePoints, sample_weight: FloatArray | None = None
-) -> float:
-    """Temperature T_c above which centers near the mean collapse to it.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        Dense or CSR, finite.
-    sample_weight : (n_points,), optional
-        Not negative, not all zero.
-
-    Returns
-    -------
-    float
-        Zero where all points are equal.
-    """
-    return 2 * float(principal_axes(points, sample_weight, 1).deviations[0]) ** 2

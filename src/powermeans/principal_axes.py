@@ -10,10 +10,10 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from powermeans.divergences.chunks import dense_chunks
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Points, SparsePoints
 
-_BLOCK_ELEMENTS = 2**16
 # Up to so many features the covariance is formed; of more, products with it are taken.
 _MOST_FEATURES_FORMED = 1024
 
@@ -44,16 +44,10 @@ class PrincipalAxes:
 def principal_axes(
     points: Points | SparsePoints, sample_weight: FloatArray | None, n_axes: int
 ) -> PrincipalAxes:
-    """Mean, and leading eigenvectors of the weighted covariance, none of it beyond d by d.
+    """Find the mean and the leading eigenvectors of the weighted covariance.
 
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        Dense or CSR, finite.
-    sample_weight : (n_points,), optional
-        Not negative, not all zero.
-    n_axes : int
-        At most n_features.
+    Points are dense or CSR, and finite; no array beside them is larger than a block of them, or
+    than n_features squared. There are at most n_features axes.
     """
     weighted = _Weighted.of(points, sample_weight)
     with blas_on_one_thread():
@@ -71,7 +65,7 @@ def principal_axes(
 
 @dataclass(frozen=True, slots=True)
 class _Weighted:
-    """Points over a power of two, so that squares stay in range, and what share each has of all."""
+    """Points over a power of two, so that squares stay in range, and the share of each."""
 
     points: Points | SparsePoints
     shares: FloatArray
@@ -86,14 +80,10 @@ class _Weighted:
         return cls(points, shares / shares.sum(), math.frexp(largest)[1])
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Some points at a time, dense, with their shares."""
-        n_points, n_features = self.points.shape
-        step = max(1, _BLOCK_ELEMENTS // n_features)
-        for start in range(0, n_points, step):
-            rows = slice(start, start + step)
-            given = self.points
-            block = given[rows].toarray() if sparse.issparse(given) else given[rows]
-            yield np.ldexp(block.astype(np.float64), -self.exponent), self.shares[rows]
+        """Yield some points at a time, dense, with their shares."""
+        # Each has some more arrays of its size made of it.
+        for rows, block in dense_chunks(self.points, elements_per_point=4 * self.points.shape[1]):
+            yield np.ldexp(block, -self.exponent), self.shares[rows]
 
     def mean(self) -> FloatArray:
         mean = np.zeros(self.points.shape[1])
@@ -122,7 +112,7 @@ class _Weighted:
 
 
 def _leading(weighted: _Weighted, mean: FloatArray, n_axes: int) -> tuple[FloatArray, FloatArray]:
-    """The largest eigenvalues of the covariance, falling, and their eigenvectors as rows."""
+    """Return the largest eigenvalues of the covariance, falling, and eigenvectors as rows."""
     n_features = len(mean)
     if n_axes == 0:
         return np.empty(0), np.empty((0, n_features))
@@ -142,6 +132,6 @@ def _leading(weighted: _Weighted, mean: FloatArray, n_axes: int) -> tuple[FloatA
 
 
 def _with_signs(axes: FloatArray) -> FloatArray:
-    """Each the way that its largest coordinate is positive."""
+    """Turn each axis so that its largest coordinate is positive."""
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
     return np.where(largest < 0, -axes, axes)

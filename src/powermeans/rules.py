@@ -2,7 +2,8 @@
 
 Hamerly & Elkan (2002) write every member of the family as two functions of a point's distances: how
 much it belongs to each center (memberships, which add to one) and how much it counts at all (its
-weighing). The weights of a rule are their product.
+weighing). The weights of a rule are their product. Only `Online` is more than a function of
+distances: its points come in turn, and the centers move in between.
 """
 
 from __future__ import annotations
@@ -22,52 +23,52 @@ from powermeans.types import FloatArray, IndexArray
 
 
 class Rule(abc.ABC):
-    """How distances become weights. A new rule says memberships, weighing and objective.
+    """How distances, (n_points, n_centers), become weights.
 
-    Arrays of distances have the shape (n_points, n_centers).
+    A new rule says memberships, weighing and objective.
     """
 
     __slots__ = ()
 
     power: float
-    """The power whose memberships these are; NaN where there is none."""
+    """Power whose memberships these are; NaN where there is none."""
     descends: ClassVar[bool] = True
     """Whether a sweep is sure not to raise the objective."""
 
     @abc.abstractmethod
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
-        """How much each point belongs to each center; each row adds to one."""
+        """Return how much each point belongs to each center; each row adds to one."""
 
     @abc.abstractmethod
     def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """How much each point counts, (n_points,)."""
+        """Return how much each point counts, (n_points,)."""
 
     @abc.abstractmethod
     def objective(self, sq_dist: FloatArray) -> FloatArray:
-        """What each point adds to the objective, (n_points,)."""
+        """Return what each point adds to the objective, (n_points,)."""
 
     def weigh(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weights and objective of each point."""
+        """Return weights and objective of each point."""
         weights = self.memberships(sq_dist) * self.weighing(sq_dist)[:, None]
         return weights, self.objective(sq_dist)
 
 
 @dataclass(frozen=True, slots=True)
 class Hard(Rule):
-    """All the weight of a point to its nearest center: Lloyd's rule, `Power` at -inf."""
+    """Lloyd's rule: a point belongs to its nearest center. The limit of `Power` at -inf."""
 
     power: ClassVar[float] = -math.inf  # type: ignore[misc]
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
-        """One for the first of the nearest centers."""
+        """Return one for the first of the nearest centers, zero for the others."""
         return pm.memberships(sq_dist, -math.inf)
 
     def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """One."""
+        """Return one."""
         return np.ones_like(sq_dist[:, 0])
 
     def objective(self, sq_dist: FloatArray) -> FloatArray:
-        """The least squared distance."""
+        """Return the least squared distance."""
         nearest: FloatArray = np.min(sq_dist, axis=1)
         return nearest
 
@@ -99,19 +100,19 @@ class Power(Rule):
             )
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
-        """y_j^(s-1) / sum_l y_l^(s-1)."""
+        """Return y_j^(s-1) / sum_l y_l^(s-1)."""
         return pm.memberships(sq_dist, self.power)
 
     def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """sum_l y_l^(s-1) / (sum_l y_l^s)^(1 - 1/s)."""
+        """Return sum_l y_l^(s-1) / (sum_l y_l^s)^(1 - 1/s)."""
         return pm.weighing(sq_dist, self.power)
 
     def objective(self, sq_dist: FloatArray) -> FloatArray:
-        """M_s."""
+        """Return M_s."""
         return pm.power_mean(sq_dist, self.power)
 
     def weigh(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weights k^(1/s) w_ij, which lie in [0, 1], and the objective M_s of each point."""
+        """Return weights k^(1/s) w_ij, which lie in [0, 1], and the objective M_s."""
         return pm.power_mean_weights(sq_dist, self.power), self.objective(sq_dist)
 
 
@@ -126,8 +127,8 @@ class Harmonic(Rule):
 
     p: float = 2.0
     unit: float = 1.0
-    """The squared distance in units of which the weights are, lest they leave the range of float64:
-    a factor of all of them moves no center."""
+    """Unit of squared distance, which keeps weights in the range of float64: a factor common to all
+    of them moves no center."""
 
     def __post_init__(self) -> None:
         if not 0 < self.unit < math.inf:
@@ -144,35 +145,35 @@ class Harmonic(Rule):
 
     @property
     def power(self) -> float:  # type: ignore[override]
-        """The power of squared distances, -p / 2."""
+        """Power of squared distances, -p / 2."""
         return -self.p / 2
 
     @property
     def descends(self) -> bool:  # type: ignore[override]
-        """At p = 2 alone it is a step of majorise and minimise."""
+        """Whether a sweep is a step of majorise and minimise: only at p = 2."""
         return self.p == 2
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
-        """d_j^(-p-2) / sum_l d_l^(-p-2)."""
+        """Return d_j^(-p-2) / sum_l d_l^(-p-2)."""
         return pm.memberships(sq_dist, self.power)
 
     def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """sum_l d_l^(-p-2) / (sum_l d_l^(-p))^2, over unit^(p/2-1)."""
+        """Return sum_l d_l^(-p-2) / (sum_l d_l^(-p))^2, over unit^(p/2-1)."""
         return pm.weighing(sq_dist, self.power) * self._of_power_weights(sq_dist)
 
     def objective(self, sq_dist: FloatArray) -> FloatArray:
-        """The harmonic mean of the d_j^p."""
+        """Return the harmonic mean of the d_j^p."""
         with np.errstate(over="ignore"):
             means: FloatArray = pm.power_mean(sq_dist, self.power) ** (self.p / 2)
         return means
 
     def weigh(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weights as by their definitions, and the harmonic mean of the d_j^p."""
+        """Return weights by their definition, and the harmonic mean of the d_j^p."""
         weights = pm.power_mean_weights(sq_dist, self.power)
         return weights * self._of_power_weights(sq_dist)[:, None], self.objective(sq_dist)
 
     def _of_power_weights(self, sq_dist: FloatArray) -> FloatArray:
-        """What these weights are of those of the power mean: (M_s / unit)^(-s-1) k^(-1/s-1)."""
+        """Return their ratio to the weights of the power mean: (M_s / unit)^(-s-1) k^(-1/s-1)."""
         least = np.finfo(np.float64).tiny  # a point at a center counts much, not infinitely
         means = np.maximum(pm.power_mean(sq_dist, self.power), least)
         of_k = float(sq_dist.shape[1]) ** (-1 / self.power - 1)
@@ -192,11 +193,11 @@ class _Hybrid(Rule):
 
     @property
     def power(self) -> float:  # type: ignore[override]
-        """That of `Harmonic`."""
+        """Power of squared distances, -p / 2."""
         return Harmonic(self.p).power
 
     def objective(self, sq_dist: FloatArray) -> FloatArray:
-        """The least squared distance, for want of one that the rule descends."""
+        """Return the least squared distance, for want of an objective that the rule descends."""
         return Hard().objective(sq_dist)
 
 
@@ -205,11 +206,11 @@ class HardHarmonic(_Hybrid):
     """Hamerly & Elkan's hybrid 1: hard memberships, the weighing of KHM_p."""
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
-        """Those of `Hard`."""
+        """Return those of `Hard`."""
         return Hard().memberships(sq_dist)
 
     def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """That of `Harmonic`."""
+        """Return that of `Harmonic`."""
         return Harmonic(self.p).weighing(sq_dist)
 
 
@@ -218,11 +219,11 @@ class EvenHarmonic(_Hybrid):
     """Hamerly & Elkan's hybrid 2: memberships of KHM_p, and all points count the same."""
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
-        """Those of `Harmonic`."""
+        """Return those of `Harmonic`."""
         return Harmonic(self.p).memberships(sq_dist)
 
     def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """One."""
+        """Return one."""
         return Hard().weighing(sq_dist)
 
 
@@ -237,7 +238,7 @@ class Gaussian(Rule):
 
     variance: float = 1.0
     shares: tuple[float, ...] | None = None
-    """How much of all there is in each Gaussian, adding to one; None where they are equal."""
+    """Share of all points in each Gaussian, adding to one; None where they are equal."""
     power: ClassVar[float] = math.nan  # type: ignore[misc]
 
     def __post_init__(self) -> None:
@@ -246,7 +247,6 @@ class Gaussian(Rule):
                 f"variance={self.variance!r} must be positive and finite: pass for example the "
                 "mean variance within clusters, or use Hard() for the limit at zero"
             )
-
         if self.shares is not None and not all(0 < share <= 1 for share in self.shares):
             raise ValueError(
                 f"shares={self.shares!r} must be positive and at most 1: pass what part of all "
@@ -254,7 +254,7 @@ class Gaussian(Rule):
             )
 
     def shares_of(self, n_centers: int) -> FloatArray | None:
-        """The shares as an array, or None where they are equal."""
+        """Return the shares as an array, or None where they are equal."""
         if self.shares is None:
             return None
         if len(self.shares) != n_centers:
@@ -262,23 +262,23 @@ class Gaussian(Rule):
         return np.array(self.shares, dtype=np.float64)
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
-        """The responsibilities q_j exp(-y_j / (2 v)) / sum_l q_l exp(-y_l / (2 v))."""
+        """Return responsibilities q_j exp(-y_j / (2 v)) / sum_l q_l exp(-y_l / (2 v))."""
         heights, _ = self._heights(sq_dist)
         shares: FloatArray = heights / heights.sum(axis=1, keepdims=True)
         return shares
 
     def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """One."""
+        """Return one."""
         return np.ones_like(sq_dist[:, 0])
 
     def objective(self, sq_dist: FloatArray) -> FloatArray:
-        """The free energy."""
+        """Return the free energy."""
         heights, least = self._heights(sq_dist)
         energy: FloatArray = least - 2 * self.variance * np.log(heights.sum(axis=1))
         return energy
 
     def _heights(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """q_j exp(-y_j / (2 v)) over the highest of them, and -2 v times its logarithm."""
+        """Return q_j exp(-y_j / (2 v)) over the highest of them, and -2 v times its logarithm."""
         n_centers = sq_dist.shape[1]
         shares = self.shares_of(n_centers)
         log_shares = -math.log(n_centers) if shares is None else np.log(shares)
@@ -289,9 +289,65 @@ class Gaussian(Rule):
         return heights, least
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Online(Rule):
+    """The center j nearest to each point in turn moves by w_j += rate (x - w_j).
+
+    With n_j the weight of the points that a center has won so far, this one among them, the rate of
+    a point of weight one is 1 / n_j (Bottou & Bengio 1995, equation 7), or given (equation 4). A
+    point of weight three moves its center as three copies of it would, one after another.
+
+    Only rows that know this rule can sweep with it.
+    """
+
+    counts: FloatArray
+    """n_j before the sweep, (n_centers,)."""
+    rates: FloatArray | None = None
+    """Rate of each step, one for each point with weight; None for 1 / n_j."""
+    order: IndexArray | None = None
+    """Which point comes when, (n_points,); None for the order in which they are stored."""
+    power: ClassVar[float] = -math.inf  # type: ignore[misc]
+    descends: ClassVar[bool] = False
+
+    def memberships(self, sq_dist: FloatArray) -> FloatArray:
+        """Return those of `Hard`, to the centers as they are when the point comes."""
+        return Hard().memberships(sq_dist)
+
+    def weighing(self, sq_dist: FloatArray) -> FloatArray:
+        """Return one."""
+        return Hard().weighing(sq_dist)
+
+    def objective(self, sq_dist: FloatArray) -> FloatArray:
+        """Return the least squared distance."""
+        return Hard().objective(sq_dist)
+
+    def weigh(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Refuse: after the first point the centers are no longer those of the distances."""
+        raise TypeError("these rows cannot sweep with the rule Online: they do not take turns")
+
+
+@dataclass(frozen=True, slots=True)
+class Reached(Sums):
+    """Sums of an online sweep, and where it has brought the centers, (n_centers, n_features)."""
+
+    reached: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+
+    @classmethod
+    def at(cls, reached: FloatArray, counts: FloatArray, inertia: float) -> Self:
+        """Return sums with the weights n_j; the distance of a point is the one when it came."""
+        return cls(reached * counts[:, None], counts, inertia, inertia, reached=reached)
+
+    def __add__(self, other: Self) -> Self:
+        raise TypeError("sums of online sweeps do not add: each begins where the one before ended")
+
+    def centers(self, fallback: FloatArray) -> FloatArray:
+        """Return where they are."""
+        return self.reached
+
+
 @dataclass(frozen=True, slots=True)
 class Always:
-    """A schedule of one rule for ever."""
+    """A schedule that never ends, of a single rule."""
 
     rule: Rule
 
@@ -300,68 +356,7 @@ class Always:
 
 
 def rule_at(power: float | Rule) -> Rule:
-    """`Hard` at minus infinity, `Power` elsewhere; a rule is itself."""
+    """Return `Hard` at minus infinity, `Power` at other powers; a rule is itself."""
     if isinstance(power, Rule):
         return power
     return Hard() if power == -math.inf else Power(power)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Online(Rule):
-    """Of each point in turn the nearest center j moves by w_j += rate (x - w_j).
-
-    With n_j the weight of the points that a center has won so far, this one among them, the rate of
-    a point of weight one is 1 / n_j (Bottou & Bengio 1995, equation 7), or given (equation 4). A
-    point of weight three moves its center as three copies of it would, one after another.
-
-    Not a function of distances alone: only rows that know this rule can sweep with it.
-    """
-
-    counts: FloatArray
-    """The n_j before the sweep, (n_centers,)."""
-    rates: FloatArray | None = None
-    """Those of the steps, one for each point with weight; None for 1 / n_j."""
-    order: IndexArray | None = None
-    """Which point comes when, (n_points,); None for as they are stored."""
-    power: ClassVar[float] = -math.inf  # type: ignore[misc]
-    descends: ClassVar[bool] = False
-
-    def memberships(self, sq_dist: FloatArray) -> FloatArray:
-        """Those of `Hard`, to the centers as they are when the point comes."""
-        return Hard().memberships(sq_dist)
-
-    def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """One."""
-        return Hard().weighing(sq_dist)
-
-    def objective(self, sq_dist: FloatArray) -> FloatArray:
-        """The least squared distance."""
-        return Hard().objective(sq_dist)
-
-    def weigh(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Impossible: after the first point the centers are no longer those of the distances."""
-        raise TypeError("these rows cannot sweep with the rule Online: they do not take turns")
-
-
-@dataclass(frozen=True, slots=True)
-class Reached(Sums):
-    """What the points of an online sweep add up to, and where they have brought the centers.
-
-    Attributes
-    ----------
-    reached : (n_centers, n_features)
-    """
-
-    reached: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
-
-    @classmethod
-    def at(cls, reached: FloatArray, counts: FloatArray, inertia: float) -> Self:
-        """With the weights n_j, each point's distance taken when it came."""
-        return cls(reached * counts[:, None], counts, inertia, inertia, reached=reached)
-
-    def __add__(self, other: Self) -> Self:
-        raise TypeError("sums of online sweeps do not add: each begins where the one before ended")
-
-    def centers(self, fallback: FloatArray) -> FloatArray:
-        """Where they are."""
-        return self.reached

@@ -1,4 +1,7 @@
-"""What one sweep over the points adds up. Sums of parts of the points add to the sums of all."""
+"""What is added up over the points: sums of a sweep, errors and utilities, moments of columns.
+
+Those of parts of the points add up to those of all.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,7 @@ class Sums:
     inertia : float
         Sum over the points of `sample_weight_i * min_j y_ij`, at the centers swept.
     n_skipped : float
-        Of the distances between points and centers, how many were not computed since it was known
-        that they do not matter.
+        How many distances between points and centers were known not to matter, and not computed.
     """
 
     points: FloatArray
@@ -53,22 +55,22 @@ class Sums:
         )
 
     def __mul__(self, unit: float) -> Self:
-        """The sums where every point weighs so much more."""
+        """Weigh every point so much more."""
         if unit == 1.0:
             return self
-        return type(self)(
-            self.points * unit,
-            self.weights * unit,
-            self.objective * unit,
-            self.inertia * unit,
-            self.n_skipped,
+        return replace(
+            self,
+            points=self.points * unit,
+            weights=self.weights * unit,
+            objective=self.objective * unit,
+            inertia=self.inertia * unit,
         )
 
     def centers(self, fallback: FloatArray) -> FloatArray:
-        """The weighted means; a center that no point weighs keeps its row of `fallback`.
+        """Return the weighted means; a center that no point weighs keeps its row of `fallback`.
 
-        So does one whose weight is so small a part of the largest that digits are lost: the
-        quotient of two such sums can lie anywhere.
+        So does one whose weight is too small a part of the largest to keep its digits: the quotient
+        of two such sums can lie anywhere.
         """
         weights = self.weights
         if np.minimum.reduce(weights) > _SAFE_SHARE * np.maximum.reduce(weights):
@@ -78,7 +80,7 @@ class Sums:
         return np.where(weighed[:, None], self.points / safe_weights, fallback)
 
     def moved(self, former: int, cluster: int, point: FloatArray, weight: float) -> Self:
-        """The sums where a point has gone from its former cluster to an empty one."""
+        """Move a point from its former cluster to an empty one."""
         points, weights = self.points.copy(), self.weights.copy()
         points[former] -= weight * point
         weights[former] -= weight
@@ -90,7 +92,7 @@ class Sums:
         return replace(self, points=points, weights=weights)
 
     def _least_weight(self, fallback: FloatArray) -> float:
-        """Above this, weights and their products with points are normal numbers."""
+        """Return the weight above which weights and products with points are normal numbers."""
         heaviest = int(np.argmax(self.weights))
         largest = float(self.weights[heaviest])
         if largest == 0:
@@ -125,24 +127,11 @@ class Spread:
 
 
 def added(results: Iterable[Any]) -> Any:
-    """The sum of results, along a tree that their number alone decides.
+    """Add up results, at least one, along a tree that depends only on their number.
 
     Neighbours are added, then the sums of neighbours, and so on; what has no neighbour waits. No
-    more results are held at a time than the tree is high.
+    more results are in memory at a time than the tree is high.
 
-    Parameters
-    ----------
-    results : iterable
-        At least one, of what can be added.
-
-    Returns
-    -------
-    object
-        Their sum.
-
-    Examples
-    --------
-    >>> from powermeans.sums import added
     >>> class Shown(str):
     ...     def __add__(self, other):
     ...         return Shown(f"({self}{other})")
@@ -168,9 +157,9 @@ class ColumnMoments:
     Attributes
     ----------
     counts : (n_features,)
-        Of the entries that are there, or the sum of their weights.
+        Number of the entries that are there, or the sum of their weights.
     means : (n_features,)
-        Zero where there is none.
+        Zero where no entry is there.
     squares : (n_features,)
         Sum of the squared deviations from the mean.
     """
@@ -180,7 +169,7 @@ class ColumnMoments:
     squares: FloatArray
 
     def __add__(self, other: ColumnMoments) -> ColumnMoments:
-        """Of both together (Chan, Golub & LeVeque 1979), without a difference of squares."""
+        """Return those of both (Chan, Golub & LeVeque 1979), without a difference of squares."""
         counts = self.counts + other.counts
         share = other.counts / np.where(counts > 0, counts, 1.0)
         apart = other.means - self.means

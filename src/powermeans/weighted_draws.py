@@ -10,24 +10,15 @@ from powermeans.types import FloatArray, IndexArray
 
 
 def n_greedy_candidates(n_clusters: int) -> int:
-    """Candidates of greedy k-means++ for each new center, 2 + floor(ln k), as in scikit-learn."""
+    """Return how many candidates greedy k-means++ tries for each center, 2 + floor(ln k)."""
     return 2 + int(math.log(n_clusters))
 
 
 def draw_indices(mass: FloatArray, uniforms: FloatArray) -> IndexArray:
-    """Invert the cumulative mass: index i has probability mass[i] / sum(mass).
+    """Invert the cumulative mass: draw index i with probability mass[i] / sum(mass).
 
-    Parameters
-    ----------
-    mass : (n,)
-        Not negative, finite, not all zero. An index without mass is never drawn.
-    uniforms : (...)
-        Numbers of [0, 1), one for each draw.
-
-    Returns
-    -------
-    (...)
-        The first index whose cumulative mass exceeds the uniform number's share of the total.
+    Each number of [0, 1) draws the first index whose cumulative mass exceeds its share of the
+    total. Masses are not negative and finite; an index without mass is never drawn.
     """
     mass = np.asarray(mass, dtype=np.float64)
     largest = mass.max(initial=0.0)

@@ -1,8 +1,4 @@
-"""Points in memory or on a device, one file for each kind, all with the methods of `protocol`.
-
-This room imports `inputs` and the mathematics. Only `native` imports the compiled core, and only
-`torch` imports PyTorch.
-"""
+"""Where points can live. Each kind is one file with the same few methods (see `protocol`)."""
 
 from __future__ import annotations
 
@@ -37,18 +33,11 @@ def open_rows(
     divergence: Divergence = "squared_euclidean",
     has_missing: bool = False,
 ) -> Rows:
-    """The rows for points of this kind: today those in memory, dense or CSR.
+    """Open points in memory, which are in the domain of the divergence.
 
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        In the domain of the divergence.
-    divergence : Bregman or str
-        What a distance is, as `powermeans.divergences.resolve` says it.
-    has_missing : bool
-        Whether NaN stands for entries that are missing, with squared Euclidean distances alone.
+    With `has_missing` NaN stands for missing entries, and distances are squared Euclidean.
     """
-    return _opened(points, sample_weight, divergence, has_missing, n_threads=n_threads)
+    return _open(points, sample_weight, divergence, has_missing, n_threads=n_threads)
 
 
 def open_batch(
@@ -62,40 +51,29 @@ def open_batch(
     divergence: Divergence = "squared_euclidean",
     has_missing: bool = False,
 ) -> NativeRows:
-    """Rows that are to be swept but once or twice.
+    """Open points as `open_rows` does, for only a sweep or two.
 
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        Dense or CSR.
-    beside : Rows, optional
-        Others, whose threads these are to use instead of their own.
-    team : Team, optional
-        Threads to use.
-    known : Known, optional
-        What rows of the same points have as `known`: it need not be found out again.
-    divergence, has_missing
-        As in `open_rows`.
+    They use the threads of a team, or of the rows `beside` them, instead of their own.
     """
     if isinstance(beside, NativeRows):
         team = beside.team
-    sharing: dict[str, Any] = {"n_threads": n_threads} if team is None else {"team": team}
+    options: dict[str, Any] = {"n_threads": n_threads} if team is None else {"team": team}
     if known is not None:
-        sharing["known"] = known
-    rows = _opened(points, sample_weight, divergence, has_missing, **sharing)
+        options["known"] = known
+    rows = _open(points, sample_weight, divergence, has_missing, **options)
     rows.expect_few_sweeps()
     return rows
 
 
-def _opened(
+def _open(
     points: Points | SparsePoints,
     sample_weight: FloatArray | None,
     divergence: Divergence,
     has_missing: bool,
-    **threads: Any,
+    **options: Any,
 ) -> NativeRows:
     if has_missing and isinstance(points, np.ndarray):
-        return ObservedRows(points, sample_weight, **threads)
+        return ObservedRows(points, sample_weight, **options)
     if isinstance(divergence, Bregman):
-        return BregmanRows(points, sample_weight, divergence=divergence, **threads)
-    return _ROWS_OF[divergence](points, sample_weight, **threads)
+        return BregmanRows(points, sample_weight, divergence=divergence, **options)
+    return _ROWS_OF[divergence](points, sample_weight, **options)

@@ -36,7 +36,7 @@ from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 Part = TypeVar("Part")
-Outcome = TypeVar("Outcome")
+Result = TypeVar("Result")
 Order = NDArray[Any]
 """Which points come one after another, in integers as short as can be."""
 
@@ -65,22 +65,12 @@ class MedianSums(Sums):
     def __add__(self, other: Self) -> Self:
         raise TypeError("sums of medians do not add up: sweep over all points at once")
 
-    def __mul__(self, unit: float) -> Self:
-        """The sums where every point weighs so much more, which moves no median."""
-        return replace(
-            self,
-            points=self.points * unit,
-            weights=self.weights * unit,
-            objective=self.objective * unit,
-            inertia=self.inertia * unit,
-        )
-
     def centers(self, fallback: FloatArray) -> FloatArray:
-        """The weighted medians; a center that no point weighs keeps its row of `fallback`."""
+        """Return weighted medians; a center that no point weighs keeps its row of `fallback`."""
         return np.where(np.isnan(self.medians), fallback, self.medians)
 
     def moved(self, former: int, cluster: int, point: FloatArray, weight: float) -> Self:
-        """The point is the median of its cluster; the former keeps its own until the next sweep."""
+        """Make the point the median of its cluster; the former keeps its own until a sweep."""
         medians = self.medians.copy()
         medians[cluster] = point
         return replace(Sums.moved(self, former, cluster, point, weight), medians=medians)
@@ -92,30 +82,20 @@ class ManhattanRows(NativeRows):
     Each feature is sorted once. A sweep with soft weights then takes a number of steps in
     proportion to points times centers times features, and memory for the weights of all points;
     one with hard weights has its medians in points times features.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_features)
-        As the border of the package leaves them.
-    sample_weight : ndarray of shape (n_points,), optional
-        Float64 weights, none negative.
-    n_threads : int, optional
-        See `powermeans.system.threads.effective_n_threads`.
     """
 
     def __init__(
         self,
         points: Points | SparsePoints,
         sample_weight: FloatArray | None = None,
-        *,
-        n_threads: int | None = None,
+        **options: Any,
     ) -> None:
         if sparse.issparse(points):
             raise ValueError(
                 "X is sparse, and Manhattan distances are for dense points: pass X.toarray(), or "
                 "choose another divergence"
             )
-        super().__init__(points, sample_weight, n_threads=n_threads)
+        super().__init__(points, sample_weight, **options)
         self._values: Points = points
 
     def sweep(self, centers: FloatArray, rule: Rule) -> MedianSums:
@@ -145,8 +125,6 @@ class ManhattanRows(NativeRows):
         return sums * self._weight_unit
 
     def spread(self, centers: FloatArray) -> Spread:
-        """Error and utility of each center under the hard rule."""
-
         def of_part(rows: slice) -> Spread:
             distances = manhattan.pairwise(self._values[rows], centers)
             return _spread(distances, self._counts(rows) * self._weight_unit)
@@ -154,12 +132,10 @@ class ManhattanRows(NativeRows):
         return reduce(operator.add, self._each(of_part, self._parts(len(centers))))
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
-        """Label of the nearest center for each point, and the sum of distances."""
         labels, nearest = self._nearest(centers)
         return labels, self._add_weighted(nearest) * self._weight_unit
 
     def sq_distances(self, centers: FloatArray) -> Points:
-        """All distances, in the points' dtype."""
         distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
 
         def fill(rows: slice) -> None:
@@ -178,18 +154,17 @@ class ManhattanRows(NativeRows):
     greedy_seeds = BaseRows.greedy_seeds
 
     def unit_steps(self) -> float | FloatArray:
-        """A distance D from the median is D / n_features in each feature."""
+        """Return the step in each feature: a distance D from the median is D / n_features there."""
         return math.sqrt(self.inertia_about_mean() / self.total_weight / self.n_features)
 
     def critical_power(self) -> float:
-        """About that above which all centers collapse to the median.
+        """Return about the power above which all centers collapse to the median.
 
         With r = x - median, the sum R of its magnitudes, and p the densities of the features at
         their medians, centers near the median move apart by the factor (1 - s) / 2 times the
         largest eigenvalue of diag(1 / p) E[sign(r) sign(r)^T / R] in each sweep. For d independent
-        normal features that is one at about s = 1 - 2 d / pi, where it is 1 - d / 2 of squared
-        distances. What is returned is that of squared distances in this proportion, since a
-        density is hard to tell.
+        normal features that is one at about s = 1 - 2 d / pi; with squared distances, at 1 - d / 2.
+        Since densities are hard to estimate, the latter is scaled in this proportion.
         """
         return 1 - 4 / math.pi * (1 - super().critical_power())
 
@@ -200,17 +175,15 @@ class ManhattanRows(NativeRows):
     def _find_inertia_about_mean(self) -> float:
         return self.assign(self._mean[None, :])[1]
 
-    # Details, in the order in which they are used.
-
     def _groups(self, n_centers: int) -> list[slice]:
-        """Centers whose weights of all points are kept together: all, unless there are many."""
+        """Cut the centers into those whose weights are in memory together: all, if few."""
         n_together = max(1, _MOST_WEIGHTS_KEPT // self.n_points)
         return [slice(j, min(j + n_together, n_centers)) for j in range(0, n_centers, n_together)]
 
     def _weigh(
         self, centers: FloatArray, rule: Rule, group: slice
     ) -> tuple[FloatArray, float, float]:
-        """Weights of the points in this group of centers, objective and inertia."""
+        """Return weights of the points in this group of centers, objective and inertia."""
         weighted = np.empty((self.n_points, group.stop - group.start))
 
         def of_part(rows: slice) -> tuple[float, float]:
@@ -225,7 +198,7 @@ class ManhattanRows(NativeRows):
         return weighted, float(objective), float(inertia)
 
     def _nearest(self, centers: FloatArray) -> tuple[Labels, FloatArray]:
-        """Label of the nearest center of each point, and its distance."""
+        """Return the label of the nearest center of each point, and its distance."""
         labels, nearest = np.empty(self.n_points, dtype=np.int32), np.empty(self.n_points)
 
         def of_part(rows: slice) -> None:
@@ -244,7 +217,7 @@ class ManhattanRows(NativeRows):
         )
 
     def _medians(self, of_feature: Callable[[Points, Order], FloatArray]) -> FloatArray:
-        """Medians of all features, (n_centers, n_features), from a function of values and order."""
+        """Return medians, (n_centers, n_features), by a function of values and their order."""
         medians = self._each(
             lambda f: of_feature(self._values[:, f], self._orders[f]), range(self.n_features)
         )
@@ -252,7 +225,7 @@ class ManhattanRows(NativeRows):
 
     @cached_property
     def _orders(self) -> list[Order]:
-        """What sorts the points by each of the features."""
+        """The points in the order of each feature."""
         dtype = np.int32 if self.n_points <= np.iinfo(np.int32).max else np.int64
         return self._each(
             lambda f: np.argsort(np.ascontiguousarray(self._values[:, f])).astype(dtype),
@@ -263,17 +236,17 @@ class ManhattanRows(NativeRows):
         return float(np.sum(values if self._weights is None else self._weights * values))
 
     def _counts(self, rows: slice) -> FloatArray:
-        """Weights of some points, in units of `_weight_unit`."""
+        """Return weights of some points, in units of `_weight_unit`."""
         return np.ones(rows.stop - rows.start) if self._weights is None else self._weights[rows]
 
     def _parts(self, n_centers: int) -> list[slice]:
-        """The points cut into parts, in the same way whatever the number of threads."""
+        """Cut the points into parts, in the same way whatever the number of threads."""
         n_rows = max(1, _CHUNK_ELEMENTS // max(n_centers, self.n_features))
         starts = range(0, self.n_points, n_rows)
         return [slice(start, min(start + n_rows, self.n_points)) for start in starts]
 
-    def _each(self, work: Callable[[Part], Outcome], parts: Sequence[Part]) -> list[Outcome]:
-        """What the work gives for each part, in their order, by as many threads as there may be."""
+    def _each(self, work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+        """Do the work on each part by all threads, and return the results in order."""
         n_threads = min(self.team.n_threads, len(parts))
         if n_threads == 1:
             return [work(part) for part in parts]
@@ -282,7 +255,7 @@ class ManhattanRows(NativeRows):
 
 
 def _soft_medians(values: Points, order: Order, weights: FloatArray) -> FloatArray:
-    """Weighted medians of a feature, for each column of weights.
+    """Return weighted medians of a feature, for each column of weights.
 
     Along the order the weights are added up block by block; only within the block in which half of
     all is reached, point by point.
@@ -299,14 +272,14 @@ def _soft_medians(values: Points, order: Order, weights: FloatArray) -> FloatArr
 
 
 def _around_half(total: Any) -> tuple[Any, Any]:
-    """What twice the cumulative weights must be at the lower median, and at the upper one."""
+    """Return what twice the cumulative weights reach at the lower and at the upper median."""
     return total * (1 - _ROUNDING), np.nextafter(total * (1 + _ROUNDING), np.inf)
 
 
 def _points_at(
     target: FloatArray, ends: FloatArray, order: Order, size: int, weights: FloatArray
 ) -> Order:
-    """For each center the first point at which twice the cumulative weight reaches the target."""
+    """Return for each center the first point at which twice the cumulative weight is enough."""
     centers = np.arange(len(target))
     block = np.count_nonzero(2 * ends < target, axis=0)
     block = np.minimum(block, len(ends) - 1)
@@ -326,7 +299,7 @@ def _hard_medians(
     counts: IndexArray,
     weights: FloatArray | None,
 ) -> FloatArray:
-    """Weighted medians of a feature over the points of each label."""
+    """Return weighted medians of a feature over the points of each label."""
     members = order[np.argsort(labels[order], kind="stable")]
     ends = np.cumsum(counts)
     medians = np.full(len(counts), np.nan)
@@ -346,7 +319,7 @@ def _hard_medians(
 
 
 def _midpoint(lower: Any, upper: Any) -> FloatArray:
-    """In float64, and exact where the two are equal."""
+    """Return the midpoint in float64, exact where the two are equal."""
     low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
     return np.asarray(low + (high - low) / 2)
 

@@ -1,4 +1,7 @@
-"""Rows at a device of PyTorch, which is imported where one is asked for."""
+"""Rows at a device of PyTorch, and what else is done where a user's tensors are.
+
+PyTorch is imported only where a tensor or a device is given.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,55 @@ from powermeans.system.host_memory import is_tensor, on_host
 from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray
 
+__all__ = [
+    "admit_tensor",
+    "check_tensor",
+    "is_tensor",
+    "like",
+    "on_host",
+    "open_on_device",
+    "shares_of",
+    "threads_at",
+]
+
+
+def check_tensor(points: Any, device: str | None) -> None:
+    """Raise where points have no form that rows take at their device, or at the one asked for."""
+    from powermeans.rows.torch import admission
+
+    admission.check_numbers(points)
+    admission.check_form(points, admission.device_for(points, device))
+
+
+def admit_tensor(
+    points: Any,
+    sample_weight: Any,
+    *,
+    device: str | None,
+    init: Any = None,
+    n_clusters: int = 1,
+    divergence: Divergence = "squared_euclidean",
+    must_differ: bool = False,
+) -> Admitted:
+    """Let a tensor that `check_tensor` passes across the border, or say what is wrong with it.
+
+    Weights and initial centers that are tensors must be on the device of the points. With
+    `must_differ`, squared distances among the points must not vanish.
+    """
+    from powermeans.rows.torch import admission
+
+    weights = admission.admit_weights(sample_weight, points)
+    admission.admit_init(init, points)
+    admission.admit_points(
+        points,
+        device=admission.device_for(points, device),
+        n_clusters=n_clusters,
+        total_weight=None if weights is None else float(weights.sum()),
+        divergence=divergence,
+        must_differ=must_differ,
+    )
+    return Admitted(points, weights, float("nan"))
+
 
 def open_on_device(
     points: Any,
@@ -25,13 +77,7 @@ def open_on_device(
     device: str | None,
     divergence: Divergence = "squared_euclidean",
 ) -> PartRows:
-    """The rows of a tensor, or of an array that is to be worked on at a device.
-
-    Parameters
-    ----------
-    device : str, optional
-        By default that of the tensor.
-    """
+    """Open a tensor, or an array that is to be worked on at a device; by default the tensor's."""
     if sparse.issparse(points):
         raise ValueError(
             f"X is sparse, and device={device!r} has rows for dense points alone: pass "
@@ -53,110 +99,39 @@ def open_on_device(
 def threads_at(
     points: Any, device: str | None, n_threads: int | None
 ) -> AbstractContextManager[None]:
-    """While this is open, PyTorch takes so many threads, where it is on the CPU that it works.
-
-    Parameters
-    ----------
-    points : object
-        A tensor, or what else the user has.
-    device : str, optional
-        That the user asks for; by default that of a tensor.
-    n_threads : int, optional
-        As in `effective_n_threads`, except that None leaves PyTorch as it is.
-    """
+    """Give PyTorch so many threads while this is open, if it works on the CPU; None: as it is."""
     where = points.device.type if device is None and is_tensor(points) else device
     if n_threads is None or where is None or where.partition(":")[0] != "cpu":
         return nullcontext()
     try:
         from powermeans.rows.torch.placing import threads_of_torch
     except ImportError:
-        return nullcontext()  # that PyTorch is not there is said where it is to work
+        return nullcontext()  # opening the rows says that PyTorch is not there
     return threads_of_torch(effective_n_threads(n_threads))
 
 
-__all__ = ["admit_tensor", "check_tensor", "is_tensor", "like", "on_host", "shares_of"]
-
-
 def like(values: Any, result: Any) -> Any:
-    """A result as a tensor on the device of these values, if they are a tensor."""
+    """Return a result as a tensor on the device of these values, if they are a tensor."""
     if not is_tensor(values):
         return result
     torch = sys.modules["torch"]
-    # Said, since PyTorch's default device may be another.
+    # The device is given, since PyTorch's default may be another.
     there = torch.as_tensor(np.array(result), device="cpu")
     return _as_held_by(values.device.type, there).to(values.device)
 
 
 def _as_held_by(device_type: str, values: Any) -> Any:
-    """In float32 where the device has nothing wider."""
+    """Return values in float32 where the device has nothing wider."""
     is_too_wide = device_type == "mps" and values.is_floating_point() and values.itemsize > 4
     return values.float() if is_too_wide else values
 
 
 def shares_of(distances: Iterable[Any], exponent: float) -> Iterator[Any]:
-    """Of blocks of distances to centers, how much points belong to these, where the blocks are.
+    """Yield how much points belong to centers, from blocks of distances, on their device.
 
-    Parameters
-    ----------
-    distances : iterable of Tensor of shape (n_points, n_centers)
-    exponent : float
-        Negative, of the distances.
-
-    Yields
-    ------
-    Tensor of shape (n_points, n_centers)
-        Each row adds up to one.
+    The blocks are tensors, (n_points, n_centers). Shares are in proportion to the distances to
+    this exponent, which is negative; those of a point add up to one.
     """
     from powermeans.rows.torch.formulas import shares
 
     return (shares(block, exponent) for block in distances)
-
-
-def check_tensor(points: Any, device: str | None) -> None:
-    """Raise where points have no form that rows take at their device, or at that asked for."""
-    from powermeans.rows.torch import admission
-
-    admission.check_numbers(points)
-    admission.check_form(points, admission.device_for(points, device))
-
-
-def admit_tensor(
-    points: Any,
-    sample_weight: Any,
-    *,
-    device: str | None,
-    init: Any = None,
-    n_clusters: int = 1,
-    divergence: Divergence = "squared_euclidean",
-    must_differ: bool = False,
-) -> Admitted:
-    """Let a tensor across the border, or say what is wrong with it.
-
-    Parameters
-    ----------
-    points : Tensor of shape (n_points, n_features)
-        Of a form that `check_tensor` lets pass.
-    sample_weight : (n_points,), optional
-        As from the user; a tensor must be on the device of the points.
-    device : str, optional
-        That the user asks for.
-    init : optional
-        Of the estimator; a tensor must be on the device of the points.
-    n_clusters : int
-        How many points there must be at least.
-    must_differ : bool
-        Whether squared distances among the points must not vanish.
-    """
-    from powermeans.rows.torch import admission
-
-    weights = admission.admit_weights(sample_weight, points)
-    admission.admit_init(init, points)
-    admission.admit_points(
-        points,
-        device=admission.device_for(points, device),
-        n_clusters=n_clusters,
-        total_weight=None if weights is None else float(weights.sum()),
-        divergence=divergence,
-        must_differ=must_differ,
-    )
-    return Admitted(points, weights, float("nan"))

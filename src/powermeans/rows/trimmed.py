@@ -1,8 +1,8 @@
-"""Points of which the farthest from all centers are left out, anew in every sweep.
+"""Rows that leave out the points farthest from all centers, anew in every sweep.
 
 Trimmed k-means (Cuesta-Albertos, Gordaliza & Matrán 1997) lowers the inertia of the best part of
-the points. Here any rows and any rule can be trimmed: the rows within see other weights in each
-sweep, and zero is the weight of what is left out.
+the points. Here any rows and any rule can be trimmed: the rows within get other weights for each
+sweep, zero for what is left out.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 from powermeans.weighted_draws import draw_indices
 
-# Weights that add up to what is kept but for this share of it do so but for rounding.
+# A sum of weights that misses what is kept by this share of it misses it by rounding.
 _ROUNDING = 1e-12
-# Fewer values than these are sorted; of more one half after the other is put aside.
+# Fewer values than these are sorted; of more, one half after the other is put aside.
 _FEW_VALUES = 1024
-# Medians are those of all points up to so many values, else of so many points drawn evenly.
+# Up to so many values medians are those of all points, beyond of so many points drawn evenly.
 _MOST_VALUES_SORTED = 2**20
 _MOST_POINTS_DRAWN = 1001
 
@@ -44,14 +44,8 @@ class TrimmedRows(BaseRows):
     that is kept are kept in part, by the same part of their weight, so that a weight of three is as
     good as three copies. Seeds are drawn among the points that those before them leave.
 
-    Parameters
-    ----------
-    rows : ReweighableRows
-        Of the same points with all their weight. They are used up: nothing else may use them.
-    sample_weight : (n_points,)
-        Their weights.
-    trim : float
-        What share of the weight to leave out, at least zero and less than one.
+    The rows within are of the same points with all their weight, and nothing else may use them;
+    `trim` is the share to leave out, at least zero and less than one.
     """
 
     def __init__(self, rows: ReweighableRows, sample_weight: FloatArray, trim: float) -> None:
@@ -72,15 +66,14 @@ class TrimmedRows(BaseRows):
 
     @property
     def total_weight(self) -> float:
-        """What is kept of it."""
         return self._kept_weight
 
     def descends(self, rule: Rule) -> bool:
-        """What the nearest centers are far from need not be what a soft objective is large at."""
+        # What is far from the nearest center need not add most to a soft objective.
         return rule.descends and (self.trim == 0 or isinstance(rule, Hard))
 
     def mean_variance(self) -> float:
-        """Of the same points; weighted, unlike that of other rows, since some weights are zero."""
+        """Return that of the points near the mean, weighted, since some of the weights are zero."""
         mean_square = self._inertia_about_mean / self._kept_weight / self.n_features
         return mean_square * float(np.mean(np.square(self.unit_steps())))
 
@@ -91,8 +84,8 @@ class TrimmedRows(BaseRows):
         return self._rows.rounding()
 
     def critical_power(self) -> float:
-        """That of the points that are kept with regard to the mean."""
-        self._keep_near(self._mean[None, :])
+        """Return that of the points that are kept with regard to the mean."""
+        self.keep_without_centers()
         return self._rows.critical_power()
 
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
@@ -100,9 +93,9 @@ class TrimmedRows(BaseRows):
         return self._rows.sweep(centers, rule)
 
     def spread(self, centers: FloatArray) -> Spread:
-        """Of the points that are kept; no distance counts more than the largest that is kept.
+        """Return that of the points kept; no distance counts more than the largest of theirs.
 
-        Without a center its points would be left out, if they then were farther than others.
+        Without a center its points would be left out, if they were then farther than others.
         """
         limit = self._keep_near(centers)
         spread = self._rows.spread(centers)
@@ -112,12 +105,12 @@ class TrimmedRows(BaseRows):
         return Spread(spread.error, np.minimum(spread.utility, most), spread.weights)
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
-        """Label of the nearest center for every point, and the inertia of those that are kept."""
+        """Label every point, and add up the inertia of those that are kept."""
         self._keep_near(centers)
         return self._rows.assign(centers)
 
     def left_out(self, centers: FloatArray) -> tuple[NDArray[np.bool_], float]:
-        """Which points nothing is kept of, and the largest distance at which something is kept."""
+        """Return which points are left out whole, and the largest distance that is kept."""
         sq_dist = self._rows.nearness(centers).sq_dist()
         limit = self._keep(sq_dist)
         return sq_dist > limit, limit
@@ -132,7 +125,7 @@ class TrimmedRows(BaseRows):
         return self._rows.take(indices)
 
     def sample_weight(self, indices: IndexArray) -> FloatArray:
-        """What the last sweep kept of the weights of these points."""
+        """Return what the last sweep kept of the weights of these points."""
         return self._rows.sample_weight(indices)
 
     def sample(self, indices: IndexArray) -> Points | SparsePoints:
@@ -150,7 +143,7 @@ class TrimmedRows(BaseRows):
         return self._keep(self._rows.nearness(centers).sq_dist()) if self.trim else math.inf
 
     def _keep(self, sq_dist: FloatArray) -> float:
-        """Weigh the points anew; returns the largest distance at which something is kept."""
+        """Weigh the points anew, and return the largest distance that is kept."""
         if not self.trim:
             return math.inf
         kept, limit = trimmed_weights(sq_dist, self._weights, self._kept_weight)
@@ -158,7 +151,7 @@ class TrimmedRows(BaseRows):
         return limit
 
     def _middle(self) -> FloatArray:
-        """Median of each feature, which outliers move little; of some points if there are many."""
+        """Return the median of each feature, which outliers move little."""
         if self.n_points * self.n_features <= _MOST_VALUES_SORTED:
             return _weighted_medians(self.take(np.arange(self.n_points)), self._weights)
         n_drawn = max(1, min(_MOST_POINTS_DRAWN, _MOST_VALUES_SORTED // self.n_features))
@@ -173,12 +166,12 @@ class TrimmedNearness:
         self._rows, self._nearness, self._has_centers = rows, nearness, has_centers
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
-        """Leaves out what is farthest now, and draws from the rest."""
+        """Leave out what is farthest now, and draw from the rest."""
         self._leave_out()
         return self._nearness.draw(uniforms, exponent)
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
-        """Of the points from which was drawn last."""
+        """Return those of the points from which was drawn last."""
         return self._nearness.potentials(candidates)
 
     def add(self, center: FloatArray) -> None:
@@ -186,11 +179,11 @@ class TrimmedNearness:
         self._has_centers = True
 
     def farthest(self) -> int:
-        """Of the points that the last sweep kept."""
+        """Return the farthest of the points that the last sweep kept."""
         return self._nearness.farthest()
 
     def inertia(self) -> float:
-        """Of the points that are kept now."""
+        """Return that of the points that are kept now."""
         self._leave_out()
         return self._nearness.inertia()
 
@@ -207,20 +200,10 @@ class TrimmedNearness:
 def trimmed_weights(
     values: FloatArray, weights: FloatArray, kept_weight: float
 ) -> tuple[FloatArray, float]:
-    """The weights of the smallest values, down to a total, and the largest of these values.
+    """Return the weights that are kept, those of the smallest values, and the limit of the values.
 
-    Parameters
-    ----------
-    weights : (n_points,)
-        Not negative; they add up to `kept_weight` at least.
-    kept_weight : float
-        More than zero.
-
-    Returns
-    -------
-    kept : (n_points,)
-        All of the weights of values below the limit, a part of those of values at the limit, the
-        same of each, and nothing of those above it.
+    All of the weight of a value below the limit is kept, the same share of each at the limit, and
+    none above it, so that `kept_weight` is left, which is more than zero.
     """
     limit = _weighted_quantile(values, weights, kept_weight * (1 - _ROUNDING))
     kept = np.where(values < limit, weights, 0.0)
@@ -232,7 +215,7 @@ def trimmed_weights(
 
 
 def _weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Of each column the least value such that it and all below it have half of the weight."""
+    """Return of each column the least value that has, with all below it, half of the weight."""
     order = np.argsort(values, axis=0)
     reached = np.cumsum(weights[order], axis=0) >= weights.sum() / 2 * (1 - _ROUNDING)
     first = np.argmax(reached, axis=0)[None, :]
@@ -240,7 +223,7 @@ def _weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _weighted_quantile(values: FloatArray, weights: FloatArray, below: float) -> float:
-    """The least value such that it and all below it weigh so much."""
+    """Return the least value that weighs so much together with all below it."""
     while len(values) > _FEW_VALUES:
         order = np.argpartition(values, len(values) // 2)
         halves = np.split(order, [len(values) // 2])
