@@ -214,8 +214,6 @@ def choose_k(
     found, was_stopped = _search(scaled.rows, sizes, settings, rng)
     study = scaled.study(found, settings, has_missing)
     evaluations, was_stopped = _evaluate(study, names, was_stopped)
-    if was_stopped:
-        _check_any_chosen(evaluations)
     choice = _choice(study, scaled, evaluations, decide_by)
     return replace(
         choice,
@@ -451,15 +449,12 @@ def _evaluate(
         except _Stopped:
             was_stopped = True
             evaluations[name] = Evaluation(np.full(len(study.sizes), math.nan), None)
-    return evaluations, was_stopped
-
-
-def _check_any_chosen(evaluations: dict[str, Evaluation]) -> None:
-    if all(evaluation.chosen is None for evaluation in evaluations.values()):
+    if was_stopped and all(evaluation.chosen is None for evaluation in evaluations.values()):
         raise ValueError(
             f"the callback ended choose_k before any of {list(evaluations)} said a k: let it run "
             'for longer, or pass a criterion that takes no sweeps of its own, such as "bic"'
         )
+    return evaluations, was_stopped
 
 
 def _choice(
@@ -470,13 +465,13 @@ def _choice(
         for name, evaluation in evaluations.items()
     }
     recommended, decided_by = _decide(chosen, decide_by, study.sizes)
-    said = [k for k in chosen.values() if k is not None]
+    ks = [k for k in chosen.values() if k is not None]
     return ChoiceOfK(
         table=_table(study, scaled, evaluations),
         recommended=recommended,
         decided_by=decided_by,
         by_criterion=chosen,
-        agreement=said.count(recommended) / len(said),
+        agreement=ks.count(recommended) / len(ks),
         silhouette_sample=len(study.sample.counts) if "silhouette" in evaluations else 0,
         centers=scaled.centers(study.found),
     )
@@ -484,26 +479,26 @@ def _choice(
 
 def _decide(chosen: dict[str, int | None], decide_by: str, sizes: list[int]) -> tuple[int, str]:
     """Return the recommended k, and the name of the criterion that recommends it."""
-    said = {name: k for name, k in chosen.items() if k is not None}
-    ranked = [name for name in RANKING if name in said]
-    if not ranked or (decide_by not in ("auto", "vote") and decide_by not in said):
+    votes = {name: k for name, k in chosen.items() if k is not None}
+    ranked = [name for name in RANKING if name in votes]
+    if not ranked or (decide_by not in ("auto", "vote") and decide_by not in votes):
         silent = decide_by if decide_by in CRITERIA else ", ".join(chosen)
         raise ArgumentError(
             f"{silent} says nothing about k in {sizes}",
-            "pass other values of k (a gap that rises to the last wants larger ones), or other "
+            "pass other values of k (a gap that rises to the last needs larger ones), or other "
             "criteria",
         )
     if decide_by == "vote":
-        return vote(said), "vote"
+        return vote(votes), "vote"
     decider = ranked[0] if decide_by == "auto" else decide_by
-    return said[decider], decider
+    return votes[decider], decider
 
 
-def vote(said: dict[str, int]) -> int:
+def vote(votes: dict[str, int]) -> int:
     """Return the k that most criteria say, and among several that of the first in the ranking."""
-    votes = Counter(said.values())
-    most = max(votes.values())
-    return next(said[name] for name in RANKING if name in said and votes[said[name]] == most)
+    counts = Counter(votes.values())
+    most = max(counts.values())
+    return next(votes[name] for name in RANKING if name in votes and counts[votes[name]] == most)
 
 
 def _table(

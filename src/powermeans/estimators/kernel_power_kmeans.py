@@ -562,8 +562,8 @@ def _check_gram(gram: Points) -> None:
     if asymmetry.max() > allowed:
         i, j = np.unravel_index(np.argmax(asymmetry), gram.shape)
         raise ValueError(
-            f"X is no kernel, for it is not symmetric: X[{i}, {j}] is {gram[i, j]} and X[{j}, {i}] "
-            f"is {gram[j, i]}. Pass (X + X.T) / 2 if that is what is meant"
+            f"X is not a kernel, since it is not symmetric: X[{i}, {j}] is {gram[i, j]} and "
+            f"X[{j}, {i}] is {gram[j, i]}. Pass (X + X.T) / 2 if that is what you mean"
         )
 
 

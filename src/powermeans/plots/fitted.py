@@ -1,4 +1,4 @@
-"""What plots and reports take from a fitted estimator and from points."""
+"""Labels, centers, names and points of a fit, as plots and reports need them."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def sections_of(
 
 
 def _what_was_run(subject: Subject) -> Section:
-    facts = (f"<div><dt>{name}</dt><dd>{said}</dd></div>" for name, said in _facts(subject))
+    facts = (f"<div><dt>{name}</dt><dd>{fact}</dd></div>" for name, fact in _facts(subject))
     return Section("run", "What was run", f'<dl class="facts">{"".join(facts)}</dl>')
 
 
@@ -200,10 +200,10 @@ def _heat_rows(subject: Subject, columns: IndexArray) -> str:
     return "".join(rows)
 
 
-def _heat_cell(said: str, share: float) -> str:
+def _heat_cell(text: str, share: float) -> str:
     """Return a cell whose colour fades into that of the page, dark or light."""
     rgb = "178,24,43" if share > 0 else "33,102,172"
-    return f'<td style="background:rgba({rgb},{0.55 * abs(share):.2f})">{said}</td>'
+    return f'<td style="background:rgba({rgb},{0.55 * abs(share):.2f})">{text}</td>'
 
 
 def _annealing(annealing: PathRecorder | None) -> Section | None:

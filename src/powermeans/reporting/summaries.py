@@ -68,8 +68,8 @@ class ClusterSummary:
         found = self.distinguishing(names)
         if not found:
             return "Near the mean of all points in every column."
-        said = (f"{'high' if z > 0 else 'low'} {name} ({_signed(z)})" for name, z in found)
-        text = ", ".join(said) + "."
+        parts = (f"{'high' if z > 0 else 'low'} {name} ({_signed(z)})" for name, z in found)
+        text = ", ".join(parts) + "."
         return text[0].upper() + text[1:]
 
 

@@ -70,7 +70,7 @@ class GaussianLearner(Learner):
 
     @property
     def known(self) -> Gaussian:
-        """The model, which there is after the first sweep at the latest."""
+        """Return the model, which exists after the first sweep at the latest."""
         assert self.model is not None, "the first sweep is complete"
         return self.model
 
