@@ -391,7 +391,7 @@ class Shown:
 
 def test_a_pass_that_takes_long_says_where_it_is(monkeypatch) -> None:
     now, shown = [0.0], Shown()
-    monkeypatch.setattr("powermeans.sources.pass_clock.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("powermeans.system.timer.time.monotonic", lambda: now[0])
     monkeypatch.setattr("powermeans.callbacks.progress_bar._open", lambda kind: shown)
     tell = ProgressInParts(n_rows=200)
     tell.read(50)
@@ -420,7 +420,7 @@ def test_a_pass_that_takes_long_says_where_it_is(monkeypatch) -> None:
 
 def test_rows_that_nobody_counted_are_counted_by_the_first_pass(monkeypatch) -> None:
     now, shown = [0.0], Shown()
-    monkeypatch.setattr("powermeans.sources.pass_clock.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("powermeans.system.timer.time.monotonic", lambda: now[0])
     monkeypatch.setattr("powermeans.callbacks.progress_bar._open", lambda kind: shown)
     tell = ProgressInParts()
     for n_rows in (50, 100, 50, 75):

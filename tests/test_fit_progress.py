@@ -23,7 +23,7 @@ import powermeans
 from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.callbacks import progress_bar as fit_progress
 from powermeans.loop.history import SweepState
-from powermeans.sources.pass_clock import PassClock
+from powermeans.system.timer import PassTimer
 
 POINTS = np.random.default_rng(0).normal(size=(200, 2))
 
@@ -223,9 +223,7 @@ def test_estimators_show_themselves_in_notebooks() -> None:
 def passing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock on which every look at it takes a second, so that each pass is a long one."""
     seconds = itertools.count()
-    monkeypatch.setattr(
-        "powermeans.sources.pass_clock.time.monotonic", lambda: float(next(seconds))
-    )
+    monkeypatch.setattr("powermeans.system.timer.time.monotonic", lambda: float(next(seconds)))
 
 
 def parts_of(tmp_path: Path) -> dict[str, Any]:
@@ -288,9 +286,7 @@ def test_verbose_fits_print_how_far_long_passes_are(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seconds = itertools.count(step=3)
-    monkeypatch.setattr(
-        "powermeans.sources.pass_clock.time.monotonic", lambda: float(next(seconds))
-    )
+    monkeypatch.setattr("powermeans.system.timer.time.monotonic", lambda: float(next(seconds)))
     with dask.config.set(scheduler="threads"):
         KMeans(3, random_state=0, verbose=1).fit(parts_of(tmp_path)[kind])
     printed = capsys.readouterr().out
@@ -314,13 +310,13 @@ def test_a_clock_tells_nothing_of_short_passes_and_of_each_pass_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("powermeans.sources.pass_clock.time.monotonic", lambda: now[0])
-    clock = PassClock()
+    monkeypatch.setattr("powermeans.system.timer.time.monotonic", lambda: now[0])
+    timer = PassTimer()
     now[0] = 500.0  # long after it was made
-    assert clock.words(1, 10) is None
+    assert timer.words(1, 10) is None
     now[0] = 503.0
-    assert clock.words(4, 10) == "40% of a pass, about 6.0 s left of it"
-    assert clock.words(10, 10) == "100% of a pass"
-    assert clock.words(1, 10) is None
+    assert timer.words(4, 10) == "40% of a pass, about 6.0 s left of it"
+    assert timer.words(10, 10) == "100% of a pass"
+    assert timer.words(1, 10) is None
     now[0] = 504.0
-    assert clock.words(2, None) == "2 parts of a pass"
+    assert timer.words(2, None) == "2 parts of a pass"

@@ -11,7 +11,7 @@ import warnings
 from typing import Any, Literal, Protocol, Self
 
 from powermeans.loop.history import SweepState
-from powermeans.sources.pass_clock import PassClock, duration
+from powermeans.system.timer import PassTimer, duration, time_left
 
 Kind = Literal["auto", "rich", "tqdm", "plain"]
 
@@ -45,7 +45,7 @@ class FitProgress:
                 f'kind="{self.kind}" needs {self.kind}, which is not installed: '
                 f'pip install {self.kind}, or pass kind="auto"'
             )
-        self._clock = PassClock()
+        self._timer = PassTimer()
         self._display: Display | None = None
         self._last: SweepState | None = None
 
@@ -80,7 +80,7 @@ class FitProgress:
 
     def pass_goes_on(self, n_done: int, n_in_all: int | None = None) -> None:
         """Show how many parts of a long pass are done, and of how many if that is known."""
-        if (said := self._clock.words(n_done, n_in_all)) is None:
+        if (said := self._timer.words(n_done, n_in_all)) is None:
             return
         display = self._display or self._begin()
         if self._last is None:
@@ -108,7 +108,7 @@ class FitProgress:
             return f"{duration(elapsed)} so far"
         if share_done >= 1:  # a sweep goes on after `max_seconds`
             return f"about to end after {duration(elapsed)}"
-        return f"about {duration(elapsed / share_done - elapsed)} left after {duration(elapsed)}"
+        return f"{time_left(elapsed, share_done)} after {duration(elapsed)}"
 
     def __enter__(self) -> Self:
         return self

@@ -47,7 +47,7 @@ from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
 from powermeans.seeds.orders import order_by_place
 from powermeans.sources import PartedData, is_dask, is_parted, open_data
-from powermeans.sources.pass_clock import Tell
+from powermeans.system.timer import Tell
 from powermeans.types import FloatArray
 
 # By how often they were right in benchmarks/choosing_k.py.

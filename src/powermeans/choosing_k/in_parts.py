@@ -22,7 +22,7 @@ from powermeans.seeds.samples import distinct_places
 from powermeans.sources import PartedData, is_dask
 from powermeans.sources.block import Block, Source
 from powermeans.sources.partition import Admission
-from powermeans.sources.pass_clock import Tell
+from powermeans.system.timer import Tell
 from powermeans.types import FloatArray, IndexArray
 
 _VALUES_AT_ONCE = 2**20

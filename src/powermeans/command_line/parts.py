@@ -16,7 +16,7 @@ from powermeans.sources import PartedData, open_data
 from powermeans.sources.block import Block
 from powermeans.sources.files import files_at
 from powermeans.sources.formats import FileFormat, format_of
-from powermeans.sources.pass_clock import PassClock
+from powermeans.system.timer import PassTimer
 
 # Reading a table takes three times its memory, and a fit some more.
 _SHARE_OF_MEMORY = 4
@@ -197,7 +197,7 @@ class ProgressInParts(FitProgress):
     def __init__(self, n_rows: int | None = None) -> None:
         super().__init__()
         self.n_rows, self._n_before = n_rows, 0
-        self._clock = PassClock("rows")
+        self._timer = PassTimer("rows")
 
     def read(self, n_rows: int) -> None:
         """Show how many rows of a pass are read."""

@@ -35,7 +35,7 @@ from powermeans.rows.protocol import Rows
 from powermeans.sources import PartedData, Scaling, open_data
 from powermeans.sources.kinds import Kind, kind_of
 from powermeans.sources.partition import Admission, Partition
-from powermeans.sources.pass_clock import PassLines, Tell
+from powermeans.system.timer import PassLines, Tell
 from powermeans.types import FloatArray, Points, SparsePoints
 
 MatrixLike = ArrayLike | SparsePoints | PartedData | Iterable[Any] | Callable[[], Iterable[Any]]

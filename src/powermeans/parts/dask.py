@@ -30,10 +30,10 @@ from powermeans.sources.cluster import (
     send,
 )
 from powermeans.sources.dask import DaskPoints
-from powermeans.sources.pass_clock import Tell
 from powermeans.sums import added
 from powermeans.system.fingerprint import fingerprint
 from powermeans.system.threads import effective_n_threads
+from powermeans.system.timer import Tell
 
 # A call of more bytes is sent once, and passed from worker to worker; a smaller one goes with each
 # task, which saves a turn.

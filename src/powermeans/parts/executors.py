@@ -17,9 +17,9 @@ from powermeans.rows.native import Known, Team, start_team
 from powermeans.rows.on_device import open_on_device
 from powermeans.rows.protocol import PartRows
 from powermeans.sources.partition import Part, Partition
-from powermeans.sources.pass_clock import Tell
 from powermeans.sums import added
 from powermeans.system.fingerprint import NoFingerprintError, fingerprint
+from powermeans.system.timer import Tell
 from powermeans.types import FloatArray, Points, SparsePoints
 
 Result = TypeVar("Result")

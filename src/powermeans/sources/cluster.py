@@ -21,7 +21,7 @@ import dask.system
 from dask.base import get_scheduler
 from dask.callbacks import Callback
 
-from powermeans.sources.pass_clock import Tell
+from powermeans.system.timer import Tell
 
 _SECONDS_TO_ANSWER = 10.0
 _SECONDS_BETWEEN_LOOKS = 1.0

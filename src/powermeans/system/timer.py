@@ -1,4 +1,4 @@
-"""How far a pass over rows in parts is, and about how long the rest of it takes."""
+"""How far a pass over rows in parts is, and about how long the rest of something takes."""
 
 from __future__ import annotations
 
@@ -7,64 +7,59 @@ import time
 from collections.abc import Callable
 
 Tell = Callable[[int, int | None], object]
-"""What is told how many parts of a pass are done, and of how many where that is known."""
+"""Gets how many parts of a pass are done, and of how many if that is known."""
 
 # A pass that takes longer than this says where it is.
 _LONG_PASS_SECONDS = 1.0
 _SECONDS_BETWEEN_LINES = 10.0
 
 
-class PassClock:
-    """What there is to say of passes, once they take long.
-
-    Parameters
-    ----------
-    unit : str
-        What a pass is counted in.
-
-    Examples
-    --------
-    >>> from powermeans.sources.pass_clock import PassClock
-    >>> print(PassClock("rows").words(n_done=50, n_in_all=100))
-    None
-    """
+class PassTimer:
+    """What there is to say of passes, counted in some unit, once they take long."""
 
     def __init__(self, unit: str = "parts") -> None:
         self._unit = unit
         self._began, self._n_at_first, self._n_before = math.nan, 0, math.inf
 
     def words(self, n_done: int, n_in_all: int | None) -> str | None:
-        """Of a pass of which so much is done; None while it is short."""
+        """Return what to say when this much of a pass is done, or None while it is short."""
         now = time.monotonic()
         if n_done <= self._n_before:
             self._began, self._n_at_first = now, n_done
         self._n_before = n_done
-        seconds = now - self._began
-        if seconds < _LONG_PASS_SECONDS:
+        elapsed = now - self._began
+        if elapsed < _LONG_PASS_SECONDS:
             return None
         if not n_in_all:
             return f"{n_done} {self._unit} of a pass"
         share = f"{n_done / n_in_all:.0%} of a pass"
-        left = seconds * (n_in_all - n_done) / max(1, n_done - self._n_at_first)
-        return f"{share}, about {duration(left)} left of it" if n_done < n_in_all else share
+        if n_done >= n_in_all:
+            return share
+        share_timed = (n_done - self._n_at_first) / (n_in_all - self._n_at_first)
+        return f"{share}, {time_left(elapsed, share_timed)} of it"
 
 
 class PassLines:
     """Prints now and then how far a long pass is, beside what `verbose` prints of each sweep."""
 
     def __init__(self) -> None:
-        self._clock, self._printed = PassClock(), time.monotonic()
+        self._timer, self._printed = PassTimer(), time.monotonic()
 
     def __call__(self, n_done: int, n_in_all: int | None) -> None:
-        """So many parts of a pass are done."""
-        said, now = self._clock.words(n_done, n_in_all), time.monotonic()
+        """Print a line if the last one was long ago."""
+        said, now = self._timer.words(n_done, n_in_all), time.monotonic()
         if said is not None and now - self._printed >= _SECONDS_BETWEEN_LINES:
             self._printed = now
             print(f"So far {said}.")
 
 
+def time_left(elapsed: float, share_done: float) -> str:
+    """Return in words how long the rest takes, judged by what is done."""
+    return f"about {duration(elapsed / share_done - elapsed)} left"
+
+
 def duration(seconds: float) -> str:
-    """A time in words."""
+    """Return a time in words."""
     if seconds < 0.095:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 9.95:
