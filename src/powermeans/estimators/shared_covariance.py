@@ -1,4 +1,4 @@
-"""Learning the covariance that clusters share, for Mahalanobis distances."""
+"""An update that learns the covariance that clusters share, for Mahalanobis distances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from powermeans.loop.updates import RelocateEmpty, Sweep, Update
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, Points, SparsePoints
 
-# A scatter this small a share of the total is summed about the centers, not taken as a difference.
+# A scatter of less than this share of the total is summed anew, since a difference loses digits.
 _LEAST_LEFT = 1e-6
 # The least eigenvalue of a covariance, as a share of the largest.
 _LEAST_EIGENVALUE = 1e-6
@@ -21,13 +21,7 @@ _LEAST_EIGENVALUE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Weighted products of deviations from the mean, summed over all points.
-
-    Attributes
-    ----------
-    total : (n_features, n_features)
-    mean : (n_features,)
-    """
+    """Weighted products of deviations from the mean, summed over all points, and the mean."""
 
     total: FloatArray
     mean: FloatArray
@@ -36,7 +30,7 @@ class Scatter:
     def of(
         cls, points: Points | SparsePoints, sample_weight: FloatArray | None, mean: FloatArray
     ) -> Scatter:
-        """That of these points about their weighted mean."""
+        """Return the scatter of these points about their weighted mean."""
         total = np.zeros((len(mean), len(mean)))
         for rows, chunk in dense_chunks(points):
             deviations = chunk - mean
@@ -48,31 +42,27 @@ class Scatter:
 
     @property
     def scales(self) -> FloatArray:
-        """Of each feature; one where it is constant."""
+        """The root of the total along each feature; one where a feature is constant."""
         squares = np.diag(self.total)
         return np.sqrt(np.where(squares > 0, squares, 1.0))
 
     def within(self, sums: Sums) -> FloatArray:
-        """That about the centers of a hard sweep."""
+        """Return the scatter about the centers of a hard sweep."""
         has_points = sums.weights > 0
         weights = sums.weights[has_points, None]
         centers = sums.points[has_points] / weights - self.mean
         return np.asarray(self.total - (weights * centers).T @ centers)
 
     def is_lost_in(self, within: FloatArray) -> bool:
-        """Whether what is left of the total is so little that digits are lost."""
+        """Return whether so little is left of the total that digits are lost."""
         left = np.diag(within) / self.scales**2
         return bool(np.any((left < _LEAST_LEFT) & (np.diag(self.total) > 0)))
 
 
 def unit_covariance(scatter: FloatArray, scales: FloatArray) -> FloatArray:
-    """The covariance of this shape with the determinant one; never quite singular.
+    """Return the covariance of this shape with the determinant one, kept from being singular.
 
-    Parameters
-    ----------
-    scatter : (n_features, n_features)
-    scales : (n_features,)
-        Units of the features: what is too small is so in these.
+    Eigenvalues are compared in units of these scales of the features.
     """
     correlation = scatter / np.outer(scales, scales)
     values, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
@@ -89,12 +79,7 @@ class LearnCovariance(Update):
     """After each hard sweep measure distances by the scatter within the clusters.
 
     With the determinant held at one, this scatter is the best covariance for these clusters, so
-    that sweeps lower its determinant (Friedman & Rubin 1967).
-
-    Attributes
-    ----------
-    use : callable
-        Gives the rows a new divergence.
+    that sweeps lower its determinant (Friedman & Rubin 1967). `use` gives the rows a divergence.
     """
 
     use: Callable[[Mahalanobis], None]
