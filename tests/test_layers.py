@@ -1,35 +1,29 @@
-"""A module imports from its own layer and those below, and each library only where it belongs."""
+"""The folder is the layer: a module imports only what its room may, and there is no circle."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structure
+from structure import PACKAGE, Source, arrows_between, circles_in, imports_in, lift, running
 
-import powermeans
-
-PACKAGE = Path(powermeans.power_mean.__file__).parent
-FILES = sorted(PACKAGE.rglob("*.py"))
-
-# From the bottom. A folder is a room, and all its files are on its floor; what lies loose in the
-# package is the mathematics, whose paths the documentation names.
-MATHEMATICS = {
-    "criteria",
-    "critical",
-    "metrics",
-    "power_mean",
-    "principal_axes",
-    "rules",
-    "schedules",
-    "sums",
-    "weighted_draws",
-}
-LAYERS: list[set[str]] = [
-    {"errors", "types"},
+# From the bottom. What lies loose in the package is the mathematics and the words that all share.
+FLOORS: list[set[str]] = [
+    {"types", "errors"},
     {"datasets", "divergences", "system", "tables"},
-    MATHEMATICS,
+    {
+        "criteria",
+        "critical",
+        "metrics",
+        "power_mean",
+        "principal_axes",
+        "rules",
+        "schedules",
+        "sums",
+        "weighted_draws",
+    },
     {"inputs"},
     {"sources"},
     {"rows"},
@@ -44,104 +38,110 @@ LAYERS: list[set[str]] = [
     {"__main__"},
     {"__init__"},
 ]
-LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
+FLOOR_OF = {place: floor for floor, places in enumerate(FLOORS) for place in places}
+LOOSE = FLOORS[0] | FLOORS[2] | {"__init__", "__main__"}
 
-# Who may import what does not belong to the lower layers.
+# Rooms that may not import all of what is below them.
+NARROW = {
+    "tables": FLOORS[0],
+    "datasets": FLOORS[0],
+    "system": FLOORS[0],
+    "loop": FLOORS[0] | FLOORS[2] | {"rows"},
+    "callbacks": FLOORS[0] | {"loop", "sources", "system"},
+    "plots": FLOORS[0] | FLOORS[2] | {"callbacks", "system"},
+}
+# The only file of `rows` that the loop knows.
+PROTOCOL = "powermeans.rows.protocol"
+
+# Which rooms import a library that is optional, slow to import, or compiled.
 IMPORTERS = {
-    "powermeans._native": {"rows/native.py"},
-    "matplotlib": {"plots/canvas.py"},
-    "dask": {"sources/cluster.py", "sources/dask.py"},
-    "distributed": {"sources/cluster.py"},
-    "typer": {"command_line/commands.py"},
-    "rich": {
-        "callbacks/progress_bar.py",
-        "command_line/palettes.py",
-        "command_line/screen.py",
-    },
-    "pyarrow": {"command_line/outputs.py"},
-    "PIL": {"command_line/palettes.py"},
-    "torch": {
-        "rows/torch/admission.py",
-        "rows/torch/divergences.py",
-        "rows/torch/formulas.py",
-        "rows/torch/fused.py",
-        "rows/torch/nearness.py",
-        "rows/torch/placing.py",
-        "rows/torch/rows.py",
-    },
-    "tqdm": {"callbacks/progress_bar.py"},
-    "triton": {"rows/torch/kernels.py"},
-    "umap": {"plots/plane.py"},
+    "PIL": {"command_line"},
+    "dask": {"sources"},
+    "distributed": {"sources"},
+    "matplotlib": {"plots"},
     "pandas": set(),
+    "pyarrow": {"command_line"},
+    "rich": {"callbacks", "command_line"},
+    "torch": {"rows"},
+    "tqdm": {"callbacks"},
+    "triton": {"rows"},
+    "typer": {"command_line"},
+    "umap": {"plots"},
 }
 
-
-def imported_modules(source: str) -> Iterator[str]:
-    """Each module that a source imports, wherever in it."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            assert node.module is not None
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+SOURCES = structure.read_sources(PACKAGE)
 
 
-def part_of(module: str) -> str | None:
-    """The part of the package that a module belongs to, `None` for what is not ours or native.
+def place_of(source: Source) -> str:
+    """Return the room of a module, or its own name where it is loose in the package."""
+    first = source.file.partition("/")[0].removesuffix(".py")
+    assert first in FLOOR_OF, f"{first} is no room yet: give it a floor in this test"
+    return first
+
+
+def targets_of(source: Source) -> set[str]:
+    """Return the modules of the package that a source imports, wherever in it.
 
     What is taken from the package itself comes through its public face.
     """
-    root, _, rest = module.partition(".")
-    part = rest.partition(".")[0]
-    if root != "powermeans" or part == "_native":
-        return None
-    return part if part in LAYER_OF else "__init__"
+    found = set()
+    for one in imports_in(source.tree):
+        root, _, rest = f"{one.module}.{one.name or ''}".partition(".")
+        if root == "powermeans" and not rest.startswith("_native"):
+            first = rest.partition(".")[0]
+            is_face = first not in FLOOR_OF
+            found.add("powermeans.__init__" if is_face else longest_module(f"powermeans.{rest}"))
+    return found
 
 
-def upward_imports(layer: int, source: str) -> list[str]:
-    """What a source in this layer imports from those above it."""
-    parts = ((module, part_of(module)) for module in imported_modules(source))
-    return [module for module, part in parts if part and LAYER_OF[part] > layer]
+def longest_module(name: str) -> str:
+    """Return the module that a dotted name leads to, which may end in what the module defines."""
+    while name not in SOURCES:
+        name = name.rpartition(".")[0]
+    return name
 
 
-def layer_of(file: str) -> int:
-    part = file.partition("/")[0].removesuffix(".py")
-    assert part in LAYER_OF, f"{part} has no layer yet: give it one in this test"
-    return LAYER_OF[part]
+def faults_of(source: Source) -> list[str]:
+    """Return what a source imports and may not."""
+    here = place_of(source)
+    faults = []
+    for target in sorted(targets_of(source)):
+        there = target.split(".")[1]
+        is_above = FLOOR_OF[there] > FLOOR_OF[here]
+        is_foreign = there != here and here in NARROW and there not in NARROW[here]
+        is_inside = here == "loop" and there == "rows" and target != PROTOCOL
+        if is_above or is_foreign or is_inside:
+            faults.append(target)
+    return faults
 
 
-def importers_of(library: str, sources: dict[str, str]) -> set[str]:
-    """Of these sources by file, those that import the library or a part of it."""
+def importers_of(library: str, sources: dict[str, Source]) -> set[str]:
+    """Return the places that import a library or a part of it."""
     return {
-        file
-        for file, source in sources.items()
-        if any(f"{module}.".startswith(f"{library}.") for module in imported_modules(source))
+        place_of(source)
+        for source in sources.values()
+        for one in imports_in(source.tree)
+        if f"{one.module}.{one.name}.".startswith(f"{library}.")
     }
 
 
-SOURCES = {file.relative_to(PACKAGE).as_posix(): file.read_text(encoding="utf-8") for file in FILES}
+def made_up(text: str, file: str = "loop/novelty.py") -> Source:
+    return Source("powermeans." + file.removesuffix(".py").replace("/", "."), file, text)
 
 
-@pytest.mark.parametrize("file", SOURCES)
-def test_no_module_imports_upward(file: str) -> None:
-    assert upward_imports(layer_of(file), SOURCES[file]) == []
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_module_imports_only_what_its_room_may(name: str) -> None:
+    assert faults_of(SOURCES[name]) == []
 
 
-def rooms_of_points(source: str) -> set[str]:
-    """What a source imports from where points live, but the protocol."""
-    return {
-        module
-        for module in imported_modules(source)
-        if part_of(module) in {"parts", "rows", "sources"}
-        and not module.startswith("powermeans.rows.protocol.")
-    }
+def test_no_rooms_import_each_other_in_a_circle() -> None:
+    places = {name: place_of(source) for name, source in SOURCES.items()}
+    arrows = lift(arrows_between(SOURCES), places)
+    assert circles_in(running(arrows, places.values())) == []
 
 
-def test_the_loop_knows_points_only_through_the_protocol_of_rows() -> None:
-    files = [file for file in SOURCES if file.startswith("loop/")]
-    assert {file: found for file in files if (found := rooms_of_points(SOURCES[file]))} == {}
-    assert rooms_of_points("from powermeans.rows import open_rows\nimport powermeans.parts")
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circles_in(running(arrows_between(SOURCES), SOURCES)) == []
 
 
 @pytest.mark.parametrize("library", IMPORTERS)
@@ -149,49 +149,75 @@ def test_a_library_is_imported_only_where_it_belongs(library: str) -> None:
     assert importers_of(library, SOURCES) == IMPORTERS[library]
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "from powermeans.loop.anneal import anneal",
-        "from powermeans import anneal",
-        "import powermeans.loop.anneal",
-        "def late():\n    import powermeans.loop.anneal as a",
-        "if TYPE_CHECKING:\n    from powermeans.loop.anneal import anneal",
-        "import powermeans",
-        "from powermeans import KMeans",
-    ],
-)
-def test_an_upward_import_is_found(source: str) -> None:
-    assert len(upward_imports(layer_of("rows/reference.py"), source)) == 1
+def test_only_one_module_imports_the_compiled_core() -> None:
+    found = [
+        name
+        for name, source in SOURCES.items()
+        if any("_native" in (one.module + "." + str(one.name)) for one in imports_in(source.tree))
+    ]
+    assert found == ["powermeans.rows.native"]
 
 
-def test_imports_of_the_same_layer_and_of_those_below_are_not_upward() -> None:
-    source = "import powermeans.rules\nfrom powermeans.rows.protocol import Rows\nimport numpy"
-    assert upward_imports(layer_of("rows/reference.py"), source) == []
+@pytest.mark.parametrize("room", sorted({s.file.split("/")[0] for s in SOURCES.values()} - LOOSE))
+def test_each_room_says_what_belongs_there(room: str) -> None:
+    if room.endswith(".py"):
+        assert room.removesuffix(".py") in LOOSE, f"{room} lies in no room"
+        return
+    words = ast.get_docstring(SOURCES[f"powermeans.{room}"].tree)
+    assert words is not None
+    assert words.count(".") >= 2, f"{room}/__init__.py: say what belongs there and what it imports"
 
 
-def test_a_relative_import_is_found() -> None:
-    with pytest.raises(AssertionError, match="imports are absolute"):
-        upward_imports(0, "from . import anneal")
-
-
-def test_a_module_without_a_layer_is_found() -> None:
-    with pytest.raises(AssertionError, match="novelty has no layer yet"):
-        layer_of("novelty.py")
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "from powermeans import _native",
-        "import powermeans._native",
-        "from powermeans._native import Team",
-        "def late():\n    from powermeans import errors, _native",
-    ],
-)
-def test_a_second_importer_of_the_native_core_is_found(source: str) -> None:
-    assert importers_of("powermeans._native", {"anneal.py": source}) == {"anneal.py"}
+def test_the_reference_rows_are_for_tests_only() -> None:
+    importers = structure.importers_in(arrows_between(SOURCES), SOURCES)
+    assert importers["powermeans.rows.reference"] == set()
 
 
 def test_no_file_has_a_name_that_says_nothing() -> None:
-    assert not {file.stem for file in FILES} & {"utils", "helpers", "common", "core", "misc"}
+    stems = {Path(source.file).stem for source in SOURCES.values()}
+    assert not stems & {"utils", "helpers", "common", "core", "misc"}
+
+
+# The checks themselves can fail.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from powermeans.estimators.kmeans import KMeans",
+        "from powermeans.estimators import kmeans",
+        "import powermeans.estimators.kmeans",
+        "def late():\n    import powermeans.estimators.kmeans as k",
+        "if TYPE_CHECKING:\n    from powermeans.estimators.kmeans import KMeans",
+        "import powermeans",
+        "from powermeans import KMeans",
+        "from powermeans.parts.executors import Executor",
+        "from powermeans.rows.native import NativeRows",
+        "from powermeans.rows import open_rows",
+    ],
+)
+def test_an_import_that_a_room_may_not_make_is_found(text: str) -> None:
+    assert len(faults_of(made_up(text))) == 1
+
+
+def test_imports_of_the_same_room_and_of_those_below_are_allowed() -> None:
+    text = "import powermeans.rules\nfrom powermeans.rows.protocol import Rows\nimport numpy"
+    assert faults_of(made_up(text)) == []
+
+
+def test_a_relative_import_is_found() -> None:
+    with pytest.raises(ValueError, match="imports relatively"):
+        faults_of(made_up("from . import anneal"))
+
+
+def test_a_module_without_a_room_is_found() -> None:
+    with pytest.raises(AssertionError, match="novelty is no room yet"):
+        place_of(made_up("", "novelty.py"))
+
+
+def test_a_circle_is_found() -> None:
+    pair = {
+        "powermeans.a": made_up("from powermeans.b import x", "a.py"),
+        "powermeans.b": made_up("def late():\n    import powermeans.a", "b.py"),
+    }
+    assert circles_in(running(arrows_between(pair), pair)) == [["powermeans.a", "powermeans.b"]]
