@@ -13,7 +13,7 @@ from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K
 from powermeans.choosing_k.choose import _Scaled
 from powermeans.choosing_k.evaluate import CRITERIA, Settings, Study
 from powermeans.choosing_k.in_parts import PartedStudy
-from powermeans.inputs.checks import admit
+from powermeans.estimators.opening import OpeningSpec, admit_array
 from powermeans.loop.search import Solution
 from powermeans.types import FloatArray
 
@@ -35,19 +35,17 @@ def studies(
     points: FloatArray, weights: FloatArray | None, has_missing: bool = False
 ) -> tuple[Study, Study]:
     """Of the same centers, in memory and in parts."""
-    data = admit(points, weights, has_missing=has_missing)
-    whole = _Scaled.of(data, 1, has_missing=has_missing)
+    spec = OpeningSpec(name="studies", has_missing=has_missing, n_threads=1, n_needed=SIZES[-1])
+    whole = _Scaled.of(admit_array(points, weights, spec), spec)
     opened = open_data(points, weights=weights, rows_per_part=128)
-    parted = _Scaled.of_parts(opened, None, SIZES[-1], 1, has_missing=has_missing)
+    parted = _Scaled.of_parts(opened, None, spec)
     places = np.random.default_rng(1).choice(len(points), SIZES[-1], replace=False)
     centers = np.where(np.isnan(points[places]), 1.0, points[places])
 
     def found(rows: Any) -> dict[int, Solution]:
         return {k: Solution(centers[:k], rows.spread(centers[:k])) for k in SIZES}
 
-    one, other = (
-        scaled.study(found(scaled.rows), settings(), has_missing) for scaled in (whole, parted)
-    )
+    one, other = (scaled.study(found(scaled.rows), settings()) for scaled in (whole, parted))
     assert isinstance(other, PartedStudy)
     np.testing.assert_allclose(parted.inertias(other), whole.inertias(one), rtol=1e-9)
     return one, other
@@ -82,7 +80,8 @@ def test_criteria_are_those_in_memory_where_entries_are_missing() -> None:
 def test_a_point_alone_in_its_cluster_has_no_width_in_any_part() -> None:
     """By hand: 0 and 1 about 0.5 with the next center at 10, and 10 alone."""
     points = np.array([[0.0], [1.0], [10.0]])
-    rows = _Scaled.of_parts(open_data(points, rows_per_part=1), None, 2, 1, has_missing=False).rows
+    spec = OpeningSpec(name="studies", n_threads=1, n_needed=2)
+    rows = _Scaled.of_parts(open_data(points, rows_per_part=1), None, spec).rows
     centers = np.array([[0.5], [10.0]])
     found = {2: Solution(centers, rows.spread(centers))}
     study: Any = PartedStudy.of(rows, found, settings(), False)
@@ -123,5 +122,5 @@ def test_what_sums_do_not_tell_is_refused_and_left_out_of_all(tmp_path) -> None:
 
 def test_more_clusters_than_distinct_rows_are_refused() -> None:
     data = open_data(np.repeat([[0.0], [1.0], [5.0]], 50, axis=0), rows_per_part=20)
-    with pytest.raises(ValueError, match="no more than 3 distinct rows"):
+    with pytest.raises(ValueError, match="more than the 3 distinct rows"):
         choose_k(data, [2, 4])

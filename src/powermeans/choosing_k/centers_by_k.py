@@ -23,7 +23,6 @@ from powermeans.loop.search import Search, Solution, centers_to_spare
 from powermeans.loop.spread import rounding_inertia, spread
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import RelocateEmpty
-from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed
 from powermeans.seeds.choose import choose_seeds
@@ -95,7 +94,7 @@ class _Path:
         self.rows, self.effort, self.rng, self.callback = rows, effort, rng, callback
         self.perfect = rounding_inertia(rows)
         # Rows in parts are too many to sort.
-        self.order = None if isinstance(rows, PartedRows) else order_by_place(rows, rng)[0]
+        self.order = order_by_place(rows, rng)[0] if rows.has_order else None
         self.search = Search(
             rows,
             start_power=-math.inf,
@@ -169,7 +168,7 @@ class _Path:
 
     def seeds(self, size: int) -> FloatArray:
         n_candidates = n_greedy_candidates(size)
-        if not isinstance(self.rows, PartedRows):
+        if self.rows.has_order:
             return choose_seeds(self.rows, size, self.rng, n_candidates=n_candidates)[0]
         return self.candidates.seeds(size, self.rng, n_candidates)
 

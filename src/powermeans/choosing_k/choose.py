@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import (
     Interval,
     StrOptions,
     validate_parameter_constraints,
 )
 
-from powermeans.choosing_k import in_parts as study_in_parts
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, centers_by_k
 from powermeans.choosing_k.evaluate import (
     CRITERIA,
@@ -29,25 +29,22 @@ from powermeans.choosing_k.evaluate import (
     Settings,
     Study,
 )
+from powermeans.choosing_k.in_parts import NOT_IN_PARTS, PartedStudy, counted, unit_of_counts
 from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.errors import ArgumentError
-from powermeans.estimators.opening import MatrixLike
+from powermeans.estimators.opening import MatrixLike, OpeningSpec, admit_array, open_array
 from powermeans.inputs.checks import (
     Admitted,
-    admit,
     divide_by_power_of_two,
     exponent_to_square,
-    wanted_form,
 )
 from powermeans.loop.anneal import Callback
 from powermeans.loop.history import SweepState
 from powermeans.loop.search import Solution
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
 from powermeans.seeds.orders import order_by_place
-from powermeans.sources import PartedData, is_dask, is_parted, open_data
-from powermeans.system.timer import Tell
+from powermeans.seeds.samples import distinct_places
+from powermeans.sources.kinds import Kind, kind_of
 from powermeans.types import FloatArray
 
 # By how often they were right in benchmarks/choosing_k.py.
@@ -63,8 +60,6 @@ RANKING = (
     "calinski_harabasz",
     "knee",
 )
-# Above this float64 cannot hold every integer.
-_MOST_COUNTED = 2.0**53
 # "gap" takes too long: it clusters as many points again for each reference set.
 DEFAULT = tuple(name for name in CRITERIA if name != "gap")
 
@@ -182,25 +177,23 @@ def choose_k(
     sizes, has_missing = checked_sizes(k_range), missing == "observed"
     names = _checked_criteria(criteria, has_missing=has_missing)
     _check_decider(decide_by, names)
-    if is_parted(X) or is_dask(X):
+    spec = OpeningSpec(
+        name="choose_k",
+        has_missing=has_missing,
+        n_threads=n_threads,
+        n_needed=sizes[-1],
+        must_differ=True,
+        tell=getattr(callback, "pass_goes_on", None),
+    )
+    if kind_of(X) in (Kind.PARTS, Kind.DASK):
         names = _checked_for_parts(criteria, names, decide_by)
-        scaled = _Scaled.of_parts(
-            X,
-            sample_weight,
-            sizes[-1],
-            n_threads,
-            has_missing=has_missing,
-            tell=getattr(callback, "pass_goes_on", None),
-        )
+        scaled = _Scaled.of_parts(X, sample_weight, spec)
     else:
-        points = check_array(X, input_name="X", **wanted_form(X))
-        data = admit(
-            points, sample_weight, n_clusters=sizes[-1], must_differ=True, has_missing=has_missing
-        )
+        data = admit_array(X, sample_weight, spec)
         if "gap" in names:
-            _check_axes(points.shape[1])
-        scaled = _Scaled.of(data, n_threads, has_missing=has_missing)
-        _check_distinct(scaled.rows, sizes[-1])
+            _check_axes(data.points.shape[1])
+        scaled = _Scaled.of(data, spec)
+    _check_distinct(scaled.n_distinct, sizes[-1])
     rng = check_random_state(random_state)
     settings = Settings(
         EFFORTS_FOR_EACH_K[effort],
@@ -212,7 +205,7 @@ def choose_k(
         None if callback is None else _watcher(callback),
     )
     found, was_stopped = _search(scaled.rows, sizes, settings, rng)
-    study = scaled.study(found, settings, has_missing)
+    study = scaled.study(found, settings)
     evaluations, was_stopped = _evaluate(study, names, was_stopped)
     choice = _choice(study, scaled, evaluations, decide_by)
     return replace(
@@ -239,83 +232,44 @@ def _watcher(callback: Callback) -> Callback:
 
 @dataclass(frozen=True, slots=True)
 class _Scaled:
-    """Points over a power of two, lest squares leave float32, and weights as counts of copies.
+    """Points divided by a power of two, so that squares fit float32, weighted by counts of copies.
 
-    Weights that add up to less than the rows they are of, or to more than float64 counts, cannot be
-    counts. They are taken for shares of so many points.
+    Weights that add up to less than the number of their points, or to more than float64 counts,
+    are taken for shares of that number.
     """
 
-    points: Any
-    counts: FloatArray
     rows: Rows
+    n_distinct: int  # in parts, no more than the largest k
+    study: Callable[[dict[int, Solution], Settings], Study]
     exponent: int
     unit: float
 
     @classmethod
-    def of(cls, data: Admitted, n_threads: int | None, *, has_missing: bool) -> _Scaled:
+    def of(cls, data: Admitted, spec: OpeningSpec) -> _Scaled:
         exponent = exponent_to_square(data.largest, data.points.dtype)
         points = divide_by_power_of_two(data.points, exponent)
         weights = np.ones(points.shape[0]) if data.weights is None else data.weights
-        total, n_weighing = float(weights.sum()), np.count_nonzero(weights)
-        unit = 1.0 if n_weighing <= total <= _MOST_COUNTED else n_weighing / total
+        unit = unit_of_counts(float(weights.sum()), int(np.count_nonzero(weights)))
         counts = weights * unit
-        weighing = None if data.weights is None else counts
-        rows = open_rows(points, weighing, n_threads=n_threads, has_missing=has_missing)
-        return cls(points, counts, rows, exponent, unit)
+        rows = open_array(points, None if data.weights is None else counts, spec)
+        order, key = order_by_place(rows, np.random.RandomState(0))
+        n_distinct = len(np.unique(key[rows.sample_weight(order) > 0]))
+        study = functools.partial(Study, points, counts, rows, has_missing=spec.has_missing)
+        return cls(rows, n_distinct, study, exponent, unit)
 
     @classmethod
-    def of_parts(
-        cls,
-        X: Any,
-        sample_weight: Any,
-        n_clusters: int,
-        n_threads: int | None,
-        *,
-        has_missing: bool,
-        tell: Tell | None = None,
-    ) -> _Scaled:
-        """Rows that are looked at part by part, in the unit that they have."""
-        data = _opened(X, sample_weight)
-        if data.checkpoint is not None:
-            raise ValueError(
-                "choose_k writes no checkpoint, and X has one: pass open_data without checkpoint"
-            )
-        rows, unit = study_in_parts.opened(
-            data,
-            n_clusters,
-            has_missing=has_missing,
-            n_threads=n_threads,
-            most_counted=_MOST_COUNTED,
-            tell=tell,
-        )
-        return cls(None, np.empty(0), rows, 0, unit)
-
-    def study(self, found: dict[int, Solution], settings: Settings, has_missing: bool) -> Study:
-        if isinstance(self.rows, PartedRows):
-            return study_in_parts.PartedStudy.of(self.rows, found, settings, has_missing)
-        return Study(self.points, self.counts, self.rows, found, settings, has_missing)
+    def of_parts(cls, X: Any, sample_weight: Any, spec: OpeningSpec) -> _Scaled:
+        rows, unit = counted(X, sample_weight, spec)
+        places = distinct_places(rows, spec.n_needed, np.random.RandomState(0))
+        study = functools.partial(PartedStudy.of, rows, has_missing=spec.has_missing)
+        return cls(rows, len(np.unique(places, axis=0)), study, 0, unit)
 
     def inertias(self, study: Study) -> FloatArray:
-        """In the units of the user."""
+        """Return inertias in the units of the user."""
         return np.ldexp(study.inertias, 2 * self.exponent) / self.unit
 
     def centers(self, found: dict[int, Solution]) -> dict[int, FloatArray]:
         return {k: np.ldexp(solution.centers, self.exponent) for k, solution in found.items()}
-
-
-def _opened(X: Any, sample_weight: Any) -> Any:
-    """Rows in parts, be they Dask's, which alone may have weights beside them."""
-    if is_dask(X):
-        from powermeans.sources.dask import DaskPoints
-
-        if not isinstance(X, DaskPoints):
-            return DaskPoints(X, sample_weight)
-    if sample_weight is not None:
-        raise ValueError(
-            "sample_weight is for arrays and Dask collections themselves: weights of files are one "
-            'of their columns, so pass open_data(..., weights="column")'
-        )
-    return X if is_dask(X) or isinstance(X, PartedData) else open_data(X)
 
 
 def _check_parameters(arguments: dict[str, Any]) -> None:
@@ -380,7 +334,7 @@ def _checked_for_parts(
     criteria: str | Iterable[str], names: list[str], decide_by: str
 ) -> list[str]:
     """Leave out criteria that need all points at once, or raise if they were asked for by name."""
-    refused = [name for name in names if name in study_in_parts.NOT_IN_PARTS]
+    refused = [name for name in names if name in NOT_IN_PARTS]
     if refused and (criteria != "all" or decide_by in refused):
         raise ArgumentError(
             f"names {refused[0]!r}, which draws in a box about all points along their principal "
@@ -410,9 +364,7 @@ def _check_axes(n_features: int) -> None:
         )
 
 
-def _check_distinct(rows: Rows, largest: int) -> None:
-    order, key = order_by_place(rows, np.random.RandomState(0))
-    n_distinct = len(np.unique(key[rows.sample_weight(order) > 0]))
+def _check_distinct(n_distinct: int, largest: int) -> None:
     if n_distinct < largest:
         raise ArgumentError(
             f"is more than the {n_distinct} distinct rows with a weight",

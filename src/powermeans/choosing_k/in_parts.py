@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from powermeans import criteria as formulas
-from powermeans.choosing_k.evaluate import Sample, Study, two_nearest
-from powermeans.errors import ArgumentError
-from powermeans.inputs.checks import PartFacts, exponent_to_square
-from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor
+from powermeans.choosing_k.evaluate import Sample, Settings, Study, two_nearest
+from powermeans.estimators.opening import OpeningSpec, in_parts, open_points, opened
+from powermeans.inputs.checks import exponent_to_square
+from powermeans.loop.search import Solution
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import PartRows
-from powermeans.seeds.samples import distinct_places
-from powermeans.sources import PartedData, is_dask
-from powermeans.sources.block import Block, Source
-from powermeans.sources.partition import Admission
-from powermeans.system.timer import Tell
 from powermeans.types import FloatArray, IndexArray
 
 _VALUES_AT_ONCE = 2**20
+# Above this float64 cannot hold every integer.
+_MOST_COUNTED = 2.0**53
 # The criteria that need all points at once.
 NOT_IN_PARTS = ("gap",)
 
@@ -37,10 +34,16 @@ class PartedStudy(Study):
     rows: PartedRows
 
     @classmethod
-    def of(cls, rows: PartedRows, *more: Any) -> PartedStudy:
+    def of(
+        cls,
+        rows: PartedRows,
+        found: dict[int, Solution],
+        settings: Settings,
+        has_missing: bool = False,
+    ) -> PartedStudy:
         """Make the study of these rows."""
         nothing: Any = np.empty((0, rows.n_features))
-        return cls(nothing, np.empty(0), rows, *more)
+        return cls(nothing, np.empty(0), rows, found, settings, has_missing)
 
     @cached_property
     def n_counted(self) -> float:
@@ -142,108 +145,30 @@ def _count_weighing(rows: PartRows, number: int) -> int:
     return int(np.count_nonzero(rows.sample_weight(np.arange(rows.n_points))))
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """A source whose weights are so many times as large."""
-
-    source: Source
-    unit: float
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.source, name)
-
-    def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        for block in self.source.blocks(first_row, at_once):
-            assert block.weights is not None
-            yield replace(block, weights=block.weights * self.unit)
-
-
-def opened(
-    data: Any,
-    n_clusters: int,
-    *,
-    has_missing: bool,
-    n_threads: int | None,
-    most_counted: float,
-    tell: Tell | None = None,
-) -> tuple[PartedRows, float]:
-    """Rows whose weights are counts of copies, and what the weights were multiplied by.
-
-    Parameters
-    ----------
-    n_clusters : int
-        How many distinct rows there must be.
-    most_counted : float
-        No sum of weights above this is one of counts.
-    tell : callable, optional
-        Told how far each pass over all parts is.
-    """
-    opener, how = PartOpener(has_missing=has_missing), _How(n_clusters, n_threads, tell)
-    rows, unit = _rows(data, opener, how), 1.0
-    if rows.total_weight != rows.n_points:
-        n_weighing = sum(rows.each(_count_weighing))
-        if not n_weighing <= rows.total_weight <= most_counted:
-            unit = n_weighing / rows.total_weight
-            counted = data.weighing(unit) if is_dask(data) else _counted(data, unit)
-            rows = _rows(counted, opener, how)
-    places = distinct_places(rows, n_clusters, np.random.RandomState(0))
-    n_distinct = len(np.unique(places, axis=0))
-    if n_distinct < n_clusters:
-        raise ArgumentError(
-            f"is more than the {n_distinct} distinct rows with a weight",
-            f"pass values of k up to {n_distinct}",
-            argument="k",
-            value=n_clusters,
-        )
-    return rows, unit
-
-
-def _counted(data: PartedData, unit: float) -> PartedData:
-    source: Any = _Counted(data.source, unit)
-    counted = PartedData(source, data.rows_per_part, data.scaling)
-    counted.is_in_memory = data.is_in_memory
-    return counted
-
-
-@dataclass(frozen=True, slots=True)
-class _How:
-    """How rows are opened for a study."""
-
-    n_clusters: int
-    n_threads: int | None
-    tell: Tell | None
-
-
-def _rows(data: Any, opener: PartOpener, how: _How) -> PartedRows:
-    find = _rows_on_dask if is_dask(data) else _rows_in_turn
-    rows, facts = find(data, opener, how)
-    largest = 0.0 if facts is None else facts.largest
-    if exponent_to_square(largest, data.dtype):
+def counted(X: Any, sample_weight: Any, spec: OpeningSpec) -> tuple[PartedRows, float]:
+    """Return rows in parts that counts weigh, and what the weights were multiplied by."""
+    source = opened(X, sample_weight, spec)
+    if source.checkpoint is not None:
         raise ValueError(
-            f"X has {largest:g}, whose square {data.dtype} does not hold to its last digits: pass "
-            'open_data(..., scale="standard") or dtype="float64"'
+            "choose_k writes no checkpoint, and X has one: pass open_data without checkpoint"
         )
-    return rows
+    rows = _rows(source, spec)
+    if rows.total_weight == rows.n_points:
+        return rows, 1.0
+    unit = unit_of_counts(rows.total_weight, sum(rows.each(_count_weighing)))
+    return (rows if unit == 1 else _rows(source.weighing(unit), spec)), unit
 
 
-def _rows_on_dask(data: Any, opener: PartOpener, how: _How) -> tuple[PartedRows, PartFacts]:
-    from powermeans.parts.dask import DaskExecutor
-
-    executor = DaskExecutor(data, opener, n_threads=how.n_threads, tell=how.tell)
-    executor.check(how.n_clusters)
-    return PartedRows(executor), executor.facts
+def unit_of_counts(total_weight: float, n_weighing: int) -> float:
+    """Return what to multiply weights by where they cannot be counts of copies, else one."""
+    return 1.0 if n_weighing <= total_weight <= _MOST_COUNTED else n_weighing / total_weight
 
 
-def _rows_in_turn(
-    data: PartedData, opener: PartOpener, how: _How
-) -> tuple[PartedRows, PartFacts | None]:
-    partition = data.partition(Admission(has_missing=opener.has_missing))
-    executor: Executor = (
-        MemoryExecutor(partition.read(), opener, n_threads=how.n_threads, tell=how.tell)
-        if data.is_in_memory
-        else ReadingExecutor(partition, opener, n_threads=how.n_threads, tell=how.tell)
-    )
-    rows = PartedRows(executor)
-    _ = rows.n_points  # the first pass, in which every row is checked
-    partition.check(how.n_clusters)
-    return rows, partition.facts
+def _rows(source: Any, spec: OpeningSpec) -> PartedRows:
+    data = in_parts(open_points(source, None, spec))
+    if exponent_to_square(data.largest, source.dtype):
+        raise ValueError(
+            f"X has {data.largest:g}, whose square {source.dtype} does not hold to its last "
+            'digits: pass open_data(..., scale="standard") or dtype="float64"'
+        )
+    return data.rows

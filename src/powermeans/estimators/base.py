@@ -361,7 +361,7 @@ class CenterEstimator(
 
         Points in parts are not asked again: a pass may take long, or fail as the last one did.
         """
-        if data.has_order:
+        if data.rows.has_order:
             return self._finish(data, history)
         centers = _stored(data, history)
         labels, inertia = data.assign(centers.astype(np.float64), history.known_inertia)
@@ -384,7 +384,7 @@ class CenterEstimator(
 
     def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
         rows, n_clusters = data.rows, self.n_clusters
-        if isinstance(self.init, ParallelSeeds) or not data.has_order:
+        if isinstance(self.init, ParallelSeeds) or not data.rows.has_order:
             centers = self._seeds_in_passes(data, rng)
         elif callable(self.init):
             centers = self._checked_init(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -194,9 +194,9 @@ class OpeningSpec:
         return replace(self, known=known, n_needed=1, must_differ=False, tell=None)
 
     def for_blocks(self) -> OpeningSpec:
-        """Return what is asked of blocks of new points that were opened here; it can be pickled."""
-        known = None if self.known is None else replace(self.known, names=None, scaling=None)
-        return replace(self, estimator=None, known=known, init=None, random_state=None)
+        """Return what is asked of blocks of points that were opened here; it can be pickled."""
+        known = Columns(None if self.known is None else self.known.n_features, None, None)
+        return replace(self.for_new(known), estimator=None, init=None, random_state=None)
 
 
 def who_is_told(callback: object, verbose: object) -> Tell | None:
@@ -210,9 +210,6 @@ def who_is_told(callback: object, verbose: object) -> Tell | None:
 
 class Data(abc.ABC):
     """The points of a fit, wherever they are. Close it after the fit, as a context manager."""
-
-    has_order: ClassVar[bool]
-    """Whether an order of all points can be held."""
 
     rows: Rows
 
@@ -271,8 +268,6 @@ class Data(abc.ABC):
 class InMemory(Data):
     """Points in one array or tensor."""
 
-    has_order: ClassVar[bool] = True
-
     points: Points | SparsePoints
     weights: FloatArray | None
     rows: Rows
@@ -328,8 +323,6 @@ class InParts(Data):
     largest : float
         The largest magnitude among the entries; NaN where nothing has been looked at yet.
     """
-
-    has_order: ClassVar[bool] = False
 
     rows: PartedRows
     source: Any

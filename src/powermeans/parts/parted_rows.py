@@ -255,6 +255,15 @@ class PartedRows(BaseRows):
         """What a call gives, added up over all parts."""
         return self.executor.total(call)
 
+    @property
+    def has_order(self) -> bool:
+        """Whether an order of all points can be held: it is too long."""
+        return False
+
+    def first_points(self) -> IndexArray:
+        """Which of all points is the first of each part."""
+        return np.concatenate([[0], self._seen.ends[:-1]]).astype(np.intp)
+
     def first_of(self, number: int) -> int:
         """Which of all points is the first of this part."""
         return int(self._seen.ends[number - 1]) if number else 0

@@ -8,8 +8,9 @@ begins with `MemoryRows`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +52,16 @@ class BaseRows(Rows):
             point, weight = self.take(index)[0], float(self.sample_weight(index)[0])
             yield FarPoint(point, weight, float(nearness.sq_dist(index)[0]), int(labels[index[0]]))
             nearness.add(point)
+
+    @property
+    def has_order(self) -> bool:
+        return True
+
+    def first_points(self) -> IndexArray:
+        return np.zeros(1, dtype=np.intp)
+
+    def total(self, call: Callable[[Any, int], Any]) -> Any:
+        return call(self, 0)
 
     @abstractmethod
     def _middle(self) -> FloatArray:

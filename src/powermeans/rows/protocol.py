@@ -6,9 +6,9 @@ A kind of rows implements the abstract methods; `powermeans.rows.base` derives t
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -128,6 +128,21 @@ class Rows(Protocol):
 
         Each is one more center for those after it. There is at least one center.
         """
+        ...
+
+    # In one memory or in parts.
+
+    @property
+    def has_order(self) -> bool:
+        """Whether an order of all points can be held; else draws take them as they come."""
+        ...
+
+    def first_points(self) -> IndexArray:
+        """Which point is the first of each part."""
+        ...
+
+    def total(self, call: Callable[[PartRows, int], Any]) -> Any:
+        """What a call gives for the rows of each part and its number, added up."""
         ...
 
 

@@ -11,7 +11,7 @@ from powermeans.divergences import Divergence
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
 from powermeans.seeds.choose import choose_seeds
-from powermeans.seeds.samples import race, total
+from powermeans.seeds.samples import race
 from powermeans.types import FloatArray
 
 
@@ -91,7 +91,7 @@ class ParallelSeeds:
             found = np.concatenate([found, drawn])
             if not len(drawn):
                 break  # every point is at a candidate
-        return Candidates(found, total(rows, _WeightsNearest(found)), rows, divergence)
+        return Candidates(found, rows.total(_WeightsNearest(found)), rows, divergence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.parts.checkpoint import recorded
-from powermeans.parts.parted_rows import PartedRows, stacked
+from powermeans.parts.parted_rows import stacked
 from powermeans.rows.protocol import PartRows, Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
@@ -41,7 +41,7 @@ class WeightedSample:
 
 
 def weighted_sample(
-    rows: PartedRows, n_drawn: int, rng: np.random.RandomState, *, n_least: int = 1
+    rows: Rows, n_drawn: int, rng: np.random.RandomState, *, n_least: int = 1
 ) -> WeightedSample:
     """Draw points without replacement, the heavier the likelier.
 
@@ -126,16 +126,9 @@ def race(
     """
     if centers is None:
         centers = np.empty((0, rows.n_features))
-    starts = np.zeros(1, dtype=np.intp)
-    if isinstance(rows, PartedRows):
-        starts = np.array([rows.first_of(number) for number in range(rows.n_parts)])
-    arrived: Arrived = total(rows, _Race(centers, n_kept, key, starts, of_places, in_their_kind))
+    starts = rows.first_points()
+    arrived: Arrived = rows.total(_Race(centers, n_kept, key, starts, of_places, in_their_kind))
     return arrived
-
-
-def total(rows: Rows, call: Any) -> Any:
-    """Return what a call gives for all rows, whether they are in parts or not."""
-    return rows.total(call) if isinstance(rows, PartedRows) else call(rows, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
@@ -152,6 +152,13 @@ class PartedData:
         """Read the parts once, each checked."""
         return self.partition().read()
 
+    def weighing(self, unit: float) -> PartedData:
+        """Return the same rows, whose weights are so many times as large."""
+        source: Any = _Weighing(self.source, unit)
+        data = PartedData(source, self.rows_per_part, self.scaling)
+        data.is_in_memory = self.is_in_memory
+        return data
+
     def is_read_from(self, path: str | os.PathLike[str]) -> bool:
         """Whether rows are from this file, or would be the next time, since from its folder."""
         read: Sequence[Path] = getattr(self.source, "paths", ())
@@ -168,6 +175,22 @@ class PartedData:
             f"<rows of {self.source.name}: {self.n_features} columns of {self.dtype}, "
             f"{self.rows_per_part} rows at a time>"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighing:
+    """A source whose weights are so many times as large."""
+
+    source: Source
+    unit: float
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.source, name)
+
+    def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
+        for block in self.source.blocks(first_row, at_once):
+            assert block.weights is not None
+            yield replace(block, weights=block.weights * self.unit)
 
 
 def open_data(

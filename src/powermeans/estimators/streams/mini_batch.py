@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from powermeans.estimators.base import Run
-from powermeans.estimators.opening import Data, InMemory, OpeningSpec, in_memory, in_parts
+from powermeans.estimators.opening import Data, InMemory, OpeningSpec, in_memory
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.estimators.streams.base import Step, StreamEstimator
 from powermeans.estimators.streams.drift import RunningDrift
@@ -275,7 +275,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         n_seen = first.rows.n_points
         for n_passes, batch in parts:
             learned = step.learned
-            if n_seen >= _LONGEST_SOFT_SHARE * n_all or not batch.has_order:
+            if n_seen >= _LONGEST_SOFT_SHARE * n_all or not batch.rows.has_order:
                 learned = replace(learned, power=-math.inf)
             step, state = self._swept(learned, batch)
             course = self._take_down(step, course, n_passes, state, history, watch)
@@ -324,7 +324,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
         With the parts as batches, sorted rows would drag the centers along.
         """
-        rows = in_parts(data).rows
+        rows = data.rows
         share = rows.n_points // _POINTS_PER_POINT_OF_FIRST
         fitting = _MOST_ELEMENTS // rows.n_features
         n_first = self._n_awaited(min(share, fitting))
