@@ -554,6 +554,7 @@ FILES = {
     "huge.csv": "id,x\n12345678901234567,1\n2,2\n",
     "mixed.csv": "x,y\n1,2\n2,3\n3,four\n",
     "negative.csv": "x,y\n1,2\n-3,4\n",
+    "gap.csv": "x,y\n1,2\n,4\n5,-3\n",
     "weights.csv": "x,w\n1,1\n2,-1\n",
     "other.csv": "visits_per_month,baskett\n1,2\n",
     "narrow.csv": "1,2\n3,4\n",
@@ -732,7 +733,20 @@ ERRORS: list[tuple[str, int, str]] = [
     (
         "fit negative.csv -k 1 --divergence poisson",
         OF_DATA,
-        "X has -3.0 in row 1, column 0: Poisson is for numbers of at least zero, such as counts",
+        'negative.csv: column "x" has -3 in row 2: Poisson is for numbers of at least zero, such '
+        "as counts",
+    ),
+    (
+        "fit gap.csv -k 1 --divergence poisson --missing drop",
+        OF_DATA,
+        'gap.csv: column "y" has -3 in row 3: Poisson is for numbers of at least zero, such as '
+        "counts",
+    ),
+    (
+        "fit negative.csv gap.csv -k 1 --divergence poisson",
+        OF_DATA,
+        'negative.csv: column "x" has -3 in row 2: Poisson is for numbers of at least zero, such '
+        "as counts",
     ),
     ("fit customers.csv", OF_USE, f"Missing option '-k' / '--clusters'{SEE_HELP}"),
     ("fit -k 2", OF_USE, f"Missing argument 'DATA...'{SEE_HELP}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from dataclasses import is_dataclass
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from powermeans import divergences
 from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis, Poisson, resolve
 
 cases = st.sampled_from(sorted(CASES))
@@ -195,3 +197,8 @@ def test_a_function_of_the_users_cannot_change_the_points():
     with pytest.raises(ValueError, match="read-only"):
         Generated(greedy, lambda x: x).generator(points)
     assert (points == 5).all()
+
+
+def test_model_files_hold_all_divergences_but_those_that_are_functions():
+    public = {getattr(divergences, name) for name in divergences.__all__}
+    assert set(divergences.KINDS) == {kind for kind in public if is_dataclass(kind)} - {Generated}

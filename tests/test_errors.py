@@ -9,7 +9,7 @@ import pytest
 
 from powermeans import PowerKMeans, choose_k
 from powermeans.command_line.failures import in_options
-from powermeans.errors import Argument, ArgumentError, ExplainedWarning, FewRowsError
+from powermeans.errors import Argument, ArgumentError, EntryError, ExplainedWarning, FewRowsError
 from powermeans.parts.checkpoint import Claim
 
 COLUMNS = ArgumentError("has text", "leave it out with ", Argument("columns", ["x", "a b"]))
@@ -36,7 +36,9 @@ def test_each_interface_names_what_its_users_type(error, in_python, typed) -> No
     assert in_options(error).endswith(typed)
 
 
-@pytest.mark.parametrize("error", [COLUMNS, THREADS, FewRowsError(3, 4)])
+@pytest.mark.parametrize(
+    "error", [COLUMNS, THREADS, FewRowsError(3, 4), EntryError("X", 1, 0, -3.0, "t")]
+)
 def test_fields_come_back_from_another_process(error) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)

@@ -71,6 +71,15 @@ class ArgumentError(Explained, ValueError):
     """An argument, or a file that it names, cannot be used."""
 
 
+class EntryError(ArgumentError):
+    """An entry of the data cannot be used; `name`, `row` and `column` say which one."""
+
+    def __init__(self, name: str, row: int, column: int, value: Any, way_out: str) -> None:
+        super().__init__(f"{name} has {value} in row {row}, column {column}", way_out)
+        self.name, self.row, self.column, self.value = name, row, column, value
+        self.args = (name, row, column, value, way_out)
+
+
 class NotInPartsError(ArgumentError):
     """Rows are read part by part, which the fit that was asked for cannot do."""
 

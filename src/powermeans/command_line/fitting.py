@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +40,7 @@ from powermeans.command_line.parts import (
     why_in_parts,
 )
 from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
+from powermeans.errors import EntryError
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.reporting.report import report
 from powermeans.reporting.summaries import ClusterSummary
@@ -89,7 +91,7 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
     n_clusters = wanted.settings["n_clusters"]
     data = data_to_fit(files, limits, why, wanted.scale, n_clusters, "--clusters")
     if why is None:
-        fitted, n_rows = _fitted(data, wanted, None if wanted.is_quiet else progress()), None
+        fitted, n_rows = _fitted(data, files, wanted, None if wanted.is_quiet else progress()), None
     else:
         fitted, n_rows = _fitted_in_parts(data, files, wanted, limits)
     tally = Tally(fitted.model.cluster_centers_)
@@ -115,13 +117,13 @@ def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | 
     check_outputs(*outputs, reads=reads, labels=wanted.output, page=wanted.report)
 
 
-def _fitted(data: FitData, wanted: Wanted, tell: FitProgress | None) -> Fitted:
+def _fitted(data: FitData, files: DataFiles, wanted: Wanted, tell: FitProgress | None) -> Fitted:
     """Fit; a Ctrl-C ends the fit with what there is."""
     model = PowerKMeans(**wanted.settings)
     recorder = PathRecorder() if wanted.report else None
     started, was_interrupted = time.perf_counter(), False
     try:
-        with failures.refusing():
+        with failures.refusing(), _naming_entries(data, files):
             model.set_params(callback=_both(tell, recorder))
             model.fit(data.points, sample_weight=data.weights)
     except KeyboardInterrupt:
@@ -134,6 +136,23 @@ def _fitted(data: FitData, wanted: Wanted, tell: FitProgress | None) -> Fitted:
     model.set_params(callback=None)
     elapsed = time.perf_counter() - started
     return Fitted(model, data.scaler, elapsed, was_interrupted, recorder)
+
+
+@contextlib.contextmanager
+def _naming_entries(data: FitData, files: DataFiles) -> Iterator[None]:
+    """Say where in its file an entry is that cannot be used."""
+    try:
+        yield
+    except EntryError as error:
+        where, row = error.name, error.row
+        if not isinstance(data.points, PartedData):
+            where, is_kept = files.name, data.is_kept
+            row = (row if is_kept is None else int(np.flatnonzero(is_kept)[row])) + 1
+        raise failures.Failure(
+            f'{where}: column "{data.names[error.column]}" has {error.value:g} in row {row}: '
+            f"{''.join(map(str, error.way_out))}",
+            failures.DATA,
+        ) from error
 
 
 def _both(tell: Any, recorder: Any) -> Any:
@@ -154,7 +173,7 @@ def _fitted_in_parts(
     rows: PartedData = data.points
     tell = None if wanted.is_quiet else ProgressInParts(rows.n_rows)
     with failures.reading(files.name, writes=limits.checkpoint), watching(rows, tell):
-        fitted = _fitted(data, wanted, tell)
+        fitted = _fitted(data, files, wanted, tell)
     n_rows = rows.n_rows if tell is None else tell.n_rows
     if rows.scaling is None:
         return fitted, n_rows

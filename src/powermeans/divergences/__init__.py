@@ -6,7 +6,7 @@ A new Bregman divergence is one file here. This room imports only `types` and `e
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from powermeans.divergences.binomial import Binomial
 from powermeans.divergences.bregman import Bregman, Generated, Separable
@@ -28,6 +28,9 @@ __all__ = [
 
 Divergence = Bregman | Literal["squared_euclidean", "cosine", "manhattan"]
 
+# Those whose fields a model file holds.
+KINDS: tuple[type[Any], ...] = (Binomial, Gamma, Mahalanobis, Poisson)
+
 _BY_NAME: dict[str, Callable[[], Divergence]] = {
     "squared_euclidean": lambda: "squared_euclidean",
     "cosine": lambda: "cosine",
@@ -43,14 +46,7 @@ NAMES = frozenset(_BY_NAME) | {"binomial"}
 
 
 def resolve(divergence: Bregman | str) -> Divergence:
-    """The divergence of this name; one that is given is itself.
-
-    Parameters
-    ----------
-    divergence : Bregman or str
-        "squared_euclidean", "cosine", "manhattan", "poisson" or "kl", "logistic", "gamma" or
-        "exponential" or "itakura_saito".
-    """
+    """Return the divergence of a name; return one that is given as it is."""
     if isinstance(divergence, Bregman):
         return divergence
     if divergence == "binomial":

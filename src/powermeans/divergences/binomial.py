@@ -16,7 +16,7 @@ from powermeans.types import FloatArray
 class Binomial(Separable):
     """sum of x log(x / theta) + (N - x) log((N - x) / (N - theta)), with 0 log 0 = 0.
 
-    Half the deviance of binomial numbers of successes in N trials. With N = 1 it is the logistic
+    Half the deviance of binomial counts of successes in N trials. With N = 1 it is the logistic
     divergence, for proportions.
 
     Parameters
@@ -74,10 +74,10 @@ class Binomial(Separable):
             )
 
     def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
-        """The sum of x log(x / theta) and (N - x) log((N - x) / (N - theta))."""
+        """Return x log(x / theta) and (N - x) log((N - x) / (N - theta))."""
         trials = self.highest
         return np.asarray(kl_div(points, centers) + kl_div(trials - points, trials - centers))
 
     def slope(self, centers: FloatArray) -> FloatArray:
-        """The logarithm of theta / (N - theta)."""
+        """Return the logarithm of theta / (N - theta)."""
         return np.asarray(np.log(centers) - np.log(self.highest - centers))

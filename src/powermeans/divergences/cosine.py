@@ -7,26 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.divergences.chunks import in_chunks
+from powermeans.divergences import chunks
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
 def pairwise(points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
-    """One minus the cosine of the angle of every point to every center, by the definition.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        Dense or CSR.
-    """
-    return np.concatenate([distances for _, distances in cosine_in_chunks(points, centers)])
+    """Compute one minus the cosine of every point to every center, by the definition."""
+    return np.concatenate([distances for _, distances in in_chunks(points, centers)])
 
 
-def cosine_in_chunks(
+def in_chunks(
     points: Points | SparsePoints, centers: FloatArray
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """The rows of `pairwise`, some points at a time, each with the slice of points it is for."""
-    return in_chunks(points, centers, _cosine_distances)
+    """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
+    return chunks.in_chunks(points, centers, _cosine_distances)
 
 
 def _cosine_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
@@ -36,7 +30,7 @@ def _cosine_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
 
 
 def directions(points: Any) -> Any:
-    """The points divided by their lengths, dense or CSR, in their dtype; zeros stay."""
+    """Divide points by their lengths, dense or CSR, in their dtype; zeros stay."""
     if not isinstance(points, np.ndarray):
         return _directions_of_sparse(points)
     largest = np.abs(points).max(axis=1, keepdims=True)
@@ -50,7 +44,7 @@ def directions(points: Any) -> Any:
 def _directions_of_sparse(points: SparsePoints) -> SparsePoints:
     scaled = points.copy()
     counts = np.diff(points.indptr)
-    # Twice, so that no square overflows or vanishes.
+    # By the largest entries first, so that no square overflows or vanishes.
     for sizes in (largest_of_rows(points), None):
         divisors = row_lengths(scaled) if sizes is None else sizes
         safe = np.repeat(np.where(divisors > 0, divisors, 1.0), counts)
@@ -59,7 +53,7 @@ def _directions_of_sparse(points: SparsePoints) -> SparsePoints:
 
 
 def largest_of_rows(points: Points | SparsePoints) -> FloatArray:
-    """The largest magnitude in each point, (n_points,)."""
+    """Return the largest magnitude in each point, (n_points,)."""
     if isinstance(points, np.ndarray):
         return np.asarray(np.abs(points).max(axis=1))
     largest = np.zeros(points.shape[0])
@@ -70,7 +64,7 @@ def largest_of_rows(points: Points | SparsePoints) -> FloatArray:
 
 
 def row_lengths(points: SparsePoints) -> FloatArray:
-    """The Euclidean length of each sparse point, (n_points,)."""
+    """Return the Euclidean length of each sparse point, (n_points,)."""
     squares = points.copy()
     squares.data = np.square(points.data, dtype=np.float64)
     return np.asarray(np.sqrt(squares.sum(axis=1))).ravel()

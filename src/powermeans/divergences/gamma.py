@@ -22,11 +22,11 @@ class Gamma(Separable):
     Parameters
     ----------
     shape : float, default=1.0
-        Positive. It changes the unit of the divergence alone, not which centers are best.
+        Positive. It changes only the unit of the divergence, not which centers are best.
 
     See Also
     --------
-    Poisson : Counts, zeros among them.
+    Poisson : Counts, which may be zero.
 
     Examples
     --------
@@ -56,10 +56,10 @@ class Gamma(Separable):
             raise ValueError(f"shape={self.shape!r} must be positive: pass for example shape=1.0")
 
     def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
-        """The shape times x / theta - log(x / theta) - 1."""
+        """Return the shape times x / theta - log(x / theta) - 1."""
         ratios = points / centers
         return np.asarray(self.shape * (ratios - 1 - np.log(ratios)))
 
     def slope(self, centers: FloatArray) -> FloatArray:
-        """-shape / theta."""
+        """Return -shape / theta."""
         return np.asarray(-self.shape / centers)

@@ -17,7 +17,7 @@ from powermeans.types import FloatArray
 class Mahalanobis(Bregman):
     """(x - theta)^T C^-1 (x - theta) with a covariance C.
 
-    The same as squared Euclidean distances after C is whitened.
+    These are squared Euclidean distances after whitening by C.
 
     Parameters
     ----------
@@ -85,19 +85,19 @@ class Mahalanobis(Bregman):
         return hash(np.asarray(self.covariance).tobytes())
 
     def generator(self, points: FloatArray) -> FloatArray:
-        """x^T C^-1 x."""
+        """Return x^T C^-1 x."""
         return np.asarray(np.square(self.whitened(points)).sum(axis=1))
 
     def gradient(self, points: FloatArray) -> FloatArray:
-        """2 C^-1 x."""
+        """Return 2 C^-1 x."""
         return np.asarray(2 * points @ self.__dict__["_precision"])
 
     def between(self, points: FloatArray, centers: FloatArray) -> FloatArray:
-        """The squared distances after whitening."""
+        """Return the squared distances after whitening."""
         return self.generator(points - centers)
 
     def check_width(self, n_features: int) -> None:
-        """Raise unless the covariance is of so many features."""
+        """Raise unless the covariance is of this many features."""
         n_known = len(self.__dict__["_whitening"])
         if n_features != n_known:
             raise ValueError(
@@ -108,17 +108,17 @@ class Mahalanobis(Bregman):
     def planes(
         self, centers: FloatArray, tangent: FloatArray, origin: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Slopes and lifts from one product with C^-1."""
+        """Return slopes and lifts from one product with C^-1."""
         slopes = self.gradient(centers - tangent)
         lifts = np.sum((centers - tangent) * slopes, axis=1) / 2
         return slopes, np.asarray(lifts + slopes @ (tangent - origin))
 
     def curvature(self, center: FloatArray) -> FloatArray:
-        """Twice the diagonal of C^-1."""
+        """Return twice the diagonal of C^-1."""
         precision: FloatArray = self.__dict__["_precision"]
         return 2 * np.diag(precision)
 
     def whitened(self, points: FloatArray) -> FloatArray:
-        """Points among which distances are Euclidean, L^-1 x with C = L L^T."""
+        """Return L^-1 x with C = L L^T, among which distances are Euclidean."""
         whitening: FloatArray = self.__dict__["_whitening"]
         return np.asarray(points @ whitening.T)

@@ -12,7 +12,7 @@ from powermeans.types import FloatArray, Points
 
 
 def pairwise(points: Points, centers: FloatArray) -> FloatArray:
-    """Distance of every point to every center, y = sum_f |x_f - theta_f|."""
+    """Compute the distance of every point to every center, y = sum_f |x_f - theta_f|."""
     result = np.empty((len(points), len(centers)))
     for rows, distances in in_chunks(points, centers):
         result[rows] = distances
@@ -20,6 +20,6 @@ def pairwise(points: Points, centers: FloatArray) -> FloatArray:
 
 
 def in_chunks(points: Points, centers: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """The rows of `pairwise`, some points at a time, each with the slice of points it is for."""
+    """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
     for rows, chunk in dense_chunks(points, max(points.shape[1], len(centers))):
         yield rows, np.asarray(cdist(chunk, centers, "cityblock"))

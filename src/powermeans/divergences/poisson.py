@@ -15,8 +15,8 @@ from powermeans.types import FloatArray
 class Poisson(Separable):
     """sum of x log(x / theta) - x + theta, with 0 log 0 = 0.
 
-    Half the deviance of Poisson counts, and on rows that add to one the Kullback-Leibler divergence
-    (Banerjee et al. 2005). For counts, and for proportions, zeros among them.
+    Half the deviance of Poisson counts, and on rows that add up to one the Kullback-Leibler
+    divergence (Banerjee et al. 2005). Use it for counts and for proportions; both may be zero.
 
     See Also
     --------
@@ -39,9 +39,9 @@ class Poisson(Separable):
     wanted = "numbers of at least zero, such as counts"
 
     def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
-        """As x log(x / theta) - x + theta."""
+        """Return x log(x / theta) - x + theta."""
         return np.asarray(kl_div(points, centers))
 
     def slope(self, centers: FloatArray) -> FloatArray:
-        """The logarithm of theta."""
+        """Return the logarithm of theta."""
         return np.log(centers)

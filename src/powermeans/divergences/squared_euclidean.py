@@ -11,18 +11,7 @@ from powermeans.types import FloatArray, Points, SparsePoints
 
 
 def pairwise(points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
-    """Squared distance of every point to every center.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        Dense or CSR.
-
-    Returns
-    -------
-    (n_points, n_centers)
-        In float64, or in long double where points or centers are.
-    """
+    """Compute the squared distance of every point to every center, in float64 or long double."""
     precision = np.result_type(points.dtype, centers.dtype, np.float64)
     result = np.empty((points.shape[0], len(centers)), precision)
     for rows, sq_dist in in_chunks(points, centers):
@@ -33,13 +22,7 @@ def pairwise(points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
 def in_chunks(
     points: Points | SparsePoints, centers: FloatArray
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """The rows of `pairwise`, some points at a time, each with the slice of points it is for.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        Dense or CSR.
-    """
+    """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
     return chunks.in_chunks(points, centers, _sq_distances)
 
 

@@ -20,7 +20,7 @@ from scipy import sparse
 from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman, first_fault
 from powermeans.divergences.cosine import largest_of_rows
-from powermeans.errors import FewRowsError
+from powermeans.errors import EntryError, FewRowsError
 from powermeans.rules import Power
 from powermeans.system.host_memory import brought_to_host, refuse_tensor_elsewhere
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -507,10 +507,8 @@ def check_domain(
         if (fault := first_fault(divergence, points)) is None:
             return
         row, column = fault
-        raise ValueError(
-            f"{name} has {points[row, column]} in row {first_row + row}, column {column}: "
-            f"{type(divergence).__name__} is for {divergence.wanted}"
-        )
+        way_out = f"{type(divergence).__name__} is for {divergence.wanted}"
+        raise EntryError(name, first_row + row, column, points[row, column], way_out)
 
 
 def _largest(points: Points | SparsePoints, has_missing: bool) -> float:

@@ -69,4 +69,4 @@ class CosineRows(NativeRows):
         return super().take(indices) / LENGTH
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
-        return cosine.cosine_in_chunks(self._points, centers)
+        return cosine.in_chunks(self._points, centers)

@@ -124,10 +124,10 @@ _FIELDS: dict[type[Any], str] = {
     schedules.Fixed: "power: number",
     schedules.AuthorsSchedule: """start: number step: number growth: number
         sweeps_per_power: count lowest: number""",
-    divergences.Binomial: "n_trials: any",
-    divergences.Gamma: "shape: any",
-    divergences.Mahalanobis: "covariance: any",
-    divergences.Poisson: "",
+    **{
+        kind: " ".join(f"{name}: any" for name in kind.__dataclass_fields__)
+        for kind in divergences.KINDS
+    },
     Spent: """n_sweeps: count n_breaths: count n_crossings: count accepted_inertias: any
         seconds: number skipped: number""",
     Scaling: "offsets: finite[d] units: finite[d]",
