@@ -35,6 +35,8 @@ needs_proc = pytest.mark.skipif(
 )
 
 SETTINGS = {"seeds": [0], "threads": 2, "data seed": 0}
+CORNERS = np.array([[0.0, 0.0], [0.0, 2.0], [9.0, 0.0], [9.0, 4.0]])
+BEST = np.array([[0.0, 1.0], [9.0, 2.0]])
 
 
 def cell(value: float, *, seconds: float = 1.0, claimed: float | None = None) -> dict:
@@ -74,26 +76,19 @@ def test_a_family_draws_finite_points_of_the_size_asked_for(family: str, n_featu
 
 
 @pytest.mark.parametrize("family", families.FAMILIES)
-def test_a_family_draws_the_same_again_and_other_points_from_another_seed(family: str) -> None:
+def test_a_family_draws_as_many_points_as_told_the_same_again_and_others_from_another_seed(family):
+    assert families.draw(family, 3, 5, n_points=120).shape == (120, 3)
     assert np.array_equal(families.draw(family, 2, 5), families.draw(family, 2, 5))
     assert not np.array_equal(families.draw(family, 2, 5), families.draw(family, 2, 5, data_seed=1))
 
 
-def test_a_family_draws_as_many_points_as_it_is_told_to() -> None:
-    assert families.draw("overlapping", 3, 5, n_points=123).shape == (123, 3)
-
-
-def test_no_two_spaced_places_are_closer_than_asked() -> None:
-    places = families.spaced(40, 2, 10.0, np.random.default_rng(0))
-    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
-    assert np.isclose(distances[~np.eye(40, dtype=bool)].min(), 10)
-
-
-def test_scattered_places_are_as_far_apart_in_the_mean_as_asked() -> None:
-    places = families.scattered(40, 3, 4.0, np.random.default_rng(0))
-    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
-    np.fill_diagonal(distances, np.inf)
-    assert np.isclose(distances.min(axis=1).mean(), 4)
+@pytest.mark.parametrize(
+    ("places", "distance"), [(families.spaced, np.min), (families.scattered, np.mean)]
+)
+def test_the_least_or_the_mean_distance_to_the_nearest_place_is_as_asked(places, distance):
+    drawn = places(40, 3, 4.0, np.random.default_rng(0))
+    distances = np.linalg.norm(drawn[:, None] - drawn, axis=2) + np.diag(np.full(40, np.inf))
+    assert np.isclose(distance(distances.min(axis=1)), 4)
 
 
 def test_a_grid_has_one_cluster_at_each_of_its_places() -> None:
@@ -146,12 +141,8 @@ def test_the_rows_that_count_are_read_from_a_phrase() -> None:
 # The arithmetic.
 
 
-def test_the_inertia_of_two_pairs_of_points_is_right() -> None:
-    points = np.array([[0.0, 0.0], [0.0, 2.0], [9.0, 0.0], [9.0, 4.0]])
-    assert inertia(points, np.array([[0.0, 1.0], [9.0, 2.0]])) == 1 + 1 + 4 + 4
-
-
-def test_the_inertia_far_from_the_origin_keeps_its_digits() -> None:
+def test_the_inertia_is_that_by_hand_also_far_from_the_origin():
+    assert inertia(CORNERS, BEST) == 1 + 1 + 4 + 4
     assert inertia(np.array([[1e8], [1e8 + 1]]), np.array([[1e8 + 0.5]])) == 0.5
 
 
@@ -163,14 +154,17 @@ def test_the_inertia_is_the_same_in_many_chunks(monkeypatch: pytest.MonkeyPatch)
     assert np.isclose(inertia(points, centers), plain, rtol=1e-13)
 
 
-def test_excess_is_measured_from_the_lowest_found_where_nothing_lower_is_known() -> None:
-    record = record_of({"a": [10.0], "b": [12.0]})
-    assert record.excess == {"a": {"0": 0.0}, "b": {"0": pytest.approx(0.2)}}
-
-
-def test_excess_is_measured_from_the_lowest_known_where_nobody_reached_it() -> None:
-    assert record_of({"a": [10.0]}, best_known=8.0).excess["a"]["0"] == pytest.approx(0.25)
-    assert record_of({"a": [8.0]}, best_known=10.0).excess["a"]["0"] == 0
+@pytest.mark.parametrize(
+    ("inertias", "best_known", "excess"),
+    [
+        ({"a": [10.0], "b": [12.0]}, None, {"a": 0.0, "b": 0.2}),
+        ({"a": [10.0]}, 8.0, {"a": 0.25}),
+        ({"a": [8.0]}, 10.0, {"a": 0.0}),
+    ],
+)
+def test_excess_is_measured_from_the_lowest_that_is_found_or_known(inertias, best_known, excess):
+    found = record_of(inertias, best_known=best_known).excess
+    assert {name: of["0"] for name, of in found.items()} == pytest.approx(excess)
 
 
 def test_excess_is_a_mean_over_seeds_and_failures_do_not_count() -> None:
@@ -202,21 +196,16 @@ def test_values_below_the_lowest_known_are_listed_but_rounding_is_no_news() -> N
     ]
 
 
-def test_a_false_claim_is_flagged_and_a_true_one_is_not() -> None:
+def test_false_claims_and_more_effort_with_a_worse_result_are_flagged():
     cells = {
         "honest": {"0": cell(10.0, claimed=10.0 * (1 + 1e-9))},
         "flattering": {"0": cell(10.0, claimed=9.9)},
         "silent": {"0": cell(10.0)},
     }
-    said = flaws(Record({"p": {}}, {"p": cells}))
-    assert len(said) == 1
-    assert "flattering on p claims an inertia of 9.9; that of its centers is 10" in said[0]
-
-
-def test_more_effort_with_a_worse_result_is_flagged() -> None:
-    said = flaws(record_of({"balanced": [10.0, 10.0], "thorough": [10.0, 11.0]}))
-    assert len(said) == 1
-    assert "thorough is worse than balanced on 1" in said[0]
+    (said,) = flaws(Record({"p": {}}, {"p": cells}))
+    assert "flattering on p claims an inertia of 9.9; that of its centers is 10" in said
+    (said,) = flaws(record_of({"balanced": [10.0, 10.0], "thorough": [10.0, 11.0]}))
+    assert "thorough is worse than balanced on 1" in said
 
 
 GOOD: dict[str, list[float]] = {
@@ -236,10 +225,6 @@ def broken_promises(inertias: Mapping[str, list[float]], **seconds: float) -> li
     return [line["promise"] for line in promises(record) if not line["kept"]]
 
 
-def test_promises_are_kept_by_good_figures() -> None:
-    assert broken_promises(GOOD) == []
-
-
 @pytest.mark.parametrize(
     ("method", "values", "broken"),
     [
@@ -251,24 +236,24 @@ def test_promises_are_kept_by_good_figures() -> None:
         ("sklearn-10", [99.9] * 4, ["nine in ten"]),
     ],
 )
-def test_a_method_that_returns_worse_breaks_its_promise(
-    method: str, values: list[float], broken: list[str]
-) -> None:
+def test_a_method_that_returns_worse_breaks_its_promise(method, values, broken):
     said = broken_promises({**GOOD, method: values})
     assert all(any(text in promise for promise in said) for text in broken)
 
 
-def test_taking_too_long_breaks_a_promise() -> None:
-    assert broken_promises(GOOD, balanced=0.6) == [
-        "balanced: in at most half of bkmeans' total time"
-    ]
-    assert broken_promises(GOOD, fast=1.1) == ["fast: not slower than sklearn-1 in total"]
+@pytest.mark.parametrize(
+    ("seconds", "broken"),
+    [
+        ({}, []),
+        ({"balanced": 0.6}, ["balanced: in at most half of bkmeans' total time"]),
+        ({"fast": 1.1}, ["fast: not slower than sklearn-1 in total"]),
+    ],
+)
+def test_good_figures_keep_the_promises_unless_they_take_too_long(seconds, broken):
+    assert broken_promises(GOOD, **seconds) == broken
 
 
 # The measuring.
-
-CORNERS = np.array([[0.0, 0.0], [0.0, 2.0], [9.0, 0.0], [9.0, 4.0]])
-BEST = np.array([[0.0, 1.0], [9.0, 2.0]])
 
 
 @dataclasses.dataclass
@@ -305,28 +290,25 @@ def measured(*methods: Made, seeds: int = 1) -> dict:
     return figures
 
 
+DEFAULTS = {
+    "name": "tried", "methods": None, "threads": 2, "seeds": 1, "data_seed": 0,
+    "resume": False, "quick": False, "redo_disturbed": False,
+}  # fmt: skip
+
+
 @pytest.fixture
-def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def run_with(monkeypatch, tmp_path):
+    """A run of these methods on problems of these names, stored and read again."""
+
+    def run(methods: list[Made], names: list[str], **changed: object) -> dict:
+        monkeypatch.setattr(quality, "build_methods", lambda *_: methods)
+        monkeypatch.setattr(quality, "choose", lambda _: [problem_named(name) for name in names])
+        quality.run(argparse.Namespace(**{**DEFAULTS, **changed}))
+        return machine.read("tried", "quality")
+
     monkeypatch.setattr(machine, "RESULTS", tmp_path)
-    return tmp_path
-
-
-def arguments_for(**changed: object) -> argparse.Namespace:
-    defaults = {
-        "name": "tried", "methods": None, "threads": 2, "seeds": 1, "data_seed": 0,
-        "resume": False, "quick": False, "redo_disturbed": False,
-    }  # fmt: skip
-    return argparse.Namespace(**{**defaults, **changed})
-
-
-def run_with(
-    monkeypatch: pytest.MonkeyPatch, methods: list[Made], names: list[str], **changed: object
-) -> dict:
-    monkeypatch.setattr(quality, "build_methods", lambda *_: methods)
-    monkeypatch.setattr(quality, "choose", lambda _: [problem_named(name) for name in names])
     monkeypatch.setattr(quality, "warm_up", lambda _: None)
-    quality.run(arguments_for(**changed))
-    return machine.read("tried", "quality")
+    return run
 
 
 def test_an_inertia_is_computed_anew_whatever_is_claimed() -> None:
@@ -361,18 +343,18 @@ def test_warnings_of_a_method_are_counted() -> None:
     assert measured(warning, seeds=2)["warnings"] == {"warning": {"RuntimeWarning": 2}}
 
 
-def test_a_stored_run_is_read_back(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = run_with(monkeypatch, [Made("sound")], ["corners/2"])
+def test_a_stored_run_is_read_back(run_with, tmp_path):
+    with pytest.raises(SystemExit, match=r"run python -m benchmarks\.quality"):
+        machine.read("tried", "quality")
+    stored = run_with([Made("sound")], ["corners/2"])
     assert stored["figures"]["cells"]["corners/2"]["sound"]["0"]["inertia"] == 10.0
     assert stored["figures"]["summary"][0]["method"] == "sound"
     assert {"date", "command", "processor", "versions"} <= stored.keys()
-    assert [file.name for file in results.iterdir()] == ["tried.json"]
+    assert [file.name for file in tmp_path.iterdir()] == ["tried.json"]
 
 
-def test_an_interrupt_leaves_the_problems_before_it(
-    results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    method = Made("slow")
+def test_an_interrupt_leaves_the_problems_before_it(run_with):
+    method, names = Made("slow"), ["first/2", "second/2"]
 
     def interrupt() -> None:
         if method.fits == 2:
@@ -380,49 +362,36 @@ def test_an_interrupt_leaves_the_problems_before_it(
 
     method.trouble = interrupt
     with pytest.raises(KeyboardInterrupt):
-        run_with(monkeypatch, [method], ["first/2", "second/2"])
+        run_with([method], names)
     assert list(machine.read("tried", "quality")["figures"]["cells"]) == ["first/2"]
-
-    resumed = run_with(monkeypatch, [method], ["first/2", "second/2"], resume=True)
-    assert list(resumed["figures"]["cells"]) == ["first/2", "second/2"]
+    resumed = run_with([method], names, resume=True)
+    assert list(resumed["figures"]["cells"]) == names
     assert method.fits == 3
     assert len(resumed["figures"]["runs"]) == 2
 
 
-def test_resuming_measures_again_what_has_changed_and_only_that(
-    results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resuming_measures_again_what_has_changed_and_only_that(run_with):
     same, changed = Made("same"), Made("changed", centers=BEST + 1)
-    run_with(monkeypatch, [same, changed], ["corners/2"])
+    run_with([same, changed], ["corners/2"])
     improved = Made("changed", made_with="made up 2.0")
-    stored = run_with(monkeypatch, [same, improved], ["corners/2"], resume=True)
+    stored = run_with([same, improved], ["corners/2"], resume=True)
     assert (same.fits, improved.fits) == (1, 1)
     assert stored["figures"]["cells"]["corners/2"]["changed"]["0"]["inertia"] == 10.0
-
-
-def test_resuming_refuses_to_mix_numbers_of_threads(
-    results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_with(monkeypatch, [Made("sound")], ["corners/2"])
     with pytest.raises(SystemExit, match="would mix threads 2 with 1"):
-        run_with(monkeypatch, [Made("sound")], ["corners/2"], resume=True, threads=1)
+        run_with([same], ["corners/2"], resume=True, threads=1)
 
 
-def test_what_was_disturbed_is_flagged_and_can_be_measured_again(
-    results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    method = Made("sound")
-    noise = iter([0.0, 1.5, 0.0])
+def test_what_was_disturbed_is_flagged_and_can_be_measured_again(run_with, monkeypatch):
+    method, names, noise = Made("sound"), ["first/2", "second/2"], iter([0.0, 1.5, 0.0])
     monkeypatch.setattr(Bystanders, "processors", lambda _: next(noise))
-    names = ["first/2", "second/2"]
-    stored = run_with(monkeypatch, [method], names)
+    stored = run_with([method], names)
     assert "busy beside 1 of 2 problems" in stored["figures"]["flaws"][0]
-    stored = run_with(monkeypatch, [method], names, resume=True, redo_disturbed=True)
+    stored = run_with([method], names, resume=True, redo_disturbed=True)
     assert method.fits == 3
     assert stored["figures"]["flaws"] == []
 
 
-def test_what_others_used_is_what_was_used_without_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_used_is_what_was_used_without_ours(monkeypatch):
     times = iter([(100.0, 10.0, 5.0), (102.0, 14.0, 6.0)])  # now, all processes, ours
     monkeypatch.setattr(Bystanders, "_now", staticmethod(lambda: next(times)))
     assert Bystanders().processors() == (4 - 1) / 2
@@ -457,11 +426,6 @@ def test_what_we_and_our_children_use_is_ours() -> None:
     assert bystanders.seconds_of(child.pid or 0) == 0
 
 
-def test_reading_what_was_never_stored_says_how_to_store_it(results: Path) -> None:
-    with pytest.raises(SystemExit, match=r"run python -m benchmarks\.quality"):
-        machine.read("tried", "quality")
-
-
 # The methods.
 
 
@@ -479,15 +443,13 @@ def test_our_methods_fit_and_claim_the_truth() -> None:
         assert fit.seconds > 0
 
 
-def test_a_package_that_is_missing_ends_the_run_with_the_way_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_package_that_is_missing_ends_the_run_with_the_way_out(monkeypatch):
     monkeypatch.setitem(sys.modules, "bkmeans", None)
     with pytest.raises(SystemExit, match="bkmeans is not installed: run make peers"):
         peers.build_methods(["bkmeans"], 1)
 
 
-def test_a_hundred_restarts_are_left_out_where_one_is_dear() -> None:
+def test_a_hundred_restarts_are_left_out_where_one_is_dear():
     (method,) = peers.build_methods(["sklearn-100"], 1)
     assert method.suits(np.zeros((1000, 10)), 50)
     assert not method.suits(np.zeros((10_000, 20)), 50)
@@ -526,18 +488,17 @@ def test_hgmeans_runs_about_as_long_as_it_may(budget: float) -> None:
     assert 0.8 * budget <= fit.seconds <= 1.2 * budget
 
 
-def test_hgmeans_needs_no_trials_for_the_second_seed() -> None:
+def test_hgmeans_needs_no_trials_for_the_second_seed_nor_for_the_shortest_run():
     method, process = paced_hgmeans()
     method.fit(CORNERS, 2, 0, {"thorough": 30.0})
     n_trials = len(process.asked)
     method.fit(CORNERS, 2, 1, {"thorough": 30.0})
     assert len(process.asked) == n_trials + 1
-
-
-def test_hgmeans_makes_its_shortest_run_where_even_that_is_too_long() -> None:
     method, process = paced_hgmeans()
     method.fit(CORNERS, 2, 0, {"thorough": 0.01})
     assert process.asked == [1]
+    with pytest.raises(peers.Lost, match="thorough"):
+        method.fit(CORNERS, 2, 0, {})
 
 
 def test_hgmeans_is_asked_anew_after_a_crash_but_not_for_ever() -> None:
@@ -546,11 +507,6 @@ def test_hgmeans_is_asked_anew_after_a_crash_but_not_for_ever() -> None:
     assert process.asked == [1] * peers.ATTEMPTS
     with pytest.raises(peers.Lost, match="crashed"):
         paced_hgmeans(n_crashes=peers.ATTEMPTS)[0].fit(CORNERS, 2, 0, {"thorough": 0.1})
-
-
-def test_hgmeans_without_a_time_to_keep_to_is_an_error() -> None:
-    with pytest.raises(peers.Lost, match="thorough"):
-        paced_hgmeans()[0].fit(CORNERS, 2, 0, {})
 
 
 @pytest.mark.parametrize(
@@ -577,33 +533,29 @@ def test_a_process_that_does_not_answer_is_given_up(
 # Report, page and picture.
 
 
-def full_record() -> Record:
-    methods = {**GOOD, "lloyd": [104.0] * 4, "annealed": [103.0, 104.0, 105.0, 104.0]}
-    return record_of(methods, best_known=100.005)
+FULL = record_of(
+    {**GOOD, "lloyd": [104.0] * 4, "annealed": [103.0, 104.0, 105.0, 104.0]}, best_known=100.005
+)
 
 
-def stored_run() -> dict:
-    record = full_record()
+def test_the_report_holds_the_figures_of_every_method():
+    report = quality_report.as_report(FULL)
+    assert all(name in report for name in FULL.methods)
+    assert "1 : 1" in report  # annealed against Lloyd: one lower, one higher, two alike
+
+
+def test_the_page_says_when_and_how_it_was_measured():
     figures = quality.new_figures(SETTINGS)
-    figures |= {"problems": record.problems, "cells": record.cells}
-    figures["methods"] = {name: {"label": name, "made with": "x"} for name in record.methods}
-    return {
+    figures |= {"problems": FULL.problems, "cells": FULL.cells}
+    figures["methods"] = {name: {"label": name, "made with": "x"} for name in FULL.methods}
+    stored = {
         "date": "2026-01-02",
         "command": "python -m benchmarks.quality",
         "processor": "a processor",
         "versions": {"instruction set": "some", "python": "3"},
         "figures": figures,
     }
-
-
-def test_the_report_holds_the_figures_of_every_method() -> None:
-    report = quality_report.as_report(full_record())
-    assert all(name in report for name in full_record().methods)
-    assert "1 : 1" in report  # annealed against Lloyd: one lower, one higher, two alike
-
-
-def test_the_page_says_when_and_how_it_was_measured() -> None:
-    block = quality_report.as_page(stored_run())
+    block = quality_report.as_page(stored)
     for text in ("2026-01-02", "`python -m benchmarks.quality`", "a processor", "| thorough |"):
         assert text in block
 
