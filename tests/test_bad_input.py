@@ -403,57 +403,11 @@ def test_a_million_features_are_no_trouble(estimator, container) -> None:
 # Parameters.
 
 
-@pytest.mark.parametrize(
-    "parameter",
-    [
-        {"n_clusters": 0},
-        {"n_clusters": -1},
-        {"n_clusters": 3.0},
-        {"init": "k-means"},
-        {"init": np.ones((2, 2))},
-        {"init": np.ones((3, 5))},
-        {"init": np.full((3, 2), np.nan)},
-        {"init": lambda X, n_clusters, random_state: X[:2]},
-        {"n_init": 0},
-        {"max_iter": 0},
-        {"tol": -1e-3},
-        {"tol": np.nan},
-        {"random_state": "a"},
-    ],
-)
-def test_a_bad_parameter_is_named(points, estimator, parameter: dict) -> None:
-    with pytest.raises(ValueError, match=next(iter(parameter))):
-        estimator(**{"n_clusters": 3, "random_state": 0, **parameter}).fit(points)
-
-
-@pytest.mark.parametrize(
-    "parameter",
-    [
-        *({"power": power} for power in (0, 0.0, 0.5, 1, 2, np.nan, np.inf, "automatic", None)),
-        *({"growth": growth} for growth in (1, 1.0, 0.9, -2, np.nan, np.inf, "fast")),
-        *({"schedule": schedule} for schedule in ([], [1.0], [-1, -2, 3.0], [np.nan])),
-        *({"schedule": schedule} for schedule in (3.0, iter([-1.0]))),
-        *({"n_threads": n_threads} for n_threads in (0, 1.5, "all", True)),
-        {"divergence": "chebyshev"},
-        {"polish": "yes"},
-        {"callback": "print"},
-    ],
-)
-def test_a_bad_parameter_of_power_kmeans_is_named(points, parameter: dict) -> None:
-    with pytest.raises(ValueError, match=next(iter(parameter))):
-        PowerKMeans(3, random_state=0, **parameter).fit(points)
-
-
 def test_a_bad_schedule_is_refused_before_any_sweep(points) -> None:
     model = PowerKMeans(3, random_state=0, schedule=[-1, -2, 3.0])
     with pytest.raises(ValueError, match=r"schedule=.* has 3\.0 at index 2"):
         model.fit(points)
     assert not hasattr(model, "cluster_centers_")
-
-
-def test_the_divergences_there_are_are_named(points) -> None:
-    with pytest.raises(ValueError, match=r"'mahalanobis'.*Got 'chebyshev'"):
-        PowerKMeans(3, divergence="chebyshev").fit(points)
 
 
 @pytest.mark.parametrize("power", [-0.02, -0.1, -1e3, -1e6, -1e300, -math.inf])
@@ -467,13 +421,6 @@ def test_every_negative_power_is_right(points, power: float) -> None:
 @pytest.mark.parametrize("growth", [1.01, 10, 1e300])
 def test_every_growth_above_one_is_right(points, growth: float) -> None:
     assert_finds_the_groups(PowerKMeans(3, growth=growth, random_state=0), points)
-
-
-def test_what_is_not_fitted_says_so(points, estimator) -> None:
-    for method in ("predict", "transform", "score", "to_sklearn"):
-        arguments = () if method == "to_sklearn" else (points,)
-        with pytest.raises(ValueError, match="not fitted"):
-            getattr(estimator(3), method)(*arguments)
 
 
 def test_the_wrong_number_of_features_is_refused(points, estimator) -> None:

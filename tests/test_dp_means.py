@@ -255,18 +255,10 @@ def test_more_clusters_than_distinct_points_cannot_be_had() -> None:
         assert model.inertia_ == pytest.approx(0)
 
 
-@pytest.mark.parametrize("penalty", [0, 0.0, -1.0, float("nan"), float("inf"), "from k", None])
-def test_a_penalty_that_is_not_positive_is_refused(penalty) -> None:
-    with pytest.raises(ValueError, match="'penalty' parameter of DPMeans"):
-        DPMeans(penalty).fit(blobs(2, seed=0))
-
-
 @pytest.mark.parametrize("n_clusters", [0, 2.5, "three"])
 def test_a_number_of_clusters_that_is_none_is_refused(n_clusters) -> None:
     with pytest.raises(ValueError, match="'n_clusters' parameter of penalty_for"):
         DPMeans.penalty_for(blobs(2, seed=0), n_clusters)
-    with pytest.raises(ValueError, match="'n_clusters_wanted' parameter of DPMeans"):
-        DPMeans(n_clusters_wanted=n_clusters).fit(blobs(2, seed=0))
 
 
 def test_a_fit_that_is_cut_short_says_so() -> None:

@@ -109,12 +109,6 @@ def test_weights_are_copies():
     assert one.objective_ == pytest.approx(other.objective_, rel=1e-6)
 
 
-@pytest.mark.parametrize("penalty", [0, -1.0])
-def test_a_penalty_must_be_positive(penalty):
-    with pytest.raises(ValueError, match="penalty"):
-        EntropyWeightedPowerKMeans(2, penalty=penalty).fit(np.eye(4))
-
-
 def test_sparse_points_are_an_error():
     with pytest.raises(ValueError, match="X is sparse"):
         EntropyWeightedPowerKMeans(2).fit(sparse.csr_array(np.eye(4)))

@@ -104,9 +104,3 @@ def test_a_step_too_long_that_later_ones_mend_is_no_error():
 def test_a_center_without_points_stays():
     model = GradientKMeans(2, init=[[0.5], [99.0]]).fit([[0.0], [1.0]])
     np.testing.assert_array_equal(model.cluster_centers_, [[0.5], [99.0]])
-
-
-@pytest.mark.parametrize("rate", [-0.1, float("nan"), float("inf"), "fast", lambda t: -1.0])
-def test_bad_rates_are_refused(rate):
-    with pytest.raises(ValueError, match="learning_rate"):
-        GradientKMeans(4, learning_rate=rate).fit(blobs())

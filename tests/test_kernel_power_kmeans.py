@@ -351,27 +351,6 @@ def test_a_kernel_that_overflows_is_refused() -> None:
         KernelPowerKMeans(2, kernel="poly", degree=500).fit(1e3 * blobs())
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"kernel": "no such"},
-        {"kernel": 3},
-        {"gamma": -1.0},
-        {"gamma": "auto"},
-        {"n_landmarks": 0},
-        {"degree": -1},
-        {"kernel_params": 5},
-        {"power": 1.0},
-        {"effort": "none"},
-        {"init": np.zeros((2, 2))},
-    ],
-    ids=str,
-)
-def test_bad_parameters_are_refused(parameters) -> None:
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        KernelPowerKMeans(2, **parameters).fit(blobs())
-
-
 # The rest of an estimator.
 
 
@@ -411,11 +390,6 @@ def test_a_precomputed_kernel_is_cut_into_folds_by_rows_and_columns() -> None:
     gram = rbf_kernel(blobs(), gamma=0.3)
     scores = cross_val_score(KernelPowerKMeans(3, kernel="precomputed", random_state=0), gram, cv=3)
     assert (scores < 0).all()
-
-
-def test_a_fit_is_needed_first() -> None:
-    with pytest.raises(NotFittedError):
-        KernelPowerKMeans(2).predict(blobs())
 
 
 def fails_for_matrices(_: object) -> dict[str, str]:

@@ -345,27 +345,6 @@ def test_fewer_places_than_clusters_are_told_of():
     assert model.inertia_ == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"batch_size": 0}, "batch_size"),
-        ({"max_iter": 0}, "max_iter"),
-        ({"power": 1.0}, "power"),
-        ({"power": "soft"}, "power"),
-        ({"growth": 1.0}, "growth"),
-        ({"effort": "none"}, "effort"),
-        ({"memory": 0.0}, "memory"),
-        ({"reassignment_ratio": -1.0}, "reassignment_ratio"),
-        ({"init_size": 3}, "init_size=3 is less than n_clusters=12"),
-        ({"init": np.zeros((3, 4))}, "n_clusters=12"),
-    ],
-    ids=str,
-)
-def test_bad_parameters_are_refused(params, message):
-    with pytest.raises(ValueError, match=message):
-        MiniBatchPowerKMeans(12, **params).fit(blobs(100))
-
-
 def test_it_tells_of_its_batches(capsys):
     MiniBatchPowerKMeans(12, verbose=1, random_state=0).fit(blobs())
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Iteration")]

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import KMeans, OnlineKMeans
 
@@ -218,40 +218,10 @@ def test_a_stream_survives_pickling():
     np.testing.assert_array_equal(thawed.cluster_centers_, stream.cluster_centers_)
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"learning_rate": -0.1}, "learning_rate"),
-        ({"learning_rate": 1.1}, "learning_rate"),
-        ({"learning_rate": float("nan")}, "learning_rate"),
-        ({"learning_rate": "slow"}, "'slow' is unknown"),
-        ({"learning_rate": lambda t: 2.0}, "2.0 at step 1"),
-        ({"learning_rate": True}, "learning_rate=True is unknown"),
-        ({"learning_rate": ["a"] * 1000}, "learning_rate is 'a' at step 1:"),
-        ({"learning_rate": [0.1, None] * 1000}, "learning_rate is None at step 2:"),
-        ({"learning_rate": lambda t: np.ones(2)}, r"is array\(\[1., 1.\]\) at step 1:"),
-        ({"learning_rate": [0.5] * 100}, "ends before step 101"),
-        ({"learning_rate": iter([0.5] * 1000)}, "only once"),
-        ({"n_epochs": 0}, "n_epochs"),
-        ({"batch": "yes"}, "batch"),
-        ({"init": np.zeros((3, 2))}, "n_clusters=4"),
-        ({"init_size": 0}, "init_size"),
-    ],
-)
-def test_bad_parameters_are_refused(params, message):
-    with pytest.raises(ValueError, match=message):
-        OnlineKMeans(4, **params).fit(blobs())
-
-
 def test_more_clusters_than_places_are_told_of():
     with pytest.warns(ConvergenceWarning, match="distinct clusters"):
         model = OnlineKMeans(4, random_state=0).fit(np.repeat([[0.0], [1.0]], 10, axis=0))
     assert np.isfinite(model.cluster_centers_).all()
-
-
-def test_nothing_is_known_before_the_first_points():
-    with pytest.raises(NotFittedError):
-        OnlineKMeans(4).predict(blobs())
 
 
 def test_it_tells_of_epochs_and_sweeps(capsys):

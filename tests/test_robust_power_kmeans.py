@@ -196,18 +196,6 @@ def test_other_divergences_and_missing_entries_are_trimmed_too():
 # Bad input.
 
 
-@pytest.mark.parametrize("trim", [-0.1, 1.0, 1.5, math.nan, "some", None])
-def test_trim_is_a_share(trim):
-    with pytest.raises(ValueError, match="'trim' parameter"):
-        RobustPowerKMeans(2, trim=trim).fit(problem()[0])
-
-
-@pytest.mark.parametrize("divergence", ["manhattan", "mahalanobis"])
-def test_divergences_that_cannot_be_trimmed_are_refused(divergence):
-    with pytest.raises(ValueError, match="'divergence' parameter"):
-        RobustPowerKMeans(2, divergence=divergence).fit(problem()[0])
-
-
 def test_enough_points_must_be_left():
     points = problem()[0][:20]
     with pytest.raises(

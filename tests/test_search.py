@@ -467,18 +467,6 @@ def test_a_misspelt_effort_is_told_what_there_is(points) -> None:
     assert all(f"'{effort}'" in str(error.value) for effort in EFFORTS)
 
 
-@pytest.mark.parametrize("max_seconds", [0, -1.0, math.nan, -math.inf, "1"])
-def test_a_time_limit_that_is_none_is_refused(points, max_seconds) -> None:
-    with pytest.raises(ValueError, match=r"'max_seconds'.*range \(0.0, inf\).*None"):
-        PowerKMeans(3, max_seconds=max_seconds).fit(points)
-
-
-@pytest.mark.parametrize("refine", [-1, 2.5])
-def test_a_depth_that_is_none_is_refused(points, refine) -> None:
-    with pytest.raises(ValueError, match="'refine'"):
-        PowerKMeans(3, refine=refine).fit(points)
-
-
 # Ending early.
 
 

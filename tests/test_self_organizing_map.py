@@ -150,29 +150,6 @@ def test_few_equal_and_huge_points_do_no_harm(points, shape) -> None:
     np.testing.assert_array_equal(model.predict(points), model.labels_)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"shape": (0, 3)}, r"shape=\(0, 3\) must be two whole numbers"),
-        ({"shape": (2.5, 3)}, "must be two whole numbers"),
-        ({"shape": (2, 3, 4)}, "must be two whole numbers"),
-        ({"shape": 7}, "'shape' parameter"),
-        ({"topology": "torus"}, "'topology' parameter"),
-        ({"radius": 0.0}, "'radius' parameter"),
-        ({"final_radius": -1.0}, "'final_radius' parameter"),
-        ({"radius": 0.2}, r"radius=0.2 is less than final_radius=0.5"),
-        ({"decay": "slow"}, "'decay' parameter"),
-        ({"n_epochs": 0}, "'n_epochs' parameter"),
-        ({"init": np.zeros((3, 3))}, "init has 3 rows"),
-        ({"init": "linear"}, "'init' parameter"),
-    ],
-    ids=str,
-)
-def test_bad_parameters_are_refused(parameters, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        SelfOrganizingMap(**parameters).fit(cloud())
-
-
 def test_a_map_can_be_made_from_a_codebook() -> None:
     model = SelfOrganizingMap((3, 4), n_epochs=5).fit(cloud())
     made = SelfOrganizingMap.from_centers(model.cluster_centers_, shape=(3, 4))

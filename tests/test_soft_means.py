@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.exceptions import NotFittedError
 
 from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
 from powermeans.power_mean import power_mean
@@ -108,30 +107,6 @@ def test_weights_are_copies_and_threads_change_nothing(kind, dtype):
     )
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (FuzzyCMeans(2, fuzzifier=1.0), "fuzzifier"),
-        (FuzzyCMeans(2, fuzzifier=0.5), "fuzzifier"),
-        (FuzzyCMeans(2, fuzzifier=float("nan")), "fuzzifier"),
-        (FuzzyCMeans(2, fuzzifier=100.0), "fuzzifier"),
-        (KHarmonicMeans(2, p=0), "'p' parameter"),
-        (KHarmonicMeans(2, p=-1.0), "'p' parameter"),
-        (KHarmonicMeans(2, p="two"), "'p' parameter"),
-    ],
-    ids=str,
-)
-def test_bad_parameters_are_refused(model, message):
-    with pytest.raises(ValueError, match=message):
-        model.fit(blobs())
-
-
-@pytest.mark.parametrize("kind", [KHarmonicMeans, FuzzyCMeans])
-def test_memberships_need_a_fit(kind):
-    with pytest.raises(NotFittedError):
-        kind(2).memberships(blobs())
-
-
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 @pytest.mark.parametrize("p", [0.5, 1.0, 1.5, 1.9])
 def test_below_two_centers_leave_the_points_they_start_at(p, init):
@@ -161,9 +136,3 @@ def test_k_harmonic_means_knows_no_unit(p, as_sparse):
             scaled.cluster_centers_ / unit, model.cluster_centers_, rtol=1e-9, atol=1e-12
         )
         assert not np.isnan(scaled.objective_)
-
-
-@pytest.mark.parametrize("p", [50.1, 1000.0, float("inf")])
-def test_a_power_beyond_float64_is_refused(p):
-    with pytest.raises(ValueError, match="'p' parameter"):
-        KHarmonicMeans(2, p=p).fit(blobs())
