@@ -180,18 +180,6 @@ def test_fits_find_groups_and_predict_their_own_labels(name, dtype):
     assert sparse_model.inertia_ == pytest.approx(model.inertia_, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["poisson", "gamma"])
-def test_weights_are_copies(name):
-    points = CASES[name].points(120, 3, seed=2)
-    weights = np.random.default_rng(0).integers(1, 4, size=120)
-    divergence = CASES[name].divergence(3)
-    one = PowerKMeans(4, divergence=divergence, random_state=0, effort="fast")
-    one.fit(points, sample_weight=weights)
-    other = PowerKMeans(4, divergence=divergence, random_state=0, effort="fast")
-    other.fit(np.repeat(points, weights, axis=0))
-    assert one.inertia_ == pytest.approx(other.inertia_, rel=1e-6)
-
-
 def test_counts_are_told_apart_where_squares_are_misled():
     """Groups differ by rare features; a common one only makes noise."""
     rng = np.random.default_rng(0)
@@ -313,18 +301,6 @@ def test_shared_covariance_is_learned_where_clusters_are_thin():
         model.covariance_, within / math.sqrt(np.linalg.det(within)), rtol=1e-3
     )
     assert model.inertia_ == pytest.approx(2 * math.sqrt(np.linalg.det(within)), rel=1e-3)
-
-
-def test_weights_are_copies_when_a_covariance_is_learned():
-    rng = np.random.default_rng(5)
-    points = rng.normal(size=(90, 2)) @ [[3.0, 1.0], [0.0, 0.3]] + 4 * rng.integers(0, 3, (90, 1))
-    weights = rng.integers(1, 4, size=90)
-    one = PowerKMeans(3, divergence="mahalanobis", random_state=0)
-    other = PowerKMeans(3, divergence="mahalanobis", random_state=0)
-    one.fit(points, sample_weight=weights)
-    other.fit(np.repeat(points, weights, axis=0))
-    np.testing.assert_allclose(one.covariance_, other.covariance_, rtol=1e-6, atol=1e-9)
-    assert one.inertia_ == pytest.approx(other.inertia_, rel=1e-6)
 
 
 def test_medians_are_the_centers_of_absolute_differences():

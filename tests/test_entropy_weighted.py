@@ -97,18 +97,6 @@ def test_a_large_penalty_keeps_all_features_alike():
     assert model.inertia_ * 20 >= plain.inertia_ * (1 - 1e-6)
 
 
-def test_weights_are_copies():
-    points, _ = few_that_matter(2, n=120)
-    weights = np.random.default_rng(0).integers(1, 4, size=120)
-    start = points[:4]
-    one = EntropyWeightedPowerKMeans(4, penalty=30.0, init=start, n_init=1)
-    other = EntropyWeightedPowerKMeans(4, penalty=30.0, init=start, n_init=1)
-    one.fit(points, sample_weight=weights)
-    other.fit(np.repeat(points, weights, axis=0))
-    np.testing.assert_allclose(one.feature_weights_, other.feature_weights_, rtol=1e-5, atol=1e-9)
-    assert one.objective_ == pytest.approx(other.objective_, rel=1e-6)
-
-
 def test_sparse_points_are_an_error():
     with pytest.raises(ValueError, match="X is sparse"):
         EntropyWeightedPowerKMeans(2).fit(sparse.csr_array(np.eye(4)))

@@ -160,11 +160,6 @@ AS_COPIES = [
         {"feature_weights_": (1e-5, 1e-9), "objective_": (1e-6, 0)},
     ),
     (
-        GradientKMeans(4, init=START, learning_rate=0.004, tol=1e-6),
-        CLOUDS,
-        {"cluster_centers_": (0, 1e-10)},
-    ),
-    (
         PowerKMeans(4, divergence="poisson", random_state=0),
         np.rint(9 + CLOUDS),
         {"inertia_": (1e-6, 0)},

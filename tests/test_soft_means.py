@@ -92,21 +92,6 @@ def test_the_objective_falls(model):
     assert len(objectives) > 3
 
 
-@pytest.mark.parametrize("kind", [KHarmonicMeans, FuzzyCMeans])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_weights_are_copies_and_threads_change_nothing(kind, dtype):
-    points = blobs(n=150).astype(dtype)
-    weights = np.random.default_rng(2).integers(1, 4, size=len(points))
-    start = points[:3].astype(float)
-    weighted = kind(3, init=start, n_threads=1).fit(points, sample_weight=weights)
-    copied = kind(3, init=start, n_threads=2).fit(np.repeat(points, weights, axis=0))
-    tolerance = 1e-4 if dtype == np.float32 else 1e-7
-    assert weighted.cluster_centers_.dtype == dtype
-    np.testing.assert_allclose(
-        weighted.cluster_centers_, copied.cluster_centers_, rtol=tolerance, atol=tolerance
-    )
-
-
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 @pytest.mark.parametrize("p", [0.5, 1.0, 1.5, 1.9])
 def test_below_two_centers_leave_the_points_they_start_at(p, init):
