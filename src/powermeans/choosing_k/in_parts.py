@@ -69,64 +69,38 @@ class PartedStudy(Study):
     def widths(self) -> list[tuple[FloatArray, float]]:
         """Return the mean distances from the centers and the simplified silhouette, for each k."""
         centers = [solution.centers for solution in self.found.values()]
-        sums: _WidthSums = self.rows.executor.total(_Widths(centers))
-        return [of_size.means() for of_size in sums.by_size]
+        sums = self.rows.executor.total(_SumsOfWidths(centers))
+        ends = np.cumsum([len(some) for some in centers])
+        return [_mean_widths(*of_k) for of_k in np.split(sums, ends[:-1], axis=1)]
 
 
 @dataclass(frozen=True, slots=True)
-class _OfSize:
-    """Sums of counts, distances and silhouettes over the points of each center."""
+class _SumsOfWidths:
+    """Add up counts, distances and silhouettes of a part, for each center of several k."""
 
-    counts: FloatArray
-    distances: FloatArray
-    silhouettes: FloatArray
+    centers: list[FloatArray]
 
-    def __add__(self, other: _OfSize) -> _OfSize:
-        return _OfSize(
-            self.counts + other.counts,
-            self.distances + other.distances,
-            self.silhouettes + other.silhouettes,
-        )
-
-    def means(self) -> tuple[FloatArray, float]:
-        """Return the mean distances and the mean silhouette."""
-        means = self.distances / np.where(self.counts > 0, self.counts, 1.0)
-        if len(means) == 1:
-            return means, math.nan
-        # The silhouette of a point that is alone in its cluster is zero.
-        width = float(np.sum(self.silhouettes[self.counts > 1]) / np.sum(self.counts))
-        return means, width
-
-
-@dataclass(frozen=True, slots=True)
-class _WidthSums:
-    by_size: list[_OfSize]
-
-    def __add__(self, other: _WidthSums) -> _WidthSums:
-        pairs = zip(self.by_size, other.by_size, strict=True)
-        return _WidthSums([one + more for one, more in pairs])
-
-
-@dataclass(frozen=True, slots=True)
-class _Widths:
-    """The sums that a part returns for the centers of several k."""
-
-    by_size: list[FloatArray]
-
-    def __call__(self, rows: PartRows, number: int) -> _WidthSums:
+    def __call__(self, rows: PartRows, number: int) -> FloatArray:
         counts = rows.sample_weight(np.arange(rows.n_points))
-        return _WidthSums([_widths_of(rows, counts, centers) for centers in self.by_size])
+        return np.hstack([_sums_of_widths(rows, counts, centers) for centers in self.centers])
 
 
-def _widths_of(rows: PartRows, counts: FloatArray, centers: FloatArray) -> _OfSize:
-    n_centers = len(centers)
+def _sums_of_widths(rows: PartRows, counts: FloatArray, centers: FloatArray) -> FloatArray:
+    """Return sums of counts, distances and silhouettes, (3, n_centers)."""
     labels, nearest, second = two_nearest(_distances(rows, centers), rows.n_points)
     widths = formulas.silhouette_widths(nearest, second, np.ones(len(labels), dtype=bool))
-    in_cluster, distances, silhouettes = (
-        np.bincount(labels, values, minlength=n_centers).astype(np.float64)
-        for values in (counts, counts * nearest, counts * widths)
-    )
-    return _OfSize(in_cluster, distances, silhouettes)
+    added_up = (counts, counts * nearest, counts * widths)
+    return np.array([np.bincount(labels, values, minlength=len(centers)) for values in added_up])
+
+
+def _mean_widths(
+    counts: FloatArray, distances: FloatArray, silhouettes: FloatArray
+) -> tuple[FloatArray, float]:
+    means = distances / np.where(counts > 0, counts, 1.0)
+    if len(means) == 1:
+        return means, math.nan
+    # The silhouette of a point that is alone in its cluster is zero.
+    return means, float(np.sum(silhouettes[counts > 1]) / np.sum(counts))
 
 
 def _distances(rows: PartRows, centers: FloatArray) -> Iterator[tuple[slice, Any]]:
