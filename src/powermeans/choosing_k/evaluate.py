@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from powermeans import criteria as formulas
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, EffortForEachK, centers_by_k
@@ -202,22 +203,20 @@ def by_silhouette(study: Study) -> Evaluation:
         formulas.silhouette(distances, sample.rows.assign(solution.centers)[0], sample.counts)
         for solution in study.found.values()
     ]
-    return _largest(np.array(values))
+    return _largest(values)
 
 
 def by_simplified_silhouette(study: Study) -> Evaluation:
     """Choose the largest; see `criteria.simplified_silhouette`."""
-    return _largest(np.array([simplified for _, simplified in study.widths]))
+    return _largest([simplified for _, simplified in study.widths])
 
 
 def by_calinski_harabasz(study: Study) -> Evaluation:
     """Choose the largest; see `criteria.calinski_harabasz`."""
     one, n_points = study.rows.inertia_about_mean(), study.n_counted
-    values = [
-        formulas.calinski_harabasz(float(inertia), one, n_points, k)
-        for k, inertia in zip(study.sizes, study.inertias, strict=True)
-    ]
-    return _largest(np.array(values))
+    inertias = map(float, study.inertias)
+    pairs = zip(inertias, study.sizes, strict=True)
+    return _largest([formulas.calinski_harabasz(w, one, n_points, k) for w, k in pairs])
 
 
 def by_davies_bouldin(study: Study) -> Evaluation:
@@ -226,8 +225,8 @@ def by_davies_bouldin(study: Study) -> Evaluation:
         formulas.davies_bouldin(means, solution.centers)
         for (means, _), solution in zip(study.widths, study.found.values(), strict=True)
     ]
-    smallest = _largest(-np.array(values))
-    return Evaluation(-smallest.values, smallest.chosen)
+    negated = _largest([-value for value in values])
+    return Evaluation(-negated.values, negated.chosen)
 
 
 def by_bic(study: Study) -> Evaluation:
@@ -236,7 +235,7 @@ def by_bic(study: Study) -> Evaluation:
         formulas.bic(float(inertia), solution.spread.weights, study.rows.n_features)
         for inertia, solution in zip(study.inertias, study.found.values(), strict=True)
     ]
-    return _largest(np.array(values))
+    return _largest(values)
 
 
 def by_jump(study: Study) -> Evaluation:
@@ -334,8 +333,9 @@ def _log_means(inertias: FloatArray, sizes: list[int], n_points: float) -> Float
     return np.asarray(np.where(np.array(sizes) < n_points, logs, math.nan))
 
 
-def _largest(values: FloatArray) -> Evaluation:
+def _largest(found: ArrayLike) -> Evaluation:
     """Choose the first of the largest values, if there is one."""
+    values = np.asarray(found, dtype=np.float64)
     known = np.where(np.isnan(values), -math.inf, values)
     best = int(np.argmax(known))
     return Evaluation(values, best if known[best] > -math.inf else None)

@@ -305,9 +305,8 @@ class SphericalMixture(CenterEstimator):
             Higher is better.
         """
         densities = self.score_samples(X)
-        return float(
-            np.average(densities, weights=check_sample_weight(sample_weight, len(densities)))
-        )
+        weights = check_sample_weight(sample_weight, len(densities))
+        return float(np.average(densities, weights=weights))
 
     def bic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the Bayesian information criterion ``-2 log L + p log n`` with p free parameters.
@@ -324,8 +323,7 @@ class SphericalMixture(CenterEstimator):
         float
             Lower is better.
         """
-        score = self.score(X, sample_weight=sample_weight)
-        n = _total_weight(X, sample_weight)
+        score, n = self.score(X, sample_weight=sample_weight), _total_weight(X, sample_weight)
         return -2 * n * score + self._n_parameters() * math.log(n)
 
     def aic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
@@ -343,8 +341,8 @@ class SphericalMixture(CenterEstimator):
         float
             Lower is better.
         """
-        score = self.score(X, sample_weight=sample_weight)
-        return -2 * _total_weight(X, sample_weight) * score + 2 * self._n_parameters()
+        score, n = self.score(X, sample_weight=sample_weight), _total_weight(X, sample_weight)
+        return -2 * n * score + 2 * self._n_parameters()
 
     def sample(self, n_samples: int = 1) -> tuple[Points, Labels]:
         """Draw points from the density.
@@ -547,7 +545,7 @@ class SphericalMixture(CenterEstimator):
     def _most_likely(
         self, points: Points | SparsePoints, centers: FloatArray, model: Gaussian
     ) -> Labels:
-        """Return the largest responsibility of each point, from its logarithm times 2 v."""
+        """Return the Gaussian that each point belongs to most, by log responsibilities times 2 v."""
         shares = model.shares_of(len(centers))
         gains = 0.0 if shares is None else 2 * model.variance * np.log(shares)
         nearest = [np.argmin(y - gains, axis=1) for y in self._distances(points, centers)]
