@@ -545,7 +545,7 @@ class SphericalMixture(CenterEstimator):
     def _most_likely(
         self, points: Points | SparsePoints, centers: FloatArray, model: Gaussian
     ) -> Labels:
-        """Return the Gaussian that each point belongs to most, by log responsibilities times 2 v."""
+        """Return the Gaussian that each point belongs to most, from 2 v log responsibilities."""
         shares = model.shares_of(len(centers))
         gains = 0.0 if shares is None else 2 * model.variance * np.log(shares)
         nearest = [np.argmin(y - gains, axis=1) for y in self._distances(points, centers)]
