@@ -1,8 +1,8 @@
-"""What parts have given, written down as it comes, so that a run that was killed can go on.
+"""Checkpoints: what parts have given, written down as it comes, so that a killed fit can go on.
 
 All that a fit knows of its points are the results of calls on the parts. A journal keeps them, each
-with a digest of its call. Who runs the same fit again gets the same answers without a look at the
-points, until the journal ends, and so arrives where the other was, bit for bit: with the same
+with a digest of its call. When the same fit runs again it gets the same answers without a look at
+the points, until the journal ends, and so arrives where the other was, bit for bit: with the same
 centers, the same random numbers, and in the middle of the same search.
 """
 
@@ -67,22 +67,17 @@ class CheckpointError(ArgumentError):
 
 
 def recorded(kind: type[Result]) -> type[Result]:
-    """Let values of a dataclass be written down; for use as a decorator."""
+    """Let values of a dataclass be written down, as a decorator."""
     _KINDS[kind.__name__] = kind
     return kind
 
 
 class Claim:
-    """The file of a checkpoint, which is held so that no other fit writes to it.
+    """Holds the file of a checkpoint, so that no other fit writes to it.
 
-    The system lets go of what a process held that is killed. Where it knows no locks, as on
-    Windows and on some disks of other machines, nothing is held. A process that is forked from the
-    one that holds it does not.
-
-    Parameters
-    ----------
-    path : path
-        Of a checkpoint, or of a new file, which vanishes again where nothing is written to it.
+    A new file vanishes again if nothing is written to it. The system frees what a killed process
+    held; a process that is forked holds nothing. Where the system knows no locks, as on Windows
+    and on some network disks, several fits may hold the same file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -93,33 +88,29 @@ class Claim:
         _CLAIMS.add(self)
         try:
             while not self._is_held():
-                self._close()
+                self.forget()
                 self._number = self._opened()
             self._refuse_what_is_no_checkpoint()
         except BaseException:
             self._unlock()
-            self._close()
+            self.forget()
             raise
 
     def release(self) -> None:
-        """Let others have it; more than once does no harm."""
+        """Let others have the file; more than once does no harm."""
         if self._number < 0:
             return
         is_unused = self._is_new and not os.fstat(self._number).st_size
         if sys.platform == "win32":
-            self._close()  # since what is open cannot be removed there
+            self.forget()  # since what is open cannot be removed there
         if is_unused:
             with suppress(OSError):
                 self.path.unlink()
         self._unlock()
-        self._close()
-
-    def leave_to_parent(self) -> None:
-        """Forget it in a process that was just forked: the lock is the other one's."""
-        self._close()
+        self.forget()
 
     def _unlock(self) -> None:
-        # To close the file would not do where a process was forked that has it too.
+        # A process that was forked would keep the lock of a file that is only closed.
         if sys.platform == "win32" or self._number < 0:
             return
         import fcntl
@@ -127,7 +118,8 @@ class Claim:
         with suppress(OSError):  # there may be no locks on this disk
             fcntl.flock(self._number, fcntl.LOCK_UN)
 
-    def _close(self) -> None:
+    def forget(self) -> None:
+        """Close the file, but leave the lock to a process that this one was forked from."""
         number, self._number = self._number, -1
         if number >= 0:
             os.close(number)
@@ -136,7 +128,7 @@ class Claim:
         return os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
 
     def _is_held(self) -> bool:
-        """Hold the file; False where it is not the one of that name any more."""
+        """Hold the file, or return False if it is no longer the one of that name."""
         if sys.platform == "win32":
             return True
         import fcntl
@@ -167,7 +159,7 @@ _CLAIMS: WeakSet[Claim] = WeakSet()
 
 def _leave_all_to_parent() -> None:
     for claim in list(_CLAIMS):
-        claim.leave_to_parent()
+        claim.forget()
 
 
 if sys.platform != "win32":
@@ -175,21 +167,12 @@ if sys.platform != "win32":
 
 
 class Journal:
-    """A file of results in the order in which they were asked for.
+    """A file of results in the order in which they were asked for, written every few seconds.
 
-    It is written at its end alone, and what was cut short there is left out when it is read, so
-    that at any moment all but the last seconds are safe.
-
-    Parameters
-    ----------
-    place : path or Claim
-        Of a journal to go on with, or of a new one.
-    seconds : float
-        How often it is written to, at most.
-    fingerprint : str
-        Of the points, of how they are cut into parts, and of what looks at them.
-    when_used : callable, optional
-        Called once all that is there turns out to be of the same fit.
+    It is written only at its end, and a record that was cut short there does not count: at any
+    moment all but the last seconds are safe. The fingerprint is that of the points, of how they
+    are cut into parts, and of what looks at them. `when_used` is called once all that is there
+    turns out to be of the same fit.
     """
 
     def __init__(
@@ -215,7 +198,7 @@ class Journal:
             raise
 
     def _begin(self, fingerprint: bytes) -> bool:
-        """Whether there may be results already; else the file begins with what it is of."""
+        """Return whether there may be results already; if not, begin the file."""
         head = _MAGIC + _record(fingerprint)
         there = self._file.read(len(head))
         if there == head:
@@ -227,26 +210,20 @@ class Journal:
                 "divergence and this version of powermeans",
                 "name another file, or remove this one to begin anew",
             )
-        # It is new, or who began it was killed in this place.
+        # It is new, or the process that began it was killed here.
         self._file.seek(0)
         self._waiting.append(head)
         self.write()
         return False
 
     def answer(self, question: str) -> tuple[bool, Any]:
-        """Whether the next result is known, and what it is.
-
-        Parameters
-        ----------
-        question : str
-            The digest of a call; another one than last time is an error.
-        """
+        """Return whether the next result is known, and that; it must answer the same question."""
         if self._is_left or not self._is_replaying:
             return False, None
         contents = self._next()
         if contents is None:
             self._is_replaying = False
-            self._tell_that_it_is_used()
+            self._report_use()
             return False, None
         asked, result = _decoded(contents)
         if asked != question:
@@ -259,17 +236,11 @@ class Journal:
             )
         self._is_used = True
         if self._file.tell() == self._n_bytes:
-            self._tell_that_it_is_used()
+            self._report_use()
         return True, result
 
     def once(self, question: str, find: Callable[[], Found]) -> Found:
-        """What is known, or else what is found now and noted.
-
-        Parameters
-        ----------
-        find : callable
-            Asks nothing of this journal itself.
-        """
+        """Return what is known, or else what is found now, without this journal, and noted."""
         is_known, result = self.answer(question)
         if not is_known:
             result = find()
@@ -278,7 +249,7 @@ class Journal:
         return found
 
     def note(self, question: str, result: Any) -> None:
-        """Write a result down, at the latest when the seconds are over and there is another."""
+        """Write a result down, at the latest with the next one after the seconds are over."""
         if self._is_left:
             return
         self._waiting.append(_record(_encoded(question, result)))
@@ -293,7 +264,7 @@ class Journal:
         self._is_left = True
 
     def write(self) -> None:
-        """Write all that waits, to the disk itself; where that fails, the file stays as it was."""
+        """Write all that waits to the disk itself; if that fails, the file stays as it was."""
         start = self._file.tell()
         try:
             self._file.writelines(self._waiting)
@@ -326,13 +297,13 @@ class Journal:
         finally:
             self._claim.release()
 
-    def _tell_that_it_is_used(self) -> None:
+    def _report_use(self) -> None:
         tell, self._when_used = self._when_used, None
         if self._is_used and tell is not None:
             tell()
 
     def _take_back(self, start: int) -> None:
-        """Close the file without what was written since, some of which may still be in memory."""
+        """Close the file without what was written since, even if that is still in memory."""
         self.leave()
         raw = self._file.raw
         with suppress(OSError):
@@ -341,7 +312,7 @@ class Journal:
             raw.close()
 
     def _next(self) -> bytes | None:
-        """The next record; the rest is cut off where there is none that is whole."""
+        """Return the next record, or None after cutting off what is not a whole one."""
         start = self._file.tell()
         if (contents := self._whole()) is None:
             self._file.seek(start)
@@ -349,7 +320,7 @@ class Journal:
         return contents
 
     def _whole(self) -> bytes | None:
-        """The next record, if it is whole."""
+        """Return the next record if it is whole."""
         start = self._file.tell()
         head = self._file.read(_HEAD.size)
         if len(head) == _HEAD.size:
@@ -362,7 +333,7 @@ class Journal:
 
 
 class JournaledExecutor:
-    """Parts whose results are written down, and asked for again only once the journal ends.
+    """Writes results down, and asks for them again only once the journal ends.
 
     Results as long as the points are not written down, but found anew.
     """
@@ -381,37 +352,23 @@ class JournaledExecutor:
         return self._executor.reads_each_time
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
-        """What a call gives for each part, from the journal as far as that goes."""
+        """Yield what a call gives for each part, from the journal as far as that goes."""
         if getattr(call, "is_long", False):
             return self._executor.each(call, numbers)
         question = _digest(["each", call, None if numbers is None else list(numbers)])
         return iter(self._journal.once(question, lambda: list(self._executor.each(call, numbers))))
 
     def total(self, call: Call[Any]) -> Any:
-        """What a call gives, added up over all parts."""
+        """Return what a call gives, added up over all parts."""
         return self._journal.once(_digest(["total", call]), lambda: self._executor.total(call))
 
     def once(self, what: str, find: Callable[[], Found]) -> Found:
-        """What comes of results that are too long to be written down, and need not be then.
-
-        Parameters
-        ----------
-        find : callable
-            Whose calls are long ones alone.
-        """
+        """Return what was found from results that are themselves too long to be written down."""
         return self._journal.once(_digest(["once", what]), find)
 
 
 class Recording:
-    """The checkpoint of a fit, held from before its points are opened until it ends.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint, optional
-        Without one nothing is written down.
-    random_state : object
-        Of the fit.
-    """
+    """The checkpoint of a fit, if any, held from before its points are opened until it ends."""
 
     def __init__(self, checkpoint: Checkpoint | None, random_state: object = None) -> None:
         self._checkpoint = checkpoint
@@ -423,21 +380,12 @@ class Recording:
             self._claim = Claim(checkpoint.path)
 
     def journaled(self, executor: Executor, fingerprint: Callable[[], str]) -> Executor:
-        """Return an executor whose results are written down; the same one without a checkpoint.
-
-        Parameters
-        ----------
-        fingerprint : callable
-            Says which points they are.
-        """
+        """Return an executor that writes its results down, for points of this fingerprint."""
         if self._checkpoint is None or self._claim is None:
             return executor
-        self._journal = Journal(
-            self._claim,
-            self._checkpoint.seconds,
-            repr([version("powermeans"), fingerprint(), executor.opener.fingerprint()]),
-            when_used=self._checkpoint.when_used,
-        )
+        of_fit = repr([version("powermeans"), fingerprint(), executor.opener.fingerprint()])
+        seconds, when_used = self._checkpoint.seconds, self._checkpoint.when_used
+        self._journal = Journal(self._claim, seconds, of_fit, when_used)
         self._executor = JournaledExecutor(executor, self._journal)
         return self._executor
 

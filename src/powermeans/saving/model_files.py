@@ -87,12 +87,12 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     if not is_waiting(model):
         check_is_fitted(model)
     encoder = Encoder(FORMS)
-    header = {
+    header: dict[str, Any] = {
         "format": _MAGIC,
         "version": FORMAT_VERSION,
         "written_by": version("powermeans"),
-        "model": encoder.encode(model, "model"),
     }
+    header["model"] = encoder.encode(model, "model")
     text = json.dumps(header, indent=1, allow_nan=False).encode()
     _check_size(text)
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:

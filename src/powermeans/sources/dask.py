@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from powermeans.inputs.checks import check_part
 from powermeans.sources.arrays import admitted, admitted_weights
 from powermeans.sources.block import Block, SourceError
-from powermeans.sources.cluster import Cluster, computed
+from powermeans.sources.cluster import Cluster, computed, delayed
 from powermeans.sources.kinds import Kind, is_dask
 from powermeans.sources.partition import Part
 from powermeans.sources.scaling import Scale, Scaling, scaling_of, spread_of
@@ -24,32 +24,9 @@ from powermeans.tables.table import listed, nearest
 
 
 class DaskPoints:
-    """A Dask array or DataFrame, and weights for its rows.
+    """A Dask array or DataFrame, not cut along its columns, and weights for its rows.
 
-    Parameters
-    ----------
-    data : dask.array.Array or dask.dataframe.DataFrame
-        Not cut along its columns.
-    sample_weight : Dask array or Series, or array-like, optional
-        Cut where the data are, or of known lengths.
-    scale : {"standard", "minmax"} or Scaling, optional
-        See `powermeans.open_data`, as for the rest.
-    checkpoint : Checkpoint, optional
-
-    Attributes
-    ----------
-    feature_names : tuple of str or None
-        Names of the columns, where there are any.
-    checkpoint : Checkpoint or None
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> import numpy as np
-    >>> from powermeans import open_data
-    >>> data = open_data(da.from_array(np.array([[1.0], [3.0]]), chunks=1), scale="minmax")
-    >>> data.n_features, data.scaling.offsets, data.scaling.units
-    (1, array([1.]), array([2.]))
+    Weights are cut where the data are, or of known lengths. `powermeans.open_data` says the rest.
     """
 
     kind: ClassVar[Kind] = Kind.DASK
@@ -80,7 +57,7 @@ class DaskPoints:
 
     @property
     def n_features(self) -> int | None:
-        """Number of columns, where it is known before anything is computed."""
+        """Number of columns, if it is known before anything is computed."""
         n_features = self._given.shape[1]
         return None if math.isnan(n_features) else int(n_features)
 
@@ -92,7 +69,7 @@ class DaskPoints:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, None where nobody has counted them."""
+        """Number of rows, None if nobody has counted them."""
         n_rows = self._given.shape[0]
         return None if math.isnan(n_rows) else int(n_rows)
 
@@ -113,11 +90,11 @@ class DaskPoints:
         cluster = Cluster.of(self._given)
         if cluster is not None:
             cluster.check()
-        spread = dask.delayed(_spread_of, pure=False)
-        spreads = [
-            spread(points, weights, f"X in partition {number}", self.n_features, self._scale)
+        given = [
+            (points, weights, f"X in partition {number}", self.n_features, self._scale)
             for number, (points, weights) in enumerate(self._blocks(self._given))
         ]
+        spreads = delayed(_spread_of, given)
         return scaling_of(computed([added(spreads)], cluster)[0])
 
     def read(self) -> Iterator[Part]:
@@ -129,11 +106,11 @@ class DaskPoints:
             yield _checked(found[0], found[1] if len(found) > 1 else None, where)
 
     def blocks(self) -> list[tuple[Any, Any]]:
-        """The points and weights of each partition, delayed."""
+        """Return the points and weights of each partition, delayed."""
         return self._blocks(self.array)
 
     def weighing(self, unit: float) -> DaskPoints:
-        """The same points, whose weights are so many times as large."""
+        """Return the same points with weights this many times as large."""
         assert self._weights is not None, "points without weights count as they are"
         weights = self._weights_like_the_points(self._weights) * unit
         return DaskPoints(self._given, weights, scale=self.scaling, checkpoint=self.checkpoint)
@@ -198,13 +175,7 @@ def open_dask(
     scale: Scale | Scaling | None,
     checkpoint: Any,
 ) -> DaskPoints:
-    """A Dask collection as `powermeans.open_data` opens it.
-
-    Parameters
-    ----------
-    columns : sequence of str, optional
-        Of a DataFrame.
-    """
+    """Return a Dask collection as `powermeans.open_data` opens it."""
     named = [*(columns or ()), *([weights] if isinstance(weights, str) else ())]
     if named and not hasattr(source, "columns"):
         raise ValueError(

@@ -36,14 +36,9 @@ _UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", st
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a fit writes down how far it is.
+    """Where a fit writes down how far it is, and how often at most.
 
-    Attributes
-    ----------
-    seconds : float
-        How often, at most.
-    when_used : callable, optional
-        Called once a fit has found all that is there to be its own, and goes on from it.
+    `when_used` is called once a fit finds that all that is there is its own, and goes on from it.
     """
 
     path: str
@@ -59,7 +54,7 @@ class Checkpoint:
             )
 
     def refuse_rows(self, data: PartedData) -> None:
-        """Raise where the rows are read from this file, or from a folder that it would be in."""
+        """Raise if the rows are read from this file, or from a folder that it would be in."""
         if data.is_read_from(self.path):
             raise ArgumentError(
                 "is a file that rows are read from, or in a folder that is",
@@ -126,12 +121,12 @@ class PartedData:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, None where only reading all of them would tell."""
+        """Number of rows, None if only reading all of them would tell."""
         return self.source.n_rows
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the columns, where there are any."""
+        """Names of the columns, if there are any."""
         return self.source.feature_names
 
     @cached_property
@@ -145,7 +140,7 @@ class PartedData:
         return learned_scaling(blocks, self.n_features, self._scale)
 
     def partition(self, admission: Admission | None = None) -> Partition:
-        """The parts, to be read again and again."""
+        """Return the parts, to be read again and again."""
         return Partition(self.source, self.rows_per_part, admission or Admission(), self.scaling)
 
     def read(self) -> Iterator[Part]:
@@ -160,12 +155,12 @@ class PartedData:
         return data
 
     def is_read_from(self, path: str | os.PathLike[str]) -> bool:
-        """Whether rows are from this file, or would be the next time, since from its folder."""
+        """Return whether rows are from this file, or would be if it were in its folder."""
         read: Sequence[Path] = getattr(self.source, "paths", ())
         return any(is_read_with(path, other) for other in read)
 
     def fingerprint(self) -> str:
-        """Another one where the rows, or how they are cut into parts, are others."""
+        """Return another text where the rows, or the places where they are cut, are others."""
         scaling = self.scaling
         values = [] if scaling is None else [scaling.offsets.tolist(), scaling.units.tolist()]
         return repr([self.source.fingerprint(), self.rows_per_part, str(self.dtype), values])
@@ -295,29 +290,7 @@ def open_data(
         return open_dask(source, named, weights, dtype=wanted, scale=scale, checkpoint=where)
     opened = _source_of(source, columns, weights, wanted, reading)
     n_bytes = opened.n_features * opened.dtype.itemsize + 8 * (weights is not None)
-    n_rows = _rows_within(memory_limit, n_bytes)
-    if rows_per_part is not None:
-        _check_within(memory_limit, rows_per_part, n_bytes)
-        n_rows = rows_per_part
-    return PartedData(opened, n_rows, scale, where)
-
-
-def is_read_with(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Whether a file is this other one, or is taken to be of it where that is a folder.
-
-    Parameters
-    ----------
-    path : path
-        Of a file that there may be.
-    other : path
-        Of a file or folder that is read.
-    """
-    if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
-        return True
-    file, folder = Path(os.path.realpath(path)), Path(os.path.realpath(other))
-    if not folder.is_dir():
-        return file == folder
-    return file.is_relative_to(folder) and not is_passed_over(file.relative_to(folder))
+    return PartedData(opened, _rows_of_a_part(rows_per_part, memory_limit, n_bytes), scale, where)
 
 
 def _check_options(scale: object, dtype: Any, rows_per_part: Any) -> None:
@@ -325,11 +298,11 @@ def _check_options(scale: object, dtype: Any, rows_per_part: Any) -> None:
         raise ValueError(f'scale={scale!r} is unknown: pass "standard", "minmax" or a Scaling')
     if dtype is not None and not _is_for_points(dtype):
         raise ValueError(f'dtype={dtype!r} is not for points: pass "float32" or "float64"')
-    if rows_per_part is not None and (
-        isinstance(rows_per_part, bool) or not hasattr(rows_per_part, "__index__")
-    ):
+    if rows_per_part is None:
+        return
+    if isinstance(rows_per_part, bool) or not hasattr(rows_per_part, "__index__"):
         raise ValueError(f"rows_per_part={rows_per_part!r} is no integer: pass how many rows")
-    if rows_per_part is not None and int(rows_per_part) < 1:
+    if int(rows_per_part) < 1:
         raise ValueError(f"rows_per_part={rows_per_part!r} must be at least 1")
 
 
@@ -371,11 +344,9 @@ def _source_of(
             raise ValueError("weights of files are one of their columns: pass its name")
         paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
         return FileSource(paths, columns=columns, weights=weights, dtype=dtype, options=reading)
-    unusable = [
-        name for name, value in {"columns": columns, **reading}.items() if value is not None
-    ]
-    if unusable:
-        raise ValueError(f"{unusable[0]} is for files, and source is none: leave it out")
+    for name, value in {"columns": columns, **reading}.items():
+        if value is not None:
+            raise ValueError(f"{name} is for files, and source is none: leave it out")
     if sparse.issparse(source) or hasattr(source, "__array__"):
         if isinstance(weights, str):
             raise ValueError(f"weights={weights!r} names a column of a file: pass the weights")
@@ -390,11 +361,11 @@ def _source_of(
     return IterableSource(source, dtype=dtype)
 
 
-def _rows_within(memory_limit: int | str | None, bytes_per_row: int) -> int:
+def _rows_of_a_part(asked: int | None, memory_limit: int | str | None, bytes_per_row: int) -> int:
     n_bytes = _BYTES_OF_A_PART
     if memory_limit is not None:
-        limit = _bytes_of(memory_limit)
-        n_bytes = min(n_bytes, limit // _COPIES_OF_A_PART)
+        within = _bytes_of(memory_limit) // _COPIES_OF_A_PART
+        n_bytes = min(n_bytes, within)
         if n_bytes < _FEWEST_ROWS * bytes_per_row:
             least = _FEWEST_ROWS * bytes_per_row * _COPIES_OF_A_PART
             raise ArgumentError(
@@ -403,19 +374,14 @@ def _rows_within(memory_limit: int | str | None, bytes_per_row: int) -> int:
                 argument="memory_limit",
                 value=memory_limit,
             )
-    n_rows = max(_FEWEST_ROWS, n_bytes // bytes_per_row)
-    return n_rows // _FEWEST_ROWS * _FEWEST_ROWS
-
-
-def _check_within(memory_limit: int | str | None, rows_per_part: int, bytes_per_row: int) -> None:
-    if memory_limit is None:
-        return
-    most = _bytes_of(memory_limit) // (_COPIES_OF_A_PART * bytes_per_row)
-    if rows_per_part > most:
-        raise ValueError(
-            f"rows_per_part={rows_per_part!r} does not keep to memory_limit={memory_limit!r}: pass "
-            f"at most {most} rows, or one of the two alone"
-        )
+        if asked is not None and asked > within // bytes_per_row:
+            raise ValueError(
+                f"rows_per_part={asked!r} does not keep to memory_limit={memory_limit!r}: pass "
+                f"at most {within // bytes_per_row} rows, or one of the two"
+            )
+    if asked is not None:
+        return asked
+    return max(_FEWEST_ROWS, n_bytes // bytes_per_row) // _FEWEST_ROWS * _FEWEST_ROWS
 
 
 def _bytes_of(memory_limit: int | str) -> int:
@@ -431,3 +397,13 @@ def _bytes_of(memory_limit: int | str) -> int:
             value=memory_limit,
         ) from None
     return n_bytes
+
+
+def is_read_with(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Return whether a file is another one that is read, or one of a folder that is read."""
+    if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
+        return True
+    file, folder = Path(os.path.realpath(path)), Path(os.path.realpath(other))
+    if not folder.is_dir():
+        return file == folder
+    return file.is_relative_to(folder) and not is_passed_over(file.relative_to(folder))
