@@ -542,7 +542,7 @@ def test_a_picture_of_nothing_that_is_seen_has_no_colours(run) -> None:
 # Every error that a user can make, and the exact line that is printed.
 
 OF_DATA, OF_USE, OF_OUTPUT = 3, 2, 4
-SEE_HELP = " (powermeans --help shows what there is)"
+SEE_HELP = " (see powermeans --help)"
 NO_FILE = "- is the standard output, to which only labels are written: name a file"
 FILES = {
     "text.csv": "x,kind,y\n1,red,2\n3,blue,4\n",
@@ -660,7 +660,7 @@ ERRORS: list[tuple[str, int, str]] = [
     (
         "fit customers.csv -k 2 --divergence binomial",
         OF_USE,
-        f"Invalid value: --divergence binomial needs --trials: of how many the data are{SEE_HELP}",
+        f"Invalid value: --divergence binomial needs --trials: pass the number of trials{SEE_HELP}",
     ),
     (
         "fit customers.csv -k 2 --divergence binomial --trials 0",

@@ -191,7 +191,7 @@ def test_how_often_a_checkpoint_is_written_can_be_said(run, monkeypatch) -> None
     assert asked == [60.0, 2.5]
     alone = run(*command, "--checkpoint-seconds", 5)
     assert alone.code == failures.USAGE
-    assert "--checkpoint-seconds is for --checkpoint" in alone.err
+    assert "--checkpoint-seconds needs --checkpoint" in alone.err
 
 
 @pytest.mark.filterwarnings("default")  # which the command tells as notes

@@ -1,4 +1,4 @@
-"""``python -m powermeans`` is the command ``powermeans``."""
+"""Run the command ``powermeans`` as ``python -m powermeans``."""
 
 from __future__ import annotations
 

@@ -109,11 +109,11 @@ class ObjectiveRoseWarning(RuntimeWarning):
 
     See Also
     --------
-    powermeans.PowerKMeans : Whose sweeps are watched.
+    powermeans.PowerKMeans : Watches its sweeps.
 
     Examples
     --------
-    To end a program rather than go on with a result that something is wrong with:
+    To end a program instead of going on with a wrong result:
 
     >>> import warnings
     >>> from powermeans import ObjectiveRoseWarning, PowerKMeans
@@ -124,7 +124,7 @@ class ObjectiveRoseWarning(RuntimeWarning):
 
 
 class IndefiniteKernelWarning(UserWarning):
-    """A kernel has negative eigenvalues, which were taken as zero.
+    """A kernel has negative eigenvalues, which are taken as zero.
 
     See Also
     --------
@@ -143,7 +143,7 @@ class IndefiniteKernelWarning(UserWarning):
 
 
 class ModelFileError(ValueError):
-    """A file holds no model that can be loaded, or only a newer powermeans can read it.
+    """A file holds no model, or one that only a newer powermeans can read.
 
     See Also
     --------
@@ -164,12 +164,12 @@ class ModelFileError(ValueError):
 
 
 class MissingDataError(FileNotFoundError):
-    """A real data set is not where it is looked for; the message says where it comes from.
+    """The file of a real data set is missing; the message says where to get it.
 
     See Also
     --------
     powermeans.datasets.load_data_set : Raises it.
-    powermeans.errors.WrongDataError : Where there is a file, but of something else.
+    powermeans.errors.WrongDataError : The file holds something else.
 
     Examples
     --------
@@ -182,12 +182,12 @@ class MissingDataError(FileNotFoundError):
 
 
 class WrongDataError(ValueError):
-    """The file of a real data set holds something else than that set.
+    """The file of a real data set holds something else.
 
     See Also
     --------
     powermeans.datasets.load_data_set : Raises it.
-    powermeans.errors.MissingDataError : Where there is no file.
+    powermeans.errors.MissingDataError : There is no file.
 
     Examples
     --------

@@ -34,14 +34,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _tell(f'the command line needs {error.name}: pip install "powermeans[cli]"')
         sys.exit(failures.USAGE)
     except KeyboardInterrupt as error:
-        sys.exit(_told(error))
+        sys.exit(_explain(error))
     sys.exit(_run(app, wanted, is_debugging))
 
 
 def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _note
-        # Columns are chosen by their names before.
+        # The commands choose columns by their names.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         try:
             code = app(arguments, prog_name="powermeans", standalone_mode=False)
@@ -49,16 +49,16 @@ def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> i
         except BaseException as error:
             if is_debugging:
                 traceback.print_exc()
-            return _told(error)
+            return _explain(error)
     if code == failures.INTERRUPTED:
-        return _told(KeyboardInterrupt())
+        return _explain(KeyboardInterrupt())
     return code if isinstance(code, int) else 0
 
 
-def _told(error: BaseException) -> int:
-    """Say in one line what went wrong; the code to exit with."""
+def _explain(error: BaseException) -> int:
+    """Say in one line what went wrong, and return the exit code."""
     if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
-        # Whoever read has enough; Python would complain when it flushes at its end.
+        # The reader has enough; without this Python would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return failures.PIPE_CLOSED
     if isinstance(error, SystemExit):
@@ -72,9 +72,9 @@ def _told(error: BaseException) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error)
         return failures.USAGE
-    if hasattr(error, "format_message"):  # what is wrong with the arguments, as Typer says it
+    if hasattr(error, "format_message"):  # Typer refuses the arguments
         said = str(error.format_message()).rstrip(".").replace("Value error, ", "")
-        _tell(f"{said} (powermeans --help shows what there is)")
+        _tell(f"{said} (see powermeans --help)")
         return failures.USAGE
     if isinstance(error, MemoryError):
         _tell("there is not enough memory: pass fewer rows or columns")

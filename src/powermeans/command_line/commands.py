@@ -1,4 +1,4 @@
-"""What can be typed after ``powermeans``: arguments and options, and who does the work."""
+"""The arguments and options of each command."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Cluster tables of numbers around centers: power k-means and its family.",
-    epilog="Exit codes: 0 done, 2 wrong arguments, 3 data that cannot be used, 4 output that "
-    "cannot be written, 130 interrupted, 1 anything unforeseen.",
+    epilog="Exit codes: 0 success, 2 wrong arguments, 3 unusable data, 4 unwritable output, 130 "
+    "interrupted, 1 unexpected error.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -32,7 +32,7 @@ class Scale(StrEnum):
 
 
 class Missing(StrEnum):
-    """What becomes of missing values."""
+    """What to do with missing values."""
 
     error = "error"
     drop = "drop"
@@ -40,7 +40,7 @@ class Missing(StrEnum):
 
 
 class Effort(StrEnum):
-    """How much to search."""
+    """How long to search."""
 
     fast = "fast"
     balanced = "balanced"
@@ -53,7 +53,7 @@ Data = Annotated[
         metavar="DATA", help="CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ; - is standard input."
     ),
 ]
-Places = Annotated[
+DataParts = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
@@ -64,36 +64,34 @@ Places = Annotated[
 Memory = Annotated[
     str | None,
     typer.Option(
-        "--memory-limit", metavar="SIZE", help="Read part by part, in about so much: 500MB, 2GiB."
+        "--memory-limit", metavar="SIZE", help="Read part by part within 500MB, 2GiB, ..."
     ),
 ]
 Checkpoint = Annotated[
     str | None,
-    typer.Option(help="File in which the fit writes how far it is, to go on from if killed."),
+    typer.Option(help="File from which the fit goes on if it was killed."),
 ]
 CheckpointSeconds = Annotated[
     float | None,
-    typer.Option(min=0, help="How often the checkpoint is written, at most; 60 by default."),
+    typer.Option(min=0, help="Least time between writes of the checkpoint; 60 by default."),
 ]
-Clusters = Annotated[int, typer.Option("-k", "--clusters", min=1, help="How many clusters.")]
+Clusters = Annotated[int, typer.Option("-k", "--clusters", min=1, help="Number of clusters.")]
 Columns = Annotated[
-    str | None, typer.Option(help="Columns to use, by name or number from 1, between commas.")
+    str | None, typer.Option(help="Columns to use: names or numbers from 1, with commas.")
 ]
 Weights = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of weights.")]
-MissingValues = Annotated[Missing, typer.Option(help="What becomes of missing values.")]
-Delimiter = Annotated[str | None, typer.Option(help="What stands between columns of text.")]
+MissingValues = Annotated[Missing, typer.Option(help="What to do with missing values.")]
+Delimiter = Annotated[str | None, typer.Option(help="Character between columns of text.")]
 Header = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether the first row has names.")
+    bool | None, typer.Option("--header/--no-header", help="Whether the first row holds names.")
 ]
-Array = Annotated[str | None, typer.Option(metavar="NAME", help="Which array of an NPZ file.")]
-Decimal = Annotated[
-    str | None, typer.Option(metavar="MARK", help="Decimal mark of text, a point or a comma.")
-]
-Scaling = Annotated[Scale, typer.Option(help="How to scale the columns first.")]
+Array = Annotated[str | None, typer.Option(metavar="NAME", help="Array of an NPZ file.")]
+Decimal = Annotated[str | None, typer.Option(metavar="MARK", help="Decimal mark of text: . or ,")]
+Scaling = Annotated[Scale, typer.Option(help="How to scale the columns.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
-Search = Annotated[Effort, typer.Option(help="How much to search for lower inertia.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="How many threads to use.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Search = Annotated[Effort, typer.Option(help="How long to search for lower inertia.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Labels = Annotated[
     str | None,
@@ -139,29 +137,31 @@ def _screen(*, as_json: bool, output: str | None = None) -> Any:
 
 @app.command()
 def fit(
-    data: Places,
+    data: DataParts,
     clusters: Clusters,
     columns: Columns = None,
     weights: Weights = None,
     scale: Scaling = Scale.none,
     missing: MissingValues = Missing.error,
     divergence: Annotated[
-        str, typer.Option(help="What a distance is, as cosine, poisson, manhattan, mahalanobis.")
+        str, typer.Option(help="Distance: cosine, poisson, manhattan, mahalanobis, ...")
     ] = "squared_euclidean",
-    trials: Annotated[
-        float | None, typer.Option(help="Of how many trials the data of binomial are.")
-    ] = None,
+    trials: Annotated[float | None, typer.Option(help="Number of trials of binomial data.")] = None,
     power: Annotated[
-        str, typer.Option(help='Power of the first sweep, negative; "auto" looks at the data.')
+        str, typer.Option(help='Power of the first sweep, negative; "auto" fits it to the data.')
     ] = "auto",
     growth: Annotated[str, typer.Option(help="Factor from one power to the next.")] = "auto",
     effort: Search = Effort.balanced,
-    refine: Annotated[int, typer.Option(min=0, help="0: one descent, without a search.")] = 5,
-    runs: Annotated[int, typer.Option(min=1, help="Runs, of which the best is kept.")] = 1,
-    max_seconds: Annotated[float | None, typer.Option(help="Stop after about this time.")] = None,
+    refine: Annotated[
+        int, typer.Option(min=0, help="Centers that a breath of the search moves; 0: no search.")
+    ] = 5,
+    runs: Annotated[int, typer.Option(min=1, help="Number of runs; the best is kept.")] = 1,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="Stop after about this many seconds.")
+    ] = None,
     output: Labels = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="File for the model.")] = None,
-    report: Annotated[str | None, typer.Option(help="File for a page about it, HTML.")] = None,
+    report: Annotated[str | None, typer.Option(help="File for a report, one HTML page.")] = None,
     memory_limit: Memory = None,
     checkpoint: Checkpoint = None,
     checkpoint_seconds: CheckpointSeconds = None,
@@ -182,7 +182,7 @@ def fit(
     if max_seconds is not None and not max_seconds > 0:
         raise typer.BadParameter(f"--max-seconds is more than 0, not {max_seconds:g}")
     if checkpoint is None and checkpoint_seconds is not None:
-        raise typer.BadParameter("--checkpoint-seconds is for --checkpoint: name a file there")
+        raise typer.BadParameter("--checkpoint-seconds needs --checkpoint: name a file with it")
     settings = {
         "n_clusters": clusters,
         "divergence": _divergence(divergence, trials),
@@ -219,7 +219,7 @@ def _divergence(name: str, trials: float | None) -> Any:
             raise typer.BadParameter(f"--trials is for --divergence binomial, not {name}")
         return name
     if trials is None:
-        raise typer.BadParameter("--divergence binomial needs --trials: of how many the data are")
+        raise typer.BadParameter("--divergence binomial needs --trials: pass the number of trials")
     if not 0 < trials < math.inf:
         raise typer.BadParameter(f"--trials is more than 0, not {trials:g}")
     return Binomial(trials)
@@ -241,8 +241,8 @@ def _number_or_auto(
 
 @app.command()
 def predict(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="What fit --model wrote.")],
-    data: Places,
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="File that fit --model wrote.")],
+    data: DataParts,
     output: Labels = None,
     columns: Columns = None,
     weights: Weights = None,
@@ -254,7 +254,10 @@ def predict(
     decimal: Decimal = None,
     as_json: Json = False,
 ) -> None:
-    """Label new rows by a saved model; without --output, on the standard output."""
+    """Label new rows by a saved model.
+
+    Without --output, the labels go to the standard output.
+    """
     from powermeans.command_line.parts import Limits
     from powermeans.command_line.predicting import predict as run
 
@@ -265,11 +268,11 @@ def predict(
 
 @app.command(name="choose-k")
 def choose_k(
-    data: Places,
-    least: Annotated[int, typer.Option("--from", min=1, help="The least k.")] = 2,
-    most: Annotated[int, typer.Option("--to", min=1, help="The largest k.")] = 20,
+    data: DataParts,
+    least: Annotated[int, typer.Option("--from", min=1, help="Smallest k.")] = 2,
+    most: Annotated[int, typer.Option("--to", min=1, help="Largest k.")] = 20,
     criteria: Annotated[
-        str, typer.Option(help='Between commas; "all" takes longer than "default".')
+        str, typer.Option(help='Names with commas, "default", or "all", which takes longer.')
     ] = "default",
     columns: Columns = None,
     weights: Weights = None,
@@ -327,7 +330,7 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare our methods and those of other packages that are installed."""
+    """Compare methods of this and other installed packages."""
     from powermeans.command_line.comparing import compare as run
 
     files = _files(data, columns, weights, missing, delimiter, header, array, decimal)
@@ -337,7 +340,7 @@ def compare(
 
 @app.command()
 def report(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="What fit --model wrote.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="File that fit --model wrote.")],
     data: Data,
     output: Annotated[str, typer.Option("--output", "-o", help="File for the page.")] = (
         "report.html"
@@ -351,7 +354,7 @@ def report(
     decimal: Decimal = None,
     as_json: Json = False,
 ) -> None:
-    """Write a page, one HTML file, about a saved model and data."""
+    """Write a report on a saved model and data, one HTML page."""
     from powermeans.command_line.predicting import write_report
 
     files = _files(data, columns, weights, missing, delimiter, header, array, decimal)
@@ -360,15 +363,15 @@ def report(
 
 @app.command()
 def palette(
-    image: Annotated[str, typer.Argument(metavar="IMAGE", help="A picture, as PNG or JPEG.")],
+    image: Annotated[str, typer.Argument(metavar="IMAGE", help="A picture, such as PNG or JPEG.")],
     clusters: Annotated[
-        int, typer.Option("-k", "--colours", "--colors", min=1, help="How many colours.")
+        int, typer.Option("-k", "--colours", "--colors", min=1, help="Number of colours.")
     ] = 16,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="File for the picture in these colours.")
     ] = None,
     colours: Annotated[
-        str | None, typer.Option("--palette", help="File for the colours, one a line.")
+        str | None, typer.Option("--palette", help="File for the colours, one on each line.")
     ] = None,
     effort: Search = Effort.fast,
     seed: Seed = 0,
@@ -402,7 +405,7 @@ def demo(
 
 @app.command()
 def info(as_json: Json = False) -> None:
-    """Versions, instruction set and threads, for a bug report."""
+    """Show versions, instruction set and threads, for a bug report."""
     from powermeans.reporting.versions import versions
 
     found = versions() | {name: _version(name) for name in _OPTIONAL}

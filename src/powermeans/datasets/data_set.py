@@ -1,4 +1,4 @@
-"""Points, and what is known about them."""
+"""Points with their labels and centers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DataSet:
     centers : ndarray of shape (n_centers, n_features), or None
         The true centers, where they exist, in the order of the labels.
     extras : mapping of str to array
-        What else the file has, such as names of the features. It is not checked.
+        The other arrays of the file, such as names of the features. They are not checked.
 
     See Also
     --------

@@ -1,6 +1,6 @@
-"""Data sets that are drawn: those on which the literature tries power k-means.
+"""Data sets that are drawn, as in the literature on power k-means.
 
-The same `random_state` gives the same points each time. Rows come in no order.
+The same `random_state` gives the same points each time. The rows are shuffled.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def make_gaussian_clusters(
     sizes: Literal["equal", "drawn"] = "equal",
     random_state: RandomState = None,
 ) -> DataSet:
-    """Standard normal clusters with centers anywhere in a cube: Xu & Lange 2019, Tables 1 and 2.
+    """Draw standard normal clusters with centers in a cube: Xu & Lange 2019, Tables 1 and 2.
 
     There 2500 points come from 50 clusters N(θ_j, I). The coordinates of the centers are r u with u
-    uniform in [0, 1), and r is drawn anew for each data set, uniform in [30, 60). The number of
-    features is 2, 5, 10, 20, 50, 100 or 200. In the plane this is the simulation of Zhang 2001. How
-    many points each cluster has is not said.
+    uniform in [0, 1), and r is drawn for each data set, uniform in [30, 60). The number of features
+    is 2, 5, 10, 20, 50, 100 or 200. In the plane this is the simulation of Zhang 2001. The paper
+    does not state the sizes of the clusters.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def make_gaussian_clusters(
     n_clusters : int, default=50
     n_features : int, default=2
     scale : (float, float), default=(30, 60)
-        Between which values the side r of the cube is drawn.
+        Bounds of the side r of the cube.
     sizes : {"equal", "drawn"}, default="equal"
-        Whether the sizes of clusters differ by one at most, or each point draws its cluster.
+        Cluster sizes that differ by at most one, or a cluster drawn for each point.
     random_state : int, numpy.random.Generator or None, default=None
 
     Returns
@@ -65,7 +65,7 @@ def make_gaussian_clusters(
 
     See Also
     --------
-    make_exponential_family : Counts and other numbers that are not normal.
+    make_exponential_family : Counts and other data that are not normal.
 
     Examples
     --------
@@ -94,13 +94,12 @@ def make_exponential_family(
     centers: ArrayLike = (10.0, 20.0, 40.0),
     random_state: RandomState = None,
 ) -> DataSet:
-    """Equal-sized clusters of one exponential family: Vellal, Chakraborty & Xu 2022.
+    """Draw equal-sized clusters of one exponential family: Vellal, Chakraborty & Xu 2022.
 
-    There 99 points in the plane come from three clusters whose means are 10, 20 and 40 in each
-    coordinate: normal with variance 16, Poisson, binomial with 50 trials, or gamma with shape 3;
-    250 data sets of each family. With 600 points, normal or binomial, and more features it is the
-    simulation of a class presentation of that work and of Xu & Lange 2019, which does not say its
-    means.
+    There 99 points in the plane come from three clusters with means 10, 20 and 40 in each
+    coordinate: normal with variance 16, Poisson, binomial with 50 trials, or gamma with shape 3.
+    With 600 points, normal or binomial, and more features this is the simulation of a class
+    presentation of that work and of Xu & Lange 2019, which does not state its means.
 
     Parameters
     ----------
@@ -148,19 +147,19 @@ def make_grid_gaussians(
     spread: float = 0.5,
     random_state: RandomState = None,
 ) -> DataSet:
-    """Round normal clusters on a square grid in the plane, of equal size.
+    """Draw round normal clusters of equal size on a square grid in the plane.
 
     With side 3 these are the nine Gaussians in the comments on L. Wasserman's "The Remarkable
     k-means++" (2012), which random starts are said to miss nearly always. No widths are given
-    there; here clusters are eight standard deviations apart.
+    there; here the centers are eight standard deviations apart.
 
     Parameters
     ----------
     n_points : int, default=900
     side : int, default=3
-        How many clusters there are in each direction.
+        Number of clusters in each direction.
     spacing : float, default=4.0
-        From one center to the next.
+        Distance from one center to the next.
     spread : float, default=0.5
         Standard deviation of a cluster in each direction.
     random_state : int, numpy.random.Generator or None, default=None
@@ -202,13 +201,12 @@ def make_polylines(
     jitter: float = 1e-3,
     random_state: RandomState = None,
 ) -> DataSet:
-    """Points along random polylines, as those of a road network are.
+    """Draw points along random polylines, as in a road network.
 
-    The default has the size of the road network of North Jutland (UCI 246, 434 874 points with
+    The default size is that of the road network of North Jutland (UCI 246, 434 874 points with
     longitude, latitude and altitude). A line starts anywhere in the unit square and turns a little
-    at each corner; points lie on it at random, so that many are near to each other along few
-    directions. What comes after the second feature, altitude, wanders along the line with small
-    steps. There are no clusters to be found, so there are neither labels nor centers.
+    at each corner; points lie on it at random. Features after the second, such as the altitude,
+    change along the line in small steps. There are no true clusters, labels or centers.
 
     Parameters
     ----------
@@ -217,7 +215,7 @@ def make_polylines(
         At least two.
     n_lines : int, default=400
     n_corners : int, default=30
-        How many pieces a line has.
+        Number of pieces of a line.
     jitter : float, default=0.001
         Standard deviation of a point about its line.
     random_state : int, numpy.random.Generator or None, default=None
@@ -252,7 +250,7 @@ def make_polylines(
 def _pieces(
     n_lines: int, n_corners: int, n_features: int, rng: Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Where the straight pieces of all lines begin and end, (n_lines * n_corners, n_features)."""
+    """Draw the begins and ends of the pieces of all lines, (n_lines * n_corners, n_features)."""
     turns = rng.normal(0, 0.4, size=(n_lines, n_corners))
     turns[:, 0] = rng.uniform(0, 2 * np.pi, size=n_lines)
     angles = turns.cumsum(axis=1)
@@ -267,7 +265,7 @@ def _pieces(
 
 
 def _equal(n_points: int, n_clusters: int, rng: Generator) -> np.ndarray:
-    """Labels of which each is there equally often, or once more, in no order."""
+    """Draw labels in equal numbers, or some once more than others."""
     return rng.permutation(np.arange(n_points) % n_clusters)
 
 
@@ -298,7 +296,7 @@ def _check_counts(**counts: Any) -> None:
 
 
 def _check_numbers(*, above_zero: bool = False, **numbers: Any) -> None:
-    """Whether these are finite and not negative, and with `above_zero` not zero either."""
+    """Refuse numbers that are negative or not finite, and with `above_zero` also zero."""
     for name, number in numbers.items():
         is_number = isinstance(number, Real) and not isinstance(number, bool)
         if is_number and 0 <= number < math.inf and (number > 0 or not above_zero):
