@@ -12,7 +12,7 @@ import numpy as np
 
 from powermeans import criteria as formulas
 from powermeans.choosing_k.evaluate import Sample, Settings, Study, two_nearest
-from powermeans.estimators.opening import OpeningSpec, in_parts, open_points, opened
+from powermeans.estimators.opening import InParts, OpeningSpec, open_points, opened
 from powermeans.inputs.checks import exponent_to_square
 from powermeans.loop.search import Solution
 from powermeans.parts.parted_rows import PartedRows
@@ -139,7 +139,8 @@ def unit_of_counts(total_weight: float, n_weighing: int) -> float:
 
 
 def _rows(source: Any, spec: OpeningSpec) -> PartedRows:
-    data = in_parts(open_points(source, None, spec))
+    data = open_points(source, None, spec)
+    assert isinstance(data, InParts), "the source is read part by part"
     if exponent_to_square(data.largest, source.dtype):
         raise ValueError(
             f"X has {data.largest:g}, whose square {source.dtype} does not hold to its last "

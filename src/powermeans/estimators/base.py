@@ -32,6 +32,7 @@ from powermeans.errors import warn_caller
 from powermeans.estimators.opening import (
     Columns,
     Data,
+    InParts,
     MatrixLike,
     OpeningSpec,
     admit_points,
@@ -287,10 +288,9 @@ class CenterEstimator(
         """Open the points of a fit and note their columns."""
         data = open_points(X, sample_weight, self._spec())
         self.__dict__.pop("scaling_", None)
-        if (columns := data.columns) is not None:
-            self.__dict__.update(noted(columns))
-            if columns.names is None:
-                self.__dict__.pop("feature_names_in_", None)
+        if isinstance(data, InParts):  # scikit-learn has noted those of an array
+            self.__dict__.pop("feature_names_in_", None)
+            self.__dict__.update(noted(data.columns))
         return data
 
     def _fit_opened(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import abc
 import math
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -120,55 +118,25 @@ def open_array(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpeningSpec:
-    """What an estimator or a function asks of points, and how they become rows.
+    """What an estimator or a function asks of points, and how they become rows."""
 
-    Attributes
-    ----------
-    name : str
-        Of the estimator or the function, for errors.
-    estimator : object, optional
-        Where scikit-learn keeps the names and the number of the features of arrays.
-    weighs_features : bool
-        Whether features count differently.
-    n_needed : int
-        How many points there must be at least.
-    must_differ : bool
-        Whether squared distances among the points must not vanish.
-    why_not_in_parts, why_not_on_device : str, optional
-        Why points can be neither; None where they can.
-    known : Columns, optional
-        Those of the fit, where the points are new; None is for the points of a fit.
-    as_wide_as : ndarray, optional
-        Centers that float32 points are compared with; they become float64 where that takes it.
-    input_name : str
-        What errors call the points.
-    init : optional
-        Of the estimator; a tensor must be where the points are.
-    random_state : optional
-        Of the estimator; one that goes on from a checkpoint needs an int.
-    tell : callable, optional
-        Told how far each pass over parts is.
-    open_array : callable
-        From admitted points, weights and this specification to rows.
-    """
-
-    name: str
-    estimator: Any = None
+    name: str  # of the estimator or function, for errors
+    estimator: Any = None  # where scikit-learn keeps names and number of the features of arrays
     divergence: Divergence = "squared_euclidean"
     has_missing: bool = False
     weighs_features: bool = False
     n_threads: int | None = None
     device: str | None = None
-    n_needed: int = 1
-    must_differ: bool = False
+    n_needed: int = 1  # the least number of points
+    must_differ: bool = False  # whether squared distances among points must not vanish
     why_not_in_parts: str | None = None
     why_not_on_device: str | None = None
-    known: Columns | None = None
-    as_wide_as: Points | None = None
+    known: Columns | None = None  # of the fit, for new points; None for a fit
+    as_wide_as: Points | None = None  # centers to compare with, which may take float64
     input_name: str = "X"
-    init: Any = None
-    random_state: Any = None
-    tell: Tell | None = None
+    init: Any = None  # a tensor must be where the points are
+    random_state: Any = None  # an int where a checkpoint is wanted
+    tell: Tell | None = None  # is told how far each pass over parts is
     open_array: Callable[[Any, FloatArray | None, OpeningSpec], Rows] = open_array
 
     @property
@@ -208,64 +176,8 @@ def who_is_told(callback: object, verbose: object) -> Tell | None:
 # What there is to work on.
 
 
-class Data(abc.ABC):
-    """The points of a fit, wherever they are. Close it after the fit, as a context manager."""
-
-    rows: Rows
-
-    @property
-    @abc.abstractmethod
-    def dtype(self) -> np.dtype[Any]:
-        """Dtype for centers."""
-
-    @property
-    @abc.abstractmethod
-    def n_features(self) -> int:
-        """Number of columns."""
-
-    @property
-    @abc.abstractmethod
-    def columns(self) -> Columns | None:
-        """What an estimator is to note; None where scikit-learn has noted it."""
-
-    @abc.abstractmethod
-    def labels(self, centers: FloatArray) -> Any:
-        """Return the label of the nearest center of each point, or None where they are too many."""
-
-    @abc.abstractmethod
-    def inertia(self, centers: FloatArray) -> float:
-        """Return the weighted sum of the distances to the nearest centers."""
-
-    @abc.abstractmethod
-    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
-        """Return labels and inertia; where that takes a pass over parts, use one that is known."""
-
-    @abc.abstractmethod
-    def n_found(self, centers: FloatArray, labels: Any) -> int:
-        """Return how many clusters have points, given the labels of `labels`."""
-
-    def stop_recording(self) -> None:
-        """Write no more into a checkpoint, since a fit that goes on would not ask the same."""
-        return
-
-    def close(self) -> None:
-        """Let go of a checkpoint."""
-        return
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
 @dataclass(frozen=True, slots=True)
-class InMemory(Data):
+class InMemory:
     """Points in one array or tensor."""
 
     points: Points | SparsePoints
@@ -274,7 +186,7 @@ class InMemory(Data):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Dtype of the points, or of the rows of a tensor."""
+        """Dtype for centers."""
         return self.rows.dtype if is_tensor(self.points) else self.points.dtype
 
     @property
@@ -282,17 +194,12 @@ class InMemory(Data):
         """Number of columns."""
         return int(self.points.shape[1])
 
-    @property
-    def columns(self) -> None:
-        """None: scikit-learn has noted them."""
-        return
-
     def labels(self, centers: FloatArray) -> Any:
-        """Return the label of each point."""
+        """Return the label of the nearest center of each point."""
         return self.rows.assign(centers)[0]
 
     def inertia(self, centers: FloatArray) -> float:
-        """Return the inertia."""
+        """Return the inertia of the centers."""
         return self.rows.assign(centers)[1]
 
     def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
@@ -300,62 +207,52 @@ class InMemory(Data):
         return self.rows.assign(centers)
 
     def n_found(self, centers: FloatArray, labels: Any) -> int:
-        """Return how many labels there are."""
+        """Return how many clusters have points, given the labels of all points."""
         is_found = np.zeros(len(centers), dtype=bool)
         is_found[labels] = True  # unlike bincount without a copy of the labels
         return int(np.count_nonzero(is_found))
 
+    def stop_recording(self) -> None:
+        """Do nothing: only passes over parts are recorded."""
 
-def in_memory(data: Data) -> InMemory:
-    """Return the same data, of an estimator that takes no others."""
-    assert isinstance(data, InMemory), "points in parts are refused when they are opened"
-    return data
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return
 
 
 @dataclass(frozen=True, slots=True)
-class InParts(Data):
-    """Points in files or chunks, which are read part by part. Nobody asks for their labels.
-
-    Attributes
-    ----------
-    source : PartedData or DaskPoints
-        What was opened.
-    largest : float
-        The largest magnitude among the entries; NaN where nothing has been looked at yet.
-    """
+class InParts:
+    """Points that are read part by part. As a context manager it closes the checkpoint."""
 
     rows: PartedRows
-    source: Any
-    known_columns: Columns
-    largest: float
+    source: Any  # PartedData or DaskPoints
+    columns: Columns
+    largest: float  # the largest magnitude; NaN where no point has been looked at
     recording: Recording
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Dtype of the points."""
+        """Dtype for centers."""
         return self.rows.dtype
 
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        n_features = self.known_columns.n_features
-        return self.rows.n_features if n_features is None else n_features
-
-    @property
-    def columns(self) -> Columns:
-        """Those that were read."""
-        return replace(self.known_columns, n_features=self.n_features)
+        known = self.columns.n_features
+        return self.rows.n_features if known is None else known
 
     def labels(self, centers: FloatArray) -> Any:
-        """None: they may not fit into memory."""
+        """Return None: the labels may not fit into memory."""
         return None
 
     def inertia(self, centers: FloatArray) -> float:
-        """Return the inertia."""
+        """Return the inertia of the centers."""
         return self.rows.assignment(centers).inertia
 
     def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
-        """Return labels as far as there are any, and the inertia."""
+        """Return labels and inertia; an inertia that is known saves a pass."""
         inertia = self.inertia(centers) if known_inertia is None else known_inertia
         return self.labels(centers), inertia
 
@@ -367,32 +264,32 @@ class InParts(Data):
         """Write no more into the checkpoint."""
         self.recording.leave()
 
-    def close(self) -> None:
-        """Let go of the checkpoint."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         self.recording.close()
-
-
-def in_parts(data: Data) -> InParts:
-    """Return the same data, which is not in memory."""
-    assert isinstance(data, InParts), "data is in memory or in parts"
-    return data
 
 
 @dataclass(frozen=True, slots=True)
 class OnDask(InParts):
-    """Points in a Dask collection, whose labels are another one.
-
-    Attributes
-    ----------
-    spec : OpeningSpec
-        For the blocks that are to be labelled.
-    """
+    """Points in a Dask collection."""
 
     spec: OpeningSpec
 
     def labels(self, centers: FloatArray) -> Any:
         """Return the labels as a Dask array that is not computed yet."""
         return lazy_labels(self.source.array, centers, self.spec)
+
+
+Data = InMemory | InParts
+"""The points of a fit, wherever they are."""
+
+
+def in_memory(data: Data) -> InMemory:
+    """Return the same data, of an estimator that takes no others."""
+    assert isinstance(data, InMemory), "points in parts are refused when they are opened"
+    return data
 
 
 def lazy_labels(array: Any, centers: ArrayLike, spec: OpeningSpec) -> Any:
@@ -513,7 +410,7 @@ def _open_on_dask(source: Any, spec: OpeningSpec) -> OnDask:
         executor.check(spec.n_needed)
         rows = PartedRows(recording.journaled(executor, executor.fingerprint))
         on_error.pop_all()
-    columns = spec.known or replace(columns_of(source), n_features=executor.n_features)
+    columns = spec.known or replace(columns_of(source), n_features=rows.n_features)
     return OnDask(rows, source, columns, executor.facts.largest, recording, spec)
 
 

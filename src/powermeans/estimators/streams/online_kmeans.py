@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from powermeans.estimators.base import Run
 from powermeans.estimators.learning_rates import LearningRate, rates_of
-from powermeans.estimators.opening import Data, InMemory, in_parts
+from powermeans.estimators.opening import Data, InMemory, InParts
 from powermeans.estimators.streams.base import Step, StreamEstimator, that_weigh
 from powermeans.estimators.streams.drift import RunningDrift
 from powermeans.estimators.streams.running_sums import found_anew, handed_over, leaders_of
@@ -246,9 +246,8 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         tally = _Tally(np.zeros(self.n_clusters))
         after_online = [replace(stage, update=_Recount(tally)) for stage in stages]
         try:
-            if not isinstance(data, InMemory):
-                rows = in_parts(data).rows
-                centers = self._epochs_in_parts(rows, origin, tally, history, rng, watch)
+            if isinstance(data, InParts):
+                centers = self._epochs_in_parts(data.rows, origin, tally, history, rng, watch)
                 online_end = StageEnd(centers, -math.inf, f"{self.n_epochs} epochs")
                 return [online_end, *anneal(data.rows, centers, after_online, history, watch)]
             epochs = _Epochs(data, self.learning_rate, rng if self.shuffle else None, tally)
