@@ -9,15 +9,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans.inputs.checks import (
-    canonical_csr,
-    check_init,
-    check_n_clusters,
-    check_points,
-    check_sample_weight,
-    check_schedule,
-    wanted_dtype,
-)
+from powermeans.inputs.centers import check_init
+from powermeans.inputs.csr import canonical_csr
+from powermeans.inputs.points import check_n_clusters, check_points, wanted_dtype
+from powermeans.inputs.schedule import check_schedule
+from powermeans.inputs.weights import check_sample_weight
 from powermeans.schedules import Fixed, Geometric
 
 MANY_ROWS = 200_000

@@ -292,6 +292,6 @@ class TestStreams:
 
 
 def _admitted(points):
-    from powermeans.inputs.checks import Admitted
+    from powermeans.inputs.points import Admitted
 
     return Admitted(points, None, math.nan)

@@ -33,11 +33,7 @@ from powermeans.choosing_k.in_parts import NOT_IN_PARTS, PartedStudy, counted, u
 from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.errors import ArgumentError
 from powermeans.estimators.opening import MatrixLike, OpeningSpec, admit_array, open_array
-from powermeans.inputs.checks import (
-    Admitted,
-    divide_by_power_of_two,
-    exponent_to_square,
-)
+from powermeans.inputs.points import Admitted, divide_by_power_of_two, exponent_to_square
 from powermeans.loop.anneal import Callback
 from powermeans.loop.history import SweepState
 from powermeans.loop.search import Solution

@@ -13,7 +13,7 @@ import numpy as np
 from powermeans import criteria as formulas
 from powermeans.choosing_k.evaluate import Sample, Settings, Study, two_nearest
 from powermeans.estimators.opening import InParts, OpeningSpec, open_points, opened
-from powermeans.inputs.checks import exponent_to_square
+from powermeans.inputs.points import exponent_to_square
 from powermeans.loop.search import Solution
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows

@@ -42,13 +42,8 @@ from powermeans.estimators.opening import (
     opened,
     who_is_told,
 )
-from powermeans.inputs.checks import (
-    check_centers,
-    check_domain,
-    check_init,
-    divide_by_power_of_two,
-    exponent_to_square,
-)
+from powermeans.inputs.centers import check_centers, check_init
+from powermeans.inputs.points import check_domain, divide_by_power_of_two, exponent_to_square
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, says_stop
 from powermeans.loop.history import History, Spent, SweepRecords, SweepState
 from powermeans.rows import open_rows

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from powermeans.errors import IndefiniteKernelWarning, warn_caller
 from powermeans.estimators.opening import Columns, MatrixLike, OpeningSpec, admit_array
 from powermeans.estimators.power_kmeans import PowerKMeans
-from powermeans.inputs.checks import Admitted, divide_by_power_of_two
+from powermeans.inputs.points import Admitted, divide_by_power_of_two
 from powermeans.loop.anneal import Callback
 from powermeans.power_mean import memberships
 from powermeans.rows import open_rows

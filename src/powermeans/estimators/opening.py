@@ -15,14 +15,8 @@ from sklearn.utils.validation import validate_data
 
 from powermeans.divergences import Divergence
 from powermeans.errors import NotInPartsError
-from powermeans.inputs.checks import (
-    Admitted,
-    admit,
-    check_centers,
-    check_domain,
-    exponent_to_square,
-    wanted_form,
-)
+from powermeans.inputs.centers import check_centers
+from powermeans.inputs.points import Admitted, admit, check_domain, exponent_to_square, wanted_form
 from powermeans.parts.checkpoint import Recording
 from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
@@ -409,8 +403,8 @@ def _open_on_dask(source: Any, spec: OpeningSpec) -> OnDask:
         executor = DaskExecutor(source, opener, n_threads=spec.n_threads, tell=spec.tell)
         executor.check(spec.n_needed)
         rows = PartedRows(recording.journaled(executor, executor.fingerprint))
+        columns = spec.known or replace(columns_of(source), n_features=rows.n_features)
         on_error.pop_all()
-    columns = spec.known or replace(columns_of(source), n_features=rows.n_features)
     return OnDask(rows, source, columns, executor.facts.largest, recording, spec)
 
 

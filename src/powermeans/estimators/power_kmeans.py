@@ -20,7 +20,7 @@ from powermeans.errors import Argument, ArgumentError, warn_caller
 from powermeans.estimators.base import CenterEstimator, Run
 from powermeans.estimators.opening import Data, InMemory, MatrixLike, OpeningSpec, in_memory
 from powermeans.estimators.shared_covariance import LearnCovariance, Scatter, unit_covariance
-from powermeans.inputs.checks import check_schedule
+from powermeans.inputs.schedule import check_schedule
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal
 from powermeans.loop.history import History, Spent, SweepState
 from powermeans.loop.search import EFFORTS, Effort, Search

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from powermeans.divergences import squared_euclidean
 from powermeans.estimators.base import CenterEstimator, Run
 from powermeans.estimators.opening import Data, InMemory, in_memory
-from powermeans.inputs.checks import check_init
+from powermeans.inputs.centers import check_init
 from powermeans.loop.anneal import Callback, Stage
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import Sweep, Update

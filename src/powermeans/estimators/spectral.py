@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 from powermeans.errors import warn_caller
 from powermeans.estimators.opening import MatrixLike
 from powermeans.estimators.power_kmeans import PowerKMeans
-from powermeans.inputs.checks import admit
+from powermeans.inputs.points import admit
 from powermeans.system.host_memory import refuse_tensor_elsewhere
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from powermeans.critical import Moments
 from powermeans.errors import Argument, ArgumentError, warn_caller
-from powermeans.inputs.checks import PartFacts
+from powermeans.inputs.parts import PartFacts
 from powermeans.parts.executors import Call, Executor, PartOpener, Result
 from powermeans.rows.cosine import UnitSums
 from powermeans.rows.observed import ObservedSums

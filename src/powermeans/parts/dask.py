@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.inputs.checks import PartFacts, check_parts
+from powermeans.inputs.parts import PartFacts, check_parts
 from powermeans.parts.executors import Call, PartOpener, Result
 from powermeans.parts.worker_part import PartReport, WorkerPart, make_worker_part
 from powermeans.rows.native import thread_limit

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from powermeans.inputs.checks import PartFacts, check_part
+from powermeans.inputs.parts import PartFacts, check_part
 from powermeans.parts.executors import Call, PartOpener, Result
 from powermeans.rows.protocol import PartRows
 from powermeans.sources.arrays import admitted, admitted_weights

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from powermeans.inputs.checks import check_sample_weight
+from powermeans.inputs.weights import check_sample_weight
 from powermeans.plots import fitted
 from powermeans.plots.fitted import PointsLike
 from powermeans.plots.plane import Plane

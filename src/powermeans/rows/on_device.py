@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.divergences import Divergence
-from powermeans.inputs.checks import Admitted
+from powermeans.inputs.points import Admitted
 from powermeans.rows.protocol import PartRows
 from powermeans.system.host_memory import is_tensor, on_host
 from powermeans.system.threads import effective_n_threads

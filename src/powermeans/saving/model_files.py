@@ -27,7 +27,7 @@ from powermeans.errors import ModelFileError
 from powermeans.estimators.base import CenterEstimator
 from powermeans.estimators.kernel_power_kmeans import KernelPowerKMeans
 from powermeans.estimators.streams.base import is_waiting
-from powermeans.inputs.checks import check_domain
+from powermeans.inputs.points import check_domain
 from powermeans.saving.values import ESTIMATORS, FORMS, SCALERS
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.values import DTYPES, Decoder, Encoder

@@ -36,7 +36,7 @@ from powermeans.estimators.streams.base import Waiting
 from powermeans.estimators.streams.drift import Drift
 from powermeans.estimators.streams.mini_batch import MiniBatchPowerKMeans
 from powermeans.estimators.streams.online_kmeans import OnlineKMeans
-from powermeans.inputs.checks import Admitted, admit
+from powermeans.inputs.points import Admitted, admit
 from powermeans.loop.history import Spent, SweepRecords
 from powermeans.rows.protocol import Placement
 from powermeans.sources import Scaling, is_dask

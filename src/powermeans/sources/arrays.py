@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from powermeans.inputs.checks import canonical_csr, check_sample_weight, wanted_dtype
+from powermeans.inputs.csr import canonical_csr
+from powermeans.inputs.points import wanted_dtype
+from powermeans.inputs.weights import check_sample_weight
 from powermeans.sources.block import Block, SourceError
 from powermeans.system.fingerprint import fingerprint
 from powermeans.types import FloatArray, Points, SparsePoints

@@ -12,7 +12,7 @@ import dask.array
 import numpy as np
 from numpy.typing import ArrayLike
 
-from powermeans.inputs.checks import check_part
+from powermeans.inputs.parts import check_part
 from powermeans.sources.arrays import admitted, admitted_weights
 from powermeans.sources.block import Block, SourceError
 from powermeans.sources.cluster import Cluster, computed, delayed

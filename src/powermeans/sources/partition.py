@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.divergences import Divergence
-from powermeans.inputs.checks import PartFacts, check_part, check_parts
+from powermeans.inputs.parts import PartFacts, check_part, check_parts
 from powermeans.sources.block import Block, Source, SourceError
 from powermeans.sources.scaling import Scaling
 from powermeans.types import FloatArray, Points, SparsePoints

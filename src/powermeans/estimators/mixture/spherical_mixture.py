@@ -27,7 +27,7 @@ from powermeans.estimators.mixture.m_step import (
 )
 from powermeans.estimators.mixture.moments import moment_estimates
 from powermeans.estimators.opening import Data, InMemory, MatrixLike, admit_points, in_memory
-from powermeans.inputs.checks import check_sample_weight
+from powermeans.inputs.weights import check_sample_weight
 from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.history import History
 from powermeans.loop.spread import spread, spread_of_features

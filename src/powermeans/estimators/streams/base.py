@@ -27,7 +27,7 @@ from powermeans.estimators.opening import (
     wide_enough,
 )
 from powermeans.estimators.streams.drift import Drift, RunningDrift
-from powermeans.inputs.checks import Admitted, admit
+from powermeans.inputs.points import Admitted, admit
 from powermeans.parts.executors import read_ahead
 from powermeans.rows import open_batch
 from powermeans.rows.protocol import Rows

@@ -21,7 +21,7 @@ from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.estimators.streams.base import Step, StreamEstimator
 from powermeans.estimators.streams.drift import RunningDrift
 from powermeans.estimators.streams.running_sums import RunningSums
-from powermeans.inputs.checks import Admitted
+from powermeans.inputs.points import Admitted
 from powermeans.loop.anneal import Callback, Stage, StageEnd, run_stage
 from powermeans.loop.history import History, SweepState
 from powermeans.loop.search import EFFORTS

@@ -19,7 +19,7 @@ from powermeans.estimators.opening import Data, InMemory, InParts
 from powermeans.estimators.streams.base import Step, StreamEstimator, that_weigh
 from powermeans.estimators.streams.drift import RunningDrift
 from powermeans.estimators.streams.running_sums import found_anew, handed_over, leaders_of
-from powermeans.inputs.checks import Admitted
+from powermeans.inputs.points import Admitted
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, run_stage
 from powermeans.loop.history import History, SweepState
 from powermeans.loop.stopping import CentersSettled

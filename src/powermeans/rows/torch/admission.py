@@ -10,13 +10,13 @@ import torch
 
 from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman
-from powermeans.inputs.checks import (
+from powermeans.inputs.points import (
     check_domain,
     check_n_clusters,
     check_points,
-    check_sample_weight,
     refuse_tiny_spread,
 )
+from powermeans.inputs.weights import check_sample_weight
 from powermeans.rows.torch.placing import blocks, find_device
 from powermeans.system.host_memory import brought_to_host, fault_of_tensor
 from powermeans.types import FloatArray

@@ -1,0 +1,58 @@
+"""CSR matrices whose arrays are what SciPy takes them for."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.types import SparsePoints
+
+
+def canonical_csr(points: SparsePoints) -> SparsePoints:
+    """Return the matrix with sorted indices, no entry twice, and 32-bit indices where they suffice.
+
+    The user's matrix is never changed: what there is to do is done to a copy.
+    """
+    # SciPy trusts the index arrays and reads beyond the others where they are wrong.
+    fault = _fault_of_csr(points)
+    if fault is not None:
+        raise ValueError(
+            f"X is not a valid CSR matrix: {fault}. Build it anew from rows, columns and values, "
+            "for example with scipy.sparse.coo_array"
+        )
+    n_entries = int(points.indptr[-1])
+    arrays = points.data[:n_entries], points.indices[:n_entries], points.indptr
+    # A matrix remembers whether it is canonical, also when its arrays have changed since.
+    unbiased = type(points)(arrays, shape=points.shape)
+    if not unbiased.has_canonical_format:
+        points = unbiased.copy()
+        points.sum_duplicates()
+    elif n_entries < max(points.data.size, points.indices.size):
+        points = unbiased
+    index_dtype = sparse.get_index_dtype(maxval=max(points.nnz, points.shape[1]))
+    if points.indices.dtype == index_dtype and points.indptr.dtype == index_dtype:
+        return points
+    indices = points.indices.astype(index_dtype), points.indptr.astype(index_dtype)
+    return type(points)((points.data, *indices), shape=points.shape)
+
+
+def _fault_of_csr(points: SparsePoints) -> str | None:
+    """Return what makes the three arrays no CSR matrix, if anything does."""
+    (n_points, n_features), indptr, indices = points.shape, points.indptr, points.indices
+    n_stored = min(points.data.size, indices.size)
+    if indptr.shape != (n_points + 1,):
+        return f"indptr has the shape {indptr.shape}, not ({n_points + 1},)"
+    if indptr[0] != 0:
+        return f"indptr begins with {indptr[0]}, not 0"
+    falls = indptr[1:] < indptr[:-1]
+    if falls.any():
+        row = int(np.argmax(falls))
+        return f"indptr falls from {indptr[row]} to {indptr[row + 1]} at row {row}"
+    if indptr[-1] > n_stored:
+        return f"indptr ends with {indptr[-1]}, but only {n_stored} entries are stored"
+    in_rows = indices[: indptr[-1]]
+    lowest, highest = in_rows.min(initial=0), in_rows.max(initial=0)
+    if lowest < 0 or highest >= max(n_features, 1):
+        column = lowest if lowest < 0 else highest
+        return f"the column index {column} lies outside its {n_features} columns"
+    return None

@@ -1,0 +1,95 @@
+"""Points that come part by part: each is checked, and then all of them together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.divergences import Divergence
+from powermeans.inputs.points import (
+    bounds,
+    check_domain,
+    check_n_clusters,
+    check_points,
+    refuse_huge,
+    refuse_tiny_spread,
+    widest,
+)
+from powermeans.inputs.weights import refuse_total, refuse_weights
+from powermeans.types import FloatArray, Points, SparsePoints
+
+
+@dataclass(frozen=True, slots=True)
+class PartFacts:
+    """What is known of a part of the points that has been checked. Those of parts add.
+
+    Attributes
+    ----------
+    largest : float
+        The largest magnitude among the entries.
+    lowest, highest : (n_features,)
+        The least and the largest entry of each column; of sparse points (1,), of all columns.
+    """
+
+    n_points: int
+    largest: float
+    lowest: FloatArray
+    highest: FloatArray
+    total_weight: float
+    largest_weight: float
+
+    def __add__(self, other: PartFacts) -> PartFacts:
+        return PartFacts(
+            self.n_points + other.n_points,
+            max(self.largest, other.largest),
+            np.fmin(self.lowest, other.lowest),
+            np.fmax(self.highest, other.highest),
+            self.total_weight + other.total_weight,
+            max(self.largest_weight, other.largest_weight),
+        )
+
+
+def check_part(
+    points: Points | SparsePoints,
+    weights: FloatArray | None = None,
+    *,
+    name: str,
+    first_row: int = 0,
+    feature_names: Iterable[object] | None = None,
+    has_missing: bool = False,
+    divergence: Divergence = "squared_euclidean",
+) -> PartFacts:
+    """Return what is found in a part of the points and their float64 weights; raise on faults."""
+    n_points, n_features = points.shape
+    if not n_points:
+        nothing = np.full(1 if sparse.issparse(points) else n_features, math.nan)
+        return PartFacts(0, 0.0, nothing, nothing, 0.0, 0.0)
+    naming: dict[str, Any] = {"name": name, "first_row": first_row}
+    largest = check_points(points, feature_names=feature_names, has_missing=has_missing, **naming)
+    check_domain(points, divergence, **naming)
+    total_weight, largest_weight = float(n_points), 1.0
+    if weights is not None:
+        naming["name"] = f"the weight of the rows in {name}"
+        refuse_weights(~np.isfinite(weights), weights, "pass finite weights", **naming)
+        way_out = "pass weights of at least zero; zero leaves a row out"
+        refuse_weights(weights < 0, weights, way_out, **naming)
+        with np.errstate(over="ignore"):
+            total_weight, largest_weight = float(weights.sum()), float(weights.max())
+    return PartFacts(n_points, largest, *bounds(points), total_weight, largest_weight)
+
+
+def check_parts(facts: PartFacts, *, n_features: int, n_clusters: int = 1, name: str) -> None:
+    """Raise where all parts together are no points that can be clustered."""
+    check_n_clusters(n_clusters, facts.n_points)
+    refuse_total(facts.total_weight, facts.largest_weight)
+    total = max(float(facts.n_points), facts.total_weight)
+    refuse_huge(facts.largest, total, n_features, name)
+    if np.isnan(facts.lowest).any():
+        column = int(np.argmax(np.isnan(facts.lowest)))
+        raise ValueError(f"{name} has nothing but NaN in column {column}: leave it out")
+    refuse_tiny_spread(widest(facts.lowest, facts.highest), name)

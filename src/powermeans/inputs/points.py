@@ -1,0 +1,303 @@
+"""Points: what comes from the user is checked here, and trusted everywhere else.
+
+Behind this border points are float32 or float64 in native byte order, finite, dense in C order or
+CSR with sorted indices and no entry twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from powermeans.divergences import Divergence
+from powermeans.divergences.bregman import Bregman, first_fault
+from powermeans.divergences.cosine import largest_of_rows
+from powermeans.errors import EntryError, FewRowsError
+from powermeans.inputs.csr import canonical_csr
+from powermeans.inputs.weights import check_sample_weight
+from powermeans.system.host_memory import refuse_tensor_elsewhere
+from powermeans.types import FloatArray, Points, SparsePoints
+
+_BLOCK_ELEMENTS = 2**17
+
+# Squared differences below the square of this are no longer normal numbers.
+_LEAST_SPREAD = math.sqrt(np.finfo(np.float64).tiny)
+_LOG_OF_LARGEST = math.log(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Points and weights that the rest of the package can trust.
+
+    Attributes
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR.
+    largest : float
+        The largest magnitude among the entries.
+    """
+
+    points: Points | SparsePoints
+    weights: FloatArray | None
+    largest: float
+
+
+def wanted_form(X: object) -> dict[str, Any]:
+    """Return how scikit-learn is to leave points; `admit` looks for what is not finite."""
+    refuse_tensor_elsewhere(X)
+    return {
+        "accept_sparse": "csr",
+        "dtype": wanted_dtype(X),
+        "order": "C",
+        "ensure_all_finite": False,
+    }
+
+
+def wanted_dtype(X: object) -> type | list[type]:
+    """Return the dtype for points: float32 stays, float16 becomes float32, all else float64.
+
+    Byte order becomes that of this machine.
+    """
+    dtype = getattr(X, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize <= 4:
+        return np.float32
+    return [np.float64, np.float32]
+
+
+def admit(
+    points: Points | SparsePoints,
+    sample_weight: ArrayLike | None = None,
+    *,
+    n_clusters: int = 1,
+    name: str = "X",
+    feature_names: Iterable[object] | None = None,
+    must_differ: bool = False,
+    has_missing: bool = False,
+) -> Admitted:
+    """Return points in the wanted form and their weights, checked; raise on what is wrong."""
+    if sparse.issparse(points):
+        points = canonical_csr(points)
+    weights = None
+    if sample_weight is not None:
+        weights = check_sample_weight(sample_weight, points.shape[0])
+    check_n_clusters(n_clusters, points.shape[0])
+    largest = check_points(
+        points,
+        name=name,
+        feature_names=feature_names,
+        total_weight=None if weights is None else float(weights.sum()),
+        must_differ=must_differ,
+        has_missing=has_missing,
+    )
+    return Admitted(points, weights, largest)
+
+
+def check_points(
+    points: Points | SparsePoints,
+    *,
+    name: str = "X",
+    feature_names: Iterable[object] | None = None,
+    total_weight: float | None = None,
+    must_differ: bool = False,
+    has_missing: bool = False,
+    first_row: int = 0,
+) -> float:
+    """Return the largest magnitude; raise on entries or squared distances out of range.
+
+    Errors call the first point `first_row`. The total weight is that of the points, if not one
+    each. If points must differ, so must their squared distances, and no column may be all NaN.
+    """
+    if has_missing:
+        _refuse_nothing_observed(points, name, of_columns=must_differ, first_row=first_row)
+    largest = _largest(points, has_missing)
+    if not math.isfinite(largest):
+        if has_missing and isinstance(points, np.ndarray):
+            points = np.where(np.isnan(points), points.dtype.type(0), points)  # no fault
+        raise ValueError(_not_finite(points, name, feature_names, first_row))
+    n_points, n_features = points.shape
+    refuse_huge(largest, max(float(n_points), total_weight or 0.0), n_features, name)
+    if must_differ and not _differ_at_a_glance(points, largest):
+        refuse_tiny_spread(_spread(points), name)
+    return largest
+
+
+def check_n_clusters(n_clusters: int, n_points: int) -> None:
+    """Raise where there are fewer rows than clusters."""
+    if n_points < n_clusters:
+        raise FewRowsError(n_points, n_clusters)
+
+
+def check_domain(
+    points: Points | SparsePoints, divergence: Divergence, *, name: str, first_row: int = 0
+) -> None:
+    """Raise where an entry or a row is none that the divergence is defined for."""
+    if divergence == "cosine":
+        is_zero = largest_of_rows(points) == 0
+        if is_zero.any():
+            raise ValueError(
+                f"{name} has nothing but zeros in row {first_row + int(np.argmax(is_zero))}, "
+                "which have no "
+                'direction for divergence="cosine": leave the row out'
+            )
+    elif isinstance(divergence, Bregman):
+        divergence.check_width(points.shape[1])
+        if (fault := first_fault(divergence, points)) is None:
+            return
+        row, column = fault
+        way_out = f"{type(divergence).__name__} is for {divergence.wanted}"
+        raise EntryError(name, first_row + row, column, points[row, column], way_out)
+
+
+def refuse_huge(largest: float, total: float, n_features: int, name: str) -> None:
+    """Raise where the sum of squared distances would leave float64."""
+    # The difference of two points is at most twice the largest; hypot would round, logs do not.
+    room = _LOG_OF_LARGEST - math.log(total) - math.log(n_features)
+    if largest > 0 and 2 * math.log(2 * largest) > room:
+        raise ValueError(
+            f"Input {name} has values as large as {largest:.3g}: the sum of squared "
+            f"distances would overflow float64. Scale {name}, for example divide it by "
+            f"{largest:.0e}"
+        )
+
+
+def refuse_tiny_spread(spread: float, name: str) -> None:
+    """Raise where points differ, but by so little that their squared distances are zero."""
+    if 0 < spread < _LEAST_SPREAD:
+        raise ValueError(
+            f"Input {name} varies by no more than {spread:.3g}: squared distances would "
+            f"vanish in float64. Scale {name}, for example divide it by {spread:.0e}"
+        )
+
+
+def exponent_to_square(largest: float, dtype: np.dtype[Any]) -> int:
+    """Return the power of two to divide by, so that float32 can hold squared distances.
+
+    It is zero unless the squares would leave the range of float32.
+    """
+    if dtype != np.float32 or largest == 0 or 1e-15 < largest < 1e15:
+        return 0
+    return math.frexp(largest)[1]
+
+
+def divide_by_power_of_two(points: Points | SparsePoints, exponent: int) -> Points | SparsePoints:
+    """Return the points over 2 to the exponent; a copy, unless that is zero."""
+    if exponent == 0:
+        return points
+    if not sparse.issparse(points):
+        return np.ldexp(points, -exponent)
+    divided = points.copy()
+    divided.data = np.ldexp(divided.data, -exponent)
+    return divided
+
+
+def _refuse_nothing_observed(
+    points: Points | SparsePoints, name: str, *, of_columns: bool, first_row: int = 0
+) -> None:
+    if sparse.issparse(points):
+        raise ValueError(
+            f"{name} is sparse: entries that are not stored are zeros, and missing ones are NaN in "
+            f"a dense array, so pass {name}.toarray()"
+        )
+    is_missing = np.isnan(points)
+    for axis, kind in ((0, "column"), (1, "row"))[0 if of_columns else 1 :]:
+        is_empty = is_missing.all(axis=axis)
+        if is_empty.any():
+            place = int(np.argmax(is_empty)) + (first_row if kind == "row" else 0)
+            raise ValueError(f"{name} has nothing but NaN in {kind} {place}: leave it out")
+
+
+def _largest(points: Points | SparsePoints, has_missing: bool) -> float:
+    """Return the largest magnitude among the entries, or infinity where one is not finite."""
+    entries = points.data if sparse.issparse(points) else points.reshape(-1)
+    largest = 0.0
+    for start in range(0, len(entries), _BLOCK_ELEMENTS):
+        block = entries[start : start + _BLOCK_ELEMENTS]
+        if has_missing:
+            block = np.where(np.isnan(block), 0, block)
+        # The minimum of a block is NaN as soon as one entry is.
+        lowest, highest = float(np.minimum.reduce(block)), float(np.maximum.reduce(block))
+        largest = max(largest, abs(lowest), abs(highest))
+        if not lowest > -math.inf or not highest < math.inf:
+            return math.inf
+    return largest
+
+
+def _differ_at_a_glance(points: Points | SparsePoints, largest: float) -> bool:
+    """Whether the points differ enough, as the first and last row or a zero mostly show."""
+    if sparse.issparse(points):
+        return points.nnz < points.shape[0] * points.shape[1] and largest >= _LEAST_SPREAD
+    # Halved before subtracting: the difference of the largest numbers overflows.
+    first, last = points[0] / 2, points[-1] / 2
+    return bool(2 * np.abs(last - first).max() >= _LEAST_SPREAD)
+
+
+def _spread(points: Points | SparsePoints) -> float:
+    """Return the largest difference within a column."""
+    lowest, highest = bounds(points)
+    return widest(lowest, highest)
+
+
+def widest(lowest: FloatArray, highest: FloatArray) -> float:
+    """Return the largest difference between these bounds."""
+    # Halved before subtracting: the difference of the largest numbers overflows.
+    return 2 * float((highest / 2 - lowest / 2).max(initial=0.0))
+
+
+def bounds(points: Points | SparsePoints) -> tuple[FloatArray, FloatArray]:
+    """Return least and largest entry of each column; of sparse points those of all columns."""
+    if sparse.issparse(points):
+        entries: Points = points.data.reshape(-1, 1)
+        has_zeros = points.nnz < points.shape[0] * points.shape[1]
+    else:
+        entries, has_zeros = points, False
+    zero = np.zeros(entries.shape[1]) if has_zeros else None
+    lowest = np.full(entries.shape[1], np.inf) if zero is None else zero
+    highest = -lowest
+    for block in _blocks(entries):
+        lowest = np.fmin(lowest, np.fmin.reduce(block, axis=0))
+        highest = np.fmax(highest, np.fmax.reduce(block, axis=0))
+    return lowest, highest
+
+
+def _not_finite(
+    points: Points | SparsePoints,
+    name: str,
+    feature_names: Iterable[object] | None,
+    first_row: int,
+) -> str:
+    row, column, value = _first_not_finite(points)
+    kind = "NaN" if math.isnan(value) else "infinity"
+    label = "" if feature_names is None else f" ({list(feature_names)[column]!r})"
+    return (
+        f"Input {name} contains {kind}: the first entry that is not finite is in "
+        f"row {first_row + row}, column {column}{label}. Leave such rows out, or fill the entries "
+        "in"
+    )
+
+
+def _first_not_finite(points: Points | SparsePoints) -> tuple[int, int, float]:
+    if sparse.issparse(points):
+        entry = int(np.argmin(np.isfinite(points.data)))
+        row = int(np.searchsorted(points.indptr, entry, side="right")) - 1
+        return row, int(points.indices[entry]), float(points.data[entry])
+    first_row = 0
+    for block in _blocks(points):
+        finite = np.isfinite(block)
+        if not finite.all():
+            row, column = divmod(int(np.argmin(finite)), block.shape[1])
+            return first_row + row, column, float(block[row, column])
+        first_row += len(block)
+    raise AssertionError("every entry is finite")
+
+
+def _blocks(entries: Points) -> Iterator[Points]:
+    """Yield some rows at a time, so that no temporary array is as large as the points."""
+    n_rows = max(1, _BLOCK_ELEMENTS // entries.shape[1])
+    for start in range(0, len(entries), n_rows):
+        yield entries[start : start + n_rows]
