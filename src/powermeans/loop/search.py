@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -111,10 +111,11 @@ class _SearchStopped(Exception):
     """The callback asked to stop; the best solution so far is in the search."""
 
 
+@dataclass(eq=False)
 class Search:
     """A search for centers of low inertia.
 
-    Parameters
+    Attributes
     ----------
     start_power : float
         Where annealing starts, s_0.
@@ -134,40 +135,35 @@ class Search:
         Called after each sweep; returning True ends the search.
     least_gain : float
         A move that gains no more than this share of the inertia is in vain.
-
-    Attributes
-    ----------
     best : Solution or None
         The best so far.
     was_stopped : bool
         Whether the callback ended it.
     """
 
-    def __init__(
-        self,
-        rows: Rows,
-        *,
-        start_power: float,
-        critical_power: float,
-        depth: int,
-        max_iter: int,
-        tol: float,
-        rng: np.random.RandomState,
-        history: History,
-        callback: Callback | None = None,
-        least_gain: float = _ROUNDING,
-    ) -> None:
-        self.rows, self.depth, self.max_iter, self.rng = rows, depth, max_iter, rng
-        self.history, self.callback, self.least_gain = history, callback, least_gain
-        self.best: Solution | None = None
-        self.was_stopped = False
-        size = spread_of_features(rows)
+    rows: Rows
+    _: KW_ONLY
+    start_power: float
+    critical_power: float
+    depth: int
+    max_iter: int
+    tol: float
+    rng: np.random.RandomState
+    history: History
+    callback: Callback | None = None
+    least_gain: float = _ROUNDING
+    best: Solution | None = field(default=None, init=False)
+    was_stopped: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        size = spread_of_features(self.rows)
         # Weighted, unlike scikit-learn's unit of `tol`: weights are to act as copies of points do.
-        mean_variance = float(np.mean(size**2)) / rows.n_features
-        self._settled = InertiaSettled(max(tol, _ROUGH_TOLERANCE) * mean_variance, least_gain)
-        self._separate = SeparateCoincident(critical_power, size)
-        self._breath_schedule = _breath_schedule(start_power)
-        self._perfect = rounding_inertia(rows)
+        mean_variance = float(np.mean(size**2)) / self.rows.n_features
+        tolerance = max(self.tol, _ROUGH_TOLERANCE) * mean_variance
+        self._settled = InertiaSettled(tolerance, self.least_gain)
+        self._separate = SeparateCoincident(self.critical_power, size)
+        self._breath_schedule = _breath_schedule(self.start_power)
+        self._perfect = rounding_inertia(self.rows)
 
     def run(
         self, seeds: Callable[[], FloatArray], first_stages: Sequence[Stage], effort: Effort
