@@ -1,4 +1,4 @@
-"""The points farthest from all centers, one after the other, each a center for those after it."""
+"""The points of parts that are farthest from all centers, each a center for those after it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from powermeans.rows.observed import filled
 from powermeans.rows.protocol import FarPoint, PartRows
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
-# A pass finds so many more than are wanted, since those near to a chosen one are far no longer.
+# A pass finds so many more than are wanted, since those near to a chosen one are not far any more.
 _MORE = 16
 # Kernels for many points and for few may round a distance in other ways, by less than this share.
 _ROUNDING = 1e-3
@@ -49,10 +49,10 @@ def farthest_of_parts(
 
 
 class _Candidates:
-    """Points that are farther than all others, and how far they are from one more center each time.
+    """Points that are farther than all others, and how far each is as centers are added.
 
-    As long as one is nearer to the centers it was found with than to any of those chosen since, its
-    distance is known to the last bit. Of others it is known what it is at most.
+    As long as one is nearer to the centers it was found with than to any chosen since, its distance
+    is known to the last bit. For others an upper bound is known.
     """
 
     def __init__(self, opener: PartOpener, filling: FloatArray | None, found: Farthest) -> None:
@@ -66,7 +66,7 @@ class _Candidates:
         )
 
     def farthest(self) -> int | None:
-        """Which of them is the farthest of all points now; None where that is not sure."""
+        """Return which of them is the farthest of all points now; None where that is not sure."""
         if not self._is_known.any():
             return None
         values = weighted(self._found.weights, self._most)
@@ -75,7 +75,7 @@ class _Candidates:
         return None if may_be_farther.any() else place
 
     def at(self, place: int) -> FarPoint:
-        """One of those whose distance is known."""
+        """Return one of those whose distance is known."""
         found = self._found
         point = np.ascontiguousarray(self._points[place], dtype=np.float64)
         weight, sq_dist = float(found.weights[place]), float(found.sq_dist[place])
@@ -93,14 +93,9 @@ class _Candidates:
 @recorded
 @dataclass(frozen=True, slots=True)
 class Farthest:
-    """The farthest points of some parts, the first of several first. Those of parts add.
+    """The farthest points of some parts, at most `n_kept`. Those of parts add up.
 
-    Attributes
-    ----------
-    n_kept : int
-        How many there are at most.
-    points : (n_found, n_features)
-        NaN where entries are missing.
+    The first of several that are as far comes first; entries that are missing are NaN.
     """
 
     n_kept: int
@@ -129,7 +124,7 @@ class _FindFarthest:
 
     @property
     def n_bytes_given(self) -> int:
-        """How large what comes of a part is."""
+        """Size of what comes of a part."""
         return 8 * self.n_kept * (int(self.centers.shape[1]) + 3)
 
     def __call__(self, rows: PartRows, number: int) -> Farthest:
@@ -146,7 +141,7 @@ class _FindFarthest:
 
 
 def _largest(values: FloatArray, n_kept: int) -> NDArray[np.intp]:
-    """Where the largest are, in falling order, the first of equal ones first."""
+    """Return where the largest are, in falling order, the first of equal ones first."""
     candidates = np.arange(len(values))
     if n_kept < len(values):
         least = np.partition(values, len(values) - n_kept)[len(values) - n_kept]

@@ -1,8 +1,8 @@
 """Points in an ordered sequence of parts, which may be anywhere.
 
-Each quantity is one call on every part, and the results are added along a tree that depends on the
-number of parts alone. So where the parts are, how they are read and how many work on them changes
-no bit. Nothing as long as the points is held, but where that is what was asked for.
+Each quantity is one call on every part, and the results are added along a tree that depends only on
+the number of parts. So no bit depends on where the parts are, how they are read and how many
+threads or workers there are. No array as long as the points is made, unless one was asked for.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from powermeans.parts.executors import Call, Executor, Result
 from powermeans.parts.farthest import all_weights, farthest_of_parts
 from powermeans.rows.base import BaseRows
 from powermeans.rows.bregman import in_units, step_between_scaled, unit_steps_at
+from powermeans.rows.by_definition import weighted
 from powermeans.rows.observed import filled
 from powermeans.rows.protocol import FarPoint, PartRows, Placement
 from powermeans.rules import Hard, Online, Rule
@@ -44,23 +45,17 @@ _NO_ORDER = (
 
 
 class PartedRows(BaseRows):
-    """Rows whose points are in parts.
-
-    Parameters
-    ----------
-    executor : Executor
-        Where the parts are.
-    """
+    """Rows whose points are in parts, which an executor reaches."""
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
         self._last: tuple[bytes, Assignment] | None = None
 
     @cached_property
-    def _seen(self) -> _Seen:
-        """What the first look at all parts tells."""
+    def _overview(self) -> _Overview:
+        """What the first pass over all parts tells."""
         looks = list(self.executor.each(_look))
-        return _Seen(
+        return _Overview(
             np.cumsum([look.n_points for look in looks]),
             looks[0],
             added(look.moments for look in looks),
@@ -71,61 +66,52 @@ class PartedRows(BaseRows):
 
     @property
     def n_parts(self) -> int:
-        """Number of parts."""
-        return len(self._seen.ends)
+        return len(self._overview.ends)
 
     @property
     def n_points(self) -> int:
-        """Number of points, of all parts together."""
-        return int(self._seen.ends[-1])
+        return int(self._overview.ends[-1])
 
     @property
     def n_features(self) -> int:
-        """Number of features."""
-        return len(self._seen.moments.means)
+        return len(self._overview.moments.means)
 
     @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
-        """Dtype of the points."""
-        return self._seen.first.dtype
+        return self._overview.first.dtype
 
     @property
     def placement(self) -> Placement | None:
-        """Where and how the first of the parts is swept; None by the compiled core."""
-        if (found := self._seen.first.placement) is None:
+        """Where and how the first of the parts is swept."""
+        if (found := self._overview.first.placement) is None:
             return None
         first = Placement(*found)
         return first._replace(streamed=bool(first.streamed or self.executor.reads_each_time))
 
     @property
     def total_weight(self) -> float:
-        """Sum of the sample weights."""
-        return self._seen.total_weight
+        return self._overview.total_weight
 
     def _middle(self) -> FloatArray:
-        return self._seen.moments.means
+        return self._overview.moments.means
 
     def _find_mean(self) -> FloatArray:
-        mean: FloatArray = self._seen.at_a_center.centers(fallback=self._middle()[None, :])[0]
+        mean: FloatArray = self._overview.at_a_center.centers(fallback=self._middle()[None, :])[0]
         return mean
 
     def mean_variance(self) -> float:
-        """Mean over the features of the unweighted variance."""
-        return float(np.mean(self._seen.moments.squares / self.n_points))
+        return float(np.mean(self._overview.moments.squares / self.n_points))
 
     def unit_steps(self) -> float | FloatArray:
-        """How far along a feature a squared distance of one is, near the mean."""
         divergence = self.executor.opener.divergence
         if not isinstance(divergence, Bregman):
             return 1.0
         return unit_steps_at(divergence.inside(self._mean[None, :])[0], divergence)
 
     def rounding(self) -> float:
-        """What a squared distance may be off, as a share of that from the mean."""
-        return self._seen.first.rounding
+        return self._overview.first.rounding
 
     def critical_power(self) -> float:
-        """Above it all centers collapse to the mean; see `powermeans.critical_power`."""
         return self._critical_power
 
     @cached_property
@@ -133,23 +119,23 @@ class PartedRows(BaseRows):
         if isinstance(self.executor.opener.divergence, Bregman):
             every = step_between_scaled(self.n_points, self.n_features)
             return self._critical_power_of(np.arange(0, self.n_points, every))
-        per_row = max(1, self._seen.n_stored // self.n_points)
+        per_row = max(1, self._overview.n_stored // self.n_points)
         n_sampled = n_rows_to_sample(self.n_points, self.n_features, per_row)
         if n_sampled is None:
-            return self._critical_power_of(self._everything())
-        weigh = _ShareOfMoments(self.filling, self._seen.total_weight)
+            return self._critical_power_of(np.arange(self.n_points))
+        weigh = _ShareOfMoments(self.filling, self._overview.total_weight)
         moments: Moments = self.executor.total(weigh)
         nowhere = self.nearness(np.empty((0, self.n_features)))
         drawn = nowhere.draw(strata_to_sample(n_sampled))
         return self._known_or_found(
-            lambda: critical_power_of_sample(filled(self.sample(drawn), self.filling), moments)
+            lambda: critical_power_of_sample(self._sample_filled(drawn), moments)
         )
 
     def _critical_power_of(self, some: IndexArray) -> float:
         weights = self.sample_weight(some)
 
         def find() -> float:
-            points = filled(self.sample(some), self.filling)
+            points = self._sample_filled(some)
             if isinstance(self.executor.opener.divergence, Bregman):
                 points = in_units(points, self.unit_steps())
             return critical_power(points, None if np.all(weights == 1) else weights)
@@ -157,13 +143,12 @@ class PartedRows(BaseRows):
         return self._known_or_found(find)
 
     def _known_or_found(self, find: Callable[[], float]) -> float:
-        """The critical power, which a journal knows, though not the sample that it is of."""
+        """Return the critical power, which a journal keeps, but not the sample that it is of."""
         if isinstance(self.executor, JournaledExecutor):
             return self.executor.once("critical power", find)
         return find()
 
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
-        """Weigh every point by the rule and add up."""
         if isinstance(rule, Online):
             raise TypeError(
                 "points in parts are swept all at once and have no order to come in: use "
@@ -174,12 +159,10 @@ class PartedRows(BaseRows):
         return sums
 
     def spread(self, centers: FloatArray) -> Spread:
-        """Error and utility of each center under the hard rule."""
         spread: Spread = self.executor.total(_SpreadOf(centers))
         return spread
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
-        """Label of the nearest center for each point, and the inertia."""
         labels, inertias, start = np.empty(self.n_points, dtype=np.int32), [], 0
         for of_part, inertia in self.assigned(centers):
             labels[start : start + len(of_part)] = of_part
@@ -188,25 +171,24 @@ class PartedRows(BaseRows):
         return labels, float(added(inertias))
 
     def assigned(self, centers: FloatArray) -> Iterator[tuple[Labels, float]]:
-        """Labels and inertia of one part after the other."""
+        """Yield labels and inertia of one part after the other."""
         return self.executor.each(_Assign(centers))
 
     def assignment(self, centers: FloatArray) -> Assignment:
-        """What `assign` says, but for an array of all labels; that of the last centers is known."""
+        """Return what `assign` says without an array of all labels; the last answer is kept."""
         key = centers.tobytes()
         if self._last is None or self._last[0] != key:
             self._last = key, self.executor.total(_Summarize(centers))
         return self._last[1]
 
     def sq_distances(self, centers: FloatArray) -> Points:
-        """Refused: there may be no room for all of them."""
+        """Refuse: there may be no room for all of them."""
         raise TypeError(
             "all distances of points in parts are too many to hold: ask for those of one part "
             "after the other, with each"
         )
 
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> PartedNearness:
-        """Nearness to these centers, of which there may be none."""
         if order is not None:
             raise TypeError(_NO_ORDER)
         return PartedNearness(self, centers)
@@ -214,28 +196,27 @@ class PartedRows(BaseRows):
     def greedy_seeds(
         self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
     ) -> IndexArray:
-        """Refused: draws would walk along an order of all points."""
+        """Refuse: draws would walk along an order of all points."""
         raise TypeError(_NO_ORDER)
 
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
-        """The points farthest from all centers, several of them in each pass over the parts."""
+        """Find several of the points in each pass over the parts."""
         return farthest_of_parts(self.executor, self.filling, centers, n_wanted)
 
     def take(self, indices: IndexArray) -> FloatArray:
-        """These points, dense."""
         if not self.has_missing:
             return np.asarray(self._gathered(_take, indices))
-        points = filled(self.sample(indices), self.filling)
-        return np.ascontiguousarray(points, dtype=np.float64)
+        return np.ascontiguousarray(self._sample_filled(indices), dtype=np.float64)
 
     def sample_weight(self, indices: IndexArray) -> FloatArray:
-        """The weights of these points."""
         return np.asarray(self._gathered(_weights, indices))
 
     def sample(self, indices: IndexArray) -> Points | SparsePoints:
-        """These points in the kind they live in."""
         found: Points | SparsePoints = self._gathered(_sample, indices)
         return found
+
+    def _sample_filled(self, indices: IndexArray) -> Points | SparsePoints:
+        return filled(self.sample(indices), self.filling)
 
     def contents(self) -> Iterator[Part]:
         """Yield the points of each part and their weights, brought here one after the other."""
@@ -243,16 +224,16 @@ class PartedRows(BaseRows):
         if self.executor.reads_each_time:
             yield from self.each(bring)
             return
-        # Where the parts are held elsewhere they would all come at once.
+        # From workers all parts would come at once.
         for number in range(self.n_parts):
             yield from self.executor.each(bring, [number])
 
     def each(self, call: Call[Result]) -> Iterator[Result]:
-        """What a call gives for each part, in their order."""
+        """Yield what a call gives for each part, in their order."""
         return self.executor.each(call)
 
     def total(self, call: Call[Any]) -> Any:
-        """What a call gives, added up over all parts."""
+        """Return what a call gives, added up over all parts."""
         return self.executor.total(call)
 
     @property
@@ -265,11 +246,8 @@ class PartedRows(BaseRows):
         return np.concatenate([[0], self._seen.ends[:-1]]).astype(np.intp)
 
     def first_of(self, number: int) -> int:
-        """Which of all points is the first of this part."""
-        return int(self._seen.ends[number - 1]) if number else 0
-
-    def _everything(self) -> IndexArray:
-        return np.arange(self.n_points)
+        """Return which of all points is the first of this part."""
+        return int(self._overview.ends[number - 1]) if number else 0
 
     @property
     def has_missing(self) -> bool:
@@ -279,14 +257,14 @@ class PartedRows(BaseRows):
     @property
     def filling(self) -> FloatArray | None:
         """What stands for missing entries where points must be whole: the means of the columns."""
-        return self._seen.moments.means if self.has_missing else None
+        return self._overview.moments.means if self.has_missing else None
 
     def _gathered(self, get: _Getter, indices: IndexArray) -> Any:
-        """What a function gets of some points of each part, put in the order of the indices."""
+        """Return what a function gets of some points of each part, in the order of the indices."""
         indices = np.asarray(indices)
         if not len(indices):
             return next(self.executor.each(_Some(get, {0: indices.astype(np.intp)}), [0]))
-        numbers = np.searchsorted(self._seen.ends, indices, side="right")
+        numbers = np.searchsorted(self._overview.ends, indices, side="right")
         order = np.argsort(numbers, kind="stable")
         chosen, firsts = np.unique(numbers[order], return_index=True)
         groups = np.split(order, firsts[1:])
@@ -317,13 +295,12 @@ class Assignment:
 
 
 class PartedNearness:
-    """Squared distances to the nearest center chosen so far, computed anew for each question."""
+    """Nearness that computes the distances anew for each question."""
 
     def __init__(self, rows: PartedRows, centers: FloatArray) -> None:
         self._rows, self._centers = rows, np.array(centers, dtype=np.float64)
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
-        """Draw one point for each number, by weight times distance to the exponent."""
         mass = self._mass(exponent)
         ends = np.cumsum(list(self._rows.executor.each(_TotalOf(mass))))
         if len(mass.centers) and not 0 < ends[-1] < np.inf:
@@ -352,27 +329,22 @@ class PartedNearness:
         return _Mass(self._centers, exponent, farthest or 1.0)
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
-        """The inertia that adding each of these points as a center would leave."""
         points = self._rows.take(candidates)
         return np.asarray(self._rows.executor.total(_Potentials(self._centers, points)))
 
     def add(self, center: FloatArray) -> None:
-        """Take one more center into account."""
         added_center = np.asarray(center, dtype=np.float64)[None, :]
         self._centers = np.concatenate([self._centers, added_center])
 
     def farthest(self) -> int:
-        """The point with the largest weighted squared distance."""
         found = list(self._rows.executor.each(_Farthest(self._centers)))
         number = int(np.argmax([value for value, _ in found]))
         return self._rows.first_of(number) + found[number][1]
 
     def inertia(self) -> float:
-        """Weighted sum of the squared distances."""
         return float(self._rows.executor.total(_InertiaOf(self._centers)))
 
     def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
-        """The squared distances of these points."""
         if indices is None:
             raise TypeError("distances of all points in parts are too many to hold: ask for some")
         return np.asarray(self._rows._gathered(_SqDistOf(self._centers), indices))
@@ -382,7 +354,7 @@ class PartedNearness:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Overview:
     """What is known of all parts."""
 
     ends: NDArray[np.intp]
@@ -503,7 +475,7 @@ class _Some:
 
 @dataclass(frozen=True, slots=True)
 class _FarthestSqDist:
-    """The largest squared distance of a point with a weight, zero where there is no such point."""
+    """Largest squared distance of a point with a weight, zero where there is no such point."""
 
     centers: FloatArray
 
@@ -531,8 +503,7 @@ class _Mass:
         if self.exponent != 2.0:
             # In units of the farthest, so that no exponent overflows.
             sq_dist = (sq_dist / self.farthest) ** (self.exponent / 2)
-        with np.errstate(invalid="ignore"):
-            return np.where(weights > 0, weights * sq_dist, 0.0)
+        return weighted(weights, sq_dist)
 
 
 @dataclass(frozen=True, slots=True)
@@ -610,7 +581,7 @@ class _ShareOfMoments:
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """Arrays or CSR matrices one below the other."""
+    """Return arrays or CSR matrices one below the other."""
     if len(parts) == 1:
         return parts[0]
     if sparse.issparse(parts[0]):
