@@ -34,17 +34,7 @@ def open_tensor(
     divergence: Divergence = "squared_euclidean",
     **options: Any,
 ) -> TorchRows:
-    """The rows for a tensor.
-
-    Parameters
-    ----------
-    points : Tensor of shape (n_points, n_features)
-        As `admission.admit_points` leaves it.
-    divergence : Bregman or str
-        All but "manhattan".
-    **options
-        As for `TorchRows`.
-    """
+    """Open a tensor that `admission.admit_points` passes; options are those of `TorchRows`."""
     if isinstance(divergence, Bregman):
         return TorchBregmanRows(points, sample_weight, divergence=divergence, **options)
     if divergence == "manhattan":

@@ -1,4 +1,4 @@
-"""The border for tensors: what is wrong with them is said here, once."""
+"""The border for tensors: the only place that says what is wrong with them."""
 
 from __future__ import annotations
 
@@ -35,23 +35,10 @@ def admit_points(
     divergence: Divergence = "squared_euclidean",
     must_differ: bool = False,
 ) -> torch.Tensor:
-    """The points as rows take them, or an error that says what is wrong.
+    """Return the same points, never a copy, or raise saying what is wrong with them.
 
-    Parameters
-    ----------
-    points : Tensor of shape (n_points, n_features)
-        Dense, contiguous, without a gradient; of float16, bfloat16, float32 or float64.
-    device : torch.device
-        Where the work will be done.
-    n_clusters : int
-        How many points there must be at least.
-    must_differ : bool
-        Whether squared distances among the points must not vanish.
-
-    Returns
-    -------
-    Tensor
-        The same one, never a copy.
+    There must be at least `n_clusters` of them. With `must_differ`, squared distances among them
+    must not vanish.
     """
     check_numbers(points)
     check_form(points, device)
@@ -67,14 +54,14 @@ def admit_points(
 
 
 def admit_weights(sample_weight: Any, points: torch.Tensor) -> FloatArray | None:
-    """Weights in host memory; a tensor of them must be where the points are."""
+    """Return weights in host memory; a tensor of them must be where the points are."""
     if isinstance(sample_weight, torch.Tensor):
         _check_neighbour(sample_weight, points, "sample_weight")
     return check_sample_weight(sample_weight, len(points))
 
 
 def admit_init(init: Any, points: torch.Tensor) -> Any:
-    """Initial centers in host memory; a tensor of them must be where the points are."""
+    """Return initial centers in host memory; a tensor of them must be where the points are."""
     if not isinstance(init, torch.Tensor):
         return init
     _check_neighbour(init, points, "init")
@@ -82,7 +69,7 @@ def admit_init(init: Any, points: torch.Tensor) -> Any:
 
 
 def device_for(points: torch.Tensor, wanted: str | None) -> torch.device:
-    """The device that is asked for, or the one of the points.
+    """Return the device that is asked for, or the one of the points.
 
     Points on one GPU are not moved to another, nor to host memory.
     """
@@ -100,12 +87,12 @@ def device_for(points: torch.Tensor, wanted: str | None) -> torch.device:
 
 
 def _is_same(one: torch.device, other: torch.device) -> bool:
-    """Whether both are the same; a device without a number is the first, which mps calls mps:0."""
+    """Return whether both are the same; without a number a device is the first, as in mps:0."""
     return one.type == other.type and (one.index or 0) == (other.index or 0)
 
 
 def check_numbers(points: torch.Tensor) -> None:
-    """Raise where a tensor has no numbers, in rows and columns, that rows can work with."""
+    """Raise where a tensor does not hold numbers that rows can work with."""
     if (fault := fault_of_tensor(points, "X")) is not None:
         raise ValueError(f"X {fault}")
     if points.device.type not in _DEVICES:
@@ -116,7 +103,7 @@ def check_numbers(points: torch.Tensor) -> None:
 
 
 def check_form(points: torch.Tensor, device: torch.device) -> None:
-    """Raise where layout, shape or dtype are none that rows on this device take."""
+    """Raise where rows on this device do not take the layout, shape or dtype."""
     shape, dtype = tuple(points.shape), points.dtype
     if points.ndim != 2:
         raise ValueError(f"X has the shape {shape}: pass a tensor of shape (n_samples, n_features)")
@@ -144,7 +131,7 @@ def _check_neighbour(values: torch.Tensor, points: torch.Tensor, name: str) -> N
 
 
 def _largest(points: torch.Tensor) -> float:
-    """The largest magnitude; an error where an entry is not finite."""
+    """Return the largest magnitude, or raise where an entry is not finite."""
     largest = 0.0
     for rows in blocks(len(points), max(1, _ENTRIES_AT_ONCE // points.shape[1])):
         of_block = float(points[rows].abs().amax())

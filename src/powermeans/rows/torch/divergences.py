@@ -25,15 +25,9 @@ _ENTRIES_ON_HOST = 2**22
 class TorchBregmanRows(TorchRows):
     """Rows whose distances are a Bregman divergence of the point from the center.
 
-    What of a divergence depends on the point alone is computed in NumPy when the rows are opened,
-    so that any divergence of the package will do; sweeps stay on the device.
-
-    Parameters
-    ----------
-    points : Tensor of shape (n_points, n_features)
-        In the domain of the divergence.
-    **options
-        As for `TorchRows`.
+    The term that depends only on the point is computed in NumPy when the rows are opened, so that
+    any divergence of the package will do; sweeps stay on the device. Options are those of
+    `TorchRows`.
     """
 
     def __init__(
@@ -61,50 +55,37 @@ class TorchBregmanRows(TorchRows):
         if self._weights is None:
             return self._column_mean
         sums = torch.zeros(self.n_features, dtype=self._view.wide, device=self.device)
-        for rows, points in self._held.pieces():
-            for block in blocks(len(points), self._n_at_once(1)):
-                weights = self.weights_there[rows][block]
-                sums += weights @ points[block].to(self._view.wide)
+        for rows, points in self._stored_blocks(self._n_at_once(1)):
+            sums += self.weights_there[rows] @ points.to(self._view.wide)
         return np.asarray(sums.cpu().numpy() / np.sum(self._weights), dtype=np.float64)
 
     def _chosen_scale(self, largest: float) -> float:
         return 1.0  # a divergence has no unit that could be changed
 
-    def _seen_as(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+    def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
         origin = np.broadcast_to(self._view.origin_in_float64(), self._tangent.shape)
         slopes, lifts = self._divergence.planes(centers, self._tangent, origin)
         return slopes / 2, lifts, False
 
     def _all_heights(self) -> torch.Tensor:
         heights = torch.empty(self.n_points, dtype=self._view.wide, device=self.device)
-        for rows, points in self._held.pieces():
-            for block in blocks(len(points), max(1, _ENTRIES_ON_HOST // self.n_features)):
-                of_all = slice(rows.start + block.start, rows.start + block.stop)
-                values = points[block].cpu().double().numpy()
-                found = self._divergence.heights(values, self._tangent)
-                check_heights(found, self._divergence, of_all.start)
-                heights[of_all] = self._there(found, heights.dtype)
+        for rows, points in self._stored_blocks(max(1, _ENTRIES_ON_HOST // self.n_features)):
+            found = self._divergence.heights(points.cpu().double().numpy(), self._tangent)
+            check_heights(found, self._divergence, rows.start)
+            heights[rows] = self._there(found, heights.dtype)
         return heights
 
     def _all_lengths(self) -> torch.Tensor:
         lengths = torch.empty(self.n_points, dtype=self._view.dtype, device=self.device)
-        for rows, points in self._held.pieces():
-            for block in blocks(len(points), self._n_at_once(1)):
-                of_all = slice(rows.start + block.start, rows.start + block.stop)
-                seen = self._view.of(points[block])
-                lengths[of_all] = torch.linalg.vector_norm(seen, dim=1)
+        for rows, points in self._stored_blocks(self._n_at_once(1)):
+            lengths[rows] = torch.linalg.vector_norm(self._view.of(points), dim=1)
         return lengths
 
 
 class TorchCosineRows(TorchRows):
     """Rows whose distance is one minus the cosine of the angle. Holds a copy of the points.
 
-    Parameters
-    ----------
-    points : Tensor of shape (n_points, n_features)
-        No row of zeros, which has no direction.
-    **options
-        As for `TorchRows`.
+    No point is zero, which has no direction; options are those of `TorchRows`.
     """
 
     def __init__(
@@ -116,7 +97,7 @@ class TorchCosineRows(TorchRows):
         return UnitSums.of(super().sweep(centers, rule))
 
     def take(self, indices: IndexArray) -> FloatArray:
-        """The directions of these points."""
+        """Return the directions of these points."""
         return super().take(indices) / LENGTH
 
     # Moments of the columns do not tell the mean direction.
@@ -127,8 +108,8 @@ class TorchCosineRows(TorchRows):
         held = _Euclidean.beside(self)
         return held.critical_power()
 
-    def _seen_as(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
-        return super()._seen_as(np.asarray(cosine.directions(centers)) * LENGTH)
+    def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+        return super()._planes_in_view(np.asarray(cosine.directions(centers)) * LENGTH)
 
 
 class _Euclidean(TorchRows):
@@ -136,7 +117,7 @@ class _Euclidean(TorchRows):
 
     @classmethod
     def beside(cls, rows: TorchRows) -> _Euclidean:
-        """Rows of the same tensor."""
+        """Return rows of the same tensor."""
         plain = cls.__new__(cls)
         plain.__dict__.update(rows.__dict__)
         plain.__dict__.pop("_mean", None)
@@ -144,7 +125,7 @@ class _Euclidean(TorchRows):
 
 
 def _halved_directions(points: torch.Tensor) -> torch.Tensor:
-    """Points of the length sqrt(1/2), in float32 at least, where the points are."""
+    """Return points of the length sqrt(1/2), in float32 at least, where the points are."""
     dtype = torch.float64 if points.dtype == torch.float64 else torch.float32
     halved = torch.empty(points.shape, dtype=dtype, device=points.device)
     for rows in blocks(len(points), max(1, 2**24 // points.shape[1])):

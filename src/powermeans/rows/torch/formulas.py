@@ -21,7 +21,7 @@ from powermeans.types import FloatArray
 
 # Up to so many features squared differences are added; of more, products are taken.
 MOST_FEATURES_DIRECT = 16
-# Below this share of the sizes that a distance is the difference of, it is computed again.
+# Below this share of the sizes of its terms a distance is computed again.
 _CANCELLATION = {torch.float32: 1 / 64, torch.float64: 1 / 1024}
 _PAIRS_ENTRIES = 2**22
 _LEAST_POWER = -1e30
@@ -48,18 +48,18 @@ class View:
     scale: float = 1.0
 
     def of(self, points: torch.Tensor) -> torch.Tensor:
-        """The points, seen so."""
-        seen = points.to(self.dtype)
+        """Return the points in this view."""
+        viewed = points.to(self.dtype)
         if self.origin is not None:
-            seen = seen - self.origin
-        return seen * self.scale if self.scale != 1 else seen
+            viewed = viewed - self.origin
+        return viewed * self.scale if self.scale != 1 else viewed
 
     def of_centers(self, centers: FloatArray) -> FloatArray:
-        """Centers seen so, in float64."""
+        """Return centers in this view, in float64."""
         return (centers - self.origin_in_float64()) * self.scale
 
     def origin_in_float64(self) -> FloatArray | float:
-        """The origin in host memory."""
+        """Return the origin in host memory."""
         return 0.0 if self.origin is None else self.origin.cpu().numpy().astype(np.float64)
 
     @property
@@ -72,8 +72,8 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """Centers as a view of the points sees them.
+class Planes:
+    """Centers as planes over the points in a view.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Seen:
         Whether slopes are the places of the centers, and lifts the squares of their lengths.
     reach : float
         The largest magnitude among the slopes.
-    in_wide : Seen, optional
+    in_wide : Planes, optional
         The same in the dtype of sums, where that is another.
     """
 
@@ -91,16 +91,16 @@ class Seen:
     lifts: torch.Tensor
     is_euclidean: bool
     reach: float = 0.0
-    in_wide: Seen | None = None
+    in_wide: Planes | None = None
 
     @classmethod
     def of(
         cls, slopes: FloatArray, lifts: FloatArray, view: View, like: torch.Tensor, euclidean: bool
-    ) -> Seen:
-        """From float64 in host memory to the dtypes of the view, on the device of a tensor."""
+    ) -> Planes:
+        """Bring planes from float64 in host memory to the dtypes of a view, where a tensor is."""
         reach = float(np.max(np.abs(slopes)))
 
-        def in_dtype(dtype: torch.dtype, in_wide: Seen | None = None) -> Seen:
+        def in_dtype(dtype: torch.dtype, in_wide: Planes | None = None) -> Planes:
             there = {"dtype": dtype, "device": like.device}
             of_slopes = torch.as_tensor(np.ascontiguousarray(slopes), **there)
             of_lifts = torch.as_tensor(np.ascontiguousarray(lifts), **there)
@@ -110,7 +110,7 @@ class Seen:
         return exact if view.dtype == view.wide else in_dtype(view.dtype, exact)
 
     @property
-    def exact(self) -> Seen:
+    def exact(self) -> Planes:
         """The same in the dtype of sums."""
         return self if self.in_wide is None else self.in_wide
 
@@ -122,7 +122,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some points on the device, with what is known of each.
+    """Some points on the device, with heights and weights.
 
     Attributes
     ----------
@@ -144,12 +144,12 @@ class Part:
     lengths: torch.Tensor | None = None
 
     def __getitem__(self, rows: slice | torch.Tensor) -> Part:
-        """Some of these points."""
+        """Return some of these points."""
         lengths = None if self.lengths is None else self.lengths[rows]
         return Part(self.points[rows], self.heights[rows], self.weights[rows], self.rows, lengths)
 
     def in_blocks(self, n_at_once: int) -> Any:
-        """So many of them at a time, with the slice they are of."""
+        """Yield so many of them at a time, with the slice they are of."""
         return ((rows, self[rows]) for rows in blocks(len(self.points), n_at_once))
 
 
@@ -171,48 +171,48 @@ class Added:
         )
 
 
-def distances(part: Part, seen: Seen, view: View) -> tuple[torch.Tensor, torch.Tensor]:
-    """All distances of these points, (n_points, n_centers), and the points in the view."""
+def distances(part: Part, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return all distances of these points, (n_points, n_centers), and the points in the view."""
     points = view.of(part.points)
-    if seen.is_direct:
-        return _squared_differences(points, seen.slopes), points
+    if planes.is_direct:
+        return _squared_differences(points, planes.slopes), points
     with as_they_are(points):
-        found = torch.addmm(seen.lifts[None, :], points, seen.slopes.T, alpha=-2)
+        found = torch.addmm(planes.lifts[None, :], points, planes.slopes.T, alpha=-2)
     found.add_(part.heights.to(view.dtype)[:, None]).clamp_(min=0)
-    if seen.is_euclidean or view.dtype != view.wide:
-        _mend(found, part, seen, view)
+    if planes.is_euclidean or view.dtype != view.wide:
+        _mend(found, part, planes, view)
     return found, points
 
 
-def to_own(part: Part, seen: Seen, view: View, labels: torch.Tensor) -> torch.Tensor:
-    """Distance of each point to the center of its label, computed in the dtype of sums."""
-    exact, labels = seen.exact, labels.long()
+def to_own(part: Part, planes: Planes, view: View, labels: torch.Tensor) -> torch.Tensor:
+    """Return the distance of each point to the center of its label, in the dtype of sums."""
+    exact, labels = planes.exact, labels.long()
     points, slopes = view.exact.of(part.points), exact.slopes[labels]
-    if seen.is_euclidean:
+    if planes.is_euclidean:
         return (points - slopes).square_().sum(1)
     products = (points * slopes).sum(1)
     own = part.heights.to(view.wide) + exact.lifts[labels] - 2 * products
     return own.clamp_(min=0)
 
 
-def sizes_to_own(part: Part, seen: Seen, labels: torch.Tensor) -> torch.Tensor:
-    """Size of what the distance to the center of the label is the difference of."""
+def sizes_to_own(part: Part, planes: Planes, labels: torch.Tensor) -> torch.Tensor:
+    """Return the size of the terms whose difference is the distance to the center of the label."""
     labels = labels.long()
     if part.lengths is None:
-        return part.heights + seen.lifts[labels]
-    lengths = torch.linalg.vector_norm(seen.slopes, dim=1)
-    sizes = 2 * part.lengths * lengths[labels] + seen.lifts.abs()[labels]
+        return part.heights + planes.lifts[labels]
+    lengths = torch.linalg.vector_norm(planes.slopes, dim=1)
+    sizes = 2 * part.lengths * lengths[labels] + planes.lifts.abs()[labels]
     return sizes + part.heights.to(sizes)
 
 
 def as_they_are(values: torch.Tensor) -> AbstractContextManager[Any]:
-    """Products keep the dtype of their factors here, also where `torch.autocast` is on."""
+    """Let products keep the dtype of their factors here, even where `torch.autocast` is on."""
     kind = values.device.type
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
 def nearest(found: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The least distance of each point, and the first center that has it."""
+    """Return the least distance of each point, and the first center that has it."""
     labels = found.argmin(1)
     return found.gather(1, labels[:, None])[:, 0], labels
 
@@ -236,7 +236,7 @@ def power_terms(
     n_centers: int,
     scale: float,
 ) -> RowTerms:
-    """From the least distance of each point and log S, in the dtype of sums."""
+    """Return the terms from the least distance of each point and log S, in the dtype of sums."""
     power = max(rule.power, _LEAST_POWER)
     root = torch.exp((log_sums - math.log(n_centers)) / (2 * power))
     means = least * root * root
@@ -255,38 +255,38 @@ def power_terms(
 def gaussian_terms(
     rule: Gaussian, least_energy: torch.Tensor, log_sums: torch.Tensor, scale: float
 ) -> RowTerms:
-    """From the least energy of each point and the logarithm of the sum of heights over it."""
+    """Return the terms from the least energies e_i and log sum_j exp((e_i - e_ij) / (2 v))."""
     return RowTerms(-log_sums, least_energy - 2 * variance_in_unit(rule, scale) * log_sums)
 
 
 def variance_in_unit(rule: Gaussian, scale: float) -> float:
-    """The variance in the unit of the view."""
+    """Return the variance in the unit of the view."""
     return max(rule.variance * scale**2, float(torch.finfo(torch.float32).tiny))
 
 
 def log_shares(rule: Gaussian, n_centers: int) -> FloatArray:
-    """Logarithms of the shares q_j."""
+    """Return the logarithms of the shares q_j."""
     shares = rule.shares_of(n_centers)
     return np.full(n_centers, -math.log(n_centers)) if shares is None else np.log(shares)
 
 
-def sweep(part: Part, seen: Seen, view: View, rule: Rule) -> Added:
+def sweep(part: Part, planes: Planes, view: View, rule: Rule) -> Added:
     """Weigh these points by the rule and add up; they are few enough for one block."""
-    found, points = distances(part, seen, view)
+    found, points = distances(part, planes, view)
     least, labels = nearest(found)
     log_weights, objectives = _log_weights(found, least, labels, view, rule)
     log_weights += torch.log(part.weights).to(view.dtype)[:, None]
     added, weights = add_up(log_weights, points, view)
     if objectives is None:
-        inertia = torch.dot(part.weights, to_own(part, seen, view, labels))
+        inertia = torch.dot(part.weights, to_own(part, planes, view, labels))
         return Added(added, weights, inertia, inertia)
     inertia = torch.dot(part.weights, least.to(view.wide))
     return Added(added, weights, torch.dot(part.weights, objectives), inertia)
 
 
-def spread(part: Part, seen: Seen, view: View) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of each center its error and what it saves, (n_centers, 2), and its weight."""
-    found, _ = distances(part, seen, view)
+def spread(part: Part, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return error and utility of each center, (n_centers, 2), and its weight."""
+    found, _ = distances(part, planes, view)
     n_centers = found.shape[1]
     least, labels = nearest(found)
     second = least
@@ -300,7 +300,7 @@ def spread(part: Part, seen: Seen, view: View) -> tuple[torch.Tensor, torch.Tens
 def add_up(
     log_weights: torch.Tensor, points: torch.Tensor, view: View
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weighted points and weights, (n_centers, ...), from logarithms of weights of a block."""
+    """Return weighted points and weights, (n_centers, ...), from logarithms of weights."""
     highest = log_weights.amax(0)
     highest = torch.where(torch.isfinite(highest), highest, 0.0)
     weights = log_weights.sub_(highest).exp_()
@@ -311,7 +311,7 @@ def add_up(
 
 
 def one_hot_logs(labels: torch.Tensor, n_centers: int, dtype: torch.dtype) -> torch.Tensor:
-    """Zero at the label of each point, minus infinity elsewhere."""
+    """Return zero at the label of each point, minus infinity elsewhere."""
     logs = torch.full((len(labels), n_centers), -math.inf, dtype=dtype, device=labels.device)
     return logs.scatter_(1, labels[:, None].long(), 0.0)
 
@@ -319,7 +319,7 @@ def one_hot_logs(labels: torch.Tensor, n_centers: int, dtype: torch.dtype) -> to
 def _log_weights(
     found: torch.Tensor, least: torch.Tensor, labels: torch.Tensor, view: View, rule: Rule
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Logarithms of the weights, and the objectives where they are not the least distances."""
+    """Return logarithms of the weights, and objectives unless these are the least distances."""
     n_centers = found.shape[1]
     if isinstance(rule, Hard):
         return one_hot_logs(labels, n_centers, view.dtype), None
@@ -358,7 +358,7 @@ def _gaussian_logs(
 def _logs_by_formula(
     found: torch.Tensor, view: View, rule: Rule
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """By the rule's own formulas, which are in NumPy: distances and weights cross to the host."""
+    """Weigh by the rule's own formulas in NumPy: distances and weights cross to the host."""
     unit = view.scale**2
     weights, objectives = rule.weigh(found.cpu().numpy().astype(np.float64) / unit)
     with np.errstate(divide="ignore"):
@@ -393,20 +393,20 @@ def _squared_differences(points: torch.Tensor, places: torch.Tensor) -> torch.Te
     return found
 
 
-def _mend(found: torch.Tensor, part: Part, seen: Seen, view: View) -> None:
-    """Take the distances again, in the dtype of sums, that cancellation has spoilt."""
-    limits = _sizes(found, part, seen).mul_(_CANCELLATION[found.dtype])
+def _mend(found: torch.Tensor, part: Part, planes: Planes, view: View) -> None:
+    """Compute the distances again that cancellation has spoilt, in the dtype of sums."""
+    limits = _sizes(found, part, planes).mul_(_CANCELLATION[found.dtype])
     i, j = (found < limits).nonzero(as_tuple=True)
     for pairs in blocks(len(i), max(1, _PAIRS_ENTRIES // part.points.shape[1])):
-        own = to_own(part[i[pairs]], seen, view, j[pairs])
+        own = to_own(part[i[pairs]], planes, view, j[pairs])
         found[i[pairs], j[pairs]] = own.to(found.dtype)
 
 
-def _sizes(found: torch.Tensor, part: Part, seen: Seen) -> torch.Tensor:
-    """Sizes of what distances are the differences of, (n_points, n_centers)."""
+def _sizes(found: torch.Tensor, part: Part, planes: Planes) -> torch.Tensor:
+    """Return sizes of the terms that distances are differences of, (n_points, n_centers)."""
     heights = part.heights.to(found.dtype)[:, None]
     if part.lengths is None:
-        return heights + seen.lifts[None, :]
-    lengths = torch.linalg.vector_norm(seen.slopes, dim=1)
+        return heights + planes.lifts[None, :]
+    lengths = torch.linalg.vector_norm(planes.slopes, dim=1)
     products = torch.outer(2 * part.lengths.to(found.dtype), lengths)
-    return products.add_(heights).add_(seen.lifts.abs()[None, :])
+    return products.add_(heights).add_(planes.lifts.abs()[None, :])

@@ -1,4 +1,4 @@
-"""Sweeps by the fused kernels: distances and what is made of them in one go."""
+"""Sweeps by the fused kernels, which write no distances to memory."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from typing import Any
 import torch
 
 from powermeans.rows.torch import formulas
-from powermeans.rows.torch.formulas import Added, Part, Seen, View
+from powermeans.rows.torch.formulas import Added, Part, Planes, View
 from powermeans.rows.torch.placing import blocks
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.types import FloatArray
 
-# A point nearer than this share of the squares that its distance is the difference of has lost
-# digits, and is swept in float64.
+# A distance below this share of the squares that it is the difference of has lost digits, and its
+# point is swept in float64.
 _CANCELLATION = 1 / 256
-# What products may take the difference of two distances wrong by, in units of the same squares.
+# By how much products may miss the difference of two distances, in units of the same squares.
 _ALIKE = {"highest": 2.0**-14, "high": 2.0**-6}
-# The least distance that a float32 tells from zero with all its digits.
+# The least distance that a float32 holds with all its digits.
 _LEAST = 1e-30
 MOST_FEATURES_SOFT = 256
-# The two passes of soft rules take distances by other instructions, each with a rounding of its
-# own, which weights have as many times as the power says. Plain PyTorch takes them once.
+# The two passes of soft rules compute distances by different instructions, with different rounding,
+# which the power multiplies in the weights. Plain PyTorch computes them once.
 STEEPEST_POWER = -1024.0
-# What of a distance the two passes may differ by, in units of the squares it is a difference of.
+# By how much the two passes may differ in a distance, in units of the squares of its difference,
 _UNLIKE = 2.0**-23
-# And what of a weight.
+# and in a weight.
 _UNLIKE_WEIGHTS = 2.0**-10
 _POINTS_OF_CHUNK = 256
 _CHUNKS_AT_ONCE = 32
-# Sums of one stretch are in float32, those of stretches in float64.
+# Sums within a stretch are in float32, those of stretches in float64.
 _POINTS_OF_STRETCH = 16_384
 _FEWEST_POINTS_OF_STRETCH = 512
 # Several for each of the 132 multiprocessors of a large card.
@@ -45,29 +45,27 @@ _POINTS_OF_TILE = 64
 _MOST_ENTRIES_OF_STRETCHES = 2**25
 # Labels below this fit into 16 bits, which are sorted sooner.
 _MOST_SHORT_LABELS = 2**15
-# As Triton has always done it; newer ones warn where nobody says so.
+# Triton's default, which newer versions want to be told.
 _LAUNCH = {"enable_fp_fusion": True}
 PRODUCTS = {"highest": "tf32x3", "high": "tf32"}
-# The first that multiplies TF32, and has shared memory enough.
+# The first that multiplies TF32, and has enough shared memory.
 _LEAST_CAPABILITY = (8, 0)
 _LEAST_SHARED = 101_376
 
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """Sweeps over parts of the points.
+    """Sweeps over parts of the points, in a view of float32.
 
     Parameters
     ----------
-    view : View
-        Of float32.
     precision : {"highest", "high"}
         As `torch.set_float32_matmul_precision` has it.
     rows_at_once : function
-        How many points to work on in plain PyTorch, with so many entries for each.
+        From the entries of a point to how many points to work on in plain PyTorch.
     counts : Counter
-        "float64" counts the points that were swept again so, each time that they were; "too
-        steep" the parts that were not swept for their rule.
+        "float64" counts each time a point was swept again in float64, "too steep" each time the
+        rule kept the kernels from a part.
     """
 
     view: View
@@ -75,90 +73,92 @@ class Fused:
     rows_at_once: Callable[[int], int]
     counts: Counter[str] = field(default_factory=Counter)
 
-    def can_sweep(self, rule: Rule, seen: Seen) -> bool:
-        """Whether a kernel keeps the digits of this rule with so many features."""
+    def can_sweep(self, rule: Rule, planes: Planes) -> bool:
+        """Return whether a kernel keeps the digits of this rule with so many features."""
         if not isinstance(rule, (Power, Harmonic, Gaussian)):
             return isinstance(rule, Hard)
-        if seen.slopes.shape[1] > MOST_FEATURES_SOFT:
+        if planes.slopes.shape[1] > MOST_FEATURES_SOFT:
             return False
         is_too_steep = not isinstance(rule, Gaussian) and rule.power < STEEPEST_POWER
         self.counts["too steep"] += is_too_steep
         return not is_too_steep
 
-    def labels(self, part: Part, seen: Seen) -> torch.Tensor:
-        """Nearest center of each point, the first of several, int32."""
+    def labels(self, part: Part, planes: Planes) -> torch.Tensor:
+        """Return the nearest center of each point, the first of several, int32."""
         with _current(part.points):
-            return self._labels(part, seen)
+            return self._labels(part, planes)
 
-    def sweep(self, part: Part, seen: Seen, rule: Rule) -> Added:
+    def sweep(self, part: Part, planes: Planes, rule: Rule) -> Added:
         """Weigh these points by the rule and add up."""
         with _current(part.points):
             if isinstance(rule, Hard):
-                return self._by_label(part, seen, self._labels(part, seen))
-            return self._softly(part, seen, rule)
+                return self._by_label(part, planes, self._labels(part, planes))
+            return self._softly(part, planes, rule)
 
-    def spread(self, part: Part, seen: Seen) -> tuple[torch.Tensor, torch.Tensor]:
-        """Of each center its error and what it saves, (n_centers, 2), and its weight."""
+    def spread(self, part: Part, planes: Planes) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return error and utility of each center, (n_centers, 2), and its weight."""
         with _current(part.points):
-            labels, least, second = self._nearest(part, seen, tells_second=True)
-            spoilt = self._spoilt(part, seen, second, labels, Hard())
-            for some in self._some(spoilt, len(seen.lifts)):
-                labels[some], least[some], second[some] = self._exactly(part[some], seen)
-            return self._spread(part, seen, labels, second - least)
+            labels, least, second = self._nearest(part, planes, tells_second=True)
+            spoilt = self._spoilt(part, planes, second, labels, Hard())
+            for some in self._some(spoilt, len(planes.lifts)):
+                labels[some], least[some], second[some] = self._exactly(part[some], planes)
+            return self._spread(part, planes, labels, second - least)
 
     def _spread(
-        self, part: Part, seen: Seen, labels: torch.Tensor, saved: torch.Tensor
+        self, part: Part, planes: Planes, labels: torch.Tensor, saved: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         figures = torch.zeros((len(labels), 2), dtype=torch.float32, device=labels.device)
         figures[:, 1] = saved
         for rows, block in part.in_blocks(self.rows_at_once(1)):
-            figures[rows, 0] = formulas.to_own(block, seen, self.view, labels[rows]).float()
-        places = figures.new_zeros((len(seen.lifts), 2), dtype=torch.float64)
+            figures[rows, 0] = formulas.to_own(block, planes, self.view, labels[rows]).float()
+        places = figures.new_zeros((len(planes.lifts), 2), dtype=torch.float64)
         beside = Fused(View(torch.float32, torch.float64), self.precision, self.rows_at_once)
         of_figures = Part(figures, part.heights, part.weights, part.rows)
-        added = beside._by_label(of_figures, Seen(places, places[:, 0], True), labels)
+        added = beside._by_label(of_figures, Planes(places, places[:, 0], True), labels)
         return added.points, added.weights
 
     # The hard rule.
 
-    def _labels(self, part: Part, seen: Seen) -> torch.Tensor:
-        labels, least, _ = self._nearest(part, seen)
-        spoilt = self._spoilt(part, seen, least, labels, Hard())
-        for some in self._some(spoilt, len(seen.lifts)):
-            labels[some] = self._certain_labels(part[some], seen)
+    def _labels(self, part: Part, planes: Planes) -> torch.Tensor:
+        labels, least, _ = self._nearest(part, planes)
+        spoilt = self._spoilt(part, planes, least, labels, Hard())
+        for some in self._some(spoilt, len(planes.lifts)):
+            labels[some] = self._certain_labels(part[some], planes)
         return labels
 
-    def _certain_labels(self, part: Part, seen: Seen) -> torch.Tensor:
-        """Labels of points whose distances have lost digits: by float64 where two are alike."""
-        labels, least, second = self._nearest(part, seen, tells_second=True)
-        sizes = formulas.sizes_to_own(part, seen, labels)
+    def _certain_labels(self, part: Part, planes: Planes) -> torch.Tensor:
+        """Label points whose distances have lost digits: in float64 where two are alike."""
+        labels, least, second = self._nearest(part, planes, tells_second=True)
+        sizes = formulas.sizes_to_own(part, planes, labels)
         is_alike = second - least < _ALIKE[self.precision] * sizes
         alike = torch.nonzero(is_alike)[:, 0]
-        labels[alike] = self._exactly(part[alike], seen)[0]
+        labels[alike] = self._exactly(part[alike], planes)[0]
         return labels
 
-    def _exactly(self, part: Part, seen: Seen) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Labels, least and second least distances of some points, computed in float64."""
+    def _exactly(
+        self, part: Part, planes: Planes
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return labels, least and second least distances of some points, from float64."""
         self.counts["float64"] += len(part.points)
-        found, _ = formulas.distances(part, seen.exact, self.view.exact)
+        found, _ = formulas.distances(part, planes.exact, self.view.exact)
         least, labels = formulas.nearest(found)
         second = found.scatter_(1, labels[:, None], torch.inf).amin(1)
         return labels.int(), least.float(), second.float()
 
     def _some(self, indices: torch.Tensor, n_centers: int) -> Iterator[torch.Tensor]:
-        """As many of these points at a time as may have all their distances in memory."""
+        """Yield as many of these points at a time as may have all their distances in memory."""
         n_at_once = self.rows_at_once(n_centers)
         return (indices[some] for some in blocks(len(indices), n_at_once))
 
     def _nearest(
-        self, part: Part, seen: Seen, *, tells_second: bool = False
+        self, part: Part, planes: Planes, *, tells_second: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Labels, distances to them, and the least ones to others if these are to be told."""
-        n_points, n_centers, n_features = _sizes(part, seen)
+        """Return labels, the distances to them, and the least ones to others if asked for."""
+        n_points, n_centers, n_features = _sizes(part, planes)
         labels = torch.empty(n_points, dtype=torch.int32, device=part.points.device)
         least = torch.empty(n_points, dtype=torch.float32, device=part.points.device)
         second = torch.empty_like(least) if tells_second else least
-        used = self._rounded(part, seen)
+        used = self._rounded(part, planes)
         tiles = self._tiles(nearest_tiles, part, used)
         _kernels().nearest_kernel[(_parts(n_points, tiles["ROWS"]),)](
             *self._inputs(part, used),
@@ -176,10 +176,10 @@ class Fused:
         )
         return labels, least, second
 
-    def _by_label(self, part: Part, seen: Seen, labels: torch.Tensor) -> Added:
-        n_centers, n_features = seen.slopes.shape
-        if not seen.is_euclidean:
-            return self._by_label_and_height(part, seen, labels)
+    def _by_label(self, part: Part, planes: Planes, labels: torch.Tensor) -> Added:
+        n_centers, n_features = planes.slopes.shape
+        if not planes.is_euclidean:
+            return self._by_label_and_height(part, planes, labels)
         chunks = _Chunks.of(labels, n_centers)
         like = {"dtype": torch.float64, "device": labels.device}
         sums = torch.zeros((chunks.n_chunks, n_features), **like)
@@ -187,7 +187,7 @@ class Fused:
         _kernels().cluster_sums_kernel[(chunks.n_chunks,)](
             part.points,
             self._origin(part),
-            seen.exact.slopes,
+            planes.exact.slopes,
             part.weights,
             chunks.order,
             chunks.offsets,
@@ -207,24 +207,24 @@ class Fused:
         weights = chunks.add(figures[0][:, None].contiguous())[:, 0]
         return Added(chunks.add(sums), weights, inertia, inertia)
 
-    def _by_label_and_height(self, part: Part, seen: Seen, labels: torch.Tensor) -> Added:
-        """Where distances are not those to places: the inertia by heights and slopes."""
-        places = Seen(torch.zeros_like(seen.exact.slopes), seen.exact.lifts, True)
+    def _by_label_and_height(self, part: Part, planes: Planes, labels: torch.Tensor) -> Added:
+        """Add up by label where planes are not places: the inertia by heights and slopes."""
+        places = Planes(torch.zeros_like(planes.exact.slopes), planes.exact.lifts, True)
         added = self._by_label(part, places, labels)
         inertia = torch.zeros_like(added.inertia)
         for rows, block in part.in_blocks(self.rows_at_once(1)):
-            own = formulas.to_own(block, seen, self.view, labels[rows])
+            own = formulas.to_own(block, planes, self.view, labels[rows])
             inertia += torch.dot(block.weights, own)
         return Added(added.points, added.weights, inertia, inertia)
 
     # Soft rules.
 
-    def _softly(self, part: Part, seen: Seen, rule: Rule) -> Added:
-        n_centers = len(seen.lifts)
-        used, shares = self._rounded(part, seen), self._shares(rule, seen)
+    def _softly(self, part: Part, planes: Planes, rule: Rule) -> Added:
+        n_centers = len(planes.lifts)
+        used, shares = self._rounded(part, planes), self._shares(rule, planes)
         references, log_sums, least, labels = self._log_sums(part, used, shares, rule)
         terms = self._terms(rule, references, log_sums, n_centers)
-        spoilt = self._spoilt(part, seen, least, labels, rule)
+        spoilt = self._spoilt(part, planes, least, labels, rule)
         logs = (terms.terms + torch.log(part.weights)).float()
         logs[spoilt] = -torch.inf
         weights = part.weights.clone()
@@ -234,13 +234,13 @@ class Fused:
         added = Added(sums, of_centers, objective, torch.dot(weights, least.double()))
         self.counts["float64"] += len(spoilt)
         for some in self._some(spoilt, n_centers):
-            added += formulas.sweep(part[some], seen.exact, self.view.exact, rule)
+            added += formulas.sweep(part[some], planes.exact, self.view.exact, rule)
         return added
 
     def _log_sums(
-        self, part: Part, used: Seen, shares: torch.Tensor, rule: Rule
+        self, part: Part, used: Planes, shares: torch.Tensor, rule: Rule
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """References, log-sums, least distances, and the centers of these if they matter."""
+        """Return references, log-sums, least distances, and the centers of these if they matter."""
         n_points, n_centers, n_features = _sizes(part, used)
         device = part.points.device
         found = torch.empty((3, n_points), dtype=torch.float32, device=device)
@@ -270,7 +270,7 @@ class Fused:
     def _soft_sums(
         self,
         part: Part,
-        used: Seen,
+        used: Planes,
         shares: torch.Tensor,
         references: torch.Tensor,
         logs: torch.Tensor,
@@ -317,32 +317,32 @@ class Fused:
         return formulas.power_terms(rule, wide, logs, n_centers, scale)
 
     def _slope(self, rule: Rule) -> float:
-        """The power, or one over twice the variance."""
+        """Return the power, or one over twice the variance."""
         if isinstance(rule, Gaussian):
             return 1 / (2 * formulas.variance_in_unit(rule, self.view.scale))
         return max(rule.power, -1e30)
 
-    def _shares(self, rule: Rule, seen: Seen) -> torch.Tensor:
-        """2 v log q_j of Gaussians; something of that shape otherwise."""
+    def _shares(self, rule: Rule, planes: Planes) -> torch.Tensor:
+        """Return 2 v log q_j of Gaussians; for other rules, unused values of that shape."""
         if not isinstance(rule, Gaussian):
-            return seen.lifts
+            return planes.lifts
         variance = formulas.variance_in_unit(rule, self.view.scale)
-        logs: FloatArray = 2 * variance * formulas.log_shares(rule, len(seen.lifts))
-        return torch.as_tensor(logs, dtype=torch.float32, device=seen.lifts.device)
+        logs: FloatArray = 2 * variance * formulas.log_shares(rule, len(planes.lifts))
+        return torch.as_tensor(logs, dtype=torch.float32, device=planes.lifts.device)
 
     # What kernels are given.
 
-    def _inputs(self, part: Part, used: Seen) -> tuple[torch.Tensor, ...]:
+    def _inputs(self, part: Part, used: Planes) -> tuple[torch.Tensor, ...]:
         return (part.points, self._origin(part), used.slopes, used.lifts, part.heights.float())
 
     def _tiles(
-        self, tiles: Callable[..., dict[str, Any]], part: Part, used: Seen
+        self, tiles: Callable[..., dict[str, Any]], part: Part, used: Planes
     ) -> dict[str, Any]:
         n_centers, n_features = used.slopes.shape
         dtype, shared = used.slopes.dtype, _shared(part.points)
         return tiles(dtype, self.precision, n_features, n_centers, shared)
 
-    def _choices(self, used: Seen) -> dict[str, Any]:
+    def _choices(self, used: Planes) -> dict[str, Any]:
         return {
             "IS_DIRECT": used.is_direct,
             "IS_MOVED": self._is_moved(),
@@ -357,30 +357,30 @@ class Fused:
             return self.view.origin
         return torch.zeros(part.points.shape[1], dtype=torch.float32, device=part.points.device)
 
-    def _rounded(self, part: Part, seen: Seen) -> Seen:
-        """The centers as 16-bit products take them, where those were asked for."""
+    def _rounded(self, part: Part, planes: Planes) -> Planes:
+        """Return the centers as 16-bit products take them, where these were asked for."""
         half = part.points.dtype
-        if half == torch.float32 or self.precision == "highest" or seen.is_direct:
-            return seen
-        if not seen.is_euclidean or seen.reach > torch.finfo(half).max:
-            return seen
-        slopes = seen.slopes.to(half)
-        return Seen(slopes, slopes.float().square().sum(1), True)
+        if half == torch.float32 or self.precision == "highest" or planes.is_direct:
+            return planes
+        if not planes.is_euclidean or planes.reach > torch.finfo(half).max:
+            return planes
+        slopes = planes.slopes.to(half)
+        return Planes(slopes, slopes.float().square().sum(1), True)
 
     def _spoilt(
-        self, part: Part, seen: Seen, found: torch.Tensor, labels: torch.Tensor, rule: Rule
+        self, part: Part, planes: Planes, found: torch.Tensor, labels: torch.Tensor, rule: Rule
     ) -> torch.Tensor:
-        """Points of which this distance has lost digits by cancellation, or is that to a center."""
-        if seen.is_direct:
+        """Return points whose distance has lost digits by cancellation, or is zero."""
+        if planes.is_direct:
             sizes = found
-        elif seen.is_euclidean:
+        elif planes.is_euclidean:
             sizes = part.heights
         else:
-            sizes = formulas.sizes_to_own(part, seen, labels)
-        if seen.is_direct and isinstance(rule, Hard):
+            sizes = formulas.sizes_to_own(part, planes, labels)
+        if planes.is_direct and isinstance(rule, Hard):
             is_spoilt = torch.zeros_like(found, dtype=torch.bool)
         else:
-            share = 0.0 if seen.is_direct else _cancellation(rule)
+            share = 0.0 if planes.is_direct else _cancellation(rule)
             is_spoilt = found < (share * sizes).clamp(min=_LEAST)
         if isinstance(rule, Gaussian):
             variance = formulas.variance_in_unit(rule, self.view.scale)
@@ -414,11 +414,11 @@ class _Chunks:
 
     @property
     def n_chunks(self) -> int:
-        """How many there are, with the spare ones."""
+        """Number of chunks, with the spare ones."""
         return len(self.clusters)
 
     def add(self, parts: torch.Tensor) -> torch.Tensor:
-        """The sums of clusters from those of chunks."""
+        """Return the sums of clusters from those of chunks."""
         n_centers, n_features = len(self.offsets) - 1, parts.shape[1]
         sums = torch.empty((n_centers, n_features), dtype=torch.float64, device=parts.device)
         tiles = adding_tiles(n_features)
@@ -434,7 +434,7 @@ class _Chunks:
 
 
 def why_not(points: torch.Tensor, device: torch.device) -> str | None:
-    """What keeps the kernels from these points, if anything does."""
+    """Return what keeps the kernels from these points, if anything does."""
     if points.dtype == torch.float64:
         return "the points are float64"
     if device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
@@ -457,25 +457,25 @@ def _kernels() -> Any:
 
 
 def _current(points: torch.Tensor) -> AbstractContextManager[Any]:
-    """The GPU of these points is the one that kernels run on."""
+    """Let kernels run on the GPU of these points."""
     return torch.cuda.device(points.device) if points.is_cuda else nullcontext()
 
 
-def _sizes(part: Part, seen: Seen) -> tuple[int, int, int]:
-    return len(part.points), *seen.slopes.shape
+def _sizes(part: Part, planes: Planes) -> tuple[int, int, int]:
+    return len(part.points), *planes.slopes.shape
 
 
 def _shared(points: torch.Tensor) -> int:
-    """Bytes of shared memory that a program may have; those of the least card elsewhere."""
+    """Return the bytes of shared memory of a program; elsewhere, those on the least card."""
     if not points.is_cuda:
         return _LEAST_SHARED
-    # PyTorch 2.6 does not tell; every card that there are kernels for has as much as the least.
+    # PyTorch 2.6 does not tell; every card that the kernels run on has as much as the least.
     card = torch.cuda.get_device_properties(points.device)
     return int(getattr(card, "shared_memory_per_block_optin", _LEAST_SHARED))
 
 
 def _cancellation(rule: Rule) -> float:
-    """Which share of the squares a distance must be, so that weights by the rule keep digits."""
+    """Return the least share of the squares at which weights by the rule keep their digits."""
     if isinstance(rule, (Power, Harmonic)):
         return max(_CANCELLATION, -rule.power * _UNLIKE / _UNLIKE_WEIGHTS)
     return _CANCELLATION
@@ -492,10 +492,10 @@ def _power_of_two(number: int, least: int = 16) -> int:
 def nearest_tiles(
     dtype: torch.dtype, precision: str, n_features: int, n_centers: int, shared: int
 ) -> dict[str, Any]:
-    """How much a program of the kernels of a point block holds at a time.
+    """Return the sizes of the tiles of kernels that work on a block of points.
 
-    The largest that, compiled for several compute capabilities, keep all in registers and in so
-    many bytes of shared memory.
+    They are the largest that, compiled for several compute capabilities, fit into registers and
+    into so many bytes of shared memory.
     """
     is_half = dtype != torch.float32
     most_features = 32
@@ -515,7 +515,7 @@ def nearest_tiles(
 
 
 def chunk_tiles(n_features: int) -> dict[str, Any]:
-    """The same for sums of a cluster."""
+    """Return the sizes of the tiles for sums of a cluster."""
     return {
         "LENGTH": _POINTS_OF_CHUNK,
         "ROWS": 32,
@@ -524,14 +524,14 @@ def chunk_tiles(n_features: int) -> dict[str, Any]:
 
 
 def adding_tiles(n_features: int) -> dict[str, Any]:
-    """The same for adding these up."""
+    """Return the sizes of the tiles for adding up chunks."""
     return {"ROWS": _CHUNKS_AT_ONCE, "FEATURES": min(64, _power_of_two(n_features, least=1))}
 
 
 def soft_tiles(
     dtype: torch.dtype, precision: str, n_features: int, n_centers: int, shared: int
 ) -> dict[str, Any]:
-    """The same for sums over points."""
+    """Return the sizes of the tiles for soft sums over points."""
     features = min(32, _power_of_two(n_features))
     is_wide = dtype == torch.float32 and n_features > 128
     return {

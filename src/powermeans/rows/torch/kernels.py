@@ -1,7 +1,7 @@
 """Fused kernels in Triton: no distance is ever written to memory.
 
 All see points as `formulas.View` does (less an origin, times a scale) and centers as
-`formulas.Seen` (slopes and lifts). Rows and columns beyond the ends are masked. Each program adds
+`formulas.Planes` (slopes and lifts). Rows and columns beyond the ends are masked. Each program adds
 in a fixed order and writes to places of its own, so that results do not depend on which is first.
 """
 

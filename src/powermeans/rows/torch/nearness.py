@@ -1,4 +1,4 @@
-"""Seeding on tensors: distances to the nearest center chosen so far stay on the device.
+"""Nearness on tensors: distances to the nearest center chosen so far stay on the device.
 
 Draws add up masses in blocks of a fixed size, and the sums of blocks on the host: a running sum
 over all points at once would depend on the order in which the device happens to work.
@@ -40,15 +40,7 @@ class Distances(Protocol):
 
 
 class TorchNearness:
-    """Squared distances to the nearest center chosen so far, in the unit of the rows.
-
-    Parameters
-    ----------
-    centers : (n_centers, n_features)
-        There may be none.
-    order : (n_points,), optional
-        In which draws walk along the points.
-    """
+    """Nearness that holds squared distances in the unit of the rows, on their device."""
 
     def __init__(self, rows: Distances, centers: FloatArray, order: IndexArray | None) -> None:
         self._rows = rows
@@ -91,7 +83,7 @@ class TorchNearness:
         return np.asarray(chosen.cpu().numpy() * self._rows.units[0], dtype=np.float64)
 
     def choose(self, candidates: IndexArray) -> int:
-        """Add the best of some points as a center, and return it; one pass over the points."""
+        """Add the best of some points as a center in one pass, and return it."""
         found = self._nearest.new_empty((len(self._nearest), len(candidates)))
         for rows, block in self._rows.distance_blocks(self._rows.take(candidates)):
             torch.minimum(block, self._nearest[rows, None], out=found[rows])
@@ -104,7 +96,7 @@ class TorchNearness:
             self._nearest[rows] = torch.minimum(self._nearest[rows], found.amin(1))
 
     def _mass(self, exponent: float) -> torch.Tensor:
-        """What draws are in proportion to, in the order of the walk."""
+        """Return what draws are in proportion to, in the order of the walk."""
         weighs = self._weights > 0
         farthest = torch.where(weighs, self._nearest, 0.0).amax()
         # In units of the farthest, so that no exponent overflows.
@@ -114,7 +106,7 @@ class TorchNearness:
         return mass if self._order is None else mass[self._order]
 
     def _weighted(self) -> torch.Tensor:
-        """Weight times squared distance; a point without weight counts zero at any distance."""
+        """Return weight times squared distance; a point of no weight counts zero anywhere."""
         return torch.where(self._weights > 0, self._weights * self._nearest, 0.0)
 
 
@@ -129,7 +121,7 @@ class _Walk:
         self._cumulative = np.cumsum(totals)
 
     def at(self, uniforms: FloatArray) -> IndexArray:
-        """The first index whose cumulative mass exceeds each number's share of the total."""
+        """Return the first index whose cumulative mass exceeds each number's share of the total."""
         ends = self._cumulative
         wanted = np.asarray(uniforms, dtype=np.float64) * ends[-1]
         last = int(np.searchsorted(ends, ends[-1], side="left"))

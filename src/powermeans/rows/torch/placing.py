@@ -34,7 +34,7 @@ _PIECES_IN_FREE_MEMORY = 8
 
 
 def free_bytes(device: torch.device) -> float:
-    """How much memory is free on the device; infinite where nobody can say."""
+    """Return how much memory is free on the device; infinite where PyTorch does not tell."""
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return float(torch.cuda.mem_get_info(device)[0] + unused)
@@ -44,7 +44,7 @@ def free_bytes(device: torch.device) -> float:
 
 
 def find_device(wanted: str | torch.device) -> torch.device:
-    """The device of this name, or an error that says why there is none."""
+    """Return the device of this name, or raise saying why there is none."""
     try:
         device = torch.device(wanted)
     except RuntimeError as error:
@@ -76,21 +76,16 @@ def find_device(wanted: str | torch.device) -> torch.device:
 def rows_at_once(
     n_points: int, width: int, device: torch.device, itemsize: int, free: float | None = None
 ) -> int:
-    """How many points to work on at once: fixed by the sizes alone, unless memory is short.
+    """Return how many points to work on at once.
+
+    It depends only on the sizes, unless memory is short: then it is fewer, with a warning.
 
     Parameters
     ----------
     width : int
-        Entries for each point in the largest temporary array.
-    itemsize : int
-        Bytes of an entry.
+        Entries for each point in the largest temporary array, each of `itemsize` bytes.
     free : float, optional
         Free bytes; those of the device if not given.
-
-    Returns
-    -------
-    int
-        Fewer than usual with a warning, where memory is short.
     """
     entries = _ENTRIES_ON_CPU if device.type == "cpu" else _ENTRIES_ON_GPU
     wanted = min(n_points, max(_FEWEST_ROWS, entries // width))
@@ -116,7 +111,7 @@ def rows_at_once(
 
 
 def lack_of_memory_is_told(work: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Where the device runs out of memory in this, the error is Python's and says what helps."""
+    """Raise Python's MemoryError, with the way out, where the device runs out of memory."""
 
     @functools.wraps(work)
     def told(*args: _Arguments.args, **options: _Arguments.kwargs) -> _Result:
@@ -132,15 +127,15 @@ def lack_of_memory_is_told(work: Callable[_Arguments, _Result]) -> Callable[_Arg
 
 
 def from_array(points: Points) -> torch.Tensor:
-    """An array in host memory as a tensor that shares it."""
+    """Return an array in host memory as a tensor that shares it."""
     with warnings.catch_warnings():
-        # Tensors do not know memory that may only be read, and these are never written to.
+        # PyTorch warns of read-only memory; these tensors are never written to.
         warnings.simplefilter("ignore", UserWarning)
         return torch.from_numpy(points)
 
 
 def blocks(n_points: int, n_at_once: int) -> Iterator[slice]:
-    """So many points at a time."""
+    """Yield slices of so many points."""
     for start in range(0, n_points, n_at_once):
         yield slice(start, min(start + n_at_once, n_points))
 
@@ -171,7 +166,7 @@ class Held:
         return self._rows_of_piece is not None
 
     def pieces(self) -> Iterator[tuple[slice, torch.Tensor]]:
-        """The points on the device, all at once or some at a time, with the slice they are of."""
+        """Yield the points on the device, all or some at a time, with the slice they are of."""
         if self._rows_of_piece is None:
             yield slice(0, len(self.points)), self.points
         elif self.device.type == "cuda" and not self.points.is_cuda:
@@ -181,7 +176,7 @@ class Held:
                 yield rows, self.points[rows].to(self.device)
 
     def take(self, indices: IndexArray) -> torch.Tensor:
-        """These points, in host memory."""
+        """Return these points, in host memory."""
         there = torch.as_tensor(indices, dtype=torch.int64, device=self.points.device)
         return self.points[there].cpu()
 
@@ -208,7 +203,7 @@ class Held:
         return piece
 
     def _copied_ahead(self, n_rows: int) -> Iterator[tuple[slice, torch.Tensor]]:
-        """Copy the next piece, through pinned memory and on a stream of its own, meanwhile."""
+        """Yield pieces while the next is copied, through pinned memory on a stream of its own."""
         copier = torch.cuda.Stream(self.device)
         slots: list[Any] = [None, None]
         pieces = list(blocks(len(self.points), n_rows))
@@ -245,10 +240,10 @@ class Held:
 
 
 class _Threads:
-    """Which numbers are asked for, and what PyTorch had before the first of those who ask.
+    """The numbers of threads asked for, and the one that PyTorch had before the first of them.
 
-    PyTorch has a number for each thread of Python, and a thread that is new to it begins with the
-    one that was set last, by whomever.
+    PyTorch has a number for each thread of Python, and a new thread begins with the one that any
+    thread set last.
     """
 
     def __init__(self) -> None:
@@ -258,7 +253,7 @@ class _Threads:
         self._at_rest = 1
 
     def enter(self, n_threads: int) -> int:
-        """Set the number, and return the one that this thread is to have afterwards."""
+        """Set the number, and return the one to restore for this thread."""
         with self._lock:
             before, depth = torch.get_num_threads(), getattr(self._here, "depth", 0)
             if not self._asked:
@@ -281,7 +276,7 @@ _THREADS = _Threads()
 
 @contextlib.contextmanager
 def threads_of_torch(n_threads: int) -> Iterator[None]:
-    """While this is open, what this thread of Python computes on the CPU takes so many threads."""
+    """Let PyTorch use so many threads for what this thread computes on the CPU."""
     before = _THREADS.enter(n_threads)
     try:
         yield

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from powermeans.critical import critical_power
 from powermeans.rows.base import MemoryRows, in_unit
 from powermeans.rows.protocol import Placement
 from powermeans.rows.torch import formulas, fused
-from powermeans.rows.torch.formulas import Added, Part, Seen, View
+from powermeans.rows.torch.formulas import Added, Part, Planes, View
 from powermeans.rows.torch.nearness import TorchNearness
 from powermeans.rows.torch.placing import (
     Held,
@@ -113,12 +114,10 @@ class TorchRows(MemoryRows):
 
     @property
     def n_points(self) -> int:
-        """Number of points."""
         return len(self._held.points)
 
     @property
     def n_features(self) -> int:
-        """Number of features."""
         return int(self._held.points.shape[1])
 
     @property
@@ -128,7 +127,6 @@ class TorchRows(MemoryRows):
 
     @property
     def n_stored(self) -> int:
-        """How many values of the points are stored."""
         return int(self._held.points.numel())
 
     def weigh(self, sample_weight: FloatArray) -> None:
@@ -154,7 +152,7 @@ class TorchRows(MemoryRows):
         return 1 - 1 / (2 * largest) if largest > 0 else 0.5
 
     def _directions(self) -> torch.Tensor:
-        """Weighted sum of r r^T / |r|^2 over the points, r their differences from the mean."""
+        """Return the weighted sum of r r^T / |r|^2 over the points, with r = x - mean."""
         mean = self._there(self._scaled_steps(self._mean))
         formed = torch.zeros((self.n_features,) * 2, dtype=self._view.wide, device=self.device)
         nearest = (1e-13 * self._view.scale) ** 2 * float(np.sum(self._column_variance))
@@ -168,13 +166,13 @@ class TorchRows(MemoryRows):
         return formed
 
     def _in_steps(self, points: torch.Tensor) -> torch.Tensor:
-        """Points of the view in units of `unit_steps`."""
+        """Return points of the view in units of `unit_steps`."""
         steps = self.unit_steps()
         return points if isinstance(steps, float) else points / self._there(steps)
 
     def _scaled_steps(self, center: FloatArray) -> FloatArray:
-        seen = self._view.of_centers(center[None, :])[0]
-        return np.asarray(seen / self.unit_steps())
+        place = self._view.of_centers(center[None, :])[0]
+        return np.asarray(place / self.unit_steps())
 
     # Sweeps.
 
@@ -182,22 +180,16 @@ class TorchRows(MemoryRows):
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         if isinstance(rule, Online):
             raise TypeError("rows of tensors cannot sweep with the rule Online: points would wait")
-        seen, added = self._see(centers), None
-        for part in self._parts():
-            more = self._sweep_part(part, seen, rule)
-            added = more if added is None else added + more
-        assert added is not None, "there are points"
-        return self._as_sums(added)
+        planes = self._planes_of(centers)
+        swept = (self._sweep_part(part, planes, rule) for part in self._parts())
+        return self._as_sums(reduce(operator.add, swept))
 
-    def _sweep_part(self, part: Part, seen: Seen, rule: Rule) -> Added:
-        if self._fused is not None and self._fused.can_sweep(rule, seen):
-            return self._fused.sweep(part, seen, rule)
-        n_at_once, added = self._n_at_once(len(seen.lifts)), None
-        for _, block in part.in_blocks(n_at_once):
-            more = formulas.sweep(block, seen, self._view, rule)
-            added = more if added is None else added + more
-        assert added is not None, "a part has points"
-        return added
+    def _sweep_part(self, part: Part, planes: Planes, rule: Rule) -> Added:
+        if self._fused is not None and self._fused.can_sweep(rule, planes):
+            return self._fused.sweep(part, planes, rule)
+        in_blocks = part.in_blocks(self._n_at_once(len(planes.lifts)))
+        swept = (formulas.sweep(block, planes, self._view, rule) for _, block in in_blocks)
+        return reduce(operator.add, swept)
 
     @cached_property
     def _fused(self) -> fused.Fused | None:
@@ -206,7 +198,7 @@ class TorchRows(MemoryRows):
         return fused.Fused(self._view, self._precision, self._n_at_once)
 
     def _as_sums(self, added: Added) -> Sums:
-        """In the units of the user, from the origin of the user."""
+        """Return sums in the user's units, from the user's origin."""
         view, weights = self._view, _host(added.weights)
         points = _host(added.points) / view.scale
         points += weights[:, None] * view.origin_in_float64()
@@ -216,32 +208,32 @@ class TorchRows(MemoryRows):
 
     @lack_of_memory_is_told
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
-        seen = self._see(centers)
+        planes = self._planes_of(centers)
         labels, inertia = np.empty(self.n_points, dtype=np.int32), 0.0
         for part in self._parts():
-            of_part = self._labels(part, seen)
+            of_part = self._labels(part, planes)
             labels[part.rows] = of_part.cpu().numpy()
             for rows, block in part.in_blocks(self._n_at_once(1)):
-                own = formulas.to_own(block, seen, self._view, of_part[rows])
+                own = formulas.to_own(block, planes, self._view, of_part[rows])
                 inertia += float(torch.dot(block.weights, own))
         return labels, inertia / self._view.scale**2 * self._weight_unit
 
-    def _labels(self, part: Part, seen: Seen) -> torch.Tensor:
+    def _labels(self, part: Part, planes: Planes) -> torch.Tensor:
         if self._fused is not None:
-            return self._fused.labels(part, seen)
+            return self._fused.labels(part, planes)
         found = [
-            formulas.nearest(formulas.distances(block, seen, self._view)[0])[1]
-            for _, block in part.in_blocks(self._n_at_once(len(seen.lifts)))
+            formulas.nearest(formulas.distances(block, planes, self._view)[0])[1]
+            for _, block in part.in_blocks(self._n_at_once(len(planes.lifts)))
         ]
         return torch.cat(found).int()
 
     @lack_of_memory_is_told
     def spread(self, centers: FloatArray) -> Spread:
-        n_centers, seen = len(centers), self._see(centers)
+        n_centers, planes = len(centers), self._planes_of(centers)
         figures = np.zeros((2, n_centers))
         weights = np.zeros(n_centers)
         for part in self._parts():
-            for added, of_centers in self._spread_of(part, seen):
+            for added, of_centers in self._spread_of(part, planes):
                 figures += _host(added).T
                 weights += _host(of_centers)
         error, utility = figures * (self._weight_unit / self._view.scale**2)
@@ -249,36 +241,36 @@ class TorchRows(MemoryRows):
             utility = np.array([np.inf])
         return Spread(error, utility, weights * self._weight_unit)
 
-    def _spread_of(self, part: Part, seen: Seen) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Error, utility and weight of each center, some points at a time."""
-        if self._fused is not None and len(seen.lifts) > 1:
-            yield self._fused.spread(part, seen)
+    def _spread_of(self, part: Part, planes: Planes) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Yield error, utility and weight of each center, some points at a time."""
+        if self._fused is not None and len(planes.lifts) > 1:
+            yield self._fused.spread(part, planes)
             return
-        for _, block in part.in_blocks(self._n_at_once(len(seen.lifts))):
-            yield formulas.spread(block, seen, self._view)
+        for _, block in part.in_blocks(self._n_at_once(len(planes.lifts))):
+            yield formulas.spread(block, planes, self._view)
 
     def sq_distances(self, centers: FloatArray) -> Points:
         found, exponent = self.sq_distances_in_view(centers)
         return np.ldexp(found, 2 * exponent) if exponent else found
 
     def sq_distances_in_view(self, centers: FloatArray) -> tuple[Points, int]:
-        """Of points and centers divided by a power of two, and its exponent."""
+        """Return those of points and centers divided by a power of two, and its exponent."""
         found = torch.cat([there.cpu() for there in self._distances_in_view(centers)])
         return np.asarray(found.numpy()), -round(math.log2(self._view.scale))
 
     def distances_there(self, centers: FloatArray, *, is_squared: bool) -> Iterator[torch.Tensor]:
-        """Distances, or their roots if they are squared, some rows at a time, on the device."""
+        """Yield distances, or roots of squared ones, on the device, some rows at a time."""
         for found in self._distances_in_view(centers):
             # Roots come before the unit, in which squares may leave the range of float32.
             yield found.sqrt_().div_(self._view.scale) if is_squared else found
 
     def _distances_in_view(self, centers: FloatArray) -> Iterator[torch.Tensor]:
-        seen = self._see(centers)
+        planes = self._planes_of(centers)
         for block in self._blocks(len(centers)):
-            yield formulas.distances(block, seen, self._view)[0]
+            yield formulas.distances(block, planes, self._view)[0]
 
     def put_together(self, blocks_of_all: Iterable[torch.Tensor]) -> torch.Tensor:
-        """Blocks of rows as one tensor on the device."""
+        """Return blocks of rows as one tensor on the device."""
         return torch.cat(list(blocks_of_all))
 
     # Seeding.
@@ -301,22 +293,22 @@ class TorchRows(MemoryRows):
         return chosen
 
     def distance_blocks(self, centers: FloatArray) -> Iterator[tuple[slice, torch.Tensor]]:
-        """All distances in the unit of the view, some points at a time, in the dtype of sums."""
-        seen = self._see(centers)
+        """Yield distances in the unit of the view, some points at a time, in the dtype of sums."""
+        planes = self._planes_of(centers)
         for part in self._parts():
             for rows, block in part.in_blocks(self._n_at_once(max(len(centers), self.n_features))):
                 start = part.rows.start + rows.start
-                found, _ = formulas.distances(block, seen, self._view)
+                found, _ = formulas.distances(block, planes, self._view)
                 of_all = slice(start, start + len(found))
                 yield of_all, found.to(self._view.wide)
 
     @property
     def units(self) -> tuple[float, float]:
-        """What squared distances of the view, and weights there, are to be multiplied by."""
+        """Factors of squared distances in the view, and of weights there, to the user's units."""
         return 1 / self._view.scale**2, self._weight_unit
 
     def most_entries_kept(self) -> float:
-        """How large an array of distances may be kept on the device."""
+        """Return how many distances may be kept on the device."""
         entries = free_bytes(self.device) / 32
         return entries if math.isfinite(entries) else _MOST_ENTRIES_WHERE_FREE_IS_UNKNOWN
 
@@ -326,30 +318,30 @@ class TorchRows(MemoryRows):
         return np.asarray(self._held.take(indices).double().numpy())
 
     def sample(self, indices: IndexArray) -> Points:
-        """These points in host memory, dense."""
+        """Return these points in host memory, dense."""
         return self.take(indices).astype(self.dtype)
 
-    # How points and centers are seen.
+    # How points and centers are planes.
 
-    def _seen_as(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
-        """Slopes and lifts in the view, and whether slopes are places."""
+    def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+        """Return slopes and lifts in the view, and whether slopes are places."""
         places = self._view.of_centers(centers)
         return places, np.sum(places * places, axis=1), True
 
-    def _see(self, centers: FloatArray) -> Seen:
-        slopes, lifts, is_euclidean = self._seen_as(np.asarray(centers, dtype=np.float64))
-        return Seen.of(slopes, lifts, self._view, self.weights_there, is_euclidean)
+    def _planes_of(self, centers: FloatArray) -> Planes:
+        slopes, lifts, is_euclidean = self._planes_in_view(np.asarray(centers, dtype=np.float64))
+        return Planes.of(slopes, lifts, self._view, self.weights_there, is_euclidean)
 
     def _look_at_columns(self) -> None:
-        """Mean and variance of the columns, and from them the view and the heights."""
+        """Find mean and variance of the columns, and from them the view and the heights."""
         sums, largest = np.zeros(self.n_features), 0.0
-        for block in self._raw_blocks():
+        for _, block in self._stored_blocks(self._n_at_once(1)):
             wide = block.to(self._view.wide)
             sums = sums + _host(wide.sum(0))
             largest = max(largest, float(wide.abs().amax()))
         mean = np.asarray(sums / self.n_points)
         squares, about = np.zeros(self.n_features), self._there(mean, self._view.wide)
-        for block in self._raw_blocks():
+        for _, block in self._stored_blocks(self._n_at_once(1)):
             squares = squares + _host((block.to(self._view.wide) - about).square_().sum(0))
         self._column_mean, self._column_variance = mean, np.asarray(squares / self.n_points)
         self._view = self._chosen_view(largest)
@@ -357,7 +349,7 @@ class TorchRows(MemoryRows):
         self._lengths = self._all_lengths()
 
     def _chosen_view(self, largest: float) -> View:
-        """Centered where the mean is far away; scaled where squares would leave float32."""
+        """Center where the mean is far away; scale where squares would leave float32."""
         view = self._view
         is_far = float(self._column_mean @ self._column_mean) > np.sum(self._column_variance)
         origin = self._there(self._column_mean) if is_far else None
@@ -372,50 +364,45 @@ class TorchRows(MemoryRows):
         return float(2.0 ** -max(-most, min(math.frexp(largest)[1], most)))
 
     def _all_heights(self) -> torch.Tensor:
-        """What of the distances depends on the point alone: here squared lengths."""
+        """Return the term of distances that depends only on the point: here squared lengths."""
         heights = torch.empty(self.n_points, dtype=self._view.dtype, device=self.device)
-        for rows, points in self._held.pieces():
-            for block in blocks(len(points), self._n_at_once(1)):
-                of_all = slice(rows.start + block.start, rows.start + block.stop)
-                heights[of_all] = self._view.of(points[block]).square().sum(1)
+        for rows, points in self._stored_blocks(self._n_at_once(1)):
+            heights[rows] = self._view.of(points).square().sum(1)
         return heights
 
     def _all_lengths(self) -> torch.Tensor | None:
-        """Lengths of the points in the view, where heights are not their squares."""
+        """Return lengths of the points in the view, where heights are not their squares."""
         return None
 
     @cached_property
     def weights_there(self) -> torch.Tensor:
-        """The weights over their unit, on the device, in the dtype of sums."""
+        """Weights over their unit, on the device, in the dtype of sums."""
         if self._weights is None:
             return torch.ones(self.n_points, dtype=self._view.wide, device=self.device)
         return torch.as_tensor(self._weights, dtype=self._view.wide, device=self.device)
 
     def _there(self, values: FloatArray, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """Host values on the device, in the dtype of products if no other is said."""
+        """Bring host values to the device, by default in the dtype of products."""
         return torch.as_tensor(values, dtype=dtype or self._view.dtype, device=self.device)
 
     def _parts(self) -> Iterator[Part]:
-        for of_piece, points in self._held.pieces():
-            for block in blocks(len(points), _MOST_POINTS_OF_PART):
-                rows = slice(of_piece.start + block.start, of_piece.start + block.stop)
-                lengths = None if self._lengths is None else self._lengths[rows]
-                yield Part(
-                    points[block], self._heights[rows], self.weights_there[rows], rows, lengths
-                )
+        for rows, points in self._stored_blocks(_MOST_POINTS_OF_PART):
+            lengths = None if self._lengths is None else self._lengths[rows]
+            yield Part(points, self._heights[rows], self.weights_there[rows], rows, lengths)
 
     def _blocks(self, width: int) -> Iterator[Part]:
         for part in self._parts():
             for _, block in part.in_blocks(self._n_at_once(width)):
                 yield block
 
-    def _raw_blocks(self) -> Iterator[torch.Tensor]:
-        for _, points in self._held.pieces():
-            for rows in blocks(len(points), self._n_at_once(1)):
-                yield points[rows]
+    def _stored_blocks(self, n_at_once: int) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Yield so many points at a time as they are stored, with the slice they are of."""
+        for of_piece, points in self._held.pieces():
+            for rows in blocks(len(points), n_at_once):
+                yield slice(of_piece.start + rows.start, of_piece.start + rows.stop), points[rows]
 
     def _n_at_once(self, width: int) -> int:
-        """Points of a block with so many entries for each; the same as long as the rows live."""
+        """Return the points of a block with so many entries for each, always the same number."""
         wider = max(width, self.n_features)
         if wider not in self._n_by_width:
             itemsize = self._view.wide.itemsize
@@ -434,7 +421,7 @@ def _chosen_kernel(wanted: Kernel, points: torch.Tensor, device: torch.device) -
 
 
 def _chosen_precision(wanted: Precision | None, plain_on: torch.device | None) -> Precision:
-    """That of the products; of plain PyTorch on a card its own switch decides."""
+    """Choose that of the products; for plain PyTorch on a card its own switch decides."""
     of_torch = _precision_of_torch()
     if wanted is None:
         return of_torch
@@ -449,7 +436,7 @@ def _chosen_precision(wanted: Precision | None, plain_on: torch.device | None) -
 
 
 def _precision_of_torch() -> Precision:
-    """What PyTorch is told of products of float32, by its newer switch or by the older one."""
+    """Return what PyTorch's switch, the newer or the older one, says of float32 products."""
     # To ask the older one is an error where the newer one was used.
     newer = getattr(torch.backends.cuda.matmul, "fp32_precision", "none")
     if newer != "none":
