@@ -243,7 +243,7 @@ class PartedRows(BaseRows):
 
     def first_points(self) -> IndexArray:
         """Which of all points is the first of each part."""
-        return np.concatenate([[0], self._seen.ends[:-1]]).astype(np.intp)
+        return np.concatenate([[0], self._overview.ends[:-1]]).astype(np.intp)
 
     def first_of(self, number: int) -> int:
         """Return which of all points is the first of this part."""
