@@ -2,8 +2,8 @@
 
 All that a fit knows of its points are the results of calls on the parts. A journal keeps them, each
 with a digest of its call. When the same fit runs again it gets the same answers without a look at
-the points, until the journal ends, and so arrives where the other was, bit for bit: with the same
-centers, the same random numbers, and in the middle of the same search.
+the points until the journal ends, and is then as far as the other was, bit for bit: with the same
+centers and random numbers, in the middle of the same search.
 """
 
 from __future__ import annotations
@@ -399,7 +399,7 @@ class Recording:
             self._journal.leave()
 
     def close(self) -> None:
-        """Write what waits and let go of the file; where that fails a warning says so."""
+        """Write what waits and let go of the file, or warn if that fails."""
         try:
             if self._journal is not None:
                 self._journal.close()

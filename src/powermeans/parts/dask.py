@@ -41,7 +41,7 @@ _BYTES_IN_A_TASK = 2**15
 # Results are about as large as the call. If all of them together have no more bytes they come here
 # to be added, which takes half the time of additions that are tasks of their own.
 _BYTES_ADDED_HERE = 2**20
-# The names of the tasks of which there is one for each partition begin like that.
+# There is one task of each of these names for each partition.
 _COUNTED_TASKS = ("_make_part", "_perform", "_report")
 
 
@@ -90,7 +90,7 @@ class DaskExecutor:
         return persisted(delayed(_make_part, given), self._watch)
 
     def fingerprint(self) -> str:
-        """Return that of all points and weights, where the workers have them."""
+        """Return the fingerprint of all points and weights, which the workers compute."""
         return " ".join(self._computed(delayed(_fingerprint, [(part,) for part in self._parts])))
 
     def check(self, n_clusters: int = 1) -> None:
@@ -143,7 +143,7 @@ class Threads:
     n_tasks: int | None
 
     def of_a_task(self) -> int:
-        """Return the share of one task, asked for where it runs."""
+        """Return the share of one task, in the process that runs it."""
         n_tasks = self.n_tasks or n_threads_of_this_worker()
         return max(1, (self.budget or n_tasks) // min(n_tasks, self.n_parts))
 

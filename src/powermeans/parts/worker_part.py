@@ -22,9 +22,8 @@ from powermeans.types import FloatArray, Points, SparsePoints
 class WorkerPart:
     """Points and weights of a part that were checked, and the rows once these are opened.
 
-    When it is pickled, copied or moved it leaves its rows behind, and opens them again on demand.
-    `package_version` is that of the process that asks; where the rows are opened it must be the
-    same.
+    A copy of it, or what a pickle gives, opens its rows again on demand. `package_version` is that
+    of the process that runs the fit, and must be that of the process that opens the rows.
     """
 
     def __init__(

@@ -103,7 +103,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model that `save` wrote to this file; it predicts as it did before.
+    """Return the model that `save` wrote to this file; it predicts as it did before.
 
     It is safe to load a file from a stranger: nothing in it is executed, it is checked throughout,
     and memory stays below some ten times its size and 150 MB. An honest file takes about twice its

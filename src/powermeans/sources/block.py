@@ -49,7 +49,7 @@ class Source(Protocol):
         ...
 
     def fingerprint(self) -> str:
-        """Return another text where the rows are others."""
+        """Return a text that differs for other rows."""
         ...
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:

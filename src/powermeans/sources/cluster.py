@@ -28,7 +28,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_A_WARNING = 10.0
 _TIMEOUT_OF_DASK = "distributed.scheduler.no-workers-timeout"
 _TIMEOUT = "5 minutes"
-# Errors of tasks, where the scheduler has that setting too; not each version of Dask has both.
+# Errors of tasks that a scheduler with that setting gives up; a version of Dask may lack either.
 _GIVEN_UP_BY_THE_SCHEDULER = ("NoValidWorkerError", "NoWorkerError")
 
 
@@ -89,7 +89,7 @@ class Cluster:
         """Return what is wanted, and wait while there are workers to compute it.
 
         Without any a warning says so after some seconds, and an error once Dask's own
-        ``distributed.scheduler.no-workers-timeout`` is over, or five minutes where it is not set.
+        ``distributed.scheduler.no-workers-timeout`` is over, or five minutes if it is not set.
         """
         self.check_connection()
         try:
@@ -200,7 +200,7 @@ class Watch:
         self, tell: Tell, n_tasks: int, names: tuple[str, ...], cluster: Cluster | None
     ) -> None:
         self._tell, self._n_tasks, self._names = tell, n_tasks, names
-        self._n_done = self._n_told = 0
+        self._n_done = self._n_reported = 0
         self.signal = None if cluster is None else _listener_of(cluster).expect(self)
 
     def count(self) -> None:
@@ -209,8 +209,8 @@ class Watch:
 
     def tell(self) -> None:
         """Tell how many are done, if more are than last time."""
-        if (n_done := min(self._n_done, self._n_tasks)) > self._n_told:
-            self._n_told = n_done
+        if (n_done := min(self._n_done, self._n_tasks)) > self._n_reported:
+            self._n_reported = n_done
             self._tell(n_done, self._n_tasks)
 
     def here(self) -> AbstractContextManager[Any]:
@@ -310,7 +310,7 @@ def n_threads_of_this_worker() -> int:
 
 
 def _version_finder() -> Callable[[], str | None]:
-    """Return a function that travels whole, so that it runs where there is no powermeans."""
+    """Return a function that travels whole, so that it runs without powermeans."""
 
     def find() -> str | None:
         from importlib.metadata import PackageNotFoundError, version

@@ -26,7 +26,7 @@ from powermeans.tables.table import listed, nearest
 class DaskPoints:
     """A Dask array or DataFrame, not cut along its columns, and weights for its rows.
 
-    Weights are cut where the data are, or of known lengths. `powermeans.open_data` says the rest.
+    Weights are cut in the same places, or both have known lengths. `open_data` says more.
     """
 
     kind: ClassVar[Kind] = Kind.DASK

@@ -125,7 +125,7 @@ class FileSource:
         return json.dumps([files, list(self._wanted), self._has_weights, self.dtype.str])
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        """Yield file after file, and leave whole ones before the first wanted row alone."""
+        """Yield file after file, without opening those that end before the first wanted row."""
         for file in self._files:
             file.check_unchanged()
             if file.n_rows is not None and file.n_rows <= first_row:

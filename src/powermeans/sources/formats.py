@@ -33,7 +33,7 @@ from powermeans.tables.text import Text
 from powermeans.types import Points
 
 _BATCH_VALUES, _LEAST_BATCH_ROWS = 2**18, 2**10
-# A column chunk is read so many bytes at a time, however long it is.
+# How many bytes of a column chunk are read at a time, however long it is.
 _PARQUET_BUFFER = 2**16
 _BLOCK_VALUES = 2**20
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -66,7 +66,7 @@ class FileFormat(abc.ABC):
     n_rows : int or None
         None if only reading all of the file would tell.
     can_skip : bool
-        Whether the rows before one can be left alone; else they are read.
+        Whether it can begin at a row without reading those before.
     """
 
     name: str
@@ -218,7 +218,7 @@ def _rows_of_a_batch(n_columns: int) -> int:
 
 
 class _OfSlices(FileFormat):
-    """An array on disk of which rows can be read by number."""
+    """An array on disk whose rows can be read by number."""
 
     _shape: tuple[int, int]
     _stored: np.dtype[Any]
@@ -262,7 +262,7 @@ class _OfSlices(FileFormat):
 
 
 class _Npy(_OfSlices):
-    """Read by position: a map of memory would count as memory where that is limited."""
+    """Read by position: a memory map would count as memory under a limit."""
 
     def __init__(self, path: Path) -> None:
         shape, is_fortran, dtype, self._offset = _header_of(path)

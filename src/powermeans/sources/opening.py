@@ -24,8 +24,8 @@ from powermeans.sources.partition import Admission, Part, Partition, cut
 from powermeans.sources.scaling import Scale, Scaling, learned_scaling
 
 _BYTES_OF_A_PART = 2**24
-# Of a part there are at most so many copies at a time: one in work, one being read, one of the
-# pieces it is put together from, and what distances of some kinds add.
+# At most this many copies of a part exist at a time: one in work, one being read, one of the blocks
+# that it is joined from, and what some kinds of distances add.
 _COPIES_OF_A_PART = 6
 _FEWEST_ROWS = 256
 # Scaling is learned from copies in float64, so few at a time, whatever the pieces are.
@@ -148,7 +148,7 @@ class PartedData:
         return self.partition().read()
 
     def weighing(self, unit: float) -> PartedData:
-        """Return the same rows, whose weights are so many times as large."""
+        """Return the same rows with weights this many times as large."""
         source: Any = _Weighing(self.source, unit)
         data = PartedData(source, self.rows_per_part, self.scaling)
         data.is_in_memory = self.is_in_memory
@@ -160,7 +160,7 @@ class PartedData:
         return any(is_read_with(path, other) for other in read)
 
     def fingerprint(self) -> str:
-        """Return another text where the rows, or the places where they are cut, are others."""
+        """Return a text that differs for other rows, and for rows that are cut in other places."""
         scaling = self.scaling
         values = [] if scaling is None else [scaling.offsets.tolist(), scaling.units.tolist()]
         return repr([self.source.fingerprint(), self.rows_per_part, str(self.dtype), values])
@@ -174,7 +174,7 @@ class PartedData:
 
 @dataclass(frozen=True, slots=True)
 class _Weighing:
-    """A source whose weights are so many times as large."""
+    """A source with weights this many times as large."""
 
     source: Source
     unit: float
@@ -204,7 +204,7 @@ def open_data(
     array: str | None = None,
     decimal: str | None = None,
 ) -> Any:
-    """Rows that need not fit into memory, for `fit`, `predict`, `score` and `choose_k`.
+    """Open rows that need not fit into memory, for `fit`, `predict`, `score` and `choose_k`.
 
     They are read part by part, once for each sweep: while the kernels work on one part, the next
     one is read. What the result is does not depend on the pieces that the rows come in, nor on
@@ -237,19 +237,19 @@ def open_data(
         How many rows are in a part. By default as many as take 16 MiB, or fewer by the limit; one
         that does not keep to the limit is refused.
     checkpoint : path, optional
-        A file in which a fit writes down what it has found out about the rows. Where there is one
-        already, the same fit, with the same parameters and an int as `random_state`, goes on
-        where that ended, and ends with the same bits as if it had never stopped. It grows by about
+        A file in which a fit writes down what it has found out about the rows. If there is one
+        already, the same fit, with the same parameters and an int as `random_state`, goes on from
+        its end, and gives the same bits as if it had never stopped. It grows by about
         ``8 * n_clusters * (n_features + 2)`` bytes a sweep; remove it once it is of no more use.
-        Files are known again by their names, sizes and times, an array by all of its values, and
-        chunks by the first of them alone: it is for you to see that the others are the same.
+        Files are recognized by their names, sizes and times, an array by all of its values, and
+        chunks only by the first of them: you must see to it that the others are the same.
     checkpoint_seconds : float, default=60.0
         How often the checkpoint is written at most: where a fit is killed, so much work is lost at
         most, and the sweep that was going on.
     delimiter, header, decimal
         Of text, as in `powermeans.tables.read_table`.
     array : str, optional
-        Which array of an NPZ, HDF5 or Zarr file to read; not needed where there is one.
+        Which array of an NPZ, HDF5 or Zarr file to read; not needed if there is one.
 
     Returns
     -------

@@ -29,7 +29,7 @@ class Admission:
 
 
 class Partition:
-    """The rows of a source in parts of equal length, but for the last, read again and again.
+    """The rows of a source in parts of equal length except for the last, read again and again.
 
     The first pass checks every row. Later ones must give as many rows.
     """

@@ -20,8 +20,8 @@ class NoFingerprintError(TypeError):
 def fingerprint(value: Any) -> str:
     """Return the text that tells this value from others in every process.
 
-    Functions are told by their code, and objects of this package by their class and attributes;
-    what a function takes from global variables does not count.
+    The code tells functions, and class and attributes tell objects of this package. What a function
+    takes from global variables does not count.
     """
     try:
         return repr(_description(value))

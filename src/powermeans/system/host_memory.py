@@ -1,6 +1,6 @@
 """Tensors of PyTorch where arrays are wanted: brought to host memory, or refused with a way out.
 
-PyTorch is imported by whoever has made a tensor, and not before.
+This imports no PyTorch: if there is a tensor, somebody else has.
 """
 
 from __future__ import annotations

@@ -111,11 +111,11 @@ class Decoder:
         return float(text)
 
     def entries(self, content: Any, n_entries: int | None = None) -> list[Any]:
-        """Return the values in a list, which has so many entries if that is given."""
+        """Return the values in a list, which must have `n_entries` if that is given."""
         return [self.decode(entry) for entry in self.listed(content, n_entries)]
 
     def listed(self, content: Any, n_entries: int | None = None) -> list[Any]:
-        """Return a list as it is, or raise if it is none of so many entries."""
+        """Return a list as it is, or raise if it is none or has not `n_entries`."""
         if not isinstance(content, list) or n_entries not in (None, len(content)):
             raise ValueError(f"{self.source} has {content!r:.40} for a list")
         return content
