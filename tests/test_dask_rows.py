@@ -363,7 +363,7 @@ def test_k_is_chosen_where_dask_has_the_rows_to_the_same_bits(kind: str) -> None
     assert again.table["inertia"].tobytes() == found.table["inertia"].tobytes()
     with pytest.raises(ValueError, match="names 'gap'"):
         powermeans.choose_k(opened, [2, 3], criteria="gap")
-    with pytest.raises(ValueError, match="sample_weight is for arrays and Dask collections"):
+    with pytest.raises(ValueError, match="sample_weight is for a Dask collection itself"):
         powermeans.choose_k(opened, [2, 3], sample_weight=counts)
 
 

@@ -309,7 +309,7 @@ class CenterEstimator(
         rng: np.random.RandomState,
         watch: Callback,
     ) -> None:
-        """Run, and run again; the run of least inertia is kept, also when this is interrupted."""
+        """Make all runs and keep the one of least inertia, also when this is interrupted."""
         best: Run | None = None
 
         def seeds() -> FloatArray:
@@ -454,7 +454,7 @@ class CenterEstimator(
     def predict(
         self, X: MatrixLike, *, output: str | os.PathLike[str] | None = None
     ) -> Labels | Path:
-        """Label of the nearest center for each point, the first of several.
+        """Return the label of the nearest center for each point, the first of several.
 
         Parameters
         ----------
@@ -497,7 +497,7 @@ class CenterEstimator(
         return write_labels(output, (labels for labels, _ in rows.assigned(centers)))
 
     def transform(self, X: MatrixLike) -> Points:
-        """Distance from each point to each center.
+        """Return the distance from each point to each center.
 
         Parameters
         ----------
@@ -566,7 +566,7 @@ class CenterEstimator(
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Minus the weighted sum of squared distances to the nearest centers.
+        """Return minus the weighted sum of squared distances to the nearest centers.
 
         Parameters
         ----------
@@ -595,14 +595,14 @@ class CenterEstimator(
 
     @classmethod
     def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
-        """An estimator that predicts with centers from elsewhere, without a fit.
+        """Return an estimator that predicts with centers from elsewhere, without a fit.
 
         Parameters
         ----------
         centers : array-like of shape (n_clusters, n_features)
             The centers. The columns of a DataFrame become the feature names.
         **params
-            Parameters of the constructor, but for `n_clusters`.
+            Parameters of the constructor, except `n_clusters`.
 
         Returns
         -------
@@ -629,7 +629,7 @@ class CenterEstimator(
         return estimator
 
     def to_sklearn(self) -> Any:
-        """The same centers as a fitted `sklearn.cluster.KMeans`, which predicts the same.
+        """Return the same centers as a fitted `sklearn.cluster.KMeans`, which predicts the same.
 
         Returns
         -------
@@ -716,7 +716,7 @@ class CenterEstimator(
         memberships: Callable[[FloatArray], FloatArray],
         exponent: float,
     ) -> FloatArray:
-        """Memberships, which do not depend on the unit of distance, some points at a time.
+        """Return memberships, which do not depend on the unit of distance, in blocks of points.
 
         They are proportional to distances to the exponent, which is all that a device is told.
         """
@@ -820,7 +820,7 @@ def _refuse_parts(kind: Kind, method: str, way_out: str) -> None:
 
 
 def _number_of(centers: ArrayLike, params: dict[str, Any]) -> int:
-    """How many centers there are, where nothing else says how many."""
+    """Return how many centers there are, where nothing else says how many."""
     shape = np.shape(centers)
     if len(shape) != 2:
         raise ValueError(

@@ -95,7 +95,7 @@ class Waiting(Generic[Learned]):
     n_seen: int = 0
 
     def as_one_chunk(self) -> Waiting[Learned]:
-        """The same in one piece, from which the stream goes on with the same bits."""
+        """Return the same in one piece, from which the stream goes on with the same bits."""
         return replace(self, chunks=(_joined(self.chunks),)) if self.chunks else self
 
 
@@ -124,30 +124,30 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     @abc.abstractmethod
     def _n_awaited(self) -> int:
-        """How many points to begin with, unless there are fewer."""
+        """Return how many points to begin with, unless there are fewer."""
 
     @abc.abstractmethod
     def _from(self, centers: FloatArray) -> Learned:
-        """What is known before the first point, where there are centers."""
+        """Return what is known before the first point, given centers."""
 
     @abc.abstractmethod
     def _begin(self, data: InMemory, rng: np.random.RandomState) -> Step[Learned]:
-        """What the first points teach."""
+        """Return what the first points teach."""
 
     @abc.abstractmethod
     def _learn(self, learned: Learned, data: InMemory) -> Step[Learned]:
-        """What further points teach."""
+        """Return what further points teach."""
 
     @abc.abstractmethod
     def _described(self, learned: Learned) -> dict[str, Any]:
-        """The attributes that say what a stream has taught, but for the centers."""
+        """Return the attributes that say what a stream has taught, without the centers."""
 
     def _remembered_weight(self) -> float:
-        """About how many points, by their weight, are remembered."""
+        """Return about how much weight of points is remembered."""
         return math.inf
 
     def _chunks_of(self, part: Admitted) -> Iterator[Admitted]:
-        """What a part of a file is to `partial_fit`."""
+        """Yield the chunks that `partial_fit` makes of a part."""
         yield part
 
     def partial_fit(
@@ -196,7 +196,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return self
 
     def _learn_from_parts(self, data: Any) -> None:
-        """Let the parts teach one after the other; what each has taught stays."""
+        """Learn from one part after the other; what a part has taught stays if a later one fails."""
         of_data = noted(columns_of(data))
         if self._stream_so_far() is None:
             self.__dict__.pop("feature_names_in_", None)
@@ -228,7 +228,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return wide_enough(admitted, self.cluster_centers_)
 
     def _opened_like_those_before(self, X: Any, sample_weight: ArrayLike | None) -> Any:
-        """What is to be read in parts, open, with the columns of the stream so far."""
+        """Open points to be read in parts, with the columns of the stream so far."""
         self._refuse_checkpoint(X)
         if isinstance(X, Iterator):
             raise ValueError(
@@ -256,7 +256,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     def _advanced(
         self, admitted: Admitted, course: RunningDrift | None = None
     ) -> _Advance[Learned]:
-        """Where a chunk leads, after those of the same call."""
+        """Return the stream after a chunk, which may follow others of the same call."""
         stream = self._stream_so_far()
         here, dtype = self._opened(admitted), self._widest(stream, admitted)
         step: Step[Learned] | None
@@ -288,7 +288,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
             )
 
     def _widest(self, stream: Learned | Waiting[Learned] | None, chunk: Admitted) -> np.dtype[Any]:
-        """The dtype that holds the points of all chunks so far."""
+        """Return the dtype that holds the points of all chunks so far."""
         before = stream.chunks if isinstance(stream, Waiting) else ()
         dtypes = [chunk.points.dtype for chunk in (*before, chunk)]
         if hasattr(self, "cluster_centers_"):
@@ -305,7 +305,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     def _joined_by(
         self, waiting: Waiting[Learned], chunk: Admitted
     ) -> tuple[Learned | Waiting[Learned], Step[Learned] | None]:
-        """Begin if there are enough points now; else begin for the time being, or wait."""
+        """Begin if there are enough points now; otherwise begin provisionally, or wait."""
         chunk = _with_weight(chunk)
         chunks = (*waiting.chunks, chunk)
         n_points = waiting.n_points + chunk.points.shape[0]
@@ -323,7 +323,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return self._begin(self._opened(_joined(chunks)), check_random_state(self.random_state))
 
     def _public(self, learned: Learned, data: InMemory, dtype: np.dtype[Any]) -> dict[str, Any]:
-        """All that users see of what was learned, and of the chunk."""
+        """Return the attributes that users see of the stream and of the chunk."""
         centers = learned.centers.astype(dtype)
         wide = wide_enough(Admitted(data.points, data.weights, 0.0), centers)
         rows = data.rows if wide.points is data.points else self._opened(wide).rows
@@ -395,7 +395,7 @@ def that_weigh(parts: Iterator[Part]) -> Iterator[Part]:
 
 
 def _with_weight(chunk: Admitted) -> Admitted:
-    """Without the points that count for nothing."""
+    """Return the chunk without the points that have no weight."""
     if chunk.weights is None or chunk.weights.all():
         return chunk
     indices = np.flatnonzero(chunk.weights)
@@ -408,7 +408,7 @@ def _copy(chunk: Admitted) -> Admitted:
 
 
 def _joined(chunks: Sequence[Admitted]) -> Admitted:
-    """All points of some chunks; sparse where one of them is."""
+    """Return all points of some chunks, sparse where one of them is."""
     if len(chunks) == 1:
         return chunks[0]
     parts: list[Any] = [chunk.points for chunk in chunks]
