@@ -196,7 +196,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return self
 
     def _learn_from_parts(self, data: Any) -> None:
-        """Learn from one part after the other; what a part has taught stays if a later one fails."""
+        """Learn from one part after the other; what they teach stays if a later one fails."""
         of_data = noted(columns_of(data))
         if self._stream_so_far() is None:
             self.__dict__.pop("feature_names_in_", None)
