@@ -93,22 +93,15 @@ class Batches:
             for batch in self.open_batches(keys):
                 end = start + batch.num_rows
                 for place, number in enumerate(places_among(batch.schema, self.keys, wanted)):
-                    fill(points[start:end, place], [batch.column(number)])
+                    points[start:end, place] = _values_of(batch.column(number), points.dtype)
                 start = end
         return points
 
 
 def places_among(schema: Any, keys: Sequence[str], wanted: Iterable[int]) -> list[int]:
-    """Return the places of columns of a file in a batch of some; several may have one name.
+    """Return the places of columns of a file in a batch that has all columns of some names.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Of the batch, which has all columns of each name that it has.
-    keys : sequence of str
-        The names of all columns of the file.
-    wanted : iterable of int
-        Numbers of columns of the file.
+    `keys` are the names of all columns of the file, of which several may be the same.
     """
     return [
         schema.get_all_field_indices(keys[number])[keys[:number].count(keys[number])]
@@ -126,18 +119,7 @@ def _index_of(schema: Any) -> frozenset[int]:
 
 
 def matrix_of(batch: Any, places: Iterable[int], dtype: np.dtype[np.floating[Any]]) -> Points:
-    """Return the columns of a batch at these places as an array in C order.
-
-    Parameters
-    ----------
-    dtype : dtype
-        Float32 or float64.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_places)
-        NaN where there is no value.
-    """
+    """Return the columns of a batch at these places in C order, NaN where there is no value."""
     columns = [_values_of(batch.column(place), dtype) for place in places]
     points: Points = np.empty((batch.num_rows, len(columns)), dtype=dtype)
     n_tile = max(1, _VALUES_IN_CACHE // max(1, len(columns)))
@@ -157,15 +139,6 @@ def _is_number_type(kind: Any) -> bool:
         or types.is_decimal(kind)
         or types.is_null(kind)
     )
-
-
-def fill(column: NDArray[Any], chunks: Iterable[Any]) -> None:
-    """Write Arrow's numbers into a column, NaN for those that are missing."""
-    start = 0
-    for chunk in chunks:
-        end = start + len(chunk)
-        column[start:end] = _values_of(chunk, column.dtype)
-        start = end
 
 
 def _values_of(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:

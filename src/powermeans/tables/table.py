@@ -52,31 +52,25 @@ class Reader(Protocol):
     @property
     def name(self) -> str:
         """The name of the file in errors."""
-        ...
 
     @property
     def names(self) -> Sequence[str]:
         """The names of the columns."""
-        ...
 
     @property
     def texts(self) -> dict[int, str]:
         """For each column that holds no numbers, what it holds."""
-        ...
 
     @property
     def whole(self) -> frozenset[int]:
         """The columns that look like whole numbers."""
-        ...
 
     @property
     def index(self) -> frozenset[int]:
         """The columns that only name the rows, and are read only where they are asked for."""
-        ...
 
     def read(self, wanted: Sequence[int]) -> Points:
         """Return these columns, in this order."""
-        ...
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.errors import Argument
-from powermeans.tables.arrow import fill, matrix_of, pyarrow_part
+from powermeans.tables.arrow import matrix_of, pyarrow_part
 from powermeans.tables.table import NoRowsError, TableError, distinct
 from powermeans.tables.text_form import (
     NO_VALUE,
@@ -28,7 +27,7 @@ from powermeans.tables.text_form import (
     text_in,
     without_blanks,
 )
-from powermeans.types import FloatArray, Points
+from powermeans.types import Points
 
 _BLOCK_BYTES = 2**20
 _COUNTED_AT_ONCE = 2**20
@@ -95,18 +94,20 @@ class Text:
 
     def read(self, wanted: Sequence[int]) -> Points:
         """Return these columns, read block by block."""
-        try:
-            # Cells of several lines are rare, and looking for them takes longer.
-            with contextlib.suppress(pyarrow_part().ArrowInvalid):
-                return self._filled(wanted, has_long_cells=False)
-            return self._filled(wanted, has_long_cells=True)
-        except pyarrow_part().ArrowInvalid as error:
-            raise self._explained(str(error)) from None
+        # There are as many rows as lines, or fewer; those never written to take no memory.
+        points, end = np.empty((self._most_rows(), len(wanted))), 0
+        for block in self.blocks(wanted):
+            start, end = end, end + len(block)
+            points[start:end] = block
+        if not end:
+            raise NoRowsError(f"{self.name} has a header and no rows")
+        return points[:end]
 
     def blocks(self, wanted: Sequence[int]) -> Iterator[Points]:
         """Yield these columns, some rows at a time."""
         n_given = 0
         try:
+            # Cells of several lines are rare, and looking for them takes longer.
             try:
                 for block in self._blocks(wanted, has_long_cells=False):
                     n_given += len(block)
@@ -125,22 +126,6 @@ class Text:
         with self._opened(options) as batches:
             for batch in batches:
                 yield matrix_of(batch, range(len(wanted)), np.dtype(np.float64))
-
-    def _filled(self, wanted: Sequence[int], *, has_long_cells: bool) -> FloatArray:
-        """Return the columns in an array as long as the file has lines, cut to its rows.
-
-        Rows that are never written to take no memory.
-        """
-        options = self._options(wanted, pyarrow_part().float64(), has_long_cells=has_long_cells)
-        points, end = np.empty((self._most_rows(), len(wanted))), 0
-        with self._opened(options) as batches:
-            for batch in batches:
-                start, end = end, end + batch.num_rows
-                for place in range(len(wanted)):
-                    fill(points[start:end, place], [batch.column(place)])
-        if not end:
-            raise NoRowsError(f"{self.name} has a header and no rows")
-        return points[:end]
 
     def _opened(self, options: dict[str, Any]) -> Any:
         read = pyarrow_part("csv").open_csv
