@@ -90,7 +90,7 @@ def _known_criteria(names: str) -> list[str]:
     for name in asked:
         if name not in CRITERIA:
             hint = nearest(name, CRITERIA) or f": there are {', '.join(CRITERIA)}"
-            raise failures.Failure(f"--criteria {name!r} is not known{hint}", failures.USAGE)
+            raise failures.Failure(f"--criteria {name!r} is not known{hint}")
     return asked
 
 

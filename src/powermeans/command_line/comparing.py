@@ -129,7 +129,16 @@ def _tell(
     outcomes: list[Outcome], files: DataFiles, data: FitData, n_clusters: int, screen: Screen
 ) -> None:
     best = min(outcomes, key=lambda outcome: outcome.inertia)
-    agreements = [adjusted_rand_index(best.labels, outcome.labels) for outcome in outcomes]
+    methods = [
+        {
+            "method": outcome.method,
+            "inertia": outcome.inertia,
+            "excess": outcome.inertia / best.inertia - 1 if best.inertia > 0 else 0.0,
+            "seconds": outcome.seconds,
+            "agreement": adjusted_rand_index(best.labels, outcome.labels),
+        }
+        for outcome in outcomes
+    ]
     n_rows, n_columns = data.points.shape
     screen.say(
         f"{counted(n_clusters, 'cluster')} of {counted(n_rows, 'row')} and "
@@ -138,39 +147,22 @@ def _tell(
     if left_out := rows_left_out(data.is_kept):
         screen.say(left_out)
     screen.say()
+    words: tuple[Callable[[Any], str], ...] = (
+        str,
+        number,
+        "{:.2%}".format,
+        seconds,
+        "{:.3f}".format,
+    )
     screen.show(
         ["method", "inertia", "above least", "time", "agreement"],
         [
-            [
-                outcome.method,
-                number(outcome.inertia),
-                f"{_excess(outcome, best):.2%}",
-                seconds(outcome.seconds),
-                f"{agreement:.3f}",
-            ]
-            for outcome, agreement in zip(outcomes, agreements, strict=True)
+            [word(value) for word, value in zip(words, method.values(), strict=True)]
+            for method in methods
         ],
         left=[0],
     )
     screen.say("agreement: adjusted Rand index with the labels of least inertia")
     screen.tell_machines(
-        {
-            "data": files.first,
-            "n_clusters": n_clusters,
-            "n_rows": n_rows,
-            "methods": [
-                {
-                    "method": outcome.method,
-                    "inertia": outcome.inertia,
-                    "excess": _excess(outcome, best),
-                    "seconds": outcome.seconds,
-                    "agreement": agreement,
-                }
-                for outcome, agreement in zip(outcomes, agreements, strict=True)
-            ],
-        }
+        {"data": files.first, "n_clusters": n_clusters, "n_rows": n_rows, "methods": methods}
     )
-
-
-def _excess(outcome: Outcome, best: Outcome) -> float:
-    return outcome.inertia / best.inertia - 1 if best.inertia > 0 else 0.0

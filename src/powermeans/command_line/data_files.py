@@ -106,8 +106,7 @@ def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) ->
     if n_clusters > n_rows:
         raise failures.Failure(
             f"{option} {n_clusters} is more than the {n_rows} rows of {files.name}: ask for fewer "
-            "clusters",
-            failures.USAGE,
+            "clusters"
         )
     points, scaler, weights = table.points, None, table.weights
     if scale != "none":
@@ -143,8 +142,8 @@ def split_names(names: str) -> list[str]:
     try:
         rows = list(csv.reader(lines, skipinitialspace=True))
     except csv.Error as error:
-        raise failures.Failure(f"{names!r} is no list of names: {error}", failures.USAGE) from None
+        raise failures.Failure(f"{names!r} is no list of names: {error}") from None
     found = [name.strip() for row in rows for name in row if name.strip()]
     if not found:
-        raise failures.Failure(f"{names!r} names nothing: leave it out", failures.USAGE)
+        raise failures.Failure(f"{names!r} names nothing: leave it out")
     return found

@@ -48,8 +48,7 @@ def _is_there(data: str, example: str, results: list[str]) -> bool:
         others = [path for path in results if os.path.isfile(path)]
     if others:
         raise failures.Failure(
-            f"{others[0]} exists and is not of the example: name another file for it with --data",
-            failures.USAGE,
+            f"{others[0]} exists and is not of the example: name another file for it with --data"
         )
     return os.path.isfile(data)
 

@@ -38,14 +38,14 @@ class Failure(Exception):
         The exit code of the command.
     """
 
-    def __init__(self, message: str, code: int) -> None:
+    def __init__(self, message: str, code: int = USAGE) -> None:
         super().__init__(message)
         self.code = code
 
 
 def needing(package: str, what_for: str, extra: str = "cli") -> Failure:
     """Return the failure of a command for want of an optional package."""
-    return Failure(f'{what_for} needs {package}: pip install "powermeans[{extra}]"', USAGE)
+    return Failure(f'{what_for} needs {package}: pip install "powermeans[{extra}]"')
 
 
 @contextlib.contextmanager

@@ -109,8 +109,7 @@ def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | 
     if why is not None and wanted.report is not None:
         raise failures.Failure(
             f"--report looks at all rows at once, and {files.name} is read part by part: leave "
-            "it out, and report on some of the rows",
-            failures.USAGE,
+            "it out, and report on some of the rows"
         )
     reads = files.paths if why is None else [*files.paths, *all_paths(files)]
     outputs = (wanted.model, limits.checkpoint)

@@ -37,25 +37,24 @@ def check_outputs(
     files = [path for path in (*paths, page, picture) if path is not None]
     if "-" in files:
         raise failures.Failure(
-            "- is the standard output, to which only labels are written: name a file",
-            failures.USAGE,
+            "- is the standard output, to which only labels are written: name a file"
         )
-    files += [labels] if labels not in (None, "-") else []
+    files += [labels] if labels is not None and labels != "-" else []
     for number, path in enumerate(files):
         _check_place(path)
         _refuse_read(path, reads)
         _refuse_same(path, files[:number], "would be written twice: name two files")
-    if page is not None and Path(page).suffix.lower() not in ("", ".html", ".htm"):
-        raise failures.Failure(f"{page}: the report is a page of HTML: .html", failures.USAGE)
-    if picture is not None and Path(picture).suffix.lower() not in _KINDS_OF_PICTURES:
-        raise failures.Failure(
-            f"{picture}: pictures are {', '.join(_KINDS_OF_PICTURES)}", failures.USAGE
+    _check_kind(page, ("", ".html", ".htm"), "the report is a page of HTML: .html")
+    _check_kind(picture, _KINDS_OF_PICTURES, f"pictures are {', '.join(_KINDS_OF_PICTURES)}")
+    if labels != "-":
+        _check_kind(
+            labels, _KINDS_OF_LABELS, f"labels are written as {', '.join(_KINDS_OF_LABELS)}"
         )
-    if labels not in (None, "-") and Path(str(labels)).suffix.lower() not in _KINDS_OF_LABELS:
-        raise failures.Failure(
-            f"{labels}: labels are written as {', '.join(_KINDS_OF_LABELS)}",
-            failures.USAGE,
-        )
+
+
+def _check_kind(path: str | None, kinds: tuple[str, ...], problem: str) -> None:
+    if path is not None and Path(path).suffix.lower() not in kinds:
+        raise failures.Failure(f"{path}: {problem}")
 
 
 def _refuse_read(path: str, reads: Iterable[str]) -> None:
@@ -64,15 +63,14 @@ def _refuse_read(path: str, reads: Iterable[str]) -> None:
         if os.path.isdir(folder) and is_read_with(path, folder):
             raise failures.Failure(
                 f"{path} is in the folder {folder}, which is read, and would be read as rows the "
-                "next time: name a file elsewhere",
-                failures.USAGE,
+                "next time: name a file elsewhere"
             )
 
 
 def _refuse_same(path: str, others: Iterable[str], problem: str) -> None:
     is_device = os.path.exists(path) and not os.path.isfile(path)
     if not is_device and any(_are_same(path, other) for other in others):
-        raise failures.Failure(f"{path} {problem}", failures.USAGE)
+        raise failures.Failure(f"{path} {problem}")
 
 
 def _are_same(path: str, other: str) -> bool:

@@ -148,9 +148,7 @@ def _check_kind(path: str, *, has_alpha: bool) -> None:
         pillow.new("RGBA" if has_alpha else "RGB", (1, 1)).save(io.BytesIO(), format=kind)
     except (OSError, KeyError, ValueError):
         what = "images that are partly transparent" if has_alpha else "such images"
-        raise failures.Failure(
-            f"{path}: {what} cannot be written as {kind}: name a .png", failures.USAGE
-        ) from None
+        raise failures.Failure(f"{path}: {what} cannot be written as {kind}: name a .png") from None
 
 
 def _write(path: str, found: Palette, shape: tuple[int, ...], alpha: Bytes | None) -> None:
@@ -171,7 +169,7 @@ def _write(path: str, found: Palette, shape: tuple[int, ...], alpha: Bytes | Non
 def _kind_of(path: str) -> str:
     kind: str | None = _pillow().registered_extensions().get(Path(path).suffix.lower())
     if kind is None:
-        raise failures.Failure(f"{path}: name a kind of image, as .png", failures.USAGE)
+        raise failures.Failure(f"{path}: name a kind of image, as .png")
     return kind
 
 

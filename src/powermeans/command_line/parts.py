@@ -56,8 +56,7 @@ def why_in_parts(files: DataFiles, limits: Limits) -> str | None:
             return None
         raise failures.Failure(
             "standard input can be read only once, and rows are read once for each sweep: write "
-            "them to a file, or leave --memory-limit, --checkpoint and other files out",
-            failures.USAGE,
+            "them to a file, or leave --memory-limit, --checkpoint and other files out"
         )
     if is_asked or path.is_dir():
         return ""
@@ -68,7 +67,7 @@ def why_in_parts(files: DataFiles, limits: Limits) -> str | None:
         return ""
     if free is None or n_bytes * _SHARE_OF_MEMORY <= free:
         return None
-    return f"it is {n_bytes / 1e9:.3g} GB in memory, of which {free / 1e9:.3g} GB are free"
+    return f"it is {n_bytes / 1e9:.3g} GB in memory, and {free / 1e9:.3g} GB are free"
 
 
 def _bytes_as_table(path: Path, files: DataFiles) -> int | None:
@@ -155,8 +154,7 @@ def open_parts(
     if files.missing == "drop":
         raise failures.Failure(
             f"{files.name} is read part by part, where --missing is error or observed: leave out "
-            "such rows in the file",
-            failures.USAGE,
+            "such rows in the file"
         )
     checkpoint: Any = {"checkpoint": limits.checkpoint}
     if limits.checkpoint_seconds is not None:

@@ -48,8 +48,7 @@ def predict(
         if output is None and screen.as_json:
             raise failures.Failure(
                 "the labels of rows that are read part by part may not fit into one JSON object: "
-                "name a file for them with --output",
-                failures.USAGE,
+                "name a file for them with --output"
             )
     model = load_model(path)
     if why is None:
@@ -199,8 +198,7 @@ def _in_order(
     if sorted(found) != sorted(names):
         raise failures.Failure(
             f"{path} was fitted to the columns {', '.join(names)}, and --columns asks for "
-            f"{', '.join(found)} of {files.name}: ask for the same, in any order",
-            failures.USAGE,
+            f"{', '.join(found)} of {files.name}: ask for the same, in any order"
         )
     return names
 

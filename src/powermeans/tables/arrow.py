@@ -101,7 +101,7 @@ class Batches:
 def places_among(schema: Any, keys: Sequence[str], wanted: Iterable[int]) -> list[int]:
     """Return the places of columns of a file in a batch that has all columns of some names.
 
-    `keys` are the names of all columns of the file, of which several may be the same.
+    `keys` are the names of all columns of the file; several may be the same.
     """
     return [
         schema.get_all_field_indices(keys[number])[keys[:number].count(keys[number])]

@@ -132,7 +132,7 @@ class Text:
         return read(_OneBlank(self.path) if self.has_blanks else self.path, **options)
 
     def _most_rows(self) -> int:
-        """Count the lines, of which a row may take several."""
+        """Count the lines; a row may take several."""
         n_feeds = n_returns = 0
         with open(self.path, "rb") as file:
             while block := file.read(_COUNTED_AT_ONCE):
