@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,7 @@ from powermeans.parts.parted_rows import PartedRows
 from powermeans.rules import Hard
 from powermeans.sources import PartedData, SourceError, is_parted
 from powermeans.sources.formats import Buffers
+from powermeans.sources.kinds import Kind, kind_of
 from powermeans.sources.partition import Admission
 from powermeans.tables import TableError
 
@@ -871,3 +873,27 @@ def test_the_decimal_mark_of_text_may_be_given(tmp_path):
     assert everything(open_data(commas, decimal=","))[0].tolist() == [[1.5, 2.25], [3.5, 4.125]]
     with pytest.raises(ValueError, match="decimal is for files"):
         open_data(np.ones((2, 2)), decimal=",")
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (np.ones((3, 2)), Kind.ARRAY),
+        ([[1.0, 2.0], [3.0, 4.0]], Kind.ARRAY),
+        (sparse.csr_array(np.eye(3)), Kind.ARRAY),
+        ("points.npy", Kind.PARTS),
+        (["one.npy", "two.npy"], Kind.PARTS),
+        ([np.ones((2, 1)), np.ones((3, 1))], Kind.PARTS),
+        (lambda: iter([np.ones((2, 1))]), Kind.PARTS),
+        (open_data(np.ones((3, 2))), Kind.PARTS),
+        ({"a": [1.0]}, Kind.ARRAY),  # which scikit-learn refuses
+    ],
+    ids=["array", "list", "CSR", "path", "paths", "chunks", "function", "open", "dict"],
+)
+def test_the_kind_of_points_is_told_before_they_are_opened(data: Any, kind: Kind) -> None:
+    assert kind_of(data) is kind
+
+
+def test_the_kind_of_what_is_in_dask_stays_when_it_is_opened() -> None:
+    array = pytest.importorskip("dask.array").ones((4, 2), chunks=(2, 2))
+    assert {kind_of(array), kind_of(open_data(array))} == {Kind.DASK}

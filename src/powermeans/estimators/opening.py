@@ -318,7 +318,7 @@ def open_points(X: MatrixLike, sample_weight: ArrayLike | None, spec: OpeningSpe
 
 
 def opened(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Any:
-    """Return what is to be worked on part by part as `open_data` does, unless that is done."""
+    """Return the `PartedData` or `DaskPoints` of points that are worked on part by part."""
     if kind_of(X) is Kind.DASK:
         return _opened_dask(X, sample_weight, spec)
     source = X if isinstance(X, PartedData) else open_data(X)
@@ -358,7 +358,7 @@ def _opened_dask(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> 
 
 
 def columns_of(source: Any) -> Columns:
-    """Return the columns of what is open, to be read in parts."""
+    """Return the columns of a `PartedData` or `DaskPoints`."""
     return Columns(source.n_features, source.feature_names, source.scaling)
 
 
