@@ -99,8 +99,8 @@ def silhouette(distances: FloatArray, labels: Labels, counts: FloatArray) -> flo
     """Mean over the points of (b - a) / max(a, b).
 
     Rousseeuw (1987): a is the mean distance to the other points of the same cluster, b the least
-    mean distance to the points of another. A point alone in its cluster has zero. Larger is better,
-    at most one. It takes all pairs of points, so it is for samples. Undefined for one cluster.
+    mean distance to the points of another. The only point of a cluster has zero. Larger is better,
+    at most one. It takes all pairs of points, so use it on samples. Undefined for one cluster.
 
     Parameters
     ----------
@@ -143,10 +143,10 @@ def silhouette(distances: FloatArray, labels: Labels, counts: FloatArray) -> flo
 def simplified_silhouette(
     own_distances: FloatArray, other_distances: FloatArray, labels: Labels, counts: FloatArray
 ) -> float:
-    """Silhouette with distances to centers in the place of mean distances to points.
+    """Silhouette with distances to centers instead of mean distances to points.
 
     Hruschka, de Castro & Campello (2004): a is the distance to the own center, b that to the next
-    nearest. It takes k distances for each point, so it is for all points of large data.
+    nearest. It takes k distances for each point, so use it on large data.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def simplified_silhouette(
 
 
 def silhouette_widths(a: FloatArray, b: FloatArray, is_shared: np.ndarray) -> FloatArray:
-    """(b - a) / max(a, b) of each point, zero of one that is alone in its cluster.
+    """(b - a) / max(a, b) of each point, zero for the only point of a cluster.
 
     Parameters
     ----------
@@ -204,9 +204,9 @@ def bic(inertia: float, cluster_counts: ArrayLike, n_features: int) -> float:
     """Bayesian information criterion of x-means, log-likelihood - p / 2 log n.
 
     Pelleg & Moore (2000): clusters are spherical Gaussians with one variance, estimated by
-    W / (d (n - k)), and shares n_j / n; p = (k - 1) + k d + 1. (The article leaves the d out of the
-    variance, which its likelihood then has too much of.) Larger is better. For clusters that are
-    round and of like spread: others are cut into several.
+    W / (d (n - k)), and shares n_j / n; p = (k - 1) + k d + 1. (The article leaves d out of the
+    variance, which makes the variance in its likelihood too large.) Larger is better. Use it for
+    round clusters of like spread: others are cut into several.
 
     Parameters
     ----------
@@ -446,7 +446,7 @@ def persistence(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
 
 
 def lower_hull(x: FloatArray, y: FloatArray) -> IndexArray:
-    """Which points are corners of the lower convex hull (Andrew 1979), x rising.
+    """Which points are corners of the lower convex hull (Andrew 1979), for rising x.
 
     Parameters
     ----------

@@ -294,7 +294,7 @@ class _Directions:
     def factors(self) -> FloatArray:
         """sqrt(share) / |r| of each point, zero for those at the mean."""
         norms_squared = _residual_norms_squared(self.points, self.mean)
-        # In sparse rows |r|^2 is a difference, of which only the root can be told from zero.
+        # In sparse rows |r|^2 is a difference of squares, and misses by their rounding.
         rounding = _ROUNDING if sparse.issparse(self.points) else _ROUNDING**2
         return _factors(self.shares, norms_squared, rounding * self.moments.mean_square)
 

@@ -326,7 +326,7 @@ def _log_mean_ratio(log_ratio: FloatArray, power: float) -> FloatArray:
     """Logarithm of M_s over the reference, (1/s) log((1/k) sum_j exp(s a_j)).
 
     For s near zero that mean is near one and its logarithm is taken from its distance to one. It
-    is the mean of the a_j plus s/2 times their variance, of which nothing is left for s so small
+    is the mean of the a_j plus s/2 times their variance, which vanishes before s is so near zero
     that the s a_j could be subnormal.
     """
     if power == -math.inf:

@@ -14,7 +14,7 @@ from powermeans.divergences.chunks import dense_chunks
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Points, SparsePoints
 
-# Up to so many features the covariance is formed; of more, products with it are taken.
+# Up to this many features the covariance is formed; beyond, products with it are taken.
 _MOST_FEATURES_FORMED = 1024
 
 

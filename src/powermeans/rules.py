@@ -197,7 +197,7 @@ class _Hybrid(Rule):
         return Harmonic(self.p).power
 
     def objective(self, sq_dist: FloatArray) -> FloatArray:
-        """Return the least squared distance, for want of an objective that the rule descends."""
+        """Return the least squared distance: the rule has no objective that it descends."""
         return Hard().objective(sq_dist)
 
 

@@ -16,7 +16,7 @@ from powermeans.rows.observed import filled
 from powermeans.rows.protocol import FarPoint, PartRows
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
-# A pass finds so many more than are wanted, since those near to a chosen one are not far any more.
+# A pass finds this many more than are wanted, since those near a chosen one are not far any more.
 _MORE = 16
 # Kernels for many points and for few may round a distance in other ways, by less than this share.
 _ROUNDING = 1e-3

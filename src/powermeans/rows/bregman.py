@@ -14,7 +14,7 @@ from powermeans.rows.affine import AffineRows
 from powermeans.rows.native import NativeRows
 from powermeans.types import FloatArray, Points, SparsePoints
 
-# The critical power is that of points in the units of their features, of so many values at most.
+# For the critical power at most this many values are put into the units of their features.
 _MOST_VALUES_SCALED = 2**22
 
 

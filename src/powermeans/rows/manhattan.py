@@ -44,7 +44,7 @@ Order = NDArray[Any]
 # more than twice as much of itself.
 _ROUNDING = 1e-13
 _CHUNK_ELEMENTS = 2**17
-# Soft weights are kept for as many centers at a time as have so many together.
+# Soft weights in memory at a time: those of as many centers as have no more together.
 _MOST_WEIGHTS_KEPT = 2**26
 
 

@@ -1,4 +1,4 @@
-"""Points of which some entries are missing: distances and means over those that were observed.
+"""Points with missing entries: distances and means over the entries that were observed.
 
 With the mask m of a point x, its squared distance is affine in the pair (m x, m) that the rows
 hold: sum m (x - theta)^2 = sum m x^2 - 2 <m x, theta> + <m, theta^2>. A sweep adds these pairs up,

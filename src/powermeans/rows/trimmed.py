@@ -24,7 +24,7 @@ from powermeans.weighted_draws import draw_indices
 _ROUNDING = 1e-12
 # Fewer values than these are sorted; of more, one half after the other is put aside.
 _FEW_VALUES = 1024
-# Up to so many values medians are those of all points, beyond of so many points drawn evenly.
+# Medians are of all points up to this many values, beyond of at most this many points drawn evenly.
 _MOST_VALUES_SORTED = 2**20
 _MOST_POINTS_DRAWN = 1001
 

@@ -19,7 +19,7 @@ from powermeans.rows.torch.placing import blocks
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.types import FloatArray
 
-# Up to so many features squared differences are added; of more, products are taken.
+# Up to this many features squared differences are added up; beyond, products are taken.
 MOST_FEATURES_DIRECT = 16
 # Below this share of the sizes of its terms a distance is computed again.
 _CANCELLATION = {torch.float32: 1 / 64, torch.float64: 1 / 1024}

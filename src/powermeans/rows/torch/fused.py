@@ -154,25 +154,14 @@ class Fused:
         self, part: Part, planes: Planes, *, tells_second: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return labels, the distances to them, and the least ones to others if asked for."""
-        n_points, n_centers, n_features = _sizes(part, planes)
+        n_points = len(part.points)
         labels = torch.empty(n_points, dtype=torch.int32, device=part.points.device)
         least = torch.empty(n_points, dtype=torch.float32, device=part.points.device)
         second = torch.empty_like(least) if tells_second else least
         used = self._rounded(part, planes)
-        tiles = self._tiles(nearest_tiles, part, used)
-        _kernels().nearest_kernel[(_parts(n_points, tiles["ROWS"]),)](
-            *self._inputs(part, used),
-            labels,
-            least,
-            second,
-            n_points,
-            n_centers,
-            n_features,
-            self.view.scale,
-            **tiles,
-            **_LAUNCH,
-            **self._choices(used),
-            TELLS_SECOND=tells_second,
+        inputs, sizes, options = self._given(nearest_tiles, part, used)
+        _kernels().nearest_kernel[(_parts(n_points, options["ROWS"]),)](
+            *inputs, labels, least, second, *sizes, **options, TELLS_SECOND=tells_second
         )
         return labels, least, second
 
@@ -189,13 +178,8 @@ class Fused:
             self._origin(part),
             planes.exact.slopes,
             part.weights,
-            chunks.order,
-            chunks.offsets,
-            chunks.clusters,
-            chunks.first_chunks,
-            sums,
-            figures[0],
-            figures[1],
+            *(chunks.order, chunks.offsets, chunks.clusters, chunks.first_chunks),
+            *(sums, figures[0], figures[1]),
             n_centers,
             n_features,
             self.view.scale,
@@ -241,28 +225,15 @@ class Fused:
         self, part: Part, used: Planes, shares: torch.Tensor, rule: Rule
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return references, log-sums, least distances, and the centers of these if they matter."""
-        n_points, n_centers, n_features = _sizes(part, used)
-        device = part.points.device
+        n_points, device = len(part.points), part.points.device
         found = torch.empty((3, n_points), dtype=torch.float32, device=device)
         # The size of what has cancelled depends on the center.
         tells_label = not used.is_euclidean
         labels = torch.empty(n_points if tells_label else 1, dtype=torch.int32, device=device)
-        tiles = self._tiles(nearest_tiles, part, used)
-        _kernels().log_sums_kernel[(_parts(n_points, tiles["ROWS"]),)](
-            *self._inputs(part, used),
-            shares,
-            *found,
-            labels,
-            n_points,
-            n_centers,
-            n_features,
-            self.view.scale,
-            self._slope(rule),
-            **tiles,
-            **_LAUNCH,
-            **self._choices(used),
-            IS_GAUSSIAN=isinstance(rule, Gaussian),
-            TELLS_LABEL=tells_label,
+        inputs, sizes, options = self._given(nearest_tiles, part, used)
+        options |= {"IS_GAUSSIAN": isinstance(rule, Gaussian), "TELLS_LABEL": tells_label}
+        _kernels().log_sums_kernel[(_parts(n_points, options["ROWS"]),)](
+            *inputs, shares, *found, labels, *sizes, self._slope(rule), **options
         )
         references, log_sums, least = found
         return references, log_sums, least, labels
@@ -276,32 +247,19 @@ class Fused:
         logs: torch.Tensor,
         rule: Rule,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        n_points, n_centers, n_features = _sizes(part, used)
+        inputs, sizes, options = self._given(soft_tiles, part, used)
+        n_points, n_centers, n_features, _ = sizes
         rows_of_stretch = _rows_of_stretch(n_points, n_centers, n_features)
         n_stretches = _parts(n_points, rows_of_stretch)
         like = {"dtype": torch.float32, "device": part.points.device}
         sums = torch.empty((n_stretches, n_centers, n_features), **like)
         weights, highest = torch.empty((2, n_stretches, n_centers), **like)
-        tiles = self._tiles(soft_tiles, part, used)
-        _kernels().soft_sums_kernel[(_parts(n_centers, tiles["COLS"]), n_stretches)](
-            *self._inputs(part, used),
-            shares,
-            references,
-            logs,
-            sums,
-            weights,
-            highest,
-            n_points,
-            n_centers,
-            n_features,
-            self.view.scale,
-            self._slope(rule) - (0.0 if isinstance(rule, Gaussian) else 1.0),
-            rows_of_stretch,
-            **tiles,
-            **_LAUNCH,
-            **self._choices(used),
-            IS_GAUSSIAN=isinstance(rule, Gaussian),
-            SUM_PRECISION=PRODUCTS[self.precision],
+        is_gaussian = isinstance(rule, Gaussian)
+        slope = self._slope(rule) - (0.0 if is_gaussian else 1.0)
+        options |= {"IS_GAUSSIAN": is_gaussian, "SUM_PRECISION": PRODUCTS[self.precision]}
+        outputs = sums, weights, highest
+        _kernels().soft_sums_kernel[(_parts(n_centers, options["COLS"]), n_stretches)](
+            *inputs, shares, references, logs, *outputs, *sizes, slope, rows_of_stretch, **options
         )
         factors = torch.exp(highest.double())
         of_centers = (weights.double() * factors).sum(0)
@@ -330,24 +288,21 @@ class Fused:
         logs: FloatArray = 2 * variance * formulas.log_shares(rule, len(planes.lifts))
         return torch.as_tensor(logs, dtype=torch.float32, device=planes.lifts.device)
 
-    # What kernels are given.
-
-    def _inputs(self, part: Part, used: Planes) -> tuple[torch.Tensor, ...]:
-        return (part.points, self._origin(part), used.slopes, used.lifts, part.heights.float())
-
-    def _tiles(
+    def _given(
         self, tiles: Callable[..., dict[str, Any]], part: Part, used: Planes
-    ) -> dict[str, Any]:
+    ) -> tuple[tuple[torch.Tensor, ...], tuple[int, int, int, float], dict[str, Any]]:
+        """Return what kernels of distances are given: arrays, sizes and scale, and options."""
         n_centers, n_features = used.slopes.shape
+        inputs = (part.points, self._origin(part), used.slopes, used.lifts, part.heights.float())
         dtype, shared = used.slopes.dtype, _shared(part.points)
-        return tiles(dtype, self.precision, n_features, n_centers, shared)
-
-    def _choices(self, used: Planes) -> dict[str, Any]:
-        return {
+        options = {
+            **tiles(dtype, self.precision, n_features, n_centers, shared),
+            **_LAUNCH,
             "IS_DIRECT": used.is_direct,
             "IS_MOVED": self._is_moved(),
             "PRECISION": PRODUCTS[self.precision],
         }
+        return inputs, (len(part.points), n_centers, n_features, self.view.scale), options
 
     def _is_moved(self) -> bool:
         return self.view.origin is not None or self.view.scale != 1
@@ -423,12 +378,7 @@ class _Chunks:
         sums = torch.empty((n_centers, n_features), dtype=torch.float64, device=parts.device)
         tiles = adding_tiles(n_features)
         _kernels().add_chunks_kernel[(n_centers, _parts(n_features, tiles["FEATURES"]))](
-            parts,
-            self.first_chunks,
-            sums,
-            n_features,
-            **tiles,
-            **_LAUNCH,
+            parts, self.first_chunks, sums, n_features, **tiles, **_LAUNCH
         )
         return sums
 
@@ -459,10 +409,6 @@ def _kernels() -> Any:
 def _current(points: torch.Tensor) -> AbstractContextManager[Any]:
     """Let kernels run on the GPU of these points."""
     return torch.cuda.device(points.device) if points.is_cuda else nullcontext()
-
-
-def _sizes(part: Part, planes: Planes) -> tuple[int, int, int]:
-    return len(part.points), *planes.slopes.shape
 
 
 def _shared(points: torch.Tensor) -> int:
