@@ -58,12 +58,13 @@ class Sums:
         """Weigh every point so much more."""
         if unit == 1.0:
             return self
-        return replace(
-            self,
-            points=self.points * unit,
-            weights=self.weights * unit,
-            objective=self.objective * unit,
-            inertia=self.inertia * unit,
+        # Not by `replace`, which takes half as long again.
+        return type(self)(
+            self.points * unit,
+            self.weights * unit,
+            self.objective * unit,
+            self.inertia * unit,
+            self.n_skipped,
         )
 
     def centers(self, fallback: FloatArray) -> FloatArray:

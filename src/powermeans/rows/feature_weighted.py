@@ -36,7 +36,7 @@ class SquaredSums(Sums):
         return replace(added, squares=self.squares + other.squares, shift=self.shift)
 
     def __mul__(self, unit: float) -> Self:
-        return replace(Sums.__mul__(self, unit), squares=self.squares * unit)
+        return replace(Sums.__mul__(self, unit), squares=self.squares * unit, shift=self.shift)
 
     def scatter(self, centers: FloatArray) -> FloatArray:
         """Return the weighted sum of squared differences from these centers along each feature."""

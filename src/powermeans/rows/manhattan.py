@@ -65,6 +65,9 @@ class MedianSums(Sums):
     def __add__(self, other: Self) -> Self:
         raise TypeError("sums of medians do not add up: sweep over all points at once")
 
+    def __mul__(self, unit: float) -> Self:
+        return replace(Sums.__mul__(self, unit), medians=self.medians)
+
     def centers(self, fallback: FloatArray) -> FloatArray:
         """Return weighted medians; a center that no point weighs keeps its row of `fallback`."""
         return np.where(np.isnan(self.medians), fallback, self.medians)
