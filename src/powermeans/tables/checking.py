@@ -121,7 +121,7 @@ def note_counted_rows(reader: Reader, wanted: Sequence[int], points: Points) -> 
 
 
 def with_last_as_weights(table: Table, name: str, missing: Missing) -> Table:
-    """Return the table with its last column as weights; some may be missing if they drop."""
+    """Return the table with its last column as weights, missing ones only for rows to drop."""
     column, weights = table.names[-1], np.array(table.points[:, -1], dtype=np.float64)
     is_missing = np.isnan(weights)
     is_bad = ~is_missing & ~(np.isfinite(weights) & (weights >= 0))
