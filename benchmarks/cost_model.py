@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from powermeans.parts.dask import _BYTES_ADDED_HERE as BYTES_ADDED_BY_CLIENT
 from powermeans.parts.dask import _BYTES_IN_A_TASK as BYTES_IN_A_TASK
-from powermeans.weighted_draws import n_greedy_candidates
+from powermeans.seeds.choose import n_greedy_candidates
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,8 @@ from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Placement
 from powermeans.rows.torch import TorchRows
 from powermeans.rules import Hard, Power, Rule
-from powermeans.seeds.choose import choose_seeds
+from powermeans.seeds.choose import choose_seeds, n_greedy_candidates
 from powermeans.sums import Sums
-from powermeans.weighted_draws import n_greedy_candidates
 
 PAGE = Page("gpu", "python -m benchmarks.gpu --page")
 # Labels and inertia.

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powermeans.weighted_draws import draw_indices, n_greedy_candidates
+from powermeans.seeds.choose import n_greedy_candidates
+from powermeans.weighted_draws import draw_indices
 
 BEFORE_ONE = np.nextafter(1.0, 0.0)
 

@@ -1,4 +1,4 @@
-"""The arithmetic of seeding: how many candidates to try, and drawing in proportion to a mass."""
+"""Draws in proportion to a mass."""
 
 from __future__ import annotations
 
@@ -7,11 +7,6 @@ import math
 import numpy as np
 
 from powermeans.types import FloatArray, IndexArray
-
-
-def n_greedy_candidates(n_clusters: int) -> int:
-    """Return how many candidates greedy k-means++ tries for each center, 2 + floor(ln k)."""
-    return 2 + int(math.log(n_clusters))
 
 
 def draw_indices(mass: FloatArray, uniforms: FloatArray) -> IndexArray:

@@ -25,11 +25,10 @@ from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import RelocateEmpty
 from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed
-from powermeans.seeds.choose import choose_seeds
+from powermeans.seeds.choose import choose_seeds, n_greedy_candidates
 from powermeans.seeds.orders import order_by_place
 from powermeans.seeds.parallel import Candidates, ParallelSeeds
 from powermeans.types import FloatArray
-from powermeans.weighted_draws import n_greedy_candidates
 
 _MAX_ITER = 300
 # The tolerance of the last descent, in units of the mean variance of the features.

@@ -7,6 +7,7 @@ import functools
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -49,14 +50,13 @@ from powermeans.loop.history import History, Spent, SweepRecords, SweepState
 from powermeans.rows import open_rows
 from powermeans.rows.on_device import is_tensor, like, on_host, shares_of, threads_at
 from powermeans.rows.protocol import Rows
-from powermeans.seeds.choose import choose_seeds, uniform_seeds
+from powermeans.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
 from powermeans.seeds.parallel import Candidates, ParallelSeeds
 from powermeans.seeds.samples import distinct_places
 from powermeans.sources import Scaling, is_dask
 from powermeans.sources.kinds import Kind, kind_of
 from powermeans.system.label_files import write_labels
 from powermeans.types import FloatArray, Labels, Points
-from powermeans.weighted_draws import n_greedy_candidates
 
 _BLOCK_ELEMENTS = 2**17
 
@@ -263,7 +263,7 @@ class CenterEstimator(
         self._validate_params()
         spec, watch, rng = self._spec(), self._watcher(), check_random_state(self.random_state)
         try:
-            with threads_at(X, spec.device, spec.n_threads), self._open(X, sample_weight) as data:
+            with _limited_threads(X, spec), self._open(X, sample_weight) as data:
                 n_found = self._fit_opened(X, data, rng, watch)
         finally:
             self.__dict__.pop("_candidates", None)
@@ -751,6 +751,13 @@ def noted(columns: Columns) -> dict[str, Any]:
     if columns.names is not None:
         found["feature_names_in_"] = np.asarray(columns.names, dtype=object)
     return found
+
+
+def _limited_threads(X: MatrixLike, spec: OpeningSpec) -> AbstractContextManager[None]:
+    """Limit the threads of PyTorch where it computes; the compiled core limits its own."""
+    if spec.device is None and kind_of(X) is not Kind.TENSOR:
+        return nullcontext()
+    return threads_at(X, spec.device, spec.n_threads)
 
 
 def _recorded(watch: Callback, data: Data) -> Callback:

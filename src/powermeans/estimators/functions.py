@@ -15,9 +15,8 @@ from powermeans.critical import critical_power as critical_power_of
 from powermeans.estimators.kmeans import KMeans
 from powermeans.estimators.opening import MatrixLike, OpeningSpec, admit_array
 from powermeans.rows import open_rows
-from powermeans.seeds.choose import choose_seeds
+from powermeans.seeds.choose import choose_seeds, n_greedy_candidates
 from powermeans.types import IndexArray, Labels, Points
-from powermeans.weighted_draws import n_greedy_candidates
 
 
 def k_means(

@@ -97,7 +97,7 @@ def open_array(
     points: Points | SparsePoints, weights: FloatArray | None, spec: OpeningSpec
 ) -> Rows:
     """Return the rows of an array or a tensor that has been admitted."""
-    if spec.device is None and not is_tensor(points):
+    if spec.device is None and kind_of(points) is Kind.ARRAY:
         return open_rows(
             points,
             weights,

@@ -99,9 +99,9 @@ def open_on_device(
 def threads_at(
     points: Any, device: str | None, n_threads: int | None
 ) -> AbstractContextManager[None]:
-    """Give PyTorch so many threads while this is open, if it works on the CPU; None: as it is."""
-    where = points.device.type if device is None and is_tensor(points) else device
-    if n_threads is None or where is None or where.partition(":")[0] != "cpu":
+    """Limit PyTorch on the CPU to this number of threads while open; None sets no limit."""
+    where = points.device.type if device is None else device
+    if n_threads is None or where.partition(":")[0] != "cpu":
         return nullcontext()
     try:
         from powermeans.rows.torch.placing import threads_of_torch

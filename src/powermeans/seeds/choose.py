@@ -7,11 +7,18 @@ three copies of it are.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from powermeans.rows.protocol import Rows
 from powermeans.seeds.orders import order_by_place
 from powermeans.types import FloatArray, IndexArray
+
+
+def n_greedy_candidates(n_clusters: int) -> int:
+    """Return how many candidates greedy k-means++ tries for each center, 2 + floor(ln k)."""
+    return 2 + int(math.log(n_clusters))
 
 
 def choose_seeds(

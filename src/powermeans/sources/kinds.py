@@ -1,4 +1,4 @@
-"""What kind of thing a user passes as points."""
+"""The kinds of points that a user can pass."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Set
 from enum import Enum
 
+import numpy as np
 from scipy import sparse
 
 from powermeans.system.host_memory import is_tensor
@@ -28,13 +29,13 @@ class Kind(Enum):
     Attributes
     ----------
     ARRAY
-        In host memory, dense or sparse: all that scikit-learn makes an array of.
+        Anything that scikit-learn turns into an array in host memory, dense or sparse.
     TENSOR
-        Of PyTorch.
+        A tensor of PyTorch.
     PARTS
-        Paths, chunks, and what `open_data` makes of those.
+        Paths, chunks, and what `open_data` returns for them.
     DASK
-        An array or DataFrame of Dask, and what `open_data` makes of one.
+        An array or DataFrame of Dask, and what `open_data` returns for it.
     """
 
     ARRAY = "array"
@@ -44,9 +45,9 @@ class Kind(Enum):
 
 
 def kind_of(data: object) -> Kind:
-    """Return which kind of points this is.
+    """Return the kind of some points.
 
-    What `open_data` has opened says so itself, by an attribute `kind` of its class.
+    The classes that `open_data` returns carry it as an attribute `kind`.
 
     Examples
     --------
@@ -58,6 +59,8 @@ def kind_of(data: object) -> Kind:
     kind = getattr(type(data), "kind", None)
     if isinstance(kind, Kind):
         return kind
+    if isinstance(data, np.ndarray):
+        return Kind.ARRAY
     if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
         return Kind.DASK
     if is_tensor(data):
@@ -66,10 +69,10 @@ def kind_of(data: object) -> Kind:
 
 
 def is_parted(data: object) -> bool:
-    """Whether an estimator is to read these rows part by part.
+    """Tell whether an estimator reads these rows part by part.
 
-    Those are paths, what is open already, and what gives chunks: a function, an iterable that is
-    neither a sequence nor an array, or a list of arrays that have rows and columns each.
+    It does so for paths, for `PartedData`, and for chunks: a function, an iterable that is neither
+    a sequence nor an array, or a list of arrays with rows and columns.
 
     Examples
     --------
@@ -84,7 +87,7 @@ def is_parted(data: object) -> bool:
 
 
 def is_dask(data: object) -> bool:
-    """Whether this is something of Dask's, as it is or as `open_data` has opened it.
+    """Tell whether this is a Dask collection, or one that `open_data` has opened.
 
     Examples
     --------
@@ -96,7 +99,7 @@ def is_dask(data: object) -> bool:
 
 
 def are_paths(data: object) -> bool:
-    """Whether this is a path, or a list of some."""
+    """Tell whether this is a path or a list of paths."""
     if isinstance(data, (str, os.PathLike)):
         return True
     if not isinstance(data, (list, tuple)) or not data:
@@ -105,7 +108,7 @@ def are_paths(data: object) -> bool:
 
 
 def _are_chunks(data: object) -> bool:
-    """Whether this gives chunks; scikit-learn judges all else that is iterable or has numbers."""
+    """Tell whether this gives chunks; scikit-learn judges everything else."""
     if isinstance(data, (list, tuple)):
         return bool(data) and _is_chunk(data[0])
     if sparse.issparse(data) or isinstance(data, (type, Mapping, Set)):
@@ -117,7 +120,7 @@ def _are_chunks(data: object) -> bool:
 
 
 def _is_chunk(data: object) -> bool:
-    """Whether this has rows and columns of its own, or is a pair of such an array and weights."""
+    """Tell whether this is an array with rows and columns, or a pair of one and its weights."""
     points = data[0] if isinstance(data, tuple) and len(data) == 2 else data
     shape = getattr(points, "shape", None)
     return isinstance(shape, tuple) and len(shape) == 2
