@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import abc
 import functools
+import math
 import os
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast, overload
@@ -24,7 +26,7 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, make_constraint
+from sklearn.utils._param_validation import Interval, StrOptions, make_constraint
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -46,7 +48,7 @@ from powermeans.estimators.opening import (
 from powermeans.inputs.centers import check_centers, check_init
 from powermeans.inputs.points import check_domain, divide_by_power_of_two, exponent_to_square
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, says_stop
-from powermeans.loop.history import History, Spent, SweepRecords, SweepState
+from powermeans.loop.history import History, SweepRecords, SweepState
 from powermeans.rows import open_rows
 from powermeans.rows.on_device import is_tensor, like, on_host, shares_of, threads_at
 from powermeans.rows.protocol import Rows
@@ -62,6 +64,23 @@ _BLOCK_ELEMENTS = 2**17
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """What one run is given."""
+
+    data: Data
+    stages: list[Stage]
+    seeds: Callable[[], FloatArray]  # each call returns others
+    history: History
+    rng: np.random.RandomState
+    callback: Callback
+    learned: dict[Any, Any] = field(default_factory=dict)  # by the run, besides centers
+
+    def anneal(self, centers: FloatArray, stages: Sequence[Stage]) -> list[StageEnd]:
+        """Run these stages, one after the other."""
+        return anneal(self.data.rows, centers, stages, self.history, self.callback)
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """The outcome of one run, complete or interrupted."""
 
@@ -69,13 +88,13 @@ class Run:
     labels: Any
     inertia: float
     history: History
-    spent: Spent
-    ends: Sequence[StageEnd] = ()
+    ends: Sequence[StageEnd]  # none if interrupted
+    loss: float  # the run with the lowest is kept
+    attributes: dict[str, Any] = field(default_factory=dict)  # further ones of the estimator
 
-    @property
-    def was_stopped(self) -> bool:
-        """Whether the callback asked to stop."""
-        return any(end.was_stopped for end in self.ends)
+    def with_attributes(self, **attributes: Any) -> Run:
+        """Return the run with further attributes."""
+        return replace(self, attributes={**self.attributes, **attributes})
 
 
 class CenterEstimator(
@@ -94,7 +113,7 @@ class CenterEstimator(
     init: Any
     random_state: Any
     verbose: Any
-    # As long as no parameter of this name says otherwise.
+    # For estimators without a parameter of this name.
     missing: str = "error"
     n_threads: int | None = None
     device: str | None = None
@@ -109,11 +128,12 @@ class CenterEstimator(
     n_relocated_: int
     history_: SweepRecords
 
-    # Where labels are to be written is no metadata to be routed.
+    # The path of the labels is no metadata to route.
     __metadata_request__predict: ClassVar[dict[str, str]] = {"output": UNUSED}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
@@ -121,7 +141,7 @@ class CenterEstimator(
         "copy_x": ["boolean"],
     }
 
-    # What a subclass decides.
+    # What subclasses decide.
 
     def _spec(self) -> OpeningSpec:
         """Return what a fit asks of its points."""
@@ -151,68 +171,28 @@ class CenterEstimator(
 
     @abc.abstractmethod
     def _wanted_runs(self) -> int:
-        """Return how many runs to make where the initial centers differ from run to run."""
+        """Return how many runs to make if the initial centers differ from run to run."""
+
+    def _run(self, start: Start) -> list[StageEnd]:
+        """Make one run."""
+        return start.anneal(start.seeds(), start.stages)
+
+    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
+        """Return the outcome of a run for the centers as they are stored."""
+        history = start.history
+        assert history.centers is not None, "every run has a sweep"
+        centers = np.array(history.centers, dtype=start.data.dtype)
+        # After an interrupt a further pass over parts may take long, or fail as the last one did.
+        known = None if ends else history.known_inertia
+        labels, inertia = start.data.assign(centers.astype(np.float64), known)
+        return Run(centers, labels, inertia, history, ends, loss=inertia)
 
     def _report_end(self, run: Run) -> None:
         """Tell the user how a run ended."""
-        end = run.ends[-1]
-        if self.verbose:
-            print(f"The end: {end.reason}.")
-        if not (end.has_converged or end.was_stopped):
-            warn_caller(
-                f"not converged after {end.reason}: {self._advice(run)}", ConvergenceWarning
-            )
+        report_end(run, self.verbose)
 
-    def _advice(self, run: Run) -> str:
-        """Return what to do about a run that was cut short."""
-        return "raise max_iter or tol"
-
-    def _watcher(self) -> Callback:
-        """Return what is called after each sweep of one fit; True stops the fit."""
-
-        def watch(state: SweepState) -> object:
-            if self.verbose:
-                print(f"Iteration {state.sweep - 1}, inertia {state.inertia}.")
-            return None
-
-        return watch
-
-    def _run(
-        self,
-        data: Data,
-        stages: list[Stage],
-        seeds: Callable[[], FloatArray],
-        history: History,
-        rng: np.random.RandomState,
-        watch: Callback,
-    ) -> list[StageEnd]:
-        """Make one run, from seeds that are others at each call."""
-        return anneal(data.rows, seeds(), stages, history, watch)
-
-    @classmethod
-    def _params_for(cls, n_centers: int) -> dict[str, Any]:
-        """Return the parameters of an estimator with so many centers."""
-        return {"n_clusters": n_centers}
-
-    def _after_fit(self) -> None:
-        """Forget what only a fit in progress has, also when it failed."""
-        return
-
-    def _merit(self, run: Run) -> float:
-        """Return what the best of several runs has least of."""
-        return run.inertia
-
-    def _keep(self, run: Run) -> None:
-        """Put a run on the estimator."""
-        self.cluster_centers_ = run.centers
-        if run.labels is None:
-            self.__dict__.pop("labels_", None)
-        else:
-            self.labels_ = run.labels
-        self.inertia_ = run.inertia
-        self.n_iter_ = len(run.history.records)
-        self.n_relocated_ = run.history.n_relocated
-        self.history_ = run.history.as_recarray()
+    def _use_given_centers(self) -> None:
+        """Set what predictions need besides the centers passed to `from_centers`."""
 
     def _validate_params(self) -> None:
         """Validate as scikit-learn does, which takes long, only where it is going to complain."""
@@ -267,8 +247,7 @@ class CenterEstimator(
                 n_found = self._fit_opened(X, data, rng, watch)
         finally:
             self.__dict__.pop("_candidates", None)
-            self._after_fit()
-            # Also where passes were shown, and no sweep came.
+            # Also if passes were shown but there was no sweep.
             if (fit_ended := getattr(self.callback, "fit_ended", None)) is not None:
                 fit_ended()
         if n_found < spec.n_needed:
@@ -294,42 +273,33 @@ class CenterEstimator(
         """Keep the best run and return how many of its clusters have points."""
         former = self.__dict__.get("history_")
         try:
-            self._keep_best_run(data, self._stages(data), rng, _recorded(watch, data))
+            self._keep_best_run(data, rng, _recorded(watch, data))
             centers = np.asarray(self.cluster_centers_, dtype=np.float64)
             return data.n_found(centers, self.__dict__.get("labels_"))
         finally:
-            # Also of a fit that was cut short, but not of one that left nothing.
+            # Also after a fit that was cut short, unless it left nothing.
             if self.__dict__.get("history_") is not former:
                 self._give_as(X, data.rows)
 
-    def _keep_best_run(
-        self,
-        data: Data,
-        stages: list[Stage],
-        rng: np.random.RandomState,
-        watch: Callback,
-    ) -> None:
-        """Make all runs and keep the one of least inertia, also when this is interrupted."""
+    def _keep_best_run(self, data: Data, rng: np.random.RandomState, callback: Callback) -> None:
+        """Make all runs and keep the best, even if the last one is interrupted."""
+        stages = self._stages(data)
+        seeds = functools.partial(self._initial_centers, data, rng)
         best: Run | None = None
-
-        def seeds() -> FloatArray:
-            return self._initial_centers(data, rng)
-
         for number in range(self._n_runs()):
-            history = History(number)
+            start = Start(data, stages, seeds, History(number), rng, callback)
             try:
-                ends = self._run(data, stages, seeds, history, rng, watch)
-                run = self._finish(data, history, ends)
+                run = self._finish(start, self._run(start))
             except BaseException:
                 data.stop_recording()
-                if history.centers is not None:
-                    best = self._better(best, self._cut_short(data, history))
+                if start.history.centers is not None:
+                    best = _better(best, self._finish(start))
                 if best is not None:
                     self._keep(best)
                 raise
             self._report_end(run)
-            best = self._better(best, run)
-            if run.was_stopped:
+            best = _better(best, run)
+            if any(end.was_stopped for end in run.ends):
                 break
         if best is not None:
             self._keep(best)
@@ -345,25 +315,33 @@ class CenterEstimator(
         )
         return 1
 
-    def _finish(self, data: Data, history: History, ends: Sequence[StageEnd] = ()) -> Run:
-        """Return the outcome of a run, by the centers as they are stored."""
-        centers = _stored(data, history)
-        labels, inertia = data.assign(centers.astype(np.float64))
-        return Run(centers, labels, inertia, history, history.spent(), ends)
+    def _watcher(self) -> Callback:
+        """Return what is called after each sweep of one fit; True stops the fit."""
+        started, limit = time.monotonic(), getattr(self, "max_seconds", None) or math.inf
 
-    def _cut_short(self, data: Data, history: History) -> Run:
-        """Return the outcome of a run that an error or an interrupt ended.
+        def watch(state: SweepState) -> object:
+            if self.verbose:
+                print(f"Iteration {state.sweep - 1}, inertia {state.inertia}.")
+            if limit < math.inf:
+                share = float(np.fmax(state.share_done, (time.monotonic() - started) / limit))
+                state = replace(state, share_done=share)
+            answer = None if self.callback is None else self.callback(state)
+            return time.monotonic() - started >= limit or answer
 
-        Points in parts are not asked again: a pass may take long, or fail as the last one did.
-        """
-        if data.rows.has_order:
-            return self._finish(data, history)
-        centers = _stored(data, history)
-        labels, inertia = data.assign(centers.astype(np.float64), history.known_inertia)
-        return Run(centers, labels, inertia, history, history.spent())
+        return watch
 
-    def _better(self, best: Run | None, run: Run) -> Run:
-        return run if best is None or self._merit(run) < self._merit(best) else best
+    def _keep(self, run: Run) -> None:
+        """Put a run on the estimator."""
+        self.cluster_centers_ = run.centers
+        if run.labels is None:
+            self.__dict__.pop("labels_", None)
+        else:
+            self.labels_ = run.labels
+        self.inertia_ = run.inertia
+        self.n_iter_ = len(run.history.records)
+        self.n_relocated_ = run.history.n_relocated
+        self.history_ = run.history.as_recarray()
+        self.__dict__.update(run.attributes)
 
     def _give_as(self, X: MatrixLike, rows: Rows) -> None:
         """Turn centers and labels into tensors where the points are, if they are a tensor."""
@@ -617,7 +595,10 @@ class CenterEstimator(
         array([0, 1], dtype=int32)
         """
         centers = on_host(centers)
-        estimator = cls(**cls._params_for(_number_of(centers, params)), **params)
+        n_clusters = _number_of(centers, params)
+        if "n_clusters" in cls._get_param_names():
+            params["n_clusters"] = n_clusters
+        estimator = cls(**params)
         estimator._validate_params()
         wanted: dict[str, Any] = {"n_needed": 1, "must_differ": False, "has_missing": False}
         spec = replace(estimator._spec(), input_name="centers", **wanted)
@@ -626,6 +607,7 @@ class CenterEstimator(
             raise ValueError("centers are sparse: pass centers.toarray()")
         estimator.cluster_centers_ = points.copy()
         estimator.n_iter_ = 0
+        estimator._use_given_centers()
         return estimator
 
     def to_sklearn(self) -> Any:
@@ -772,10 +754,17 @@ def _recorded(watch: Callback, data: Data) -> Callback:
     return recorded
 
 
-def _stored(data: Data, history: History) -> Points:
-    """Return the centers in the dtype of the points."""
-    assert history.centers is not None, "every run has a sweep"
-    return np.array(history.centers, dtype=data.dtype)
+def report_end(run: Run, verbose: Any, advice: str = "raise max_iter or tol") -> None:
+    """Print why a run ended, and warn if it was cut short."""
+    end = run.ends[-1]
+    if verbose:
+        print(f"The end: {end.reason}.")
+    if not (end.has_converged or end.was_stopped):
+        warn_caller(f"not converged after {end.reason}: {advice}", ConvergenceWarning)
+
+
+def _better(best: Run | None, run: Run) -> Run:
+    return run if best is None or run.loss < best.loss else best
 
 
 def _distances(X: MatrixLike, centers: Any, spec: OpeningSpec) -> Points:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -17,9 +18,9 @@ from sklearn.utils._param_validation import (
 )
 
 from powermeans.errors import warn_caller
-from powermeans.estimators.base import CenterEstimator, Run
+from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec, admit_array
-from powermeans.loop.anneal import Stage
+from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.spread import rounding_inertia, spread
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import Sweep, Update
@@ -233,13 +234,9 @@ class DPMeans(CenterEstimator):
     def _wanted_runs(self) -> int:
         return 1
 
-    @classmethod
-    def _params_for(cls, n_centers: int) -> dict[str, Any]:
-        return {}
-
-    def _keep(self, run: Run) -> None:
-        super()._keep(run)
-        self.objective_ = self.inertia_ + self.penalty_ * self.n_clusters_
+    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
+        run = super()._finish(start, ends)
+        return run.with_attributes(objective_=run.inertia + self.penalty_ * len(run.centers))
 
 
 @dataclass(frozen=True, slots=True)

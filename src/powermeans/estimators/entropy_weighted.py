@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike
 from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from powermeans.estimators.base import CenterEstimator, Run
-from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec
-from powermeans.loop.anneal import Callback, Stage, StageEnd
-from powermeans.loop.history import History
+from powermeans.estimators.base import CenterEstimator, Run, Start
+from powermeans.estimators.opening import Data, OpeningSpec
+from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.spread import spread_of_features
 from powermeans.loop.stopping import CentersSettled, Never
 from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
@@ -129,7 +128,6 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
         "penalty": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
         "power": [Interval(Real, None, Power.highest, closed="right"), StrOptions({"auto"})],
         "growth": [Interval(Real, 1, None, closed="neither")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -181,13 +179,6 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         tags.input_tags.sparse = False
         return tags
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Data:
-        self._weights_of_run: dict[int, FloatArray] = {}
-        return super()._open(X, sample_weight)
-
-    def _after_fit(self) -> None:
-        self.__dict__.pop("_weights_of_run", None)
-
     def _stages(self, data: Data) -> list[Stage]:
         rows = data.rows
         assert isinstance(rows, FeatureWeightedRows)
@@ -209,35 +200,22 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
             Stage(Fixed(-math.inf), settled, self.max_iter, hard),
         ]
 
-    def _run(
-        self,
-        data: Data,
-        stages: list[Stage],
-        seeds: Callable[[], FloatArray],
-        history: History,
-        rng: np.random.RandomState,
-        watch: Callback,
-    ) -> list[StageEnd]:
-        rows = data.rows
+    def _run(self, start: Start) -> list[StageEnd]:
+        rows = start.data.rows
         assert isinstance(rows, FeatureWeightedRows)
         rows.feature_weights = np.full(rows.n_features, 1 / rows.n_features)
-        try:
-            return super()._run(data, stages, seeds, history, rng, watch)
-        finally:
-            self._weights_of_run[history.run] = rows.feature_weights
+        return super()._run(start)
 
-    def _merit(self, run: Run) -> float:
-        return run.inertia + self.penalty_ * _negative_entropy(
-            self._weights_of_run[run.history.run]
-        )
+    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
+        run, rows = super()._finish(start, ends), start.data.rows
+        assert isinstance(rows, FeatureWeightedRows)
+        weights = rows.feature_weights
+        objective = run.inertia + self.penalty_ * _negative_entropy(weights)
+        found = {"feature_weights_": weights, "objective_": objective}
+        return replace(run, loss=objective, attributes=found)
 
     def _wanted_runs(self) -> int:
         return self.n_init
-
-    def _keep(self, run: Run) -> None:
-        super()._keep(run)
-        self.feature_weights_ = self._weights_of_run[run.history.run]
-        self.objective_ = self._merit(run)
 
 
 def _open_weighted(

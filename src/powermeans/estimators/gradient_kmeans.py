@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from powermeans.estimators.base import CenterEstimator, Run
+from powermeans.estimators.base import CenterEstimator, Run, report_end
 from powermeans.estimators.learning_rates import LearningRate, rates_of
 from powermeans.estimators.opening import Data
 from powermeans.loop.anneal import Stage
@@ -200,7 +200,6 @@ class GradientKMeans(CenterEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
-        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
         "learning_rate": [
             StrOptions({"auto"}),
             Interval(Real, 0, None, closed="left"),
@@ -240,8 +239,10 @@ class GradientKMeans(CenterEstimator):
     def _wanted_runs(self) -> int:
         return 1
 
-    def _advice(self, run: Run) -> str:
-        return (
+    def _report_end(self, run: Run) -> None:
+        report_end(
+            run,
+            self.verbose,
             "raise max_iter or tol, or choose another learning_rate; above 2 over the weight of a "
-            "cluster steps do not converge"
+            "cluster steps do not converge",
         )

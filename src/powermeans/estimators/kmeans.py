@@ -104,7 +104,6 @@ class KMeans(CenterEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
-        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "missing": [StrOptions({"error", "observed"})],
         "algorithm": [StrOptions({"lloyd", "elkan", "auto"})],

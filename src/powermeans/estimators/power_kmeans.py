@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,27 +16,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from powermeans import divergences
 from powermeans.errors import Argument, ArgumentError, warn_caller
-from powermeans.estimators.base import CenterEstimator, Run
-from powermeans.estimators.opening import Data, InMemory, MatrixLike, OpeningSpec, in_memory
-from powermeans.estimators.shared_covariance import LearnCovariance, Scatter, unit_covariance
+from powermeans.estimators.base import CenterEstimator, Run, Start
+from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec, in_memory
+from powermeans.estimators.shared_covariance import run_with_covariance, with_covariance_of_all
 from powermeans.inputs.schedule import check_schedule
-from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal
-from powermeans.loop.history import History, Spent, SweepState
+from powermeans.loop.anneal import Callback, Stage, StageEnd
+from powermeans.loop.history import Spent
 from powermeans.loop.search import EFFORTS, Effort, Search
 from powermeans.loop.spread import spread_of_features
 from powermeans.loop.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 from powermeans.loop.updates import RelocateEmpty, SeparateCoincident
 from powermeans.power_mean import memberships
-from powermeans.rows.bregman import BregmanRows
 from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric, Whole, resting_power
 from powermeans.types import FloatArray
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
-_GROWTH_ALONE = 1.1
-# Relearn the covariance at most five times; stop once the gain is below this share.
+_GROWTH_WITHOUT_SEARCH = 1.1
+# A search learns the covariance at most this many times.
 _MOST_COVARIANCES = 5
-_LEAST_GAIN = 1e-6
 # Ratio of the last power of a start in a search to its first.
 _GROWTH_IN_A_SEARCH = 20.0
 
@@ -145,7 +142,8 @@ class PowerKMeans(CenterEstimator):
         ``pandas.DataFrame(history_)`` makes a table of it. If PyTorch computed the sweeps,
         ``history_.placement`` tells the device, kernel and precision.
     power_ : float
-        Power at which annealing last ended; -inf if all sweeps were Lloyd's.
+        Power at which annealing last ended; -inf if all sweeps were Lloyd's. After `from_centers`
+        it is `power` if that is a number, else -inf.
     critical_power_ : float
         Power above which all centers collapse to the mean of the data.
     n_relocated_ : int
@@ -169,7 +167,7 @@ class PowerKMeans(CenterEstimator):
 
     See Also
     --------
-    KMeans : Lloyd's algorithm alone, with scikit-learn's signature.
+    KMeans : Only Lloyd's algorithm, with scikit-learn's signature.
 
     Notes
     -----
@@ -321,27 +319,9 @@ class PowerKMeans(CenterEstimator):
         at = self.power_ if power is None else power
         return self._shares(X, lambda sq_dist: memberships(sq_dist, at), at - 1)
 
-    @classmethod
-    def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
-        """Make an estimator that predicts with given centers, without a fit.
-
-        Parameters
-        ----------
-        centers : array-like of shape (n_clusters, n_features)
-            The centers. The columns of a DataFrame become the feature names.
-        **params
-            Parameters of the constructor, except `n_clusters`.
-
-        Returns
-        -------
-        PowerKMeans
-            With `cluster_centers_`, `n_features_in_` and `n_iter_ = 0`; with no `labels_` and no
-            `inertia_`, which belong to data. `power_` is `power` if that is a number, else -inf.
-        """
-        estimator = super().from_centers(centers, **params)
-        estimator._fitted_spec()  # which centers have, unless a fit must learn it
-        estimator.power_ = -math.inf if estimator.power == "auto" else float(estimator.power)
-        return estimator
+    def _use_given_centers(self) -> None:
+        self._fitted_spec()  # raises if a fit must learn the divergence
+        self.power_ = -math.inf if self.power == "auto" else float(self.power)
 
     def _spec(self) -> OpeningSpec:
         learns = self._learns_covariance()
@@ -391,15 +371,7 @@ class PowerKMeans(CenterEstimator):
         data = super()._open(X, sample_weight)
         if not self._learns_covariance():
             return data
-        self._covariances: dict[int, FloatArray] = {}
-        held = in_memory(data)
-        scatter = _scatter_of(held)
-        of_all = divergences.Mahalanobis(unit_covariance(scatter.total, scatter.scales))
-        rows = BregmanRows(held.points, held.weights, divergence=of_all, n_threads=self.n_threads)
-        return replace(held, rows=rows)
-
-    def _after_fit(self) -> None:
-        self.__dict__.pop("_covariances", None)
+        return with_covariance_of_all(in_memory(data), self.n_threads)
 
     def _learns_covariance(self) -> bool:
         return isinstance(self.divergence, str) and self.divergence == "mahalanobis"
@@ -436,7 +408,7 @@ class PowerKMeans(CenterEstimator):
         if self.growth != "auto":
             return Geometric(start, self.growth)
         if not self._searches():
-            return Geometric(start, _GROWTH_ALONE)
+            return Geometric(start, _GROWTH_WITHOUT_SEARCH)
         schedule = Geometric(start, _GROWTH_IN_A_SEARCH ** (1 / self._effort().n_powers))
         return Whole(schedule) if self.power == "auto" else schedule
 
@@ -445,96 +417,37 @@ class PowerKMeans(CenterEstimator):
             return min(2 * self.critical_power_ - 1, -1.0)
         return float(self.power)
 
-    def _run(
-        self,
-        data: Data,
-        stages: list[Stage],
-        seeds: Callable[[], FloatArray],
-        history: History,
-        rng: np.random.RandomState,
-        watch: Callback,
-    ) -> list[StageEnd]:
+    def _run(self, start: Start) -> list[StageEnd]:
         if self._learns_covariance():
-            return self._run_with_covariance(data, stages, seeds, history, rng, watch)
-        history.n_runs = 1 if self._starts_from_given_centers() else self.n_init
-        return self._run_in_space(data, stages, seeds, history, rng, watch)
+            n_learned = _MOST_COVARIANCES if self._searches() else 1
+            return run_with_covariance(start, self._run_in_space, n_learned if self.polish else 0)
+        start.history.n_runs = 1 if self._starts_from_given_centers() else self.n_init
+        return self._run_in_space(start)
 
-    def _run_with_covariance(
-        self,
-        data: Data,
-        stages: list[Stage],
-        seeds: Callable[[], FloatArray],
-        history: History,
-        rng: np.random.RandomState,
-        watch: Callback,
-    ) -> list[StageEnd]:
-        """Fit with the covariance of all points, then with that within the clusters while it helps.
-
-        Covariances have determinant one, which makes their inertias comparable.
-        """
-        data = in_memory(data)
-        scatter, rows = _scatter_of(data), data.rows
-        assert isinstance(rows, BregmanRows)
-
-        def use(divergence: divergences.Mahalanobis) -> None:
-            rows.use(divergence)
-            self._covariances[history.run] = np.asarray(divergence.covariance)
-
-        of_all = divergences.Mahalanobis(unit_covariance(scatter.total, scatter.scales))
-        learn = LearnCovariance(use, data.points, data.weights, scatter)
-        use(of_all)
-        if not self.polish:
-            return self._run_in_space(data, stages, seeds, history, rng, watch)
-        best, least, best_divergence = list[StageEnd](), math.inf, of_all
-        for _ in range(_MOST_COVARIANCES if self._searches() else 1):
-            ends = self._run_in_space(data, stages, seeds, history, rng, watch)
-            if not ends[-1].was_stopped:
-                last = Stage(Fixed(-math.inf), stages[-1].stop, self.max_iter, learn)
-                ends = [*ends, *anneal(rows, ends[-1].centers, [last], history, watch)]
-            _, inertia = rows.assign(ends[-1].centers)
-            is_better, was_stopped = inertia < least * (1 - _LEAST_GAIN), ends[-1].was_stopped
-            if is_better:
-                best, least = ends, inertia
-                best_divergence = divergences.Mahalanobis(self._covariances[history.run])
-            if was_stopped or not is_better:
-                break
-        use(best_divergence)
-        history.keep(best[-1].centers)
-        return [*best[:-1], replace(best[-1], was_stopped=was_stopped)]
-
-    def _run_in_space(
-        self,
-        data: Data,
-        stages: list[Stage],
-        seeds: Callable[[], FloatArray],
-        history: History,
-        rng: np.random.RandomState,
-        watch: Callback,
-    ) -> list[StageEnd]:
+    def _run_in_space(self, start: Start) -> list[StageEnd]:
+        """Make one run with the present divergence."""
         if not self._searches():
-            return super()._run(data, stages, seeds, history, rng, watch)
-        search = self._search(data, history, rng, watch)
-        *first_stages, last_stage = stages
-        best = search.run(seeds, first_stages, self._effort())
+            return super()._run(start)
+        search = self._search(start)
+        *first_stages, last_stage = start.stages
+        best = search.run(start.seeds, first_stages, self._effort())
         if search.was_stopped:
             return [StageEnd(best.centers, -math.inf, "the callback said stop", was_stopped=True)]
-        ends = anneal(data.rows, best.centers, [last_stage], history, watch)
-        history.keep(ends[-1].centers)
+        ends = start.anneal(best.centers, [last_stage])
+        start.history.keep(ends[-1].centers)
         return ends
 
-    def _search(
-        self, data: Data, history: History, rng: np.random.RandomState, watch: Callback
-    ) -> Search:
+    def _search(self, start: Start) -> Search:
         return Search(
-            data.rows,
+            start.data.rows,
             start_power=self._start_power(),
             critical_power=self.critical_power_,
             depth=self.refine,
             max_iter=self.max_iter,
             tol=self.tol,
-            rng=rng,
-            history=history,
-            callback=watch,
+            rng=start.rng,
+            history=start.history,
+            callback=start.callback,
             least_gain=self._effort().least_gain,
         )
 
@@ -550,21 +463,6 @@ class PowerKMeans(CenterEstimator):
     def _wanted_runs(self) -> int:
         return self.n_init
 
-    def _watcher(self) -> Callback:
-        started = time.monotonic()
-        limit = math.inf if self.max_seconds is None else self.max_seconds
-        tell = super()._watcher()
-
-        def watch(state: SweepState) -> object:
-            tell(state)
-            if limit < math.inf:
-                share = float(np.fmax(state.share_done, (time.monotonic() - started) / limit))
-                state = replace(state, share_done=share)
-            answer = None if self.callback is None else self.callback(state)
-            return time.monotonic() - started >= limit or answer
-
-        return watch
-
     def _report_end(self, run: Run) -> None:
         for end in run.ends:
             stage = "Lloyd" if end.power == -math.inf else "annealing"
@@ -577,15 +475,12 @@ class PowerKMeans(CenterEstimator):
                     ConvergenceWarning,
                 )
 
-    def _keep(self, run: Run) -> None:
-        super()._keep(run)
-        if self._learns_covariance():
-            self.covariance_ = self._covariances[run.history.run]
-        powers = [record.power for record in run.history.records if record.power > -math.inf]
-        self.power_ = powers[-1] if powers else -math.inf
-        self.n_separated_ = run.history.n_separated
-        self.spent_ = run.spent
-
-
-def _scatter_of(data: InMemory) -> Scatter:
-    return Scatter.of(data.points, data.weights, data.rows.mean())
+    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
+        run, history = super()._finish(start, ends), start.history
+        powers = [record.power for record in history.records if record.power > -math.inf]
+        return run.with_attributes(
+            power_=powers[-1] if powers else -math.inf,
+            n_separated_=history.n_separated,
+            spent_=history.spent(),
+            **start.learned,
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans import divergences
-from powermeans.estimators.base import Run
+from powermeans.estimators.base import Run, Start
 from powermeans.estimators.opening import (
     Data,
     InMemory,
@@ -25,7 +25,6 @@ from powermeans.estimators.opening import (
 )
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.loop.anneal import Callback, StageEnd
-from powermeans.loop.history import History
 from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Rows
 from powermeans.rows.trimmed import TrimmedRows
@@ -35,14 +34,6 @@ from powermeans.types import FloatArray
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrimmedRun(Run):
-    """A run, the points that it left out, and the largest distance among the others."""
-
-    outliers: NDArray[np.bool_]
-    limit: float
-
-
 class RobustPowerKMeans(PowerKMeans):
     """Power k-means for data with outliers: it leaves out the points farthest from all centers.
 
@@ -50,7 +41,8 @@ class RobustPowerKMeans(PowerKMeans):
     Gordaliza & Matrán 1997) with the annealing and the search of `PowerKMeans`. Before each sweep,
     it leaves out the points farthest from their nearest center, up to the share `trim` of the total
     weight. Once the weights are hard, no sweep raises this inertia. Seeds and automatic settings
-    also come from the points that are kept.
+    also come from the points that are kept. `score` leaves out the same share of the weight of the
+    points that it gets.
 
     Use it when some points belong to no cluster, with `trim` at least their share. Without outliers
     the result is close to that of `PowerKMeans` if each cluster has more than `trim` of the weight:
@@ -170,27 +162,6 @@ class RobustPowerKMeans(PowerKMeans):
         del self.device  # not a parameter here: points are ranked in host memory
         self.trim = trim
 
-    def score(
-        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Return minus the weighted sum of squared distances of the kept points.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points. The same share of weight is left out as in `fit`.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
-            As in `fit`.
-
-        Returns
-        -------
-        float
-            Higher is better; zero is the highest possible score.
-        """
-        return super().score(X, y, sample_weight)
-
     def _spec(self) -> OpeningSpec:
         reason = "which points are left out is decided by all of them"
         trimmed = functools.partial(_open_trimmed, trim=self.trim)
@@ -212,19 +183,14 @@ class RobustPowerKMeans(PowerKMeans):
             )
         return data
 
-    def _finish(self, data: Data, history: History, ends: Sequence[StageEnd] = ()) -> TrimmedRun:
-        run, rows = super()._finish(data, history, ends), data.rows
+    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
+        run, rows = super()._finish(start, ends), start.data.rows
         assert isinstance(rows, TrimmedRows)
         outliers, limit = rows.left_out(run.centers.astype(np.float64))
-        found = {field.name: getattr(run, field.name) for field in fields(Run)}
-        return TrimmedRun(**found, outliers=outliers, limit=limit)
-
-    def _keep(self, run: Run) -> None:
-        assert isinstance(run, TrimmedRun)
-        super()._keep(run)
-        self.outliers_ = run.outliers
         is_squared = self._spec().divergence == "squared_euclidean"
-        self.radius_ = math.sqrt(run.limit) if is_squared else run.limit
+        return run.with_attributes(
+            outliers_=outliers, radius_=math.sqrt(limit) if is_squared else limit
+        )
 
 
 def _open_trimmed(

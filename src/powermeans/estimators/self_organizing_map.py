@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,10 +14,10 @@ from scipy.spatial.distance import cdist
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.divergences import squared_euclidean
-from powermeans.estimators.base import CenterEstimator, Run
+from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.opening import Data, InMemory, in_memory
 from powermeans.inputs.centers import check_init
-from powermeans.loop.anneal import Callback, Stage
+from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import Sweep, Update
 from powermeans.principal_axes import principal_axes
@@ -51,7 +52,7 @@ class SelfOrganizingMap(CenterEstimator):
     Parameters
     ----------
     shape : (int, int), default=(7, 7)
-        Rows and columns of the grid.
+        Rows and columns of the grid. Pass it to `from_centers` too, unless it is the default.
     topology : {"rectangular", "hexagonal"}, default="rectangular"
         Whether the nodes are corners of squares, or every second row is shifted by half a step so
         that each node has six neighbours at distance one.
@@ -161,30 +162,13 @@ class SelfOrganizingMap(CenterEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    @classmethod
-    def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
-        """Make a map that predicts with a given codebook, without a fit.
-
-        Parameters
-        ----------
-        centers : array-like of shape (rows * columns, n_features)
-            The codebook, in the order of the rows of the grid.
-        **params
-            Parameters of the constructor, including `shape` unless it is the default.
-
-        Returns
-        -------
-        SelfOrganizingMap
-            With `cluster_centers_`, `grid_positions_`, `n_features_in_` and `n_iter_ = 0`.
-        """
-        estimator = super().from_centers(centers, **params)
-        estimator.grid_positions_ = estimator._grid().positions()
-        if len(estimator.grid_positions_) != len(estimator.cluster_centers_):
+    def _use_given_centers(self) -> None:
+        self.grid_positions_ = self._grid().positions()
+        if len(self.grid_positions_) != len(self.cluster_centers_):
             raise ValueError(
-                f"centers has {len(estimator.cluster_centers_)} rows but shape={estimator.shape!r} "
+                f"centers has {len(self.cluster_centers_)} rows but shape={self.shape!r} "
                 "has another number of nodes: pass a shape of as many"
             )
-        return estimator
 
     def _stages(self, data: Data) -> list[Stage]:
         distances = self._grid().distances()
@@ -217,21 +201,16 @@ class SelfOrganizingMap(CenterEstimator):
         steps = grid.from_center()[:, : len(found.axes)]
         return np.asarray(found.mean + (steps * found.deviations) @ found.axes)
 
-    def _keep_best_run(
-        self,
-        data: Data,
-        stages: list[Stage],
-        rng: np.random.RandomState,
-        watch: Callback,
-    ) -> None:
-        super()._keep_best_run(data, stages, rng, watch)
-        data = in_memory(data)
-        grid, centers = self._grid(), self.cluster_centers_.astype(np.float64)
+    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
+        run, data, grid = super()._finish(start, ends), in_memory(start.data), self._grid()
+        centers = run.centers.astype(np.float64)
         weights = np.ones(data.rows.n_points) if data.weights is None else data.weights
         distances = np.sqrt(data.rows.nearness(centers).sq_dist())
-        self.grid_positions_ = grid.positions()
-        self.quantization_error_ = float(np.average(distances, weights=weights))
-        self.topographic_error_ = _topographic_error(data, weights, centers, grid)
+        return run.with_attributes(
+            grid_positions_=grid.positions(),
+            quantization_error_=float(np.average(distances, weights=weights)),
+            topographic_error_=_topographic_error(data, weights, centers, grid),
+        )
 
     def _grid(self) -> Grid:
         shape = np.asarray(self.shape)
@@ -244,10 +223,6 @@ class SelfOrganizingMap(CenterEstimator):
 
     def _wanted_runs(self) -> int:
         return 1
-
-    @classmethod
-    def _params_for(cls, n_centers: int) -> dict[str, Any]:
-        return {}
 
     def _report_end(self, run: Run) -> None:
         if self.verbose:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
-from powermeans.estimators.base import CenterEstimator, Run
+from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec
-from powermeans.loop.anneal import Stage
+from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.spread import spread, spread_of_features
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import SeparateCoincident
@@ -36,7 +36,6 @@ class SoftMeans(CenterEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
-        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_threads": [Integral, None],
     }
@@ -76,9 +75,9 @@ class SoftMeans(CenterEstimator):
     def _wanted_runs(self) -> int:
         return self.n_init
 
-    def _keep(self, run: Run) -> None:
-        super()._keep(run)
-        self.objective_ = run.history.records[-1].objective
+    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
+        objective = start.history.records[-1].objective
+        return super()._finish(start, ends).with_attributes(objective_=objective)
 
 
 class KHarmonicMeans(SoftMeans):
@@ -345,7 +344,8 @@ class FuzzyCMeans(SoftMeans):
         shares: FloatArray = roots / roots.sum(axis=1, keepdims=True)
         return shares
 
-    def _keep(self, run: Run) -> None:
-        super()._keep(run)
+    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
+        run = super()._finish(start, ends)
         # The power mean averages the powers; Bezdek adds them.
-        self.objective_ *= self.n_clusters ** -(float(self.fuzzifier) - 1)
+        factor = self.n_clusters ** -(float(self.fuzzifier) - 1)
+        return run.with_attributes(objective_=run.attributes["objective_"] * factor)

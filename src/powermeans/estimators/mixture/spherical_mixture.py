@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from powermeans.critical import critical_temperature
-from powermeans.estimators.base import CenterEstimator, Run
+from powermeans.estimators.base import CenterEstimator, Run, Start, report_end
 from powermeans.estimators.mixture.m_step import (
     GaussianLearner,
     log_densities,
@@ -29,7 +29,6 @@ from powermeans.estimators.mixture.moments import moment_estimates
 from powermeans.estimators.opening import Data, InMemory, MatrixLike, admit_points, in_memory
 from powermeans.inputs.weights import check_sample_weight
 from powermeans.loop.anneal import Stage, StageEnd
-from powermeans.loop.history import History
 from powermeans.loop.spread import spread, spread_of_features
 from powermeans.loop.updates import SeparateCoincident
 from powermeans.rows import open_rows
@@ -54,15 +53,6 @@ class MixtureData(InMemory):
 
     learner: GaussianLearner
     means: FloatArray | None  # the initial centers, if moments give them
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MixtureRun(Run):
-    """The outcome of a run, with its mixture."""
-
-    model: Gaussian
-    log_likelihood: float
-    log_likelihoods: tuple[float, ...]
 
 
 class SphericalMixture(CenterEstimator):
@@ -124,7 +114,8 @@ class SphericalMixture(CenterEstimator):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the Gaussians, in the dtype of the points.
     variance_ : float
-        Variance of each feature within a cluster.
+        Variance of each feature within a cluster. After `from_centers` it is `variance`, or one if
+        that is "learned", and the shares are equal.
     shares_ : ndarray of shape (n_clusters,)
         Share of all points that each Gaussian has; they add up to one.
     labels_ : ndarray of shape (n_samples,)
@@ -376,28 +367,10 @@ class SphericalMixture(CenterEstimator):
 
     # Conversion.
 
-    @classmethod
-    def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
-        """Make a mixture with given centers, without a fit.
-
-        Parameters
-        ----------
-        centers : array-like of shape (n_clusters, n_features)
-            The centers. The columns of a DataFrame become the feature names.
-        **params
-            Parameters of the constructor except `n_clusters`.
-
-        Returns
-        -------
-        SphericalMixture
-            With `cluster_centers_`, equal `shares_`, and `variance_` from the parameters, or one if
-            it is "learned".
-        """
-        estimator = super().from_centers(centers, **params)
-        n_centers = len(estimator.cluster_centers_)
-        estimator.variance_ = 1.0 if estimator.variance == "learned" else float(estimator.variance)
-        estimator.shares_ = np.full(n_centers, 1 / n_centers)
-        return estimator
+    def _use_given_centers(self) -> None:
+        n_centers = len(self.cluster_centers_)
+        self.variance_ = 1.0 if self.variance == "learned" else float(self.variance)
+        self.shares_ = np.full(n_centers, 1 / n_centers)
 
     def to_sklearn(self) -> Any:
         """Return the same density as a fitted `sklearn.mixture.GaussianMixture`.
@@ -482,42 +455,29 @@ class SphericalMixture(CenterEstimator):
         assert isinstance(data, MixtureData)
         return super()._initial_centers(data, rng) if data.means is None else data.means.copy()
 
-    def _finish(self, data: Data, history: History, ends: Sequence[StageEnd] = ()) -> MixtureRun:
+    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
+        run, data = super()._finish(start, ends), start.data
         assert isinstance(data, MixtureData)
-        run, model = super()._finish(data, history, ends), data.learner.known
-        centers = run.centers.astype(np.float64)
-        found = {field.name: getattr(run, field.name) for field in fields(Run)}
-        if model.shares is not None:
-            found["labels"] = self._most_likely(data.points, centers, model)
-        return MixtureRun(
-            **found,
-            model=model,
-            log_likelihood=mean_log_likelihood(data.rows, model, data.rows.sweep(centers, model)),
-            log_likelihoods=tuple(data.learner.log_likelihoods),
+        centers, model = run.centers.astype(np.float64), data.learner.known
+        likelihood = mean_log_likelihood(data.rows, model, data.rows.sweep(centers, model))
+        n_centers, shares = len(centers), model.shares
+        if shares is not None:
+            run = replace(run, labels=self._most_likely(data.points, centers, model))
+        return replace(run, loss=-likelihood).with_attributes(
+            variance_=model.variance,
+            shares_=np.full(n_centers, 1 / n_centers) if shares is None else np.array(shares),
+            log_likelihood_=likelihood,
+            log_likelihoods_=np.array(data.learner.log_likelihoods),
         )
-
-    def _merit(self, run: Run) -> float:
-        """Return minus the likelihood."""
-        assert isinstance(run, MixtureRun)
-        return -run.log_likelihood
-
-    def _keep(self, run: Run) -> None:
-        assert isinstance(run, MixtureRun)
-        super()._keep(run)
-        n_centers, shares = len(run.centers), run.model.shares
-        self.variance_ = run.model.variance
-        self.shares_ = np.full(n_centers, 1 / n_centers) if shares is None else np.array(shares)
-        self.log_likelihood_ = run.log_likelihood
-        self.log_likelihoods_ = np.array(run.log_likelihoods)
 
     def _wanted_runs(self) -> int:
         return 1 if self._starts_at_moments() else self.n_init
 
-    def _advice(self, run: Run) -> str:
-        assert isinstance(run, MixtureRun)
-        if run.log_likelihoods or not self._share_of_critical():
-            return "raise max_iter or tol"
-        return "it was still annealing, so raise max_iter, or lower cooling or temperature"
+    def _report_end(self, run: Run) -> None:
+        advice = "raise max_iter or tol"
+        if self._share_of_critical() and not len(run.attributes["log_likelihoods_"]):
+            advice = "it was still annealing, so raise max_iter, or lower cooling or temperature"
+        report_end(run, self.verbose, advice)
 
     # Details.
 

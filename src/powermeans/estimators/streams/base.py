@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from powermeans.estimators.base import CenterEstimator, noted
+from powermeans.estimators.base import CenterEstimator, Run, noted
 from powermeans.estimators.opening import (
     Data,
     InMemory,
@@ -371,6 +371,11 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     def _wanted_runs(self) -> int:
         return 1
+
+    def _taught(self, run: Run, learned: Learned, course: RunningDrift) -> Run:
+        """Return the run of a fit with what a stream goes on from."""
+        drift = course.drift(learned.centers, learned.weights)
+        return run.with_attributes(**self._described(learned), drift_=drift, _stream=learned)
 
 
 def is_waiting(model: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -15,14 +15,14 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
-from powermeans.estimators.base import Run
+from powermeans.estimators.base import Run, Start
 from powermeans.estimators.opening import Data, InMemory, OpeningSpec, in_memory
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.estimators.streams.base import Step, StreamEstimator
 from powermeans.estimators.streams.drift import RunningDrift
 from powermeans.estimators.streams.running_sums import RunningSums
 from powermeans.inputs.points import Admitted
-from powermeans.loop.anneal import Callback, Stage, StageEnd, run_stage
+from powermeans.loop.anneal import Stage, StageEnd, run_stage
 from powermeans.loop.history import History, SweepState
 from powermeans.loop.search import EFFORTS
 from powermeans.loop.stopping import Never, are_hard
@@ -198,7 +198,6 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **StreamEstimator._parameter_constraints,
-        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "power": [
             Interval(Real, None, Power.highest, closed="right"),
@@ -213,7 +212,6 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     power_: float
     n_steps_: int
-    _in_fit: dict[int, tuple[_Remembered, int, RunningDrift]]
 
     def __init__(
         self,
@@ -256,32 +254,24 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _stages(self, data: Data) -> list[Stage]:
         return []
 
-    def _run(
-        self,
-        data: Data,
-        stages: list[Stage],
-        seeds: Callable[[], FloatArray],
-        history: History,
-        rng: np.random.RandomState,
-        watch: Callback,
-    ) -> list[StageEnd]:
+    def _run(self, start: Start) -> list[StageEnd]:
+        data, rng = start.data, start.rng
         # Of their own, so that what follows does not depend on how many rows there are.
         orders = np.random.RandomState(rng.randint(2**31))
-        self._in_fit = {}
         n_all, parts = self._all_parts(data, orders)
         _, first = next(parts)
         step, state = self._begin_at(in_memory(first), first, rng)
-        course = self._take_down(step, RunningDrift(step.origin), 1, state, history, watch)
+        course = self._take_down(step, RunningDrift(step.origin), 1, state, start)
         n_seen = first.rows.n_points
         for n_passes, batch in parts:
             learned = step.learned
             if n_seen >= _LONGEST_SOFT_SHARE * n_all or not batch.rows.has_order:
                 learned = replace(learned, power=-math.inf)
             step, state = self._swept(learned, batch)
-            course = self._take_down(step, course, n_passes, state, history, watch)
+            course = self._take_down(step, course, n_passes, state, start)
             n_seen += batch.rows.n_points
         learned = replace(step.learned, power=-math.inf)
-        self._in_fit[learned.n_steps] = learned, self.max_iter, course
+        start.learned[learned.n_steps] = learned, self.max_iter, course
         return [StageEnd(learned.centers, -math.inf, "the points came to their end")]
 
     def _all_parts(
@@ -339,16 +329,15 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         course: RunningDrift,
         n_passes: int,
         state: SweepState,
-        history: History,
-        watch: Callback,
+        start: Start,
     ) -> RunningDrift:
         """Record a batch, so that an interrupt falls before or after it and never within."""
         learned = step.learned
         course = course.with_points(step.sum_sq_dist, step.weight, self._remembered_weight())
-        self._in_fit[learned.n_steps] = learned, n_passes, course
-        history.append(replace(state, sweep=learned.n_steps))
-        self._in_fit.pop(learned.n_steps - 1, None)
-        watch(replace(state, sweep=learned.n_steps))
+        start.learned[learned.n_steps] = learned, n_passes, course
+        start.history.append(replace(state, sweep=learned.n_steps))
+        start.learned.pop(learned.n_steps - 1, None)
+        start.callback(replace(state, sweep=learned.n_steps))
         return course
 
     def _part(self, data: InMemory, indices: IndexArray) -> InMemory:
@@ -361,14 +350,10 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         if self.verbose:
             print(f"The end: {run.ends[-1].reason}.")
 
-    def _keep(self, run: Run) -> None:
-        super()._keep(run)
-        learned, self.n_iter_, course = self._in_fit[len(run.history.records)]
-        drift = course.drift(learned.centers, learned.weights)
-        self.__dict__.update(self._described(learned), drift_=drift, _stream=learned)
-
-    def _after_fit(self) -> None:
-        self.__dict__.pop("_in_fit", None)
+    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
+        learned, n_passes, course = start.learned[len(start.history.records)]
+        run = super()._finish(start, ends).with_attributes(n_iter_=n_passes)
+        return self._taught(run, learned, course)
 
     # A stream.
 

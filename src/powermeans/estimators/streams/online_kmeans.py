@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from powermeans.estimators.base import Run
+from powermeans.estimators.base import Run, Start
 from powermeans.estimators.learning_rates import LearningRate, rates_of
 from powermeans.estimators.opening import Data, InMemory, InParts
 from powermeans.estimators.streams.base import Step, StreamEstimator, that_weigh
 from powermeans.estimators.streams.drift import RunningDrift
 from powermeans.estimators.streams.running_sums import found_anew, handed_over, leaders_of
 from powermeans.inputs.points import Admitted
-from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, run_stage
+from powermeans.loop.anneal import Stage, StageEnd, run_stage
 from powermeans.loop.history import History, SweepState
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import Learner, RelocateEmpty, Sweep
@@ -179,7 +179,6 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **StreamEstimator._parameter_constraints,
-        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
         "learning_rate": [
             StrOptions({"auto"}),
             Interval(Real, 0, 1, closed="both"),
@@ -193,7 +192,6 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     counts_: FloatArray
     n_steps_: int
-    _tally: tuple[FloatArray, int, RunningDrift]
 
     def __init__(
         self,
@@ -233,48 +231,27 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         lloyd = Stage(Fixed(-math.inf), settled, self.max_iter)
         return [lloyd] if self.batch else []
 
-    def _run(
-        self,
-        data: Data,
-        stages: list[Stage],
-        seeds: Callable[[], FloatArray],
-        history: History,
-        rng: np.random.RandomState,
-        watch: Callback,
-    ) -> list[StageEnd]:
-        origin, first = seeds(), len(history.records)
-        tally = _Tally(np.zeros(self.n_clusters))
-        after_online = [replace(stage, update=_Recount(tally)) for stage in stages]
-        try:
-            if isinstance(data, InParts):
-                centers = self._epochs_in_parts(data.rows, origin, tally, history, rng, watch)
-                online_end = StageEnd(centers, -math.inf, f"{self.n_epochs} epochs")
-                return [online_end, *anneal(data.rows, centers, after_online, history, watch)]
-            epochs = _Epochs(data, self.learning_rate, rng if self.shuffle else None, tally)
-            online = [Stage.of(epochs, self.n_epochs), *after_online]
-            return anneal(data.rows, origin, online, history, watch)
-        finally:
-            course = RunningDrift(origin)
-            for record in history.records[first : first + self.n_epochs]:
-                course = course.with_points(record.inertia, data.rows.total_weight)
-            self._tally = tally.counts, tally.n_steps, course
+    def _run(self, start: Start) -> list[StageEnd]:
+        data, origin, tally = start.data, start.seeds(), _Tally(np.zeros(self.n_clusters))
+        start.learned.update(origin=origin, tally=tally)
+        after_online = [replace(stage, update=_Recount(tally)) for stage in start.stages]
+        if isinstance(data, InParts):
+            centers = self._epochs_in_parts(data.rows, origin, tally, start)
+            online_end = StageEnd(centers, -math.inf, f"{self.n_epochs} epochs")
+            return [online_end, *start.anneal(centers, after_online)]
+        epochs = _Epochs(data, self.learning_rate, start.rng if self.shuffle else None, tally)
+        return start.anneal(origin, [Stage.of(epochs, self.n_epochs), *after_online])
 
     def _epochs_in_parts(
-        self,
-        rows: PartedRows,
-        centers: FloatArray,
-        tally: _Tally,
-        history: History,
-        rng: np.random.RandomState,
-        watch: Callback,
+        self, rows: PartedRows, centers: FloatArray, tally: _Tally, start: Start
     ) -> FloatArray:
         """Make online passes over one part after the other, shuffled within each part."""
-        learned = _Counted(centers, tally.counts)
+        learned, history = _Counted(centers, tally.counts), start.history
         for _ in range(self.n_epochs):
             started, before, inertia = time.perf_counter(), learned.centers, 0.0
             for points, weights in that_weigh(rows.contents()):
                 part = self._opened(Admitted(points, weights, math.nan))
-                step = self._learned_from(learned, part, rng if self.shuffle else None)
+                step = self._learned_from(learned, part, start.rng if self.shuffle else None)
                 learned, inertia = step.learned, inertia + step.sum_sq_dist
             tally.counts, tally.n_steps = learned.counts, learned.n_steps
             state = SweepState(
@@ -288,16 +265,17 @@ class OnlineKMeans(StreamEstimator[_Counted]):
                 centers=learned.centers,
             )
             history.append(state)
-            watch(state)
+            start.callback(state)
         return learned.centers
 
-    def _keep(self, run: Run) -> None:
-        super()._keep(run)
-        assert run.history.centers is not None, "every run has a sweep"
-        counts, n_steps, course = self._tally
-        learned = _Counted(run.history.centers, counts, n_steps)
-        drift = course.drift(learned.centers, learned.weights)
-        self.__dict__.update(self._described(learned), drift_=drift, _stream=learned)
+    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
+        history, tally = start.history, start.learned["tally"]
+        assert history.centers is not None, "every run has a sweep"
+        course = RunningDrift(start.learned["origin"])
+        for record in history.records[: self.n_epochs]:
+            course = course.with_points(record.inertia, start.data.rows.total_weight)
+        learned = _Counted(history.centers, tally.counts, tally.n_steps)
+        return self._taught(super()._finish(start, ends), learned, course)
 
     def _report_end(self, run: Run) -> None:
         end = run.ends[-1]
