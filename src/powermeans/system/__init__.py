@@ -1,4 +1,4 @@
-"""What the package asks of the machine: threads, host memory, and files written whole.
+"""Threads, host memory, fingerprints, timers, and files written atomically.
 
-It imports only `types` and `errors`.
+This room imports only `types` and `errors`.
 """

@@ -12,7 +12,7 @@ from typing import IO
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Raise if there is no folder for this file."""
+    """Raise if the folder of this file does not exist."""
     folder = os.path.dirname(os.fspath(path)) or os.curdir
     if not os.path.isdir(os.path.realpath(folder)):
         problem = f"there is no folder {folder}: make it first"
@@ -21,37 +21,28 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Yield a file to write to, which takes its name, and the mode of an older one, at the end.
+    """Yield a temporary file in the same folder, which replaces `path` once it is complete.
 
-    Until then it has another name in the same folder, and it vanishes if writing fails. What is no
-    plain file, such as ``/dev/stdout``, is written to directly.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_write(os.path.join(folder, "greeting")) as file:
-    ...         _ = file.write(b"hello")
-    ...     os.listdir(folder)
-    ['greeting']
+    It takes the mode of the file that it replaces, and is removed if writing fails. A path that is
+    no plain file, such as ``/dev/stdout``, is written to directly.
     """
     check_folder(path)
-    wanted = Path(os.path.realpath(path))
-    if wanted.is_dir():
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a directory", os.fspath(path))
-    if wanted.exists() and not wanted.is_file():
-        with open(wanted, "wb") as file:
+    if target.exists() and not target.is_file():
+        with open(target, "wb") as file:
             yield file
         return
-    partial = wanted.with_name(f".{wanted.name[:200]}.{os.getpid()}.part")
+    partial = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
     try:
         with _open(partial, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if wanted.exists():
-            shutil.copymode(wanted, partial)
-        os.replace(partial, wanted)
+        if target.exists():
+            shutil.copymode(target, partial)
+        os.replace(partial, target)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
@@ -60,5 +51,5 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 def _open(partial: Path, path: str | os.PathLike[str]) -> IO[bytes]:
     try:
         return open(partial, "wb")
-    except OSError as error:  # which is to name the file that was asked for
+    except OSError as error:  # name the file that the user asked for
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error

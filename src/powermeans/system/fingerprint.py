@@ -1,4 +1,4 @@
-"""Fingerprints: the same text for the same value in every process, another one for another."""
+"""Fingerprints: texts that are equal for equal values in every process, and differ otherwise."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from scipy import sparse
 
 
 class NoFingerprintError(TypeError):
-    """A value that another process cannot tell from others; it is the first argument."""
+    """A value, the first argument, has no fingerprint that is the same in every process."""
 
 
 def fingerprint(value: Any) -> str:
-    """Return the text that tells this value from others in every process.
+    """Return a text that is the same for equal values in every process.
 
-    The code tells functions, and class and attributes tell objects of this package. What a function
-    takes from global variables does not count.
+    Functions are compared by their code, and objects of this package by class and attributes. The
+    global variables that a function reads do not count.
     """
     try:
         return repr(_description(value))
@@ -60,7 +60,7 @@ def _description_of_code(value: Any) -> Any:
     if isinstance(value, FunctionType):
         name = [value.__module__, value.__qualname__]
         if _is_ours(value) and "<" not in value.__qualname__:
-            return name  # the version of the package tells its code
+            return name  # checkpoints also compare the version of the package
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         state = [cells, value.__defaults__, value.__kwdefaults__]
         return [*name, _description(value.__code__), _description(state)]
@@ -80,11 +80,11 @@ def _is_ours(value: Any) -> bool:
 
 
 def _functions_of(kind: type[Any]) -> Iterator[Any]:
-    """Yield those of the class and its bases that are not the package's own."""
+    """Yield the functions and numbers of a class and its bases outside of the package."""
     for base in kind.__mro__:
         if not _is_ours(base) and base.__module__ not in ("builtins", "abc"):
             for name, content in vars(base).items():
-                # A function that names its class has it in a cell, which would lead back here.
+                # Leave cells out: a method that names its class has the class itself in one.
                 if isinstance(content, FunctionType):
                     yield [name, _description(content.__code__), _description(content.__defaults__)]
                 elif isinstance(content, int | float | np.ndarray):
@@ -92,7 +92,7 @@ def _functions_of(kind: type[Any]) -> Iterator[Any]:
 
 
 def _attributes_of(value: Any) -> Iterator[Any]:
-    """Yield each attribute with its name, except those that are computed from the others."""
+    """Yield each attribute with its name, except for cached properties."""
     if is_dataclass(value):
         names = [field.name for field in fields(value)]
     else:

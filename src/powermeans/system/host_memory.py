@@ -1,6 +1,6 @@
-"""Tensors of PyTorch where arrays are wanted: brought to host memory, or refused with a way out.
+"""PyTorch tensors where arrays are wanted: copied to host memory, or refused.
 
-This imports no PyTorch: if there is a tensor, somebody else has.
+This imports no PyTorch: whoever passes a tensor has done so.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-# Floating point numbers that NumPy knows as well.
-_OF_ARRAYS = {"torch.float16", "torch.float32", "torch.float64"}
+# The floating-point dtypes that NumPy has too.
+_NUMPY_FLOATS = {"torch.float16", "torch.float32", "torch.float64"}
 
 
 def is_tensor(values: object) -> bool:
@@ -19,7 +19,7 @@ def is_tensor(values: object) -> bool:
 
 
 def on_host(values: Any) -> Any:
-    """Return a tensor as an array in host memory, in float32 at least, and all else as it is."""
+    """Return a tensor as an array in host memory, at least in float32; return all else as it is."""
     if not is_tensor(values):
         return values
     host = values.detach().cpu()
@@ -28,38 +28,35 @@ def on_host(values: Any) -> Any:
 
 
 def brought_to_host(values: Any, name: str) -> Any:
-    """Return an argument of the user as `on_host` does, or raise if it is no usable tensor."""
+    """Return an argument of the user as `on_host` does; raise if its tensor cannot be used."""
     if is_tensor(values) and (fault := fault_of_tensor(values, name)) is not None:
         raise ValueError(f"{name} {fault}")
     return on_host(values)
 
 
 def fault_of_tensor(values: Any, name: str) -> str | None:
-    """Return why a tensor has no numbers in rows and columns, with the way out; else None."""
+    """Return why a tensor cannot be used, with the way out; None if it can."""
     if values.is_nested:
-        return f"is a nested tensor: pass {name}.to_padded_tensor(...), or its parts joined"
+        return f"is a nested tensor: pass {name}.to_padded_tensor(...), or join its parts"
     if values.device.type == "meta":
-        return "is on the device meta, which holds no numbers: pass a tensor that has some"
+        return "is on the device meta, which holds no numbers: pass a tensor that has numbers"
     if str(values.layout) != "torch.strided":
         or_else = ", or a SciPy CSR matrix, which runs on the CPU" if name == "X" else ""
         return f"is a tensor with the layout {values.layout}: pass {name}.to_dense(){or_else}"
     if values.is_quantized:
         return f"is a quantized tensor, {values.dtype}: pass {name}.dequantize()"
     if values.requires_grad:
-        return (
-            f"requires a gradient, and clustering has none: pass {name}.detach(), which copies "
-            "nothing"
-        )
+        return f"requires a gradient, and clustering has none: pass {name}.detach()"
     return None
 
 
 def refuse_tensor_elsewhere(values: Any, name: str = "X") -> None:
-    """Raise for a tensor that NumPy does not take as it is, where only arrays are taken."""
+    """Raise for a tensor that NumPy cannot read in place."""
     if not is_tensor(values):
         return
     if (fault := fault_of_tensor(values, name)) is not None:
         raise ValueError(f"{name} {fault}")
-    is_unknown = values.is_floating_point() and str(values.dtype) not in _OF_ARRAYS
+    is_unknown = values.is_floating_point() and str(values.dtype) not in _NUMPY_FLOATS
     if values.device.type != "cpu" or is_unknown:
         way_out = f"{name}.float().cpu().numpy()" if is_unknown else f"{name}.cpu().numpy()"
         raise ValueError(

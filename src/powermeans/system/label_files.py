@@ -1,4 +1,4 @@
-"""Labels that are written piece by piece, as one NPY file."""
+"""Labels as one NPY file, written array by array."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from powermeans.types import Labels
 
 
 def write_labels(path: str | os.PathLike[str], pieces: Iterable[Labels]) -> Path:
-    """Write labels as they come; the file has its name once all of them are written."""
-    wanted, not_ours = Path(path), list[BaseException]()
+    """Write arrays of labels as they come; the file has its name once it is complete."""
+    wanted, errors_of_pieces = Path(path), list[BaseException]()
     try:
         with atomic_write(wanted) as file:
-            write_npy(file, _noting_errors(pieces, not_ours))
+            write_npy(file, _noting_errors(pieces, errors_of_pieces))
     except OSError as error:
-        if error.filename is not None or error.errno is None or error in not_ours:
+        # Only an error of writing to the file itself lacks its name.
+        if error.filename is not None or error.errno is None or error in errors_of_pieces:
             raise
         raise OSError(
             error.errno, f"{error.strerror}: the labels were not written", os.fspath(wanted)
@@ -30,19 +31,19 @@ def write_labels(path: str | os.PathLike[str], pieces: Iterable[Labels]) -> Path
 
 
 def write_npy(file: IO[bytes], pieces: Iterable[Labels]) -> None:
-    """Write labels in NumPy's format, as they come, to a file in which one can seek."""
+    """Write arrays of labels in NumPy's format to a seekable file."""
     n_labels = 0
     _write_header(file, n_labels)
     for labels in pieces:
         file.write(np.ascontiguousarray(labels, dtype="<i4").data)
         n_labels += len(labels)
-    # NumPy leaves space in a header, so that one of more rows is as long.
+    # NumPy pads headers, so the one with the final count is as long as the first.
     file.seek(0)
     _write_header(file, n_labels)
 
 
 def _noting_errors(pieces: Iterable[Labels], errors: list[BaseException]) -> Iterator[Labels]:
-    """Yield the same pieces, and put an error of their maker into the list."""
+    """Yield the same pieces, and append an error of their generator to the list."""
     try:
         yield from pieces
     except OSError as error:

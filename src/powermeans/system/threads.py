@@ -14,24 +14,16 @@ import threadpoolctl
 
 from powermeans.errors import ArgumentError
 
-# More threads than any machine has processors are a slip, and starting them would exhaust it.
+# No machine has more processors: a larger number is a slip, and would exhaust the machine.
 _MOST_THREADS = 4096
 
 
 def effective_n_threads(n_threads: int | None, limit: int = 0) -> int:
-    """Return the number of threads for one fit.
+    """Return the number of threads for one fit: the first of these that is given.
 
-    It is `n_threads`, at most 4096 and counted down from all processors if negative, as in joblib;
-    else the limit that threadpoolctl sets for this thread, 0 for none; else the first of
-    POWERMEANS_NUM_THREADS and OMP_NUM_THREADS that is set; else the processors that this process
-    may use. OMP_NUM_THREADS is not ours: unless it is a positive number it counts as not set, as
-    OpenMP has it.
-
-    Examples
-    --------
-    >>> from powermeans.system.threads import effective_n_threads
-    >>> effective_n_threads(3), effective_n_threads(None, limit=1)
-    (3, 1)
+    `n_threads`, counted down from all processors if negative, as in joblib; the limit that
+    threadpoolctl sets for this thread, 0 for none; POWERMEANS_NUM_THREADS; OMP_NUM_THREADS, which
+    OpenMP ignores unless it is a positive number; the processors that this process may use.
     """
     if n_threads is not None:
         return _asked_for(n_threads)
@@ -69,7 +61,7 @@ def _from_our_variable() -> int | None:
 
 
 def _from_openmp_variable() -> int | None:
-    # One number for each level of nesting; ours is the outermost.
+    # It has one number for each level of nesting; ours is the outermost.
     n_threads = _positive_number(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])
     return None if n_threads is None else min(n_threads, _MOST_THREADS)
 
@@ -83,7 +75,7 @@ def _positive_number(value: str) -> int | None:
 
 
 def usable_processors() -> int:
-    """Return how many processors the affinity and the control group leave to this process."""
+    """Return how many processors the affinity and the control group allow this process."""
     by_affinity = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
@@ -92,7 +84,7 @@ def usable_processors() -> int:
 
 @functools.cache
 def _control_group_quota() -> int | None:
-    """Return the whole processors that a control group of version 2 or 1 grants."""
+    """Return the quota of a control group, version 2 or 1, in processors, rounded up."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
     except (OSError, ValueError):
@@ -108,7 +100,7 @@ def _control_group_quota() -> int | None:
 
 
 def _expected_threads(limit: int) -> int:
-    """Return what a fit would use, or all processors if it would refuse its variable."""
+    """Return the threads that a fit would use; all processors where it would raise."""
     try:
         return effective_n_threads(None, limit)
     except ValueError:
@@ -116,7 +108,7 @@ def _expected_threads(limit: int) -> int:
 
 
 class _OneThread:
-    """Holds BLAS to one thread while anybody asks for it, and then restores what it had."""
+    """Holds BLAS to one thread as long as it has a user, then restores the old limit."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -141,7 +133,7 @@ _ONE_THREAD = _OneThread()
 
 @contextlib.contextmanager
 def blas_on_one_thread() -> Iterator[None]:
-    """Keep BLAS from starting threads, in whichever thread of Python."""
+    """Keep BLAS from starting threads, in any thread of Python."""
     _ONE_THREAD.enter()
     try:
         yield
@@ -151,14 +143,14 @@ def blas_on_one_thread() -> Iterator[None]:
 
 @functools.cache
 def _blas_pools() -> Any:
-    # To look for the libraries takes longer than most of what is done with them.
+    # Cached, since the search for libraries takes longer than most of what they compute here.
     return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
 class _TeamController(threadpoolctl.LibController):
-    """Lets `threadpoolctl` see and limit our threads together with those of OpenMP.
+    """Lets `threadpoolctl` see and limit our threads as it does those of OpenMP.
 
-    It may be asked on behalf of another library, so nothing here raises.
+    Nothing here raises, since another library may be the one that calls threadpoolctl.
     """
 
     user_api = "openmp"
@@ -172,13 +164,13 @@ class _TeamController(threadpoolctl.LibController):
 
     def set_num_threads(self, n_threads: int) -> None:
         """Limit the fits that this thread starts."""
-        # What would be chosen anyway is no limit: threadpoolctl lifts one by setting the number
-        # that it found, and later changes of the environment should count again.
+        # The number that a fit would use anyway lifts the limit: threadpoolctl restores the number
+        # that it found, and the environment must count again afterwards.
         limit = 0 if n_threads == _expected_threads(limit=0) else n_threads
         self.dynlib.powermeans_set_num_threads(min(max(limit, 0), _MOST_THREADS))
 
     def get_version(self) -> Any:
-        """Return None: there is no version of its own."""
+        """Return None: the core has no version of its own."""
         return None
 
     def set_additional_attributes(self) -> None:

@@ -1,4 +1,4 @@
-"""How far a pass over rows in parts is, and about how long the rest of something takes."""
+"""How far a pass over rows in parts is, and about how long the rest takes."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import time
 from collections.abc import Callable
 
 Tell = Callable[[int, int | None], object]
-"""Gets how many parts of a pass are done, and of how many if that is known."""
+"""Is called with the number of parts done in a pass, and the number of all if known."""
 
-# A pass that takes longer than this says where it is.
+# A shorter pass is not reported.
 _LONG_PASS_SECONDS = 1.0
 _SECONDS_BETWEEN_LINES = 10.0
 
 
 class PassTimer:
-    """What there is to say of passes, counted in some unit, once they take long."""
+    """Words for the progress of long passes, counted in some unit."""
 
     def __init__(self, unit: str = "parts") -> None:
         self._unit = unit
         self._began, self._n_at_first, self._n_before = math.nan, 0, math.inf
 
     def words(self, n_done: int, n_in_all: int | None) -> str | None:
-        """Return what to say when this much of a pass is done, or None while it is short."""
+        """Return the progress of a pass in words, or None as long as the pass is short."""
         now = time.monotonic()
         if n_done <= self._n_before:
             self._began, self._n_at_first = now, n_done
@@ -40,13 +40,13 @@ class PassTimer:
 
 
 class PassLines:
-    """Prints now and then how far a long pass is, beside what `verbose` prints of each sweep."""
+    """Prints now and then how far a long pass is, besides the line of `verbose` for each sweep."""
 
     def __init__(self) -> None:
         self._timer, self._printed = PassTimer(), time.monotonic()
 
     def __call__(self, n_done: int, n_in_all: int | None) -> None:
-        """Print a line if the last one was long ago."""
+        """Print a line unless the last one is recent."""
         said, now = self._timer.words(n_done, n_in_all), time.monotonic()
         if said is not None and now - self._printed >= _SECONDS_BETWEEN_LINES:
             self._printed = now
@@ -54,12 +54,12 @@ class PassLines:
 
 
 def time_left(elapsed: float, share_done: float) -> str:
-    """Return in words how long the rest takes, judged by what is done."""
+    """Return in words how long the rest takes at the same speed."""
     return f"about {duration(elapsed / share_done - elapsed)} left"
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words."""
+    """Return a time with its unit."""
     if seconds < 0.095:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 9.95:

@@ -1,7 +1,7 @@
-"""Values as JSON and arrays, and back: one way for model files and for checkpoints.
+"""Values as JSON and arrays, and back, for model files and checkpoints.
 
-Whatever JSON has no word for is an object of one entry, which its form names. Reading executes
-nothing, and knows no forms but those that it is given.
+A value that JSON lacks becomes an object with one entry, whose key is the name of its form. Reading
+executes no code, and accepts only the forms that the decoder is given.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DTYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A kind of values, how an encoder writes one of this name, and how a decoder reads it."""
+    """A kind of values: which values it fits, how to write one, and how to read it."""
 
     name: str
     fits: Callable[[Any], bool]
@@ -32,14 +32,14 @@ class Form:
 
 
 class Encoder:
-    """Writes values as JSON, and keeps the arrays in them by name."""
+    """Writes values as JSON, and collects their arrays by name."""
 
     def __init__(self, forms: Sequence[Form]) -> None:
         self._forms = forms
         self.arrays: dict[str, NDArray[Any]] = {}
 
     def encode(self, value: Any, name: str) -> Any:
-        """Return the JSON of a value, which errors call by this name."""
+        """Return the JSON of a value; errors call it `name`."""
         if value is None or isinstance(value, bool | str):
             return value
         if isinstance(value, int | np.integer):
@@ -51,14 +51,14 @@ class Encoder:
             return number if math.isfinite(number) else {"float": repr(number)}
         if isinstance(value, list):
             return self.entries(value, name)
-        value = on_host(value)  # a tensor is read again as an array
+        value = on_host(value)  # so a tensor is read back as an array
         for form in self._forms:
             if form.fits(value):
                 return {form.name: form.write(self, value, name)}
         what = getattr(value, "__name__", None) or type(value).__name__
         raise TypeError(
             f"{name} is {what}, which cannot be saved without saving code: replace it with "
-            f"model.set_params({name}=...) if it is of no more use, or use pickle"
+            f"model.set_params({name}=...) if you need it no more, or use pickle"
         )
 
     def entries(self, values: Iterable[Any], name: str) -> list[Any]:
@@ -70,7 +70,7 @@ class Encoder:
         return {name: self.encode(value, name) for name, value in values.items()}
 
     def array(self, value: NDArray[Any], name: str) -> str:
-        """Keep an array, and return what it is called."""
+        """Keep an array, and return its key."""
         stored = np.asarray(value, dtype=value.dtype.newbyteorder("<"))
         if stored.dtype.str not in DTYPES:
             raise TypeError(f"{name} is an array of dtype {value.dtype}, which cannot be saved")
@@ -80,7 +80,7 @@ class Encoder:
 
 
 class Decoder:
-    """Reads values of JSON from a source that errors name, and takes each array by its name."""
+    """Reads values from the JSON of `source`, and takes each array by its key."""
 
     def __init__(
         self, forms: Sequence[Form], take_array: Callable[[Any], NDArray[Any]], source: str
@@ -89,7 +89,7 @@ class Decoder:
         self.array, self.source = take_array, source
 
     def decode(self, encoded: Any) -> Any:
-        """Return the value of what `Encoder.encode` gave."""
+        """Return the value that `Encoder.encode` wrote."""
         if isinstance(encoded, list):
             return [self.decode(entry) for entry in encoded]
         if not isinstance(encoded, dict):
@@ -111,17 +111,17 @@ class Decoder:
         return float(text)
 
     def entries(self, content: Any, n_entries: int | None = None) -> list[Any]:
-        """Return the values in a list, which must have `n_entries` if that is given."""
+        """Return the values in a list, which must have `n_entries` if given."""
         return [self.decode(entry) for entry in self.listed(content, n_entries)]
 
     def listed(self, content: Any, n_entries: int | None = None) -> list[Any]:
-        """Return a list as it is, or raise if it is none or has not `n_entries`."""
+        """Return a list as it is; raise if it is none or has other than `n_entries`."""
         if not isinstance(content, list) or n_entries not in (None, len(content)):
             raise ValueError(f"{self.source} has {content!r:.40} for a list")
         return content
 
     def named(self, content: Any) -> dict[str, Any]:
-        """Return the values that an object has under their names."""
+        """Return the values of a JSON object by their names."""
         if not isinstance(content, dict):
             raise ValueError(f"{self.source} has {content!r:.40} for named values")
         return {name: self.decode(value) for name, value in content.items()}
@@ -148,7 +148,7 @@ DICT = Form(
 
 
 def form_of_dataclasses(kinds: Mapping[str, type[Any]]) -> Form:
-    """Return the form of the values of these dataclasses, each known by its name."""
+    """Return the form of instances of these dataclasses, keyed by class name."""
 
     def write(encoder: Encoder, value: Any, name: str) -> list[Any]:
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
@@ -165,12 +165,12 @@ def form_of_dataclasses(kinds: Mapping[str, type[Any]]) -> Form:
 
 
 def named_kind(name: Any, kinds: Mapping[str, type[Any]]) -> type[Any]:
-    """Return the kind of this name, which a file gives, or raise if there is none."""
+    """Return the class that a file names; raise if it is unknown."""
     if not isinstance(name, str) or name not in kinds:
         raise ValueError(f"{name!r:.40} is none of {', '.join(sorted(kinds))}")
     return kinds[name]
 
 
 def is_int(value: Any) -> bool:
-    """Return whether a value is a whole number, which True and False are not."""
+    """Return whether a value is an int other than True and False."""
     return isinstance(value, int) and not isinstance(value, bool)
