@@ -1,4 +1,4 @@
-"""Data to try clustering on: generated here, or read from a folder of real data sets.
+"""Data to try clustering on: simulated, or real and read from a folder.
 
 This room imports only `types` and `errors`.
 """

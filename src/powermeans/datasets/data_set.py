@@ -13,17 +13,17 @@ from powermeans.types import FloatArray, Labels, Points
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DataSet:
-    """A data set that was drawn or read.
+    """A data set, drawn or read.
 
     Attributes
     ----------
     points : ndarray of shape (n_points, n_features)
     labels : ndarray of shape (n_points,), or None
-        The cluster or class of each point, from 0, where it is known.
+        The cluster or class of each point, counted from 0, if known.
     centers : ndarray of shape (n_centers, n_features), or None
-        The true centers, where they exist, in the order of the labels.
+        The true centers, in the order of the labels, if they exist.
     extras : mapping of str to array
-        The other arrays of the file, such as names of the features. They are not checked.
+        The other arrays of the file, such as names of the features, unchecked.
 
     See Also
     --------

@@ -1,6 +1,6 @@
-"""Data sets that are drawn, as in the literature on power k-means.
+"""Simulated data sets from the literature on power k-means.
 
-The same `random_state` gives the same points each time. The rows are shuffled.
+The same `random_state` draws the same points. Rows are shuffled.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def make_gaussian_clusters(
 ) -> DataSet:
     """Draw standard normal clusters with centers in a cube: Xu & Lange 2019, Tables 1 and 2.
 
-    There 2500 points come from 50 clusters N(θ_j, I). The coordinates of the centers are r u with u
-    uniform in [0, 1), and r is drawn for each data set, uniform in [30, 60). The number of features
-    is 2, 5, 10, 20, 50, 100 or 200. In the plane this is the simulation of Zhang 2001. The paper
-    does not state the sizes of the clusters.
+    The paper draws 2500 points from 50 clusters N(θ_j, I). The coordinates of the centers are r u
+    with u uniform in [0, 1), and r, one for each data set, is uniform in [30, 60). The number of
+    features is 2, 5, 10, 20, 50, 100 or 200. In the plane this is the simulation of Zhang 2001. The
+    paper does not state the sizes of the clusters.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def make_gaussian_clusters(
     scale : (float, float), default=(30, 60)
         Bounds of the side r of the cube.
     sizes : {"equal", "drawn"}, default="equal"
-        Cluster sizes that differ by at most one, or a cluster drawn for each point.
+        Draw clusters whose sizes differ by at most one, or draw a cluster for each point.
     random_state : int, numpy.random.Generator or None, default=None
 
     Returns
@@ -96,9 +96,9 @@ def make_exponential_family(
 ) -> DataSet:
     """Draw equal-sized clusters of one exponential family: Vellal, Chakraborty & Xu 2022.
 
-    There 99 points in the plane come from three clusters with means 10, 20 and 40 in each
+    The paper draws 99 points in the plane from three clusters with means 10, 20 and 40 in each
     coordinate: normal with variance 16, Poisson, binomial with 50 trials, or gamma with shape 3.
-    With 600 points, normal or binomial, and more features this is the simulation of a class
+    With 600 normal or binomial points and more features this is the simulation of a class
     presentation of that work and of Xu & Lange 2019, which does not state its means.
 
     Parameters
@@ -116,7 +116,7 @@ def make_exponential_family(
 
     See Also
     --------
-    powermeans.divergences.Poisson : A divergence that suits one of them.
+    powermeans.divergences.Poisson : The divergence for Poisson points.
 
     Examples
     --------
@@ -131,9 +131,11 @@ def make_exponential_family(
         raise ValueError(f"family={family!r} is unknown: pass one of {', '.join(_DRAWS)}")
     means = _means(centers, n_features)
     if family != "normal" and not (means > 0).all():
-        raise ValueError(f"centers has {means.min()}, but means of {family} points are positive")
+        raise ValueError(f"centers has {means.min()}, but {family} points have positive means")
     if family == "binomial" and not (means <= _N_TRIALS).all():
-        raise ValueError(f"centers has {means.max()}: of {_N_TRIALS} trials no more can succeed")
+        raise ValueError(
+            f"centers has {means.max()}: pass at most {_N_TRIALS}, the number of trials"
+        )
     rng = np.random.default_rng(random_state)
     labels = _equal(n_points, len(means), rng)
     return DataSet(_DRAWS[family](means[labels], rng), labels.astype(np.int32), means)
@@ -150,8 +152,8 @@ def make_grid_gaussians(
     """Draw round normal clusters of equal size on a square grid in the plane.
 
     With side 3 these are the nine Gaussians in the comments on L. Wasserman's "The Remarkable
-    k-means++" (2012), which random starts are said to miss nearly always. No widths are given
-    there; here the centers are eight standard deviations apart.
+    k-means++" (2012), which say that random starts nearly always fail on them. They give no widths;
+    here neighboring centers are eight standard deviations apart.
 
     Parameters
     ----------
@@ -203,10 +205,10 @@ def make_polylines(
 ) -> DataSet:
     """Draw points along random polylines, as in a road network.
 
-    The default size is that of the road network of North Jutland (UCI 246, 434 874 points with
-    longitude, latitude and altitude). A line starts anywhere in the unit square and turns a little
-    at each corner; points lie on it at random. Features after the second, such as the altitude,
-    change along the line in small steps. There are no true clusters, labels or centers.
+    By default there are as many points as in the road network of North Jutland (UCI 246, 434 874
+    points with longitude, latitude and altitude). A line starts anywhere in the unit square and
+    turns a little at each corner; points lie on it at random. Features after the second, such as
+    the altitude, change along the line in small steps. There are no true clusters or labels.
 
     Parameters
     ----------
@@ -250,7 +252,7 @@ def make_polylines(
 def _pieces(
     n_lines: int, n_corners: int, n_features: int, rng: Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw the begins and ends of the pieces of all lines, (n_lines * n_corners, n_features)."""
+    """Draw where the pieces of all lines begin and end, (n_lines * n_corners, n_features)."""
     turns = rng.normal(0, 0.4, size=(n_lines, n_corners))
     turns[:, 0] = rng.uniform(0, 2 * np.pi, size=n_lines)
     angles = turns.cumsum(axis=1)
@@ -265,7 +267,7 @@ def _pieces(
 
 
 def _equal(n_points: int, n_clusters: int, rng: Generator) -> np.ndarray:
-    """Draw labels in equal numbers, or some once more than others."""
+    """Draw labels in equal numbers; some appear once more if they do not divide evenly."""
     return rng.permutation(np.arange(n_points) % n_clusters)
 
 
@@ -273,7 +275,9 @@ def _means(centers: ArrayLike, n_features: int) -> FloatArray:
     try:
         means = np.asarray(centers, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"centers={centers!r} are no numbers: pass such as [10, 20]") from error
+        raise ValueError(
+            f"centers={centers!r} must be numbers: pass for example [10, 20]"
+        ) from error
     if means.size == 0:
         raise ValueError(f"centers={centers!r} is empty: pass a mean for each cluster")
     if means.ndim == 1:
@@ -291,12 +295,12 @@ def _check_counts(**counts: Any) -> None:
         is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
         if not is_whole or count < 1:
             raise ValueError(
-                f"{name}={count!r} must be a whole number of at least 1: pass an int such as 100"
+                f"{name}={count!r} must be a whole number of at least 1: pass for example 100"
             )
 
 
 def _check_numbers(*, above_zero: bool = False, **numbers: Any) -> None:
-    """Refuse numbers that are negative or not finite, and with `above_zero` also zero."""
+    """Raise on numbers that are negative or not finite, and with `above_zero` on zero."""
     for name, number in numbers.items():
         is_number = isinstance(number, Real) and not isinstance(number, bool)
         if is_number and 0 <= number < math.inf and (number > 0 or not above_zero):

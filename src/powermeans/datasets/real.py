@@ -1,10 +1,9 @@
-"""Real data sets, read from a folder of the user's: none of them comes with the package.
+"""Real data sets, read from a folder of the user. None comes with the package.
 
-The environment variable POWERMEANS_DATA names the folder. A set lies in `<name>.npz` there, its
-points as the array `X` and its labels, counted from 0, as `y`. A checksum of the values is checked,
-not the bytes of the file, so that anybody can make the file from the original:
-``numpy.savez("iris.npz", X=X, y=y)``. What each set holds, where it comes from and who may use it
-stands in ``catalogue.json`` beside this file.
+The environment variable POWERMEANS_DATA names the folder. The file `<name>.npz` there holds the
+points as the array `X` and the labels, counted from 0, as `y`. Checksums are of the values, not of
+the bytes of the file, so that anybody can make the file: ``numpy.savez("iris.npz", X=X, y=y)``. The
+shapes, sources and licences of all sets are in ``catalogue.json`` beside this module.
 """
 
 from __future__ import annotations
@@ -30,34 +29,16 @@ _CHUNK = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of the catalogue: a real data set.
+    """A real data set as the catalogue describes it."""
 
-    Attributes
-    ----------
-    name : str
-        Of the file, without its ending.
-    shape : list of int
-        That of the points.
-    points_sha256, labels_sha256 : str
-        See `sha256_of_values`; None where there are no labels.
-    publisher : str
-        Who made it, and where it is described.
-    copy : str
-        A public repository of GitHub that has a copy, and the file there.
-    licence : str
-        As far as it is stated.
-    is_single : bool
-        Whether its points are float32.
-    """
-
-    name: str
-    shape: list[int]
+    name: str  # of the file, without its ending
+    shape: list[int]  # of the points
     points_sha256: str
-    publisher: str
-    copy: str
+    publisher: str  # and where the set is described
+    copy: str  # in a public repository of GitHub, and the file there
     licence: str
     labels_sha256: str | None = None
-    is_single: bool = False
+    is_single: bool = False  # whether the points are float32
 
 
 _FILE = Path(__file__).with_name("catalogue.json")
@@ -68,7 +49,7 @@ CATALOGUE = {
 
 
 def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
-    """Read one of the real data sets that are known by name.
+    """Read a real data set by its name.
 
     Parameters
     ----------
@@ -84,14 +65,14 @@ def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
     Raises
     ------
     MissingDataError
-        If the file is missing. It says where the set comes from, under which licence, and where to
-        put it.
+        If the file is missing. The message names the source and licence of the set, and where to
+        put the file.
     WrongDataError
-        If the file holds something else.
+        If the file holds other values.
 
     See Also
     --------
-    names : Lists them.
+    names : Lists the names.
 
     Examples
     --------
@@ -136,9 +117,9 @@ def names() -> list[str]:
 
 
 def load_iris() -> DataSet:
-    """Load Fisher's iris flowers, 150 with 4 measures of 3 species, as scikit-learn has them.
+    """Load Fisher's iris flowers from scikit-learn: 150 flowers of 3 species, 4 measures each.
 
-    Bottou & Bengio 1995 compare ways to learn six prototypes of them.
+    Bottou & Bengio 1995 compare ways to learn six prototypes of these flowers.
 
     Returns
     -------
@@ -146,7 +127,7 @@ def load_iris() -> DataSet:
 
     See Also
     --------
-    load_data_set : Sets that do not come with scikit-learn.
+    load_data_set : Reads other sets.
 
     Examples
     --------
@@ -164,7 +145,7 @@ def load_iris() -> DataSet:
 def load_mice_protein() -> DataSet:
     """Load levels of 77 proteins in the cortex of mice of 8 classes: Xu & Lange 2019, Table 3.
 
-    The classes are those of `MICE_CLASSES`: control (c) or trisomic (t) mice, which learned (CS) or
+    `MICE_CLASSES` names the classes: control (c) or trisomic (t) mice, which learned (CS) or did
     not (SC), with memantine (m) or saline (s). 1396 values are missing and NaN. The 570 rows of
     control mice have labels 0 to 3, and the 510 of trisomic ones 4 to 7.
 
@@ -174,7 +155,7 @@ def load_mice_protein() -> DataSet:
 
     See Also
     --------
-    load_data_set : Where the file is looked for.
+    load_data_set : Describes where the file must be.
 
     Examples
     --------
@@ -203,7 +184,7 @@ def load_mnist(
 
     See Also
     --------
-    load_data_set : Where the file is looked for.
+    load_data_set : Describes where the file must be.
 
     Examples
     --------
@@ -230,7 +211,7 @@ def load_birch(number: Literal[1, 2, 3]) -> DataSet:
 
     See Also
     --------
-    load_data_set : Where the file is looked for.
+    load_data_set : Describes where the file must be.
 
     Examples
     --------
@@ -246,7 +227,7 @@ def load_birch(number: Literal[1, 2, 3]) -> DataSet:
 def load_road_network() -> DataSet:
     """Load longitude, latitude and altitude of 5000 places on roads of North Jutland.
 
-    These are rows of the 434 874 of UCI 246; `make_polylines` draws as many as that.
+    These are some of the 434 874 rows of UCI 246; `make_polylines` draws as many.
 
     Returns
     -------
@@ -276,7 +257,7 @@ def load_gene_expression(which: Literal["platform", "types"] = "platform") -> Da
     Parameters
     ----------
     which : {"platform", "types"}, default="platform"
-        What the stand-in shares with UCI 401: the platform with its genes, or the kinds of tumour.
+        Share the platform and its genes with UCI 401, or the kinds of tumour.
 
     Returns
     -------
@@ -284,7 +265,7 @@ def load_gene_expression(which: Literal["platform", "types"] = "platform") -> Da
 
     See Also
     --------
-    load_data_set : Where the file is looked for.
+    load_data_set : Describes where the file must be.
 
     Examples
     --------
@@ -299,32 +280,19 @@ def load_gene_expression(which: Literal["platform", "types"] = "platform") -> Da
 
 
 def sha256_of_values(values: NDArray[Any], *, is_single: bool = False) -> str:
-    """Return the SHA-256 of numbers as little-endian float64, row by row, whatever their dtype.
-
-    Parameters
-    ----------
-    is_single : bool, default=False
-        Round them to float32 first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from powermeans.datasets.real import sha256_of_values
-    >>> sha256_of_values(np.arange(3)) == sha256_of_values(np.arange(3.0))
-    True
-    """
+    """Return the SHA-256 of numbers as little-endian float64, rounded to float32 if `is_single`."""
     digest = hashlib.sha256()
     n_rows = max(1, _CHUNK // max(1, values[:1].size))
     for begin in range(0, len(values), n_rows):
         part = values[begin : begin + n_rows]
-        numbers = (part.astype(np.float32) if is_single else part).astype("<f8") + 0.0
-        numbers[np.isnan(numbers)] = np.nan
+        numbers = (part.astype(np.float32) if is_single else part).astype("<f8") + 0.0  # no -0.0
+        numbers[np.isnan(numbers)] = np.nan  # of several bit patterns, one
         digest.update(np.ascontiguousarray(numbers).tobytes())
     return digest.hexdigest()
 
 
 def _read(entry: Entry) -> dict[str, NDArray[Any]]:
-    """Return the arrays of its file."""
+    """Return the arrays in the file of an entry."""
     if not (folder := os.environ.get(DATA_VARIABLE)):
         raise MissingDataError(f"{DATA_VARIABLE} is not set: {_how_to_place(entry)}")
     file = Path(folder) / f"{entry.name}.npz"
@@ -333,13 +301,13 @@ def _read(entry: Entry) -> dict[str, NDArray[Any]]:
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             return dict(arrays)
-    except Exception as error:  # A damaged archive makes zipfile, zlib and NumPy fail in many ways.
+    except Exception as error:  # zipfile, zlib and NumPy raise many kinds for a damaged archive
         why = str(error) or type(error).__name__
         raise WrongDataError(f"{file} cannot be read ({why}): {_how_to_place(entry)}") from error
 
 
 def _check(entry: Entry, arrays: dict[str, NDArray[Any]]) -> None:
-    """Refuse arrays that are not those of the entry."""
+    """Raise unless the arrays are those of the entry."""
     wanted = {"X": entry.points_sha256, "y": entry.labels_sha256}
     for name, checksum in wanted.items():
         if checksum is not None and (problem := _problem(entry, arrays, name, checksum)):
@@ -365,7 +333,7 @@ def _how_to_place(entry: Entry) -> str:
     labels = "" if entry.labels_sha256 is None else " and its labels, from 0, as y"
     return (
         f"the data set {entry.name!r} does not come with powermeans. It is by "
-        f"{entry.publisher}; the licence, as far as it is stated: {entry.licence}. "
+        f"{entry.publisher}; its licence: {entry.licence}. "
         f"Get it from there, or from a copy (github.com/{entry.copy}), save its points "
         f"({rows} x {columns}) as the array X{labels} with numpy.savez in {entry.name}.npz, "
         f"and name the folder of that file in the environment variable {DATA_VARIABLE}"

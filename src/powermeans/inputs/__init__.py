@@ -1,5 +1,5 @@
-"""The border: whatever a user passes is checked here, once, and nowhere else.
+"""Checks of all that a user passes, made here once and nowhere else.
 
-It imports the mathematics and the divergences. Inside the package points are finite, of one dtype
-and in one order, and no function asks again.
+This room imports the mathematics and the divergences. Behind it points are finite, of one dtype and
+in one order, and no function checks them again.
 """

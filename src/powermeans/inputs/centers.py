@@ -1,4 +1,4 @@
-"""Centers: those a fit begins with, and those of a fitted estimator."""
+"""Initial centers, and the centers of a fitted estimator."""
 
 from __future__ import annotations
 

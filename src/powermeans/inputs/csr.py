@@ -1,4 +1,4 @@
-"""CSR matrices whose arrays are what SciPy takes them for."""
+"""CSR matrices with valid index arrays in canonical form."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from powermeans.types import SparsePoints
 def canonical_csr(points: SparsePoints) -> SparsePoints:
     """Return the matrix with sorted indices, no entry twice, and 32-bit indices where they suffice.
 
-    The user's matrix is never changed: what there is to do is done to a copy.
+    The user's matrix stays as it is: any change is made to a copy.
     """
-    # SciPy trusts the index arrays and reads beyond the others where they are wrong.
-    fault = _fault_of_csr(points)
-    if fault is not None:
+    # SciPy trusts the index arrays, and reads out of bounds where they are wrong.
+    if (fault := _fault_of_csr(points)) is not None:
         raise ValueError(
             f"X is not a valid CSR matrix: {fault}. Build it anew from rows, columns and values, "
             "for example with scipy.sparse.coo_array"
         )
     n_entries = int(points.indptr[-1])
     arrays = points.data[:n_entries], points.indices[:n_entries], points.indptr
-    # A matrix remembers whether it is canonical, also when its arrays have changed since.
-    unbiased = type(points)(arrays, shape=points.shape)
-    if not unbiased.has_canonical_format:
-        points = unbiased.copy()
+    # A matrix remembers that it was canonical even if its arrays have changed; a new one looks.
+    fresh = type(points)(arrays, shape=points.shape)
+    if not fresh.has_canonical_format:
+        points = fresh.copy()
         points.sum_duplicates()
     elif n_entries < max(points.data.size, points.indices.size):
-        points = unbiased
+        points = fresh
     index_dtype = sparse.get_index_dtype(maxval=max(points.nnz, points.shape[1]))
     if points.indices.dtype == index_dtype and points.indptr.dtype == index_dtype:
         return points
@@ -37,7 +36,7 @@ def canonical_csr(points: SparsePoints) -> SparsePoints:
 
 
 def _fault_of_csr(points: SparsePoints) -> str | None:
-    """Return what makes the three arrays no CSR matrix, if anything does."""
+    """Return why the three arrays are no CSR matrix; None if they are one."""
     (n_points, n_features), indptr, indices = points.shape, points.indptr, points.indices
     n_stored = min(points.data.size, indices.size)
     if indptr.shape != (n_points + 1,):

@@ -1,4 +1,4 @@
-"""Real numbers, of whatever type the user has them."""
+"""Real numbers from values of any type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from powermeans.system.host_memory import brought_to_host
 
 
 def real_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return values as float64 in C order, without a copy where that is what they are."""
+    """Return values as float64 in C order, copied only if they are not."""
     given: NDArray[Any] = np.asarray(brought_to_host(values, name))
     if given.dtype.kind not in "biufO":
         raise ValueError(f"{name} has the dtype {given.dtype}: pass real numbers")

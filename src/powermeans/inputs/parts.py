@@ -1,4 +1,4 @@
-"""Points that come part by part: each is checked, and then all of them together."""
+"""Points that come part by part: check each part, then all of them together."""
 
 from __future__ import annotations
 
@@ -26,19 +26,11 @@ from powermeans.types import FloatArray, Points, SparsePoints
 
 @dataclass(frozen=True, slots=True)
 class PartFacts:
-    """What is known of a part of the points that has been checked. Those of parts add.
-
-    Attributes
-    ----------
-    largest : float
-        The largest magnitude among the entries.
-    lowest, highest : (n_features,)
-        The least and the largest entry of each column; of sparse points (1,), of all columns.
-    """
+    """Facts about a checked part of the points; the facts of several parts add up."""
 
     n_points: int
-    largest: float
-    lowest: FloatArray
+    largest: float  # magnitude among the entries
+    lowest: FloatArray  # entry of each column; of sparse points (1,), of all columns together
     highest: FloatArray
     total_weight: float
     largest_weight: float
@@ -64,7 +56,7 @@ def check_part(
     has_missing: bool = False,
     divergence: Divergence = "squared_euclidean",
 ) -> PartFacts:
-    """Return what is found in a part of the points and their float64 weights; raise on faults."""
+    """Return the facts about a part of the points and its float64 weights; raise on faults."""
     n_points, n_features = points.shape
     if not n_points:
         nothing = np.full(1 if sparse.issparse(points) else n_features, math.nan)
@@ -74,17 +66,14 @@ def check_part(
     check_domain(points, divergence, **naming)
     total_weight, largest_weight = float(n_points), 1.0
     if weights is not None:
-        naming["name"] = f"the weight of the rows in {name}"
-        refuse_weights(~np.isfinite(weights), weights, "pass finite weights", **naming)
-        way_out = "pass weights of at least zero; zero leaves a row out"
-        refuse_weights(weights < 0, weights, way_out, **naming)
+        refuse_weights(weights, f"the weight of the rows in {name}", first_row)
         with np.errstate(over="ignore"):
             total_weight, largest_weight = float(weights.sum()), float(weights.max())
     return PartFacts(n_points, largest, *bounds(points), total_weight, largest_weight)
 
 
 def check_parts(facts: PartFacts, *, n_features: int, n_clusters: int = 1, name: str) -> None:
-    """Raise where all parts together are no points that can be clustered."""
+    """Raise where all parts together cannot be clustered."""
     check_n_clusters(n_clusters, facts.n_points)
     refuse_total(facts.total_weight, facts.largest_weight)
     total = max(float(facts.n_points), facts.total_weight)

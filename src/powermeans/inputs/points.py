@@ -1,7 +1,7 @@
-"""Points: what comes from the user is checked here, and trusted everywhere else.
+"""Points of the user: checked here, and trusted everywhere else.
 
-Behind this border points are float32 or float64 in native byte order, finite, dense in C order or
-CSR with sorted indices and no entry twice.
+Admitted points are finite, float32 or float64 in native byte order, and dense in C order or CSR
+with sorted indices and no entry twice.
 """
 
 from __future__ import annotations
@@ -33,23 +33,15 @@ _LOG_OF_LARGEST = math.log(np.finfo(np.float64).max)
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Points and weights that the rest of the package can trust.
-
-    Attributes
-    ----------
-    points : (n_points, n_features)
-        Dense or CSR.
-    largest : float
-        The largest magnitude among the entries.
-    """
+    """Points and weights that the rest of the package can trust."""
 
     points: Points | SparsePoints
     weights: FloatArray | None
-    largest: float
+    largest: float  # magnitude among the entries
 
 
 def wanted_form(X: object) -> dict[str, Any]:
-    """Return how scikit-learn is to leave points; `admit` looks for what is not finite."""
+    """Return the options for scikit-learn's checks; `admit` checks that entries are finite."""
     refuse_tensor_elsewhere(X)
     return {
         "accept_sparse": "csr",
@@ -60,9 +52,9 @@ def wanted_form(X: object) -> dict[str, Any]:
 
 
 def wanted_dtype(X: object) -> type | list[type]:
-    """Return the dtype for points: float32 stays, float16 becomes float32, all else float64.
+    """Return the dtype for points: float32 for float32 and float16, float64 for all else.
 
-    Byte order becomes that of this machine.
+    The byte order is native.
     """
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize <= 4:
@@ -80,7 +72,7 @@ def admit(
     must_differ: bool = False,
     has_missing: bool = False,
 ) -> Admitted:
-    """Return points in the wanted form and their weights, checked; raise on what is wrong."""
+    """Return checked points and weights, CSR points in canonical form; raise on faults."""
     if sparse.issparse(points):
         points = canonical_csr(points)
     weights = None
@@ -110,25 +102,25 @@ def check_points(
 ) -> float:
     """Return the largest magnitude; raise on entries or squared distances out of range.
 
-    Errors call the first point `first_row`. The total weight is that of the points, if not one
-    each. If points must differ, so must their squared distances, and no column may be all NaN.
+    Errors call the first point `first_row`. Without a total weight each point counts one. If points
+    must differ, their squared distances must not vanish, and no column may be all NaN.
     """
     if has_missing:
         _refuse_nothing_observed(points, name, of_columns=must_differ, first_row=first_row)
     largest = _largest(points, has_missing)
     if not math.isfinite(largest):
         if has_missing and isinstance(points, np.ndarray):
-            points = np.where(np.isnan(points), points.dtype.type(0), points)  # no fault
+            points = np.where(np.isnan(points), points.dtype.type(0), points)  # NaN is allowed
         raise ValueError(_not_finite(points, name, feature_names, first_row))
     n_points, n_features = points.shape
     refuse_huge(largest, max(float(n_points), total_weight or 0.0), n_features, name)
     if must_differ and not _differ_at_a_glance(points, largest):
-        refuse_tiny_spread(_spread(points), name)
+        refuse_tiny_spread(widest(*bounds(points)), name)
     return largest
 
 
 def check_n_clusters(n_clusters: int, n_points: int) -> None:
-    """Raise where there are fewer rows than clusters."""
+    """Raise if there are fewer rows than clusters."""
     if n_points < n_clusters:
         raise FewRowsError(n_points, n_clusters)
 
@@ -136,14 +128,13 @@ def check_n_clusters(n_clusters: int, n_points: int) -> None:
 def check_domain(
     points: Points | SparsePoints, divergence: Divergence, *, name: str, first_row: int = 0
 ) -> None:
-    """Raise where an entry or a row is none that the divergence is defined for."""
+    """Raise on the first entry or row for which the divergence is not defined."""
     if divergence == "cosine":
         is_zero = largest_of_rows(points) == 0
         if is_zero.any():
             raise ValueError(
                 f"{name} has nothing but zeros in row {first_row + int(np.argmax(is_zero))}, "
-                "which have no "
-                'direction for divergence="cosine": leave the row out'
+                'which have no direction for divergence="cosine": leave the row out'
             )
     elif isinstance(divergence, Bregman):
         divergence.check_width(points.shape[1])
@@ -155,8 +146,8 @@ def check_domain(
 
 
 def refuse_huge(largest: float, total: float, n_features: int, name: str) -> None:
-    """Raise where the sum of squared distances would leave float64."""
-    # The difference of two points is at most twice the largest; hypot would round, logs do not.
+    """Raise if the sum of squared distances would overflow float64."""
+    # A difference of two entries is at most twice the largest. Logarithms cannot overflow.
     room = _LOG_OF_LARGEST - math.log(total) - math.log(n_features)
     if largest > 0 and 2 * math.log(2 * largest) > room:
         raise ValueError(
@@ -167,7 +158,7 @@ def refuse_huge(largest: float, total: float, n_features: int, name: str) -> Non
 
 
 def refuse_tiny_spread(spread: float, name: str) -> None:
-    """Raise where points differ, but by so little that their squared distances are zero."""
+    """Raise if points differ, but too little for squared distances above zero."""
     if 0 < spread < _LEAST_SPREAD:
         raise ValueError(
             f"Input {name} varies by no more than {spread:.3g}: squared distances would "
@@ -176,17 +167,14 @@ def refuse_tiny_spread(spread: float, name: str) -> None:
 
 
 def exponent_to_square(largest: float, dtype: np.dtype[Any]) -> int:
-    """Return the power of two to divide by, so that float32 can hold squared distances.
-
-    It is zero unless the squares would leave the range of float32.
-    """
+    """Return e so that float32 holds squared distances of points over 2**e; 0 if it does as is."""
     if dtype != np.float32 or largest == 0 or 1e-15 < largest < 1e15:
         return 0
     return math.frexp(largest)[1]
 
 
 def divide_by_power_of_two(points: Points | SparsePoints, exponent: int) -> Points | SparsePoints:
-    """Return the points over 2 to the exponent; a copy, unless that is zero."""
+    """Return the points over 2**exponent, copied unless the exponent is zero."""
     if exponent == 0:
         return points
     if not sparse.issparse(points):
@@ -201,8 +189,8 @@ def _refuse_nothing_observed(
 ) -> None:
     if sparse.issparse(points):
         raise ValueError(
-            f"{name} is sparse: entries that are not stored are zeros, and missing ones are NaN in "
-            f"a dense array, so pass {name}.toarray()"
+            f"{name} is sparse, and only a dense array can have missing entries, as NaN: pass "
+            f"{name}.toarray()"
         )
     is_missing = np.isnan(points)
     for axis, kind in ((0, "column"), (1, "row"))[0 if of_columns else 1 :]:
@@ -213,14 +201,14 @@ def _refuse_nothing_observed(
 
 
 def _largest(points: Points | SparsePoints, has_missing: bool) -> float:
-    """Return the largest magnitude among the entries, or infinity where one is not finite."""
+    """Return the largest magnitude among the entries, infinity if one is not finite."""
     entries = points.data if sparse.issparse(points) else points.reshape(-1)
     largest = 0.0
     for start in range(0, len(entries), _BLOCK_ELEMENTS):
         block = entries[start : start + _BLOCK_ELEMENTS]
         if has_missing:
             block = np.where(np.isnan(block), 0, block)
-        # The minimum of a block is NaN as soon as one entry is.
+        # The minimum of a block is NaN if any entry is.
         lowest, highest = float(np.minimum.reduce(block)), float(np.maximum.reduce(block))
         largest = max(largest, abs(lowest), abs(highest))
         if not lowest > -math.inf or not highest < math.inf:
@@ -229,7 +217,7 @@ def _largest(points: Points | SparsePoints, has_missing: bool) -> float:
 
 
 def _differ_at_a_glance(points: Points | SparsePoints, largest: float) -> bool:
-    """Whether the points differ enough, as the first and last row or a zero mostly show."""
+    """Return True if the first and last row, or a zero, show that points differ enough."""
     if sparse.issparse(points):
         return points.nnz < points.shape[0] * points.shape[1] and largest >= _LEAST_SPREAD
     # Halved before subtracting: the difference of the largest numbers overflows.
@@ -237,27 +225,19 @@ def _differ_at_a_glance(points: Points | SparsePoints, largest: float) -> bool:
     return bool(2 * np.abs(last - first).max() >= _LEAST_SPREAD)
 
 
-def _spread(points: Points | SparsePoints) -> float:
-    """Return the largest difference within a column."""
-    lowest, highest = bounds(points)
-    return widest(lowest, highest)
-
-
 def widest(lowest: FloatArray, highest: FloatArray) -> float:
     """Return the largest difference between these bounds."""
-    # Halved before subtracting: the difference of the largest numbers overflows.
     return 2 * float((highest / 2 - lowest / 2).max(initial=0.0))
 
 
 def bounds(points: Points | SparsePoints) -> tuple[FloatArray, FloatArray]:
-    """Return least and largest entry of each column; of sparse points those of all columns."""
+    """Return the least and largest entry of each column; of sparse points, of all columns."""
     if sparse.issparse(points):
         entries: Points = points.data.reshape(-1, 1)
         has_zeros = points.nnz < points.shape[0] * points.shape[1]
     else:
         entries, has_zeros = points, False
-    zero = np.zeros(entries.shape[1]) if has_zeros else None
-    lowest = np.full(entries.shape[1], np.inf) if zero is None else zero
+    lowest = np.zeros(entries.shape[1]) if has_zeros else np.full(entries.shape[1], np.inf)
     highest = -lowest
     for block in _blocks(entries):
         lowest = np.fmin(lowest, np.fmin.reduce(block, axis=0))

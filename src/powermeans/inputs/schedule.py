@@ -9,27 +9,26 @@ import numpy as np
 
 from powermeans.rules import Power
 
+_NUMBERS = (int, float, np.integer, np.floating)
+
 
 def check_schedule(schedule: Iterable[float], n_powers: int = 1000) -> None:
-    """Raise unless the schedule gives powers, and gives them again when iterated again."""
+    """Raise unless the schedule gives powers each time it is iterated."""
     powers: Iterator[object] = iter(schedule)
     if powers is schedule:
         raise ValueError(
             f"schedule={schedule!r} can be iterated only once: pass a list of powers, "
             "Geometric(start, growth) or Fixed(power)"
         )
-    n_seen = 0
+    n_checked = 0
     for power in itertools.islice(powers, n_powers):
-        if (
-            not isinstance(power, (int, float, np.integer, np.floating))
-            or not power <= Power.highest
-        ):
+        if not (isinstance(power, _NUMBERS) and power <= Power.highest):
             raise ValueError(
-                f"schedule={schedule!r} has {power!r} at index {n_seen}: pass powers of at most "
+                f"schedule={schedule!r} has {power!r} at index {n_checked}: pass powers of at most "
                 f"{Power.highest}, for example Geometric(-3.0, 1.05)"
             )
-        n_seen += 1
-    if n_seen == 0:
+        n_checked += 1
+    if n_checked == 0:
         raise ValueError(
             f"schedule={schedule!r} is empty: pass powers, for example Geometric(-3.0, 1.05)"
         )

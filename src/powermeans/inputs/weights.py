@@ -6,14 +6,14 @@ import math
 from numbers import Number
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from powermeans.inputs.numbers import real_numbers
 from powermeans.types import FloatArray
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, n_points: int) -> FloatArray | None:
-    """Return the weights as float64, or None for None; a number stands for all of them."""
+    """Return the weights as float64, one number for each point; None stays None."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, Number):
@@ -24,31 +24,26 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_points: int) -> Float
             f"sample_weight has the shape {weights.shape}: "
             f"pass one weight for each of the {n_points} rows of X, shape ({n_points},)"
         )
-    refuse_weights(~np.isfinite(weights), weights, "pass finite weights")
-    refuse_weights(weights < 0, weights, "pass weights of at least zero; zero leaves a row out")
+    refuse_weights(weights)
     with np.errstate(over="ignore"):
         refuse_total(float(weights.sum()), float(weights.max()))
     return weights
 
 
-def refuse_weights(
-    is_bad: NDArray[np.bool_],
-    weights: FloatArray,
-    way_out: str,
-    *,
-    name: str = "sample_weight",
-    first_row: int = 0,
-) -> None:
-    """Raise on the first weight that is bad."""
-    if is_bad.any():
-        first = int(np.argmax(is_bad))
-        value = weights[first]
-        what = "NaN" if math.isnan(value) else str(value)
-        raise ValueError(f"{name} contains {what} at index {first_row + first}: {way_out}")
+def refuse_weights(weights: FloatArray, name: str = "sample_weight", first_row: int = 0) -> None:
+    """Raise on the first weight that is not finite, or else on the first that is negative."""
+    for is_bad, way_out in (
+        (~np.isfinite(weights), "pass finite weights"),
+        (weights < 0, "pass weights of at least zero; zero leaves a row out"),
+    ):
+        if is_bad.any():
+            first = int(np.argmax(is_bad))
+            value = "NaN" if math.isnan(weights[first]) else str(weights[first])
+            raise ValueError(f"{name} contains {value} at index {first_row + first}: {way_out}")
 
 
 def refuse_total(total_weight: float, largest_weight: float) -> None:
-    """Raise where all weights are zero, or add up to more than float64 holds."""
+    """Raise if all weights are zero, or add up to more than float64 holds."""
     if largest_weight == 0:
         raise ValueError("sample_weight is zero for every row: give some row a positive weight")
     if not math.isfinite(total_weight):
