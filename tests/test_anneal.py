@@ -173,7 +173,7 @@ def test_any_other_answer_of_a_callback_goes_on(answer: object, points, centers)
     assert len(history.records) == 2
 
 
-def test_a_callback_sees_every_sweep_and_cannot_disturb_it(points, centers) -> None:
+def test_a_callback_sees_the_figures_of_every_sweep_and_cannot_disturb_it(points, centers) -> None:
     seen: list[SweepState] = []
     history = History(run=3)
     end = run_stage(open_rows(points), centers, stage(LLOYD), history, seen.append)
@@ -182,9 +182,6 @@ def test_a_callback_sees_every_sweep_and_cannot_disturb_it(points, centers) -> N
     with pytest.raises(ValueError, match="read-only"):
         seen[0].centers[0] = 0
     np.testing.assert_array_equal(seen[-1].centers, end.centers)
-
-
-def test_the_state_holds_the_figures_before_the_sweep_and_the_centers_after(points, centers):
     seen: list[SweepState] = []
     run_stage(open_rows(points), centers, stage(LLOYD, max_iter=2), History(), seen.append)
     sq_dist = ((points[:, None, :] - seen[0].centers) ** 2).sum(axis=2)

@@ -91,20 +91,14 @@ def test_the_least_or_the_mean_distance_to_the_nearest_place_is_as_asked(places,
     assert np.isclose(distance(distances.min(axis=1)), 4)
 
 
-def test_a_grid_has_one_cluster_at_each_of_its_places() -> None:
+def test_grids_copies_and_duplicates_have_the_places_that_they_say() -> None:
     points = families.grid(3000, 2, 9, np.random.default_rng(0))
     places, counts = np.unique((points / 6).round(), axis=0, return_counts=True)
     common = places[counts > 100]
     assert sorted(map(tuple, common)) == [(x, y) for x in range(3) for y in range(3)]
-
-
-def test_copies_are_one_cluster_again_and_again() -> None:
     clusters = families.copies(300, 2, 3, np.random.default_rng(0)).reshape(3, 100, 2)
     around_the_first_point = clusters - clusters[:, :1]
     assert np.allclose(around_the_first_point, around_the_first_point[0])
-
-
-def test_duplicates_have_few_places_and_more_than_clusters() -> None:
     n_places = len(np.unique(families.draw("duplicates", 2, 50), axis=0))
     assert 50 < n_places <= 200
 
@@ -538,13 +532,10 @@ FULL = record_of(
 )
 
 
-def test_the_report_holds_the_figures_of_every_method():
+def test_report_and_page_hold_the_figures_of_every_method_and_their_origin():
     report = quality_report.as_report(FULL)
     assert all(name in report for name in FULL.methods)
     assert "1 : 1" in report  # annealed against Lloyd: one lower, one higher, two alike
-
-
-def test_the_page_says_when_and_how_it_was_measured():
     figures = quality.new_figures(SETTINGS)
     figures |= {"problems": FULL.problems, "cells": FULL.cells}
     figures["methods"] = {name: {"label": name, "made with": "x"} for name in FULL.methods}

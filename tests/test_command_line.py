@@ -561,308 +561,22 @@ FILES = {
     "same.csv": "x\n1\n1\n1\n",
     "protected.csv": "x\n1\n",
 }
-ERRORS: list[tuple[str, int, str]] = [
-    ("fit zebra.npy -k 2", OF_DATA, "zebra.npy does not exist"),
-    (
-        "fit customer.csv -k 2",
-        OF_DATA,
-        'customer.csv does not exist: did you mean "customers.csv"?',
-    ),
-    ("compare . -k 2", OF_DATA, ". is a directory: name a file in it"),
-    ("fit empty.csv -k 2", OF_DATA, "empty.csv is empty"),
-    ("fit header.csv -k 2", OF_DATA, "header.csv has a header and no rows"),
-    (
-        "fit ragged.csv -k 2",
-        OF_DATA,
-        "ragged.csv: row 2 has 3 cells where 2 are expected: correct it, or pass the right "
-        "--delimiter",
-    ),
-    (
-        "fit text.csv -k 2",
-        OF_DATA,
-        "text.csv: column \"kind\" is no number but text ('red'): leave it out with --columns x,y",
-    ),
-    (
-        "fit mixed.csv -k 2",
-        OF_DATA,
-        "mixed.csv: column \"y\" has 'four' in row 3, which is no number: correct it, or leave the "
-        "column out with --columns",
-    ),
-    (
-        "fit text.csv -k 2 --delimiter ;",
-        OF_DATA,
-        "text.csv: column \"x,kind,y\" is no number but text ('1,red,2')",
-    ),
-    (
-        "fit holes.csv -k 2",
-        OF_DATA,
-        'holes.csv: column "y" has no value in row 1 (1 of 2 rows lack some): --missing drop '
-        "leaves such rows out, --missing observed goes by the values that are there",
-    ),
-    (
-        "fit infinite.csv -k 2",
-        OF_DATA,
-        'infinite.csv: column "x" has -inf in row 2: correct it, or leave the row or the column '
-        "out",
-    ),
-    (
-        "fit huge.csv -k 2",
-        OF_DATA,
-        'huge.csv: column "id" has in row 1 a whole number of more than 15 digits, which looks '
-        "like a name: leave the column out with --columns, or write 1.0e17 for a number",
-    ),
-    (
-        "fit customers.csv -k 2 --columns baskets",
-        OF_DATA,
-        'customers.csv has no column "baskets": did you mean "basket"?',
-    ),
-    (
-        "fit narrow.csv -k 2 --columns 3",
-        OF_DATA,
-        'narrow.csv has no column "3": there are "c1", "c2"',
-    ),
-    (
-        "fit weights.csv -k 2 --weights w",
-        OF_DATA,
-        'weights.csv: column "w" has -1 in row 2, which is no weight: weights are finite and not '
-        "negative",
-    ),
-    (
-        "fit customers.csv -k 601",
-        OF_USE,
-        "--clusters 601 is more than the 600 rows of customers.csv: ask for fewer clusters",
-    ),
-    (
-        "compare customers.csv -k 601",
-        OF_USE,
-        "--clusters 601 is more than the 600 rows of customers.csv: ask for fewer clusters",
-    ),
-    (
-        "choose-k same.csv --to 4",
-        OF_USE,
-        "--to 4 is more than the 3 rows of same.csv: ask for fewer clusters",
-    ),
-    (
-        "choose-k same.csv --to 2",
-        OF_USE,
-        "--to 2 is more than the 1 distinct rows with a weight: pass values of k up to 1",
-    ),
-    (
-        "choose-k customers.csv --criteria knee,silhuette",
-        OF_USE,
-        "--criteria 'silhuette' is not known: did you mean \"silhouette\"?",
-    ),
-    (
-        "fit customers.csv -k 2 --growth inf",
-        OF_USE,
-        f"Invalid value: --growth is more than 1, not inf{SEE_HELP}",
-    ),
-    (
-        "fit customers.csv -k 2 --divergence binomial",
-        OF_USE,
-        f"Invalid value: --divergence binomial needs --trials: pass the number of trials{SEE_HELP}",
-    ),
-    (
-        "fit customers.csv -k 2 --divergence binomial --trials 0",
-        OF_USE,
-        f"Invalid value: --trials is more than 0, not 0{SEE_HELP}",
-    ),
-    (
-        "fit customers.csv -k 2 --divergence poisson --trials 3",
-        OF_USE,
-        f"Invalid value: --trials is for --divergence binomial, not poisson{SEE_HELP}",
-    ),
-    (
-        "fit customers.csv -k 2 --decimal ;",
-        OF_USE,
-        f"Invalid value: --decimal is . or , and not ';'{SEE_HELP}",
-    ),
-    ("fit customers.csv -k 2 --columns ,", OF_USE, "',' names nothing: leave it out"),
-    (
-        "fit customers.csv -k 2 -o ./customers.csv",
-        OF_USE,
-        "./customers.csv is read and would be overwritten: name another file to write",
-    ),
-    (
-        "predict model.pm customers.csv -o customers.csv",
-        OF_USE,
-        "customers.csv is read and would be overwritten: name another file to write",
-    ),
-    (
-        "report model.pm customers.csv -o model.pm",
-        OF_USE,
-        "model.pm is read and would be overwritten: name another file to write",
-    ),
-    (
-        "fit customers.csv -k 2 -o same.txt --model ./same.txt",
-        OF_USE,
-        "same.txt would be written twice: name two files",
-    ),
-    (
-        "palette nothing.png -o same.png --palette same.png",
-        OF_USE,
-        "same.png would be written twice: name two files",
-    ),
-    ("fit customers.csv -k 2 --model -", OF_USE, NO_FILE),
-    ("fit customers.csv -k 2 --report -", OF_USE, NO_FILE),
-    ("palette nothing.png --palette -", OF_USE, NO_FILE),
-    ("report model.pm customers.csv -o -", OF_USE, NO_FILE),
-    ("choose-k customers.csv --plot -", OF_USE, NO_FILE),
-    (
-        "fit customers.csv -k 2 -o protected.csv",
-        OF_OUTPUT,
-        "protected.csv is protected from writing: name another file, or allow it with chmod u+w",
-    ),
-    (
-        "demo --data model.csv",
-        OF_USE,
-        "model.pm exists and is not of the example: name another file for it with --data",
-    ),
-    (
-        "demo --data narrow.csv",
-        OF_USE,
-        "narrow.csv exists and is not of the example: name another file for it with --data",
-    ),
-    (
-        "predict model.pm customers.csv --columns basket,discount",
-        OF_USE,
-        "model.pm was fitted to the columns visits_per_month, basket, share_at_weekend, "
-        "years_of_loyalty, discount, and --columns asks for basket, discount of customers.csv: "
-        "ask for the same, in any order",
-    ),
-    (
-        "fit negative.csv -k 1 --divergence poisson",
-        OF_DATA,
-        'negative.csv: column "x" has -3 in row 2: Poisson is for numbers of at least zero, such '
-        "as counts",
-    ),
-    (
-        "fit gap.csv -k 1 --divergence poisson --missing drop",
-        OF_DATA,
-        'gap.csv: column "y" has -3 in row 3: Poisson is for numbers of at least zero, such as '
-        "counts",
-    ),
-    (
-        "fit negative.csv gap.csv -k 1 --divergence poisson",
-        OF_DATA,
-        'negative.csv: column "x" has -3 in row 2: Poisson is for numbers of at least zero, such '
-        "as counts",
-    ),
-    ("fit customers.csv", OF_USE, f"Missing option '-k' / '--clusters'{SEE_HELP}"),
-    ("fit -k 2", OF_USE, f"Missing argument 'DATA...'{SEE_HELP}"),
-    ("fitt customers.csv", OF_USE, f"No such command 'fitt'. Did you mean 'fit'?{SEE_HELP}"),
-    (
-        "fit customers.csv -k 2 --divergence coisne",
-        OF_USE,
-        f"Invalid value: --divergence 'coisne' is not known: did you mean \"cosine\"?{SEE_HELP}",
-    ),
-    (
-        "fit customers.csv -k 2 --power soft",
-        OF_USE,
-        f"Invalid value: --power is a number or \"auto\", not 'soft'{SEE_HELP}",
-    ),
-    (
-        "fit customers.csv -k 2 --delimiter ::",
-        OF_USE,
-        f"Invalid value: --delimiter '::' is not one character{SEE_HELP}",
-    ),
-    (
-        "choose-k customers.csv --from 9 --to 3",
-        OF_USE,
-        f"Invalid value: --to 3 is less than --from 9{SEE_HELP}",
-    ),
-    (
-        "choose-k holes.csv --to 2 --missing observed --criteria bic",
-        OF_USE,
-        "--criteria bic names 'bic', which needs whole points and takes no missing values: pass "
-        "some of knee, simplified_silhouette, calinski_harabasz, davies_bouldin, dp_means, "
-        "stability",
-    ),
-    (
-        "fit customers.csv -k 2 --power 2",
-        OF_USE,
-        f"Invalid value: --power is negative, not 2{SEE_HELP}",
-    ),
-    (
-        "fit customers.csv -k 2 --growth 0.5",
-        OF_USE,
-        f"Invalid value: --growth is more than 1, not 0.5{SEE_HELP}",
-    ),
-    (
-        "fit customers.csv -k 2 --max-seconds 0",
-        OF_USE,
-        f"Invalid value: --max-seconds is more than 0, not 0{SEE_HELP}",
-    ),
-    (
-        "fit customers.csv -k 2 --scale big",
-        OF_USE,
-        f"Invalid value for '--scale': 'big' is not one of 'standard', 'minmax', 'none'{SEE_HELP}",
-    ),
-    (
-        "fit customers.csv -k 2 --report r.pdf",
-        OF_USE,
-        "r.pdf: the report is a page of HTML: .html",
-    ),
-    (
-        "choose-k customers.csv --plot k.xyz",
-        OF_USE,
-        "k.xyz: pictures are .png, .svg, .pdf",
-    ),
-    ("palette nothing.png -o x.xyz", OF_USE, "x.xyz: name a kind of image, as .png"),
-    (
-        "fit customers.csv -k 2 -o labels.xlsx",
-        OF_USE,
-        "labels.xlsx: labels are written as .csv, .tsv, .txt, .npy, .parquet, .feather",
-    ),
-    (
-        "fit customers.csv -k 2 -o nowhere/labels.csv",
-        OF_OUTPUT,
-        "nowhere/labels.csv cannot be written: there is no folder nowhere",
-    ),
-    ("fit customers.csv -k 2 -m .", OF_OUTPUT, ". is a directory: name a file in it"),
-    (
-        "fit customers.csv -q -k 2 -m /dev/full",
-        OF_OUTPUT,
-        "/dev/full cannot be written: No space left on device",
-    ),
-    (
-        "predict nothing.pm customers.csv",
-        OF_DATA,
-        "nothing.pm cannot be read: No such file or directory",
-    ),
-    (
-        "predict modle.pm customers.csv",
-        OF_DATA,
-        'modle.pm cannot be read: No such file or directory: did you mean "model.pm"?',
-    ),
-    (
-        "predict customers.csv customers.csv",
-        OF_DATA,
-        "customers.csv holds no model: File is not a zip file",
-    ),
-    (
-        "predict model.pm other.csv",
-        OF_DATA,
-        'other.csv has no column "basket", to which model.pm was fitted: did you mean "baskett"?',
-    ),
-    (
-        "predict model.pm narrow.csv",
-        OF_DATA,
-        "narrow.csv has 2 columns, and model.pm was fitted to 5: choose them with --columns",
-    ),
-    (
-        "predict newer.pm customers.csv",
-        OF_DATA,
-        "newer.pm holds no model: powermeans 9.9 wrote it in version 99 of the format, and "
-        f"powermeans {powermeans.__version__} reads up to 1: pip install --upgrade powermeans",
-    ),
-    ("palette nothing.png", OF_DATA, "nothing.png does not exist"),
-    (
-        "palette customers.csv",
-        OF_DATA,
-        "customers.csv is no image: cannot identify image file 'customers.csv'",
-    ),
-]
+
+
+def errors() -> Iterator[Any]:
+    """The commands of command_line_errors.txt, each with its exit code and its line."""
+    texts = {"{see_help}": SEE_HELP, "{no_file}": NO_FILE, "{version}": powermeans.__version__}
+    path = Path(__file__).with_name("command_line_errors.txt")
+    code, told = 0, iter(path.read_text(encoding="utf-8").splitlines())
+    for line in filter(None, told):
+        if line.startswith("# Exit code"):
+            code = int(line.split()[3].strip(":"))
+            continue
+        message = next(told)
+        for mark, text in texts.items():
+            message = message.replace(mark, text)
+        command = line.removeprefix("$ powermeans ")
+        yield pytest.param(command, code, message, id=command)
 
 
 @pytest.fixture(scope="module")
@@ -894,7 +608,14 @@ def files(run: Run, models: dict[str, bytes]) -> None:
     Path("protected.csv").chmod(0o444)
 
 
-@pytest.mark.parametrize(("command", "code", "message"), ERRORS, ids=[e[0] for e in ERRORS])
+ERRORS = list(errors())
+
+
+def test_there_are_errors_of_every_exit_code() -> None:
+    assert {error.values[1] for error in ERRORS} == {OF_USE, OF_DATA, OF_OUTPUT}
+
+
+@pytest.mark.parametrize(("command", "code", "message"), ERRORS)
 def test_an_error_is_one_line_that_says_what_to_do(command, code, message, run, files) -> None:
     if "/dev/full" in command and not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")

@@ -72,7 +72,9 @@ def test_the_limit_is_that_of_memory_where_it_is_larger_and_limits_add_up() -> N
     assert gpu_report.fit_limit(FIGURES, fit) == pytest.approx(3 * 0.5 + 2 * 1.5)
 
 
-def test_peers_stand_beside_their_own_precision_alone() -> None:
+def test_both_precisions_are_measured_and_peers_stand_beside_their_own() -> None:
+    for precisions in (gpu.PRECISIONS, gpu.PRECISIONS_OF_FITS):
+        assert {("float32", "high"), ("float32", "highest"), ("float16", "high")} <= set(precisions)
     rows = {
         precision: {**cell("float32", precision), "flash": 0.5} for precision in ("high", "highest")
     }
@@ -80,11 +82,6 @@ def test_peers_stand_beside_their_own_precision_alone() -> None:
     assert gpu_report.of_peer(rows["highest"], "flash", "high") == "other precision"
     unknown = {**rows["high"], "flash": None}
     assert gpu_report.of_peer(unknown, "flash", "high") == "not measured"
-
-
-def test_float32_is_measured_in_both_precisions() -> None:
-    for precisions in (gpu.PRECISIONS, gpu.PRECISIONS_OF_FITS):
-        assert {("float32", "high"), ("float32", "highest"), ("float16", "high")} <= set(precisions)
 
 
 def test_ties_are_told_from_labels_that_are_wrong() -> None:

@@ -161,7 +161,7 @@ def test_arguments_of_a_callable_are_passed_on() -> None:
     assert model.fit(points).inertia_ == pytest.approx(plain.inertia_, rel=1e-9)
 
 
-def test_the_default_gamma_knows_no_unit_and_no_place() -> None:
+def test_neither_the_default_gamma_nor_clusters_know_a_unit_or_place() -> None:
     points = blobs()
     model = KernelPowerKMeans(3).fit(points)
     mean_sq_dist = np.square(points - points.mean(axis=0)).sum(axis=1).mean()
@@ -170,9 +170,6 @@ def test_the_default_gamma_knows_no_unit_and_no_place() -> None:
         1e-12 * model.gamma_, rel=1e-5
     )
     assert KernelPowerKMeans(1).fit(np.ones((4, 2))).inertia_ == 0.0
-
-
-def test_points_far_from_the_origin_have_the_same_clusters() -> None:
     points = blobs()
     near = KernelPowerKMeans(4, gamma=0.5, random_state=0).fit(points)
     far = KernelPowerKMeans(4, gamma=0.5, random_state=0).fit(points + 2.0**27)
@@ -230,7 +227,7 @@ def test_all_points_as_landmarks_are_exact_and_fewer_come_near() -> None:
     assert abs(excess[2]) < 1e-4
 
 
-def test_copies_and_points_without_weight_are_no_landmarks() -> None:
+def test_landmarks_are_no_copies_and_five_hundred_of_many_points() -> None:
     points = np.repeat(blobs(n=30), 3, axis=0)
     weights = np.ones(90)
     weights[:6] = 0.0
@@ -239,9 +236,6 @@ def test_copies_and_points_without_weight_are_no_landmarks() -> None:
     assert len(model.landmark_indices_) == 28
     assert len(np.unique(points[model.landmark_indices_], axis=0)) == 28
     assert model.landmark_indices_.min() >= 6
-
-
-def test_many_points_have_five_hundred_landmarks() -> None:
     points = np.random.default_rng(0).normal(size=(2001, 2))
     model = KernelPowerKMeans(3, refine=0, random_state=0).fit(points)
     assert not model.is_exact_

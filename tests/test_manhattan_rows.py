@@ -321,17 +321,14 @@ def test_assignment_spread_and_distances_are_those_of_the_definition() -> None:
     assert rows.total_weight == pytest.approx(counts.sum(), rel=1e-12)
 
 
-def test_the_first_of_several_nearest_centers_is_the_label() -> None:
-    labels, _ = ManhattanRows(np.array([[0.0], [1.0]])).assign(np.array([[1.0], [-1.0], [1.0]]))
-    np.testing.assert_array_equal(labels, [0, 0])
-
-
-def test_float32_distances_are_float32() -> None:
+def test_float32_distances_are_float32_and_the_first_of_nearest_is_the_label() -> None:
     points = blobs().astype(np.float32)
     rows = ManhattanRows(points)
     found = rows.sq_distances(points[:3].astype(float))
     assert rows.dtype == found.dtype == np.float32
     np.testing.assert_allclose(found, distances(points, points[:3].astype(float)), rtol=1e-6)
+    labels, _ = ManhattanRows(np.array([[0.0], [1.0]])).assign(np.array([[1.0], [-1.0], [1.0]]))
+    np.testing.assert_array_equal(labels, [0, 0])
 
 
 def test_draws_are_in_proportion_to_weight_and_distance() -> None:

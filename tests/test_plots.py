@@ -105,12 +105,15 @@ def points_drawn(axes: Axes) -> list[np.ndarray]:
     return [np.asarray(drawn.get_offsets()) for drawn in axes.collections if drawn.get_label()]
 
 
-def test_each_cluster_is_drawn_where_its_points_are() -> None:
+def test_each_cluster_is_drawn_where_its_points_are_or_a_sample_of_them() -> None:
     axes = plots.clusters(MODEL, CLOUDS, boundaries=False)
     for label, drawn in enumerate(points_drawn(axes)):
         np.testing.assert_array_equal(drawn, CLOUDS[MODEL.labels_ == label])
     assert [text.get_text() for text in axes.texts] == ["0", "1", "2"]
     np.testing.assert_allclose([text.get_position() for text in axes.texts], MODEL.cluster_centers_)
+    axes = plots.clusters(MODEL, CLOUDS, max_points=7, boundaries=False)
+    assert sum(len(drawn) for drawn in points_drawn(axes)) == 7
+    assert axes.get_title() == "3 clusters, 7 of 60 points"
 
 
 def test_boundaries_lie_halfway_between_two_centers() -> None:
@@ -125,12 +128,6 @@ def test_boundaries_lie_halfway_between_two_centers() -> None:
     assert lines
     for line in lines:
         np.testing.assert_allclose(line[:, 0], 2.0, atol=0.02)
-
-
-def test_more_points_than_are_to_be_shown_are_sampled_and_the_title_says_so() -> None:
-    axes = plots.clusters(MODEL, CLOUDS, max_points=7, boundaries=False)
-    assert sum(len(drawn) for drawn in points_drawn(axes)) == 7
-    assert axes.get_title() == "3 clusters, 7 of 60 points"
 
 
 def test_the_plane_of_many_features_holds_the_two_directions_of_most_variance() -> None:

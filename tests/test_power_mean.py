@@ -72,13 +72,19 @@ def test_long_double_is_kept_and_is_more_accurate(power):
             assert error <= 1e-18 * (50 + 2**-15 * abs(power)) * wanted
 
 
-def test_the_example_done_by_hand():
+def test_the_example_and_the_objective_are_those_done_by_hand():
     sq_dist = np.array([1.0, 3.0])
     assert power_mean(sq_dist, -1.0) == pytest.approx(1.5)
     np.testing.assert_allclose(power_mean_gradient(sq_dist, -1.0), [9 / 8, 1 / 8])
     np.testing.assert_allclose(power_mean_weights(sq_dist, -1.0), [9 / 16, 1 / 16])
     np.testing.assert_allclose(memberships(sq_dist, -1.0), [0.9, 0.1])
     assert weighing(sq_dist, -1.0) == pytest.approx(5 / 8)
+    points, centers = np.array([[0.0], [1.0]]), np.array([[1.0], [3.0]])
+    # Squared distances (1, 9) and (0, 4).
+    assert objective(points, centers, -1.0) == pytest.approx(2 / (1 + 1 / 9))
+    assert objective(points, centers, -math.inf) == 1
+    assert objective(points, centers, 1.0) == pytest.approx(5 + 2)
+    assert objective(points, centers, 1.0, np.array([2.0, 3.0])) == pytest.approx(2 * 5 + 3 * 2)
 
 
 @given(ordinary_distances)
@@ -243,15 +249,6 @@ def test_mean_refuses_a_power_above_one(function, power):
 def test_weights_refuse_a_power_that_is_not_negative(function, power):
     with pytest.raises(ValueError, match=f"power={power} must be negative"):
         function(np.ones(3), power)
-
-
-def test_objective_adds_the_power_means_of_the_points():
-    points, centers = np.array([[0.0], [1.0]]), np.array([[1.0], [3.0]])
-    # Squared distances (1, 9) and (0, 4).
-    assert objective(points, centers, -1.0) == pytest.approx(2 / (1 + 1 / 9))
-    assert objective(points, centers, -math.inf) == 1
-    assert objective(points, centers, 1.0) == pytest.approx(5 + 2)
-    assert objective(points, centers, 1.0, np.array([2.0, 3.0])) == pytest.approx(2 * 5 + 3 * 2)
 
 
 def test_objective_of_many_points_is_that_of_their_parts_dense_or_sparse():

@@ -164,11 +164,16 @@ def record_of(squares: Squares) -> dict:
     return json.loads((squares.results / "all-squares.json").read_text())
 
 
-def test_the_mean_has_the_error_of_the_mean() -> None:
+def test_the_mean_has_the_error_of_the_mean_and_a_single_number_has_none() -> None:
     assert mean_and_error([1.0, 3.0]) == (2.0, 1.0)
     assert mean_and_error([5.0]) == (5.0, math.inf)
     mean, error = mean_and_error([0.0, 0.0, 3.0, 3.0])
     assert (mean, error) == (1.5, pytest.approx(math.sqrt(3 / 4)))
+    comparison = Comparison("Lloyd", "VI", 99.0, *mean_and_error([1.0]))
+    assert not comparison.is_within_noise
+    said = findings_as_text(Findings(comparisons=[comparison]))
+    assert "NO ERROR KNOWN" in said
+    assert "0 of 1 published numbers within noise" in said
 
 
 def test_tables_1_and_2_are_those_of_the_paper() -> None:
@@ -286,14 +291,6 @@ def in_all_settings(rows: list[dict]) -> list[dict]:
         seedings = ["its own"] if row["method"] == MAP else SEEDINGS
         found += [row | {"method": n, "seeding": s} for n in names for s in seedings]
     return found
-
-
-def test_a_single_number_is_no_comparison() -> None:
-    comparison = Comparison("Lloyd", "VI", 99.0, *mean_and_error([1.0]))
-    assert not comparison.is_within_noise
-    said = findings_as_text(Findings(comparisons=[comparison]))
-    assert "NO ERROR KNOWN" in said
-    assert "0 of 1 published numbers within noise" in said
 
 
 def rows_of_tables_1_and_2(lift: float = 0.0) -> list[dict]:
@@ -523,14 +520,11 @@ def test_nothing_or_an_unknown_item_asked_for_is_an_error(squares, capsys) -> No
     assert squares.computed() == []
 
 
-def test_a_name_may_be_written_as_its_file(squares) -> None:
-    assert squares.run(name="all_squares") == 0
-    assert (squares.results / "all-squares.json").is_file()
-
-
-def test_the_list_has_all_items_and_their_titles(squares, capsys) -> None:
+def test_the_list_has_all_items_whose_names_may_be_written_as_files(squares, capsys) -> None:
     assert main(["--list"]) == 0
     assert capsys.readouterr().out == "all-squares  Squares\n"
+    assert squares.run(name="all_squares") == 0
+    assert (squares.results / "all-squares.json").is_file()
 
 
 def test_quick_results_have_a_place_of_their_own(squares) -> None:
@@ -558,12 +552,15 @@ def test_a_missing_data_set_stops_its_item_alone(squares, capsys, monkeypatch) -
     assert not (squares.results / "a-real-set.json").exists()
 
 
-def test_an_item_that_is_no_python_leaves_the_others_running(squares, capsys) -> None:
+def test_broken_items_are_named_and_leave_the_others_running(squares, capsys) -> None:
     squares.file.with_name("a_torn_file.py").write_text("def cells(")
     assert squares.run(name="a-torn-file") == 1
     assert squares.run("all-squares", name="a-torn-file") == 1
     assert "a-torn-file failed, see above" in capsys.readouterr().err
     assert (squares.results / "all-squares.json").is_file()
+    squares.change("TITLE = ", "NAME = ")
+    assert squares.run() == 1
+    assert "has no TITLE" in capsys.readouterr().err
 
 
 def test_results_of_an_earlier_run_are_marked_where_the_last_one_failed(squares) -> None:
@@ -582,13 +579,7 @@ def test_results_of_an_earlier_run_are_marked_where_the_last_one_failed(squares)
     assert "earlier run" not in page.as_page([report], [], squares.results)
 
 
-def test_an_item_without_all_its_parts_is_named(squares, capsys) -> None:
-    squares.change("TITLE = ", "NAME = ")
-    assert squares.run() == 1
-    assert "has no TITLE" in capsys.readouterr().err
-
-
-def test_the_csv_is_tidy_and_sorted(tmp_path: Path) -> None:
+def test_the_csv_is_tidy_and_sorted_and_packed_where_it_is_long(tmp_path: Path) -> None:
     rows = [{"d": 10, "m": "b"}, {"d": 9, "m": "c", "x": 0.1}, {"d": 9, "m": "a", "x": math.nan}]
     path = write_rows(rows, tmp_path, "rows")
     assert list(csv.reader(path.read_text().splitlines())) == [
@@ -597,9 +588,6 @@ def test_the_csv_is_tidy_and_sorted(tmp_path: Path) -> None:
         ["9", "c", "0.1"],
         ["10", "b", ""],
     ]
-
-
-def test_a_long_csv_is_packed_and_takes_the_place_of_the_short_one(tmp_path: Path) -> None:
     write_rows([{"i": 0}], tmp_path, "rows")
     path = write_rows([{"i": i} for i in range(200_000)], tmp_path, "rows")
     assert [file.name for file in tmp_path.iterdir()] == ["rows.csv.gz"] == [path.name]
@@ -626,7 +614,7 @@ def test_progress_is_quiet_in_a_file_and_says_what_is_left_at_a_terminal() -> No
 # The page.
 
 
-def test_the_page_has_every_table_picture_count_and_claim(squares) -> None:
+def test_page_and_report_have_every_table_picture_count_and_claim(squares) -> None:
     squares.run()
     report = read_report(squares.results / "all-squares.json")
     text = page.as_page([report], ["not-run"], squares.results)
@@ -644,6 +632,13 @@ def test_the_page_has_every_table_picture_count_and_claim(squares) -> None:
         "- nothing more",
     ):
         assert part in text
+    squares.run()
+    report = read_report(squares.results / "all-squares.json")
+    assert report.findings.claims == [
+        Claim("Squares | grow", "Nobody 1900", "confirmed", "<all> of them")
+    ]
+    assert report.findings.tables[0].rows == [[n, n * n] for n in range(4)]
+    assert count_of(report.findings.comparisons) == "1 of 2 published numbers within noise"
 
 
 def test_the_page_says_how_busy_the_machine_was(squares, monkeypatch) -> None:
@@ -653,16 +648,6 @@ def test_the_page_says_how_busy_the_machine_was(squares, monkeypatch) -> None:
     report = read_report(squares.results / "all-squares.json")
     assert report.loads == [0.5, 3.25]
     assert "on which 0.5 to 3.2 processes were at work" in page.origin(report)
-
-
-def test_a_report_is_read_as_it_was_written(squares) -> None:
-    squares.run()
-    report = read_report(squares.results / "all-squares.json")
-    assert report.findings.claims == [
-        Claim("Squares | grow", "Nobody 1900", "confirmed", "<all> of them")
-    ]
-    assert report.findings.tables[0].rows == [[n, n * n] for n in range(4)]
-    assert count_of(report.findings.comparisons) == "1 of 2 published numbers within noise"
 
 
 # The items themselves.

@@ -150,15 +150,12 @@ def test_names_of_features_and_the_dtype_of_the_centers_are_kept(dtype, file) ->
         again.predict(table.rename(columns={"höhe": "tiefe"}))
 
 
-def test_sparse_landmarks_come_back_sparse(file) -> None:
+def test_sparse_landmarks_and_the_graph_of_spectral_clustering_come_back(file) -> None:
     points = sparse.csr_array(POINTS * (POINTS > 5))
     model = KernelPowerKMeans(3, n_landmarks=9, random_state=0).fit(points)
     again = there_and_back(model, file)
     assert sparse.issparse(again.landmarks_)
     assert_predicts_alike(again, model, points)
-
-
-def test_spectral_clustering_keeps_its_labels_and_graph(file) -> None:
     model = SpectralClustering(3, affinity="nearest_neighbors", random_state=0).fit(POINTS)
     again = there_and_back(model, file)
     np.testing.assert_array_equal(again.labels_, model.labels_)
@@ -225,9 +222,11 @@ def test_the_same_model_makes_the_same_file_which_numpy_opens_too(file, tmp_path
         np.testing.assert_array_equal(members[centers], model.cluster_centers_)
 
 
-def test_a_callback_is_left_out(file) -> None:
+def test_a_callback_is_left_out_and_powers_of_minus_infinity_come_back(file) -> None:
     model = PowerKMeans(3, random_state=0, callback=lambda state: None).fit(POINTS)
     assert there_and_back(model, file).callback is None
+    model = PowerKMeans(3, schedule=Fixed(-np.inf), refine=0, random_state=0).fit(POINTS)
+    assert there_and_back(model, file).schedule == Fixed(-np.inf)
 
 
 SQUARES = Generated(lambda x: (x * x).sum(axis=1), lambda x: 2 * x)
@@ -555,8 +554,3 @@ def test_a_model_reaches_onnx_by_way_of_scikit_learn() -> None:
     labels, _ = session.run(None, {session.get_inputs()[0].name: points})
     np.testing.assert_array_equal(labels, model.predict(points))
     assert len(set(labels)) == 3
-
-
-def test_fixed_powers_of_minus_infinity_come_back(file) -> None:
-    model = PowerKMeans(3, schedule=Fixed(-np.inf), refine=0, random_state=0).fit(POINTS)
-    assert there_and_back(model, file).schedule == Fixed(-np.inf)

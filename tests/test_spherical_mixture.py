@@ -93,7 +93,7 @@ def test_it_is_expectation_maximisation(variance, shares, weighted):
     assert model.log_likelihood_ == pytest.approx(np.average(likelihood, weights=ones), rel=1e-10)
 
 
-def test_one_gaussian_is_the_best_normal_distribution():
+def test_one_gaussian_is_the_best_normal_distribution_and_several_are_a_fixed_point():
     model = SphericalMixture(1, random_state=0).fit(POINTS)
     np.testing.assert_allclose(model.cluster_centers_[0], POINTS.mean(axis=0))
     variance = POINTS.var(axis=0).mean()
@@ -101,6 +101,10 @@ def test_one_gaussian_is_the_best_normal_distribution():
     normal = multivariate_normal(POINTS.mean(axis=0), variance * np.eye(2))
     np.testing.assert_allclose(model.score_samples(POINTS), normal.logpdf(POINTS))
     assert model.n_iter_ == 3
+    model = SphericalMixture(3, variance=1.0, tol=1e-14, max_iter=2000, random_state=0).fit(POINTS)
+    mass = model.memberships(POINTS)
+    again = mass.T @ POINTS / mass.sum(axis=0)[:, None]
+    np.testing.assert_allclose(model.cluster_centers_, again, atol=1e-5)
 
 
 @settings(max_examples=30)
@@ -122,13 +126,6 @@ def test_the_likelihood_never_falls(seed, n_clusters, n_features, variance, shar
     likelihoods = np.append(model.log_likelihoods_, model.log_likelihood_)
     rounding = 1e-10 if dtype == np.float64 else 2e-5
     assert np.all(np.diff(likelihoods) >= -rounding * np.abs(likelihoods).max())
-
-
-def test_the_end_is_a_fixed_point():
-    model = SphericalMixture(3, variance=1.0, tol=1e-14, max_iter=2000, random_state=0).fit(POINTS)
-    mass = model.memberships(POINTS)
-    again = mass.T @ POINTS / mass.sum(axis=0)[:, None]
-    np.testing.assert_allclose(model.cluster_centers_, again, atol=1e-5)
 
 
 @pytest.mark.parametrize("shares", ["equal", "learned"])
@@ -176,7 +173,7 @@ def test_weights_are_copies_and_neither_threads_nor_zeros_in_the_points_matter(d
 # Starts.
 
 
-def test_annealing_cools_from_the_critical_temperature_to_that_of_the_model():
+def test_annealing_cools_from_the_critical_temperature_unless_centers_are_given():
     model = SphericalMixture(
         3, variance=0.5, init="random", temperature=2.0, cooling=0.5, random_state=0
     ).fit(POINTS)
@@ -184,6 +181,11 @@ def test_annealing_cools_from_the_critical_temperature_to_that_of_the_model():
     n_cooling = math.ceil(math.log2(2 * critical_variance / 0.5))
     assert model.n_iter_ == n_cooling + len(model.log_likelihoods_)
     assert model.variance_ == 0.5
+    given_centers = SphericalMixture(3, init=START).fit(POINTS)
+    cold = SphericalMixture(3, init=START, temperature=None).fit(POINTS)
+    warm = SphericalMixture(3, init=START, temperature=0.8).fit(POINTS)
+    assert given_centers.n_iter_ == cold.n_iter_ == 1 + len(cold.log_likelihoods_)
+    assert warm.n_iter_ > 1 + len(warm.log_likelihoods_)
 
 
 def test_annealing_finds_more_likely_mixtures_from_bad_starts():
@@ -197,14 +199,6 @@ def test_annealing_finds_more_likely_mixtures_from_bad_starts():
         gains.append(warm.log_likelihood_ - cold.log_likelihood_)
     assert np.mean(gains) > 0.05
     assert np.median(gains) > -1e-6
-
-
-def test_given_centers_are_not_annealed_unless_that_is_asked_for():
-    given_centers = SphericalMixture(3, init=START).fit(POINTS)
-    cold = SphericalMixture(3, init=START, temperature=None).fit(POINTS)
-    warm = SphericalMixture(3, init=START, temperature=0.8).fit(POINTS)
-    assert given_centers.n_iter_ == cold.n_iter_ == 1 + len(cold.log_likelihoods_)
-    assert warm.n_iter_ > 1 + len(warm.log_likelihoods_)
 
 
 def test_moments_are_a_start_near_the_end():
@@ -364,23 +358,20 @@ def test_whatever_the_points_all_is_finite(points, shares, dtype):
     np.testing.assert_array_equal(model.predict(points.astype(dtype)), model.labels_)
 
 
-def test_gaussians_do_not_collapse_into_points():
+def test_gaussians_do_not_collapse_into_points_and_far_points_have_no_density():
     points = np.repeat([[0.0, 0], [1, 1], [5, 2]], 4, axis=0)
     model = SphericalMixture(3, random_state=0).fit(points)
     total = points.var(axis=0).mean()
     assert 0 < model.variance_ <= 1e-11 * total
+    model = SphericalMixture(2, variance=1e-250, init=[[0.0], [1.0]]).fit([[0.0], [1.0], [0.0]])
+    assert model.score_samples([[1e100]])[0] == -np.inf
+    np.testing.assert_allclose(model.memberships([[1e100]]).sum(), 1)
 
 
 @some_without_labels
 def test_one_huge_variance_makes_all_centers_coincide():
     model = SphericalMixture(3, variance=1e4, random_state=0, tol=1e-12).fit(POINTS)
     np.testing.assert_allclose(model.cluster_centers_, 3 * [POINTS.mean(axis=0)], atol=0.05)
-
-
-def test_far_points_have_no_density_and_raise_nothing():
-    model = SphericalMixture(2, variance=1e-250, init=[[0.0], [1.0]]).fit([[0.0], [1.0], [0.0]])
-    assert model.score_samples([[1e100]])[0] == -np.inf
-    np.testing.assert_allclose(model.memberships([[1e100]]).sum(), 1)
 
 
 def test_verbose_says_how_it_ended(capsys):

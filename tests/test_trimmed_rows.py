@@ -150,12 +150,17 @@ def test_a_hard_sweep_never_raises_the_inertia(seed, trim, n_centers):
         before, centers = sums.inertia, sums.centers(fallback=centers)
 
 
-def test_only_the_hard_rule_is_sure_to_descend():
+def test_trimmed_rows_are_rows_that_descend_by_the_hard_rule_only():
     points, _ = clusters_and_strays()
     rows = trimmed(ReferenceRows, points, 0.1)
     assert rows.descends(Hard())
     assert not rows.descends(Power(-1.0))
     assert trimmed(ReferenceRows, points, 0.0).descends(Power(-1.0))
+    rows: Rows = trimmed(NativeRows, points, 0.1)
+    np.testing.assert_array_equal(rows.take(np.array([3, 1])), points[[3, 1]])
+    np.testing.assert_array_equal(rows.sample(np.array([3, 1])), points[[3, 1]])
+    assert (rows.n_points, rows.n_features, rows.dtype) == (200, 3, np.float64)
+    assert (rows.unit_steps(), rows.rounding()) == (1.0, 0.0)
 
 
 @every_kind
@@ -249,12 +254,3 @@ def test_nearness_is_that_of_what_is_kept(make_rows):
     # Nothing is chosen yet: what is far from the mean is left out.
     drawn = rows.nearness(np.empty((0, 1))).draw(np.array([0.0, 0.99]))
     assert drawn.tolist() == [0, 3]
-
-
-def test_trimmed_rows_are_rows():
-    points, _ = clusters_and_strays()
-    rows: Rows = trimmed(NativeRows, points, 0.1)
-    np.testing.assert_array_equal(rows.take(np.array([3, 1])), points[[3, 1]])
-    np.testing.assert_array_equal(rows.sample(np.array([3, 1])), points[[3, 1]])
-    assert (rows.n_points, rows.n_features, rows.dtype) == (200, 3, np.float64)
-    assert (rows.unit_steps(), rows.rounding()) == (1.0, 0.0)
