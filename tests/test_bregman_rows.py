@@ -23,7 +23,7 @@ from powermeans.metrics import adjusted_rand_index
 from powermeans.rows.bregman import BregmanRows
 from powermeans.rows.native import NativeRows
 from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Always, EvenHarmonic, Gaussian, Hard, Harmonic, Power
+from powermeans.rules import EvenHarmonic, Gaussian, Hard, Harmonic, Power
 from powermeans.schedules import Fixed
 
 RULES = [Hard(), Power(-1.0), Power(-3.3), Power(-40.0), Harmonic(3.0), Gaussian(2.0)]
@@ -338,7 +338,7 @@ def test_the_gaussian_rule_works_with_any_divergence():
     rows = rows_of("poisson", points)
     centers = some_centers(points, 3, seed=0)
     history = History(0)
-    run_stage(rows, centers, Stage(Always(Gaussian(0.5)), Never(), 1), history)
+    run_stage(rows, centers, Stage(itertools.repeat(Gaussian(0.5)), Never(), 1), history)
     heights = np.exp(-Poisson().pairwise(points, centers))
     shares = heights / heights.sum(axis=1, keepdims=True)
     expected = shares.T @ points / shares.sum(axis=0)[:, None]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 
 from powermeans.rules import (
-    Always,
     EvenHarmonic,
     Gaussian,
     Hard,
@@ -158,7 +157,6 @@ def test_a_power_or_a_rule_is_a_rule():
     assert rule_at(-math.inf) == Hard()
     assert rule_at(-2.0) == Power(-2.0)
     assert rule_at(Harmonic(3.0)) == Harmonic(3.0)
-    assert next(iter(Always(Gaussian(2.0)))) == Gaussian(2.0)
 
 
 @pytest.mark.parametrize("p", [0.0, -2.0, math.nan, math.inf, 0.01])

@@ -20,34 +20,21 @@ _MOST_FEATURES_FORMED = 1024
 
 @dataclass(frozen=True, slots=True)
 class PrincipalAxes:
-    """What `principal_axes` finds.
+    """Directions of length one, the widest first, each with its largest coordinate positive."""
 
-    Attributes
-    ----------
-    mean : (n_features,)
-        Weighted mean of the points.
-    axes : (n_axes, n_features)
-        Orthogonal directions of length one, that of largest variance first. The largest of the
-        coordinates of each is positive.
-    deviations : (n_axes,)
-        Standard deviation of the points along each.
-    total_deviation : float
-        Root of the mean squared distance of the points from their mean.
-    """
-
-    mean: FloatArray
-    axes: FloatArray
-    deviations: FloatArray
-    total_deviation: float
+    mean: FloatArray  # of the points, (n_features,)
+    axes: FloatArray  # (n_axes, n_features)
+    deviations: FloatArray  # standard deviations along each, (n_axes,)
+    total_deviation: float  # root of the mean squared distance from the mean
 
 
 def principal_axes(
     points: Points | SparsePoints, sample_weight: FloatArray | None, n_axes: int
 ) -> PrincipalAxes:
-    """Find the mean and the leading eigenvectors of the weighted covariance.
+    """Find the mean and the leading eigenvectors of the weighted covariance of finite points.
 
-    Points are dense or CSR, and finite; no array beside them is larger than a block of them, or
-    than n_features squared. There are at most n_features axes.
+    Other arrays than the points hold at most a block of them, or n_features squared. There are at
+    most n_features axes.
     """
     weighted = _Weighted.of(points, sample_weight)
     with blas_on_one_thread():
@@ -65,7 +52,7 @@ def principal_axes(
 
 @dataclass(frozen=True, slots=True)
 class _Weighted:
-    """Points over a power of two, so that squares stay in range, and the share of each."""
+    """Divide points by a power of two, so that squares stay in range, and share out one weight."""
 
     points: Points | SparsePoints
     shares: FloatArray
@@ -81,7 +68,7 @@ class _Weighted:
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield some points at a time, dense, with their shares."""
-        # Each has some more arrays of its size made of it.
+        # Its scaled copy, residuals and their squares are as large as a block.
         for rows, block in dense_chunks(self.points, elements_per_point=4 * self.points.shape[1]):
             yield np.ldexp(block, -self.exponent), self.shares[rows]
 
@@ -125,6 +112,7 @@ def _leading(weighted: _Weighted, mean: FloatArray, n_axes: int) -> tuple[FloatA
             matvec=lambda vector: weighted.covariance_times(mean, np.ravel(vector)),
             dtype=np.float64,
         )
+        # Without a start of our own ARPACK draws one, and results differ from call to call.
         start = np.random.default_rng(0).standard_normal(n_features)
         values, vectors = eigsh(multiply, k=n_axes, which="LA", v0=start)
     order = np.argsort(-values, kind="stable")
@@ -132,6 +120,6 @@ def _leading(weighted: _Weighted, mean: FloatArray, n_axes: int) -> tuple[FloatA
 
 
 def _with_signs(axes: FloatArray) -> FloatArray:
-    """Turn each axis so that its largest coordinate is positive."""
+    """Turn each axis so that its largest coordinate is positive, since solvers choose any sign."""
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
     return np.where(largest < 0, -axes, axes)

@@ -1,18 +1,16 @@
 """Rules: how a point's distances to the centers become weights.
 
-Hamerly & Elkan (2002) write every member of the family as two functions of a point's distances: how
-much it belongs to each center (memberships, which add to one) and how much it counts at all (its
-weighing). The weights of a rule are their product. Only `Online` is more than a function of
-distances: its points come in turn, and the centers move in between.
+Hamerly & Elkan (2002) write every member of the family as two functions of a point's distances: its
+memberships say how much it belongs to each center and add to one; its weighing says how much it
+counts. Weights are their product. Only `Online` needs more than distances, since its centers move
+after each point.
 """
 
 from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import ClassVar, Self
 
 import numpy as np
@@ -23,15 +21,15 @@ from powermeans.types import FloatArray, IndexArray
 
 
 class Rule(abc.ABC):
-    """How distances, (n_points, n_centers), become weights.
+    """Turn distances, (n_points, n_centers), into weights.
 
-    A new rule says memberships, weighing and objective.
+    A new rule defines memberships and objective, and weighing if points do not count the same.
     """
 
     __slots__ = ()
 
     power: float
-    """Power whose memberships these are; NaN where there is none."""
+    """The power with the same memberships; NaN if there is none."""
     descends: ClassVar[bool] = True
     """Whether a sweep is sure not to raise the objective."""
 
@@ -39,13 +37,13 @@ class Rule(abc.ABC):
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
         """Return how much each point belongs to each center; each row adds to one."""
 
-    @abc.abstractmethod
     def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """Return how much each point counts, (n_points,)."""
+        """Return how much each point counts, (n_points,): one, unless a rule says otherwise."""
+        return np.ones_like(sq_dist[:, 0])
 
     @abc.abstractmethod
     def objective(self, sq_dist: FloatArray) -> FloatArray:
-        """Return what each point adds to the objective, (n_points,)."""
+        """Return the share of each point in the objective, (n_points,)."""
 
     def weigh(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return weights and objective of each point."""
@@ -55,17 +53,13 @@ class Rule(abc.ABC):
 
 @dataclass(frozen=True, slots=True)
 class Hard(Rule):
-    """Lloyd's rule: a point belongs to its nearest center. The limit of `Power` at -inf."""
+    """Lloyd's rule: a point belongs to its nearest center. It is the limit of `Power` at -inf."""
 
     power: ClassVar[float] = -math.inf  # type: ignore[misc]
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
         """Return one for the first of the nearest centers, zero for the others."""
         return pm.memberships(sq_dist, -math.inf)
-
-    def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """Return one."""
-        return np.ones_like(sq_dist[:, 0])
 
     def objective(self, sq_dist: FloatArray) -> FloatArray:
         """Return the least squared distance."""
@@ -82,15 +76,15 @@ class Unguarded(Hard):
 
 @dataclass(frozen=True, slots=True)
 class Power(Rule):
-    """Weights are the gradient of the power mean M_s (Xu & Lange 2019, equation 5).
+    """Weigh by the gradient of the power mean M_s (Xu & Lange 2019, equation 5) times k^(1/s).
 
-    They come times k^(1/s), which puts them into [0, 1]. Fuzzy c-means with the fuzzifier m has the
-    same weights at s = -1 / (m - 1).
+    The factor puts weights into [0, 1]. Fuzzy c-means with the fuzzifier m has the same weights at
+    s = -1 / (m - 1).
     """
 
     power: float
     highest: ClassVar[float] = -0.02
-    """Nearer to zero the weights k^(1/s) of many centers leave the range of float64."""
+    """Nearer to zero the factor k^(1/s) leaves the range of float64 for many centers."""
 
     def __post_init__(self) -> None:
         if not -math.inf < self.power <= self.highest:
@@ -120,15 +114,15 @@ class Power(Rule):
 class Harmonic(Rule):
     """Zhang's generalized k-harmonic means, KHM_p (2001), with distances d to the power of p.
 
-    Points far from all centers count more than others where p is above 2, so that centers are drawn
-    to them. At p = 2 this is k-harmonic means and `Power(-1)`; otherwise a sweep is an approximate
-    Newton step, which may raise the objective.
+    Above p = 2 points far from all centers count more than others and draw centers to them. At
+    p = 2 this is k-harmonic means and `Power(-1)`; otherwise a sweep is an approximate Newton step,
+    which may raise the objective.
     """
 
     p: float = 2.0
     unit: float = 1.0
-    """Unit of squared distance, which keeps weights in the range of float64: a factor common to all
-    of them moves no center."""
+    """Unit of squared distance, which keeps weights in the range of float64. It multiplies all of
+    them by one factor, which moves no center."""
 
     def __post_init__(self) -> None:
         if not 0 < self.unit < math.inf:
@@ -150,7 +144,7 @@ class Harmonic(Rule):
 
     @property
     def descends(self) -> bool:  # type: ignore[override]
-        """Whether a sweep is a step of majorise and minimise: only at p = 2."""
+        """Whether a sweep majorises and minimises: only at p = 2."""
         return self.p == 2
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
@@ -173,7 +167,7 @@ class Harmonic(Rule):
         return weights * self._of_power_weights(sq_dist)[:, None], self.objective(sq_dist)
 
     def _of_power_weights(self, sq_dist: FloatArray) -> FloatArray:
-        """Return their ratio to the weights of the power mean: (M_s / unit)^(-s-1) k^(-1/s-1)."""
+        """Return the ratio to the weights of the power mean: (M_s / unit)^(-s-1) k^(-1/s-1)."""
         least = np.finfo(np.float64).tiny  # a point at a center counts much, not infinitely
         means = np.maximum(pm.power_mean(sq_dist, self.power), least)
         of_k = float(sq_dist.shape[1]) ** (-1 / self.power - 1)
@@ -183,7 +177,7 @@ class Harmonic(Rule):
 
 @dataclass(frozen=True, slots=True)
 class _Hybrid(Rule):
-    """One of its two functions is that of `Harmonic(p)`. It has no objective that it descends."""
+    """Take one of the two functions from `Harmonic(p)`, and descend no objective."""
 
     p: float = 2.0
     descends: ClassVar[bool] = False
@@ -206,11 +200,11 @@ class HardHarmonic(_Hybrid):
     """Hamerly & Elkan's hybrid 1: hard memberships, the weighing of KHM_p."""
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
-        """Return those of `Hard`."""
+        """Return the memberships of `Hard`."""
         return Hard().memberships(sq_dist)
 
     def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """Return that of `Harmonic`."""
+        """Return the weighing of `Harmonic`."""
         return Harmonic(self.p).weighing(sq_dist)
 
 
@@ -219,26 +213,22 @@ class EvenHarmonic(_Hybrid):
     """Hamerly & Elkan's hybrid 2: memberships of KHM_p, and all points count the same."""
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
-        """Return those of `Harmonic`."""
+        """Return the memberships of `Harmonic`."""
         return Harmonic(self.p).memberships(sq_dist)
-
-    def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """Return one."""
-        return Hard().weighing(sq_dist)
 
 
 @dataclass(frozen=True, slots=True)
 class Gaussian(Rule):
     """Expectation maximisation for spherical Gaussians of one variance.
 
-    The objective of a point is its free energy -2 v log sum_j q_j exp(-y_j / (2 v)), with the
-    shares q_j: in the unit of squared distances, the least of them as the variance v vanishes,
-    their mean as it grows.
+    With the variance v and the shares q_j, the objective of a point is its free energy
+    -2 v log sum_j q_j exp(-y_j / (2 v)). It goes to the least of the squared distances as v
+    vanishes, and to their mean as v grows.
     """
 
     variance: float = 1.0
     shares: tuple[float, ...] | None = None
-    """Share of all points in each Gaussian, adding to one; None where they are equal."""
+    """Share of all points in each Gaussian, adding to one; None if they are equal."""
     power: ClassVar[float] = math.nan  # type: ignore[misc]
 
     def __post_init__(self) -> None:
@@ -250,11 +240,11 @@ class Gaussian(Rule):
         if self.shares is not None and not all(0 < share <= 1 for share in self.shares):
             raise ValueError(
                 f"shares={self.shares!r} must be positive and at most 1: pass what part of all "
-                "points each center has, or None where the parts are equal"
+                "points each center has, or None if the parts are equal"
             )
 
     def shares_of(self, n_centers: int) -> FloatArray | None:
-        """Return the shares as an array, or None where they are equal."""
+        """Return the shares as an array, or None if they are equal."""
         if self.shares is None:
             return None
         if len(self.shares) != n_centers:
@@ -267,10 +257,6 @@ class Gaussian(Rule):
         shares: FloatArray = heights / heights.sum(axis=1, keepdims=True)
         return shares
 
-    def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """Return one."""
-        return np.ones_like(sq_dist[:, 0])
-
     def objective(self, sq_dist: FloatArray) -> FloatArray:
         """Return the free energy."""
         heights, least = self._heights(sq_dist)
@@ -278,7 +264,7 @@ class Gaussian(Rule):
         return energy
 
     def _heights(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return q_j exp(-y_j / (2 v)) over the highest of them, and -2 v times its logarithm."""
+        """Return q_j exp(-y_j / (2 v)) over the highest, and -2 v times the logarithm of it."""
         n_centers = sq_dist.shape[1]
         shares = self.shares_of(n_centers)
         log_shares = -math.log(n_centers) if shares is None else np.log(shares)
@@ -291,31 +277,26 @@ class Gaussian(Rule):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Online(Rule):
-    """The center j nearest to each point in turn moves by w_j += rate (x - w_j).
+    """Move the center j nearest to each point in turn by w_j += rate (x - w_j).
 
-    With n_j the weight of the points that a center has won so far, this one among them, the rate of
-    a point of weight one is 1 / n_j (Bottou & Bengio 1995, equation 7), or given (equation 4). A
-    point of weight three moves its center as three copies of it would, one after another.
-
-    Only rows that know this rule can sweep with it.
+    The rate of a point of weight one is 1 / n_j, with n_j the weight that the center has won so
+    far, this point's included (Bottou & Bengio 1995, equation 7), or given (equation 4). A point of
+    weight three moves its center as three copies would, one after another. Only rows that know
+    this rule can sweep with it.
     """
 
     counts: FloatArray
     """n_j before the sweep, (n_centers,)."""
     rates: FloatArray | None = None
-    """Rate of each step, one for each point with weight; None for 1 / n_j."""
+    """Rate of the step of each point with weight; None for 1 / n_j."""
     order: IndexArray | None = None
-    """Which point comes when, (n_points,); None for the order in which they are stored."""
+    """Points in their order, (n_points,); None for the order in which they are stored."""
     power: ClassVar[float] = -math.inf  # type: ignore[misc]
     descends: ClassVar[bool] = False
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
-        """Return those of `Hard`, to the centers as they are when the point comes."""
+        """Return the memberships of `Hard`, from distances at the time of each point."""
         return Hard().memberships(sq_dist)
-
-    def weighing(self, sq_dist: FloatArray) -> FloatArray:
-        """Return one."""
-        return Hard().weighing(sq_dist)
 
     def objective(self, sq_dist: FloatArray) -> FloatArray:
         """Return the least squared distance."""
@@ -328,35 +309,25 @@ class Online(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Reached(Sums):
-    """Sums of an online sweep, and where it has brought the centers, (n_centers, n_features)."""
+    """Sums of an online sweep, and the centers that it reached, (n_centers, n_features)."""
 
     reached: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def at(cls, reached: FloatArray, counts: FloatArray, inertia: float) -> Self:
-        """Return sums with the weights n_j; the distance of a point is the one when it came."""
+        """Return sums with the weights n_j, whose quotients are the centers."""
         return cls(reached * counts[:, None], counts, inertia, inertia, reached=reached)
 
     def __add__(self, other: Self) -> Self:
         raise TypeError("sums of online sweeps do not add: each begins where the one before ended")
 
     def centers(self, fallback: FloatArray) -> FloatArray:
-        """Return where they are."""
+        """Return the centers reached."""
         return self.reached
 
 
-@dataclass(frozen=True, slots=True)
-class Always:
-    """A schedule that never ends, of a single rule."""
-
-    rule: Rule
-
-    def __iter__(self) -> Iterator[Rule]:
-        return repeat(self.rule)
-
-
 def rule_at(power: float | Rule) -> Rule:
-    """Return `Hard` at minus infinity, `Power` at other powers; a rule is itself."""
+    """Return the rule of a power, `Hard` at minus infinity, or the rule itself."""
     if isinstance(power, Rule):
         return power
     return Hard() if power == -math.inf else Power(power)

@@ -1,4 +1,4 @@
-"""Schedules: which power each sweep uses. They yield powers without end."""
+"""Schedules yield the power of each sweep, without end."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class AuthorsSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The powers of another schedule, at most -1 and rounded to whole ones, which are cheap."""
+    """Round the powers of another schedule to integers of at most -1, which are cheap."""
 
     schedule: Iterable[float]
 
@@ -158,7 +158,7 @@ class Whole:
 
 
 def resting_power(schedule: object) -> float:
-    """Return the power at or below which a schedule stays for ever; -inf if it never does."""
+    """Return the power at or below which a schedule stays; -inf if it never does."""
     if isinstance(schedule, Fixed):
         return schedule.power
     return schedule.lowest if isinstance(schedule, AuthorsSchedule) else -math.inf

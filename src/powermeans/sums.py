@@ -1,6 +1,6 @@
-"""What is added up over the points: sums of a sweep, errors and utilities, moments of columns.
+"""Sums over points: those of a sweep, errors and utilities, moments of columns.
 
-Those of parts of the points add up to those of all.
+The sums of parts add up to the sums of all points.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from powermeans.types import FloatArray
 
 # Some digits above the least normal number, 2.2e-308.
 _LEAST_SHARE = 1e-290
-# Weights that are told apart by no more than this share are the same.
+# Weights that differ by no more than this share are the same.
 _ROUNDING_OF_WEIGHTS = 1e-12
 # Above this share of the largest, a weight is safe however small the points are.
 _SAFE_SHARE = 1e-10
@@ -23,27 +23,13 @@ _SAFE_SHARE = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Weighted points and weights of each center, and the objectives, from one sweep.
+    """Add up a sweep over points x_i of sample weight c_i, at distances y_ij, with weights w_ij."""
 
-    Attributes
-    ----------
-    points : (n_centers, n_features)
-        Sum over the points i of `sample_weight_i * w_ij * x_i`.
-    weights : (n_centers,)
-        Sum over the points of `sample_weight_i * w_ij`.
-    objective : float
-        Sum over the points of `sample_weight_i * M_s(y_i1, ..., y_ik)`, at the centers swept.
-    inertia : float
-        Sum over the points of `sample_weight_i * min_j y_ij`, at the centers swept.
-    n_skipped : float
-        How many distances between points and centers were known not to matter, and not computed.
-    """
-
-    points: FloatArray
-    weights: FloatArray
-    objective: float
-    inertia: float
-    n_skipped: float = 0.0
+    points: FloatArray  # sum_i c_i w_ij x_i, (n_centers, n_features)
+    weights: FloatArray  # sum_i c_i w_ij, (n_centers,)
+    objective: float  # sum_i c_i M_s(y_i1, ..., y_ik)
+    inertia: float  # sum_i c_i min_j y_ij
+    n_skipped: float = 0.0  # distances that bounds showed not to matter
 
     def __add__(self, other: Self) -> Self:
         return type(self)(
@@ -55,7 +41,7 @@ class Sums:
         )
 
     def __mul__(self, unit: float) -> Self:
-        """Weigh every point so much more."""
+        """Multiply the weight of every point."""
         if unit == 1.0:
             return self
         # Not by `replace`, which takes half as long again.
@@ -68,16 +54,16 @@ class Sums:
         )
 
     def centers(self, fallback: FloatArray) -> FloatArray:
-        """Return the weighted means; a center that no point weighs keeps its row of `fallback`.
+        """Return the weighted means; a center without weight keeps its row of `fallback`.
 
-        So does one whose weight is too small a part of the largest to keep its digits: the quotient
-        of two such sums can lie anywhere.
+        A center whose weight is too small a share of the largest keeps it too: the digits of its
+        sums are lost, and their quotient can lie anywhere.
         """
         weights = self.weights
         if np.minimum.reduce(weights) > _SAFE_SHARE * np.maximum.reduce(weights):
             return self.points / weights[:, None]
-        weighed = self.weights > self._least_weight(fallback)
-        safe_weights = np.where(weighed, self.weights, 1.0)[:, None]
+        weighed = weights > self._least_weight(fallback)
+        safe_weights = np.where(weighed, weights, 1.0)[:, None]
         return np.where(weighed[:, None], self.points / safe_weights, fallback)
 
     def moved(self, former: int, cluster: int, point: FloatArray, weight: float) -> Self:
@@ -86,7 +72,7 @@ class Sums:
         points[former] -= weight * point
         weights[former] -= weight
         if weights[former] <= _ROUNDING_OF_WEIGHTS * weight:
-            # Nothing but rounding is left, and the quotient of that lies anywhere.
+            # Only rounding is left, and its quotient can lie anywhere.
             points[former], weights[former] = 0.0, 0.0
         points[cluster] = weight * point
         weights[cluster] = weight
@@ -98,28 +84,22 @@ class Sums:
         largest = float(self.weights[heaviest])
         if largest == 0:
             return 0.0
+        # Products with coordinates below one are smaller than the weights themselves.
         size = max(np.abs(fallback).max(), np.abs(self.points[heaviest] / largest).max())
         return _LEAST_SHARE * largest / (size if 0 < size < 1 else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Where the error is, and which centers matter, from one hard sweep.
+    """Add up, for each center, a hard sweep over the points nearest to it, (n_centers,) each.
 
-    Attributes
-    ----------
-    error : (n_centers,)
-        Weighted sum of squared distances from a center to its points.
-    utility : (n_centers,)
-        By how much the inertia would rise without this center: the weighted sum over its points of
-        squared distance to the second nearest center minus that to the nearest.
-    weights : (n_centers,)
-        Sum of the sample weights of its points.
+    The utility is the rise of the inertia if the center went: the weighted sum of squared distances
+    to the second nearest center less the squared distances to it.
     """
 
-    error: FloatArray
+    error: FloatArray  # weighted sum of squared distances
     utility: FloatArray
-    weights: FloatArray
+    weights: FloatArray  # sum of the sample weights
 
     def __add__(self, other: Spread) -> Spread:
         return Spread(
@@ -130,8 +110,8 @@ class Spread:
 def added(results: Iterable[Any]) -> Any:
     """Add up results, at least one, along a tree that depends only on their number.
 
-    Neighbours are added, then the sums of neighbours, and so on; what has no neighbour waits. No
-    more results are in memory at a time than the tree is high.
+    It adds neighbours, then sums of neighbours, and so on, as soon as both are there. So rounding
+    does not depend on timing, and memory holds no more results than the tree is high.
 
     >>> class Shown(str):
     ...     def __add__(self, other):
@@ -139,7 +119,7 @@ def added(results: Iterable[Any]) -> Any:
     >>> added(map(Shown, "abcdefg"))
     '(((ab)(cd))((ef)g))'
     """
-    waiting: list[tuple[int, Any]] = []
+    waiting: list[tuple[int, Any]] = []  # sums without a neighbour, and their heights
     for result in results:
         height = 0
         while waiting and waiting[-1][0] == height:
@@ -153,24 +133,14 @@ def added(results: Iterable[Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ColumnMoments:
-    """Moments of each column.
+    """Moments of the entries of each column that are not missing, (n_features,) each."""
 
-    Attributes
-    ----------
-    counts : (n_features,)
-        Number of the entries that are there, or the sum of their weights.
-    means : (n_features,)
-        Zero where no entry is there.
-    squares : (n_features,)
-        Sum of the squared deviations from the mean.
-    """
-
-    counts: FloatArray
-    means: FloatArray
-    squares: FloatArray
+    counts: FloatArray  # of entries, or the sums of their weights
+    means: FloatArray  # zero for a column without entries
+    squares: FloatArray  # sums of squared deviations from the mean
 
     def __add__(self, other: ColumnMoments) -> ColumnMoments:
-        """Return those of both (Chan, Golub & LeVeque 1979), without a difference of squares."""
+        """Merge moments by Chan, Golub & LeVeque (1979), without a difference of squares."""
         counts = self.counts + other.counts
         share = other.counts / np.where(counts > 0, counts, 1.0)
         apart = other.means - self.means

@@ -1,4 +1,4 @@
-"""What watches a fit: the progress bar and the recorder of paths.
+"""Callbacks that watch a fit: the progress bar and the recorder of paths.
 
 It imports `loop` and what is below it.
 """

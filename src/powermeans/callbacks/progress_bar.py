@@ -15,9 +15,10 @@ from powermeans.system.timer import PassTimer, duration, time_left
 
 Kind = Literal["auto", "rich", "tqdm", "plain"]
 
+# The time between lines, which a log keeps and a terminal overwrites.
 _TERMINAL_SECONDS = 0.1
 _LOG_SECONDS = 10.0
-# Before this share is done, the time left cannot be guessed.
+# Below this share the time left cannot be guessed.
 _LEAST_SHARE = 0.02
 
 
@@ -55,7 +56,7 @@ class FitProgress:
             self.fit_ended()
         display = self._display or self._begin(state.seconds)
         self._n_sweeps += 1
-        # A breath has more centers than are wanted, which are the fewest there are.
+        # Sweeps of a breath have more centers than the fit; the fewest so far are those of the fit.
         if len(state.centers) < self._n_centers:
             self._n_centers, self._least = len(state.centers), math.inf
         if len(state.centers) == self._n_centers:
@@ -79,7 +80,7 @@ class FitProgress:
             display.close(text, self._n_sweeps)
 
     def pass_goes_on(self, n_done: int, n_in_all: int | None = None) -> None:
-        """Show how many parts of a long pass are done, and of how many if that is known."""
+        """Show the progress of a long pass over parts, whose number may be unknown."""
         if (said := self._timer.words(n_done, n_in_all)) is None:
             return
         display = self._display or self._begin()
@@ -100,11 +101,11 @@ class FitProgress:
         )
 
     def time_so_far(self, share_done: float = math.nan) -> str:
-        """Describe the time since the fit began, and what is left of it if that is known."""
+        """Describe the time since the fit began, and the time left if a share is known."""
         elapsed = time.monotonic() - self._started
         if self._display is None:
             return f"{duration(elapsed)} in all"
-        if not share_done >= _LEAST_SHARE:
+        if not share_done >= _LEAST_SHARE:  # NaN too
             return f"{duration(elapsed)} so far"
         if share_done >= 1:  # a sweep goes on after `max_seconds`
             return f"about to end after {duration(elapsed)}"

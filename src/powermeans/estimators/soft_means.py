@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.spread import spread, spread_of_features
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import SeparateCoincident
-from powermeans.rules import Always, Harmonic, Power, Rule
+from powermeans.rules import Harmonic, Power, Rule
 from powermeans.types import FloatArray
 
 # Above, most weights may be too small for float64.
@@ -70,7 +71,7 @@ class SoftMeans(CenterEstimator):
 
     def _schedule(self, data: Data) -> Iterable[Rule]:
         """Return the rule of each sweep."""
-        return Always(self._rule())
+        return repeat(self._rule())
 
     def _wanted_runs(self) -> int:
         return self.n_init
@@ -200,7 +201,7 @@ class KHarmonicMeans(SoftMeans):
     def _schedule(self, data: Data) -> Iterable[Rule]:
         unit = spread(data.rows) ** 2
         rule = Harmonic(float(self.p), unit if unit > 0 else 1.0)
-        return Always(rule) if self.p >= 2 else _OffThePoints(rule)
+        return repeat(rule) if self.p >= 2 else _OffThePoints(rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,7 @@ class _OffThePoints:
 
     def __iter__(self) -> Iterator[Rule]:
         yield Power(-1.0)
-        yield from Always(self.rule)
+        yield from repeat(self.rule)
 
 
 class FuzzyCMeans(SoftMeans):

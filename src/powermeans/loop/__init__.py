@@ -1,4 +1,4 @@
-"""The only loop: anneal a rule, sweep, update, stop, take down the history, and search.
+"""The loop of every method, with its stop rules, updates and history, and the search around it.
 
-It imports the mathematics and the protocol of rows, and knows points only through that.
+It imports the mathematics and the protocol of rows, the only way in which it knows points.
 """

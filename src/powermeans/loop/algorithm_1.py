@@ -1,7 +1,7 @@
 """Algorithm 1 of Xu & Lange, "Power k-Means Clustering", ICML 2019, and nothing else.
 
-Every fit goes through `powermeans.loop.anneal`, whose sweeps are these. It also runs stages one
-after another, updates sums, takes down a history and calls back.
+Every fit runs `powermeans.loop.anneal`, which makes the same sweeps and adds stages, updates, a
+history and callbacks.
 """
 
 from __future__ import annotations
@@ -15,23 +15,13 @@ from powermeans.types import FloatArray
 
 
 def power_k_means(
-    rows: Rows, centers: FloatArray, powers: Iterable[float], tolerance: float
+    rows: Rows,
+    centers: FloatArray,  # Theta_0, (n_centers, n_features)
+    powers: Iterable[float],  # s_0, s_1, ..., finite and negative
+    tolerance: float,
 ) -> FloatArray:
-    """Return the centers at which the objective has all but ceased to fall.
+    """Sweep until the objective falls by at most `tolerance` of itself, and return the centers.
 
-    Parameters
-    ----------
-    rows : Rows
-        The points.
-    centers : ndarray of shape (n_centers, n_features)
-        Theta_0, float64.
-    powers : iterable of float
-        s_0, s_1, ..., finite and negative.
-    tolerance : float
-        The largest decrease of the objective, relative to that before, that counts as none.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from powermeans import Geometric, PowerKMeans
     >>> from powermeans.loop.algorithm_1 import power_k_means
@@ -44,7 +34,7 @@ def power_k_means(
     >>> bool((model.cluster_centers_ == centers).all())
     True
     """
-    before = math.nan  # with which every comparison is false
+    before = math.nan  # so that the first comparison is false
     for power in powers:  # lines 2 and 5
         sums = rows.sweep(centers, Power(power))  # line 3, and the sums of line 4
         centers = sums.centers(fallback=centers)  # line 4

@@ -1,4 +1,4 @@
-"""The loop. Every method of the family is this one; `algorithm_1` is the paper's, and shorter."""
+"""The loop that every method of the family runs; `algorithm_1` is the paper's shorter one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from powermeans.rules import Rule, rule_at
 from powermeans.types import FloatArray
 
 Callback = Callable[[SweepState], object]
-"""What is called after each sweep; returning True stops the fit."""
+"""Called after each sweep; if it returns True, the fit stops."""
 
 # How far rounding may lift the objective, in units of the precision of the points.
 _ROUNDING_UNITS = 1e3
@@ -31,50 +31,28 @@ _LEAST_SQUARE = 1e-290
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One part of a fit: sweeps with the powers of a schedule until the stop rule has a reason.
+    """Sweep with the powers of a schedule until the stop rule gives a reason."""
 
-    Attributes
-    ----------
-    schedule : iterable of float or Rule
-        The power of each sweep, or its rule; `Fixed(-math.inf)` makes it Lloyd's algorithm.
-    max_iter : int
-        The largest number of sweeps.
-    update : Update
-        What to do around each sweep.
-    """
-
-    schedule: Iterable[float | Rule]
+    schedule: Iterable[float | Rule]  # of each sweep; Fixed(-math.inf) is Lloyd's algorithm
     stop: StopRule
     max_iter: int
     update: Update = field(default_factory=Update)
 
     @classmethod
     def of(cls, learner: Learner, max_iter: int) -> Stage:
-        """Make the stage of a learner, which is its schedule, its stop rule and its update."""
+        """Make the stage of a learner, which is schedule, stop rule and update at once."""
         return cls(learner, learner, max_iter, learner)
 
 
 @dataclass(frozen=True, slots=True)
 class StageEnd:
-    """How a stage ended.
-
-    Attributes
-    ----------
-    power : float
-        The power of its last sweep.
-    reason : str
-        Why it ended.
-    has_converged : bool
-        Whether the stop rule or the end of the schedule ended it, and not `max_iter`.
-    was_stopped : bool
-        Whether the callback ended it.
-    """
+    """How a stage ended."""
 
     centers: FloatArray
-    power: float
+    power: float  # of its last sweep
     reason: str
-    has_converged: bool = True
-    was_stopped: bool = False
+    has_converged: bool = True  # False if `max_iter` ended it
+    was_stopped: bool = False  # True if the callback ended it
 
 
 def anneal(
@@ -84,10 +62,10 @@ def anneal(
     history: History,
     callback: Callback | None = None,
 ) -> list[StageEnd]:
-    """Run the stages one after the other, and return how each ended; the last has the centers.
+    """Run the stages one after another, and return how each ended; the last has the centers.
 
-    The history takes down every sweep once it is complete, so that an interrupt loses nothing. If
-    the callback returns True, there is no further stage.
+    The history records each sweep once it is complete, so an interrupt loses nothing. No stage
+    begins after the callback has returned True.
     """
     ends: list[StageEnd] = []
     for stage in stages:
@@ -105,12 +83,13 @@ def run_stage(
     history: History,
     callback: Callback | None = None,
 ) -> StageEnd:
-    """Sweep until the stage is over."""
+    """Sweep until the stop rule, the callback, the schedule or `max_iter` ends the stage."""
     power, n_swept = math.nan, 0
     for scheduled in itertools.islice(stage.schedule, stage.max_iter):
         rule = rule_at(scheduled)
         power = rule.power
         state = _swept(rows, centers, rule, stage.update, history)
+        # The last sweep of the stage before had another rule: its objective does not compare.
         before = history.last if n_swept else None
         history.append(state)
         if rows.descends(rule):
@@ -128,14 +107,14 @@ def run_stage(
 def _swept(
     rows: Rows, centers: FloatArray, rule: Rule, update: Update, history: History
 ) -> SweepState:
-    """Weigh every point, and move the centers to the weighted means."""
+    """Weigh every point, move the centers to the weighted means, and time both."""
     started = time.perf_counter()
     sweep = Sweep(rows, centers, rule.power)
     sweep.centers = update.before(sweep)
     sums = rows.sweep(sweep.centers, rule)
     updated = update.after(sweep, sums)
     moved = updated.centers(fallback=sweep.centers)
-    moved.setflags(write=False)
+    moved.setflags(write=False)  # callbacks get this array, and the next sweep reads it
     return SweepState(
         run=history.run,
         sweep=len(history.records) + 1,
@@ -153,17 +132,18 @@ def _swept(
 
 
 def _shift(before: FloatArray, after: FloatArray) -> float:
-    """Return the Frobenius norm of the difference, which is zero only if nothing changed at all."""
+    """Return the Frobenius norm of the difference, zero only if no entry changed."""
     change = after - before
     sum_of_squares = float(np.add.reduce(np.square(change), axis=None))
     if _LEAST_SQUARE < sum_of_squares < math.inf:
         return math.sqrt(sum_of_squares)
+    # Squares of tiny or huge changes leave the range of float64; those of shares do not.
     largest = np.abs(change).max()
     return float(largest * np.linalg.norm(change / largest)) if largest > 0 else 0.0
 
 
 def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Rows) -> None:
-    """Warn of a defect: at equal power only updates that move centers may lift the objective."""
+    """Warn of a defect: at equal power only updates may lift the objective, beyond rounding."""
     if before is None or before.power != now.power or before.n_relocated or now.n_separated:
         return
     rise = now.objective - before.objective
@@ -182,11 +162,12 @@ def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Ro
 def _steepness(state: SweepState) -> float:
     """Return the largest slope of a power mean in a distance, k^(1/|s|), reached at zero.
 
-    Rounding of a distance near a center may lift the objective by as many times its size.
+    Rounding of a distance near a center may lift the objective by this multiple of its size.
     """
+    # Beyond 700 the exponential overflows.
     return math.exp(min(700.0, -math.log(len(state.centers)) / state.power))
 
 
 def says_stop(answer: object) -> bool:
-    """Return whether a callback's answer is True; a plot that it returns does not stop the fit."""
+    """Return whether a callback asked to stop, by True itself: any other object means go on."""
     return isinstance(answer, (bool, np.bool_)) and bool(answer)

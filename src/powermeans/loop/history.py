@@ -1,4 +1,4 @@
-"""The history of a run: what happened in each sweep, and how much of the work is done."""
+"""The history of a run: the figures of each sweep, and the share of the work that is done."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from powermeans.rows.protocol import Placement
 from powermeans.types import FloatArray
 
-# What the parts of a search cost, in units of a breath by Lloyd's rule. A level is all breaths that
-# move the same number of centers: those that gain are repeated, so that it costs more than one.
+# The costs of the parts of a search, in breaths by Lloyd's rule. A level is all breaths that move
+# the same number of centers. It costs more than one breath, since a breath that gains is repeated.
 _DESCENT = 1.5
 _LEVEL = 2.0
 _ANNEALED_LEVEL = 6.0
@@ -21,10 +21,8 @@ _CROSSING = 2.0
 
 
 class PlannedWork:
-    """The parts of a search, one after another: starts, solutions annealed again, crossings.
+    """Estimate how much of a search is done: its starts, solutions annealed again, crossings.
 
-    Examples
-    --------
     >>> from powermeans.loop.history import PlannedWork
     >>> work = PlannedWork()
     >>> work.share_done()
@@ -44,16 +42,16 @@ class PlannedWork:
     def begin_start(
         self, n_moved: int, starts: int = 0, annealed: int = 0, crossings: int = 0
     ) -> None:
-        """Begin a start whose first breath moves `n_moved` centers; the others come after it."""
+        """Begin a start whose first breath moves `n_moved` centers, before the other parts."""
         self._n_levels = n_levels(n_moved)
         self._begin(self._of_start(), starts, annealed, crossings)
 
     def begin_annealed(self, annealed: int = 0, crossings: int = 0) -> None:
-        """Begin to anneal a solution again; the others come after it."""
+        """Begin to anneal a solution again, before the other parts."""
         self._begin(self._of_annealed(), 0, annealed, crossings)
 
     def begin_crossing(self, crossings: int = 0) -> None:
-        """Begin a crossing; if none gains, the others come after it."""
+        """Begin a crossing, before the others if none gains."""
         self._begin(_CROSSING, 0, 0, crossings)
 
     def breathe(self, n_moved: int) -> None:
@@ -61,7 +59,7 @@ class PlannedWork:
         self._n_levels_left = n_levels(n_moved)
 
     def share_done(self) -> float:
-        """Return the share of all work that is done; NaN before anything is planned."""
+        """Return the share of the planned work that is done; NaN without a plan."""
         planned = self._done + self._part + self._left
         if not planned:
             return math.nan
@@ -73,6 +71,7 @@ class PlannedWork:
         self._left = (
             starts * self._of_start() + annealed * self._of_annealed() + crossings * _CROSSING
         )
+        # At least one, so that the share of this part is zero until it breathes.
         self._n_levels_left = max(1, self._n_levels)
 
     def _of_start(self) -> float:
@@ -83,7 +82,7 @@ class PlannedWork:
 
 
 def n_levels(n_moved: int) -> int:
-    """Count the breaths that are all in vain, each moving two thirds as many centers."""
+    """Count the breaths of a search that never gains: each moves two thirds as many centers."""
     return 0 if n_moved == 0 else 1 + n_levels(2 * n_moved // 3)
 
 
@@ -99,15 +98,9 @@ class SweepRecord(NamedTuple):
 
 
 class SweepRecords(np.recarray[Any, Any]):
-    """The records of a fit, one for each sweep, and where the sweeps were computed.
+    """The records of a fit, one for each sweep, and where the sweeps were computed."""
 
-    Attributes
-    ----------
-    placement : Placement or None
-        The device, the kernel and the precision; None is the compiled core. It is not called
-        `device`, since every array has an attribute of that name, which tells where it lies.
-    """
-
+    # None is the compiled core. Not `device`: arrays have that attribute, for where they lie.
     placement: Placement | None
 
     def __array_finalize__(self, of: object) -> None:
@@ -193,56 +186,31 @@ class SweepState:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run did.
+    """The work that a run took.
 
-    Attributes
-    ----------
-    n_sweeps : int
-        Sweeps that moved centers, soft and hard.
-    n_breaths : int
-        Breaths taken.
-    n_crossings : int
-        Pairs of solutions bred.
-    accepted_inertias : tuple of tuple of float
-        The inertias that a search accepted, one chain for each start, for each solution that was
-        annealed and for breeding. Each begins with the inertia it found and only falls.
-    seconds : float
-        How long the run took.
-    skipped : float
-        The share of the distances between points and centers that its sweeps did not compute.
+    A search accepts a chain of falling inertias for each start, for each solution annealed again
+    and for breeding.
     """
 
-    n_sweeps: int
+    n_sweeps: int  # soft and hard
     n_breaths: int
     n_crossings: int
     accepted_inertias: tuple[tuple[float, ...], ...]
     seconds: float
-    skipped: float
+    skipped: float  # share of the distances between points and centers that no sweep computed
 
 
 class History:
-    """The records of a run so far, and its last complete state, which outlive an interrupt.
-
-    Attributes
-    ----------
-    run : int
-        Which of the `n_init` runs this is, from zero.
-    n_runs : float
-        How many runs the fit makes; NaN if unknown.
-    planned : PlannedWork
-        The plan of a search.
-    accepted : list of list of float
-        See `Spent.accepted_inertias`.
-    """
+    """The records of a run so far, and its last complete state, which outlive an interrupt."""
 
     def __init__(self, run: int = 0) -> None:
-        self.run = run
-        self.n_runs = math.nan
+        self.run = run  # of the `n_init` runs, from zero
+        self.n_runs = math.nan  # unknown
         self.planned = PlannedWork()
         self.records: list[SweepRecord] = []
         self.last: SweepState | None = None
         self.n_relocated = self.n_separated = self.n_breaths = self.n_crossings = 0
-        self.accepted: list[list[float]] = []
+        self.accepted: list[list[float]] = []  # see `Spent`
         self._n_centers_swept = 0
         self._n_centers_skipped = 0.0
         self._kept: FloatArray | None = None
@@ -253,6 +221,7 @@ class History:
         self.records.append(state.record())
         self.n_relocated += state.n_relocated
         self.n_separated += state.n_separated
+        # Sweeps of a breath have more centers than others, so shares are weighted by them.
         self._n_centers_swept += len(state.centers)
         self._n_centers_skipped += state.skipped * len(state.centers)
         self.last = state
@@ -270,7 +239,7 @@ class History:
 
     @property
     def known_inertia(self) -> float:
-        """The inertia of `centers` if a search accepted them, else that before the last sweep."""
+        """The inertia of `centers` if a search accepted them, else before the last sweep."""
         accepted = [chain[-1] for chain in self.accepted if chain]
         if accepted or self.last is None:
             return min(accepted, default=math.inf)
@@ -278,11 +247,11 @@ class History:
 
     @property
     def share_done(self) -> float:
-        """About what share of the work of the fit is done; NaN if unknown."""
+        """A rough share of the work of the fit that is done; NaN if unknown."""
         return (self.run + self.planned.share_done()) / self.n_runs
 
     def spent(self) -> Spent:
-        """Return what was done so far."""
+        """Return the work so far."""
         return Spent(
             n_sweeps=len(self.records),
             n_breaths=self.n_breaths,

@@ -1,10 +1,10 @@
 """Search beyond one descent: breathing and breeding.
 
 Annealing cannot move a center from one side of the data to the other. A breath can: it adds centers
-where the error is largest, descends, removes those of least utility, and descends again (Fritzke
-2020, "The breathing k-means algorithm"), on request with a short annealing before each descent.
-Breeding crosses two solutions, matching their centers (Gribel & Vidal 2019, "HG-means"), and lets
-the child take a breath.
+where the error is largest, descends, removes the centers of least utility, and descends again
+(Fritzke 2020, "The breathing k-means algorithm"). It may anneal for a few sweeps before each
+descent. Breeding matches and crosses the centers of two solutions (Gribel & Vidal 2019, "HG-means")
+and lets the child take a breath.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from operator import attrgetter
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -33,11 +34,12 @@ _ROUNDING = 1e-9
 _JITTER = 0.01
 # Centers closer than this many mean nearest-neighbour distances are not removed together.
 _NEIGHBOUR = 1.1
-# Inside a search Lloyd ends at this tolerance; further sweeps hardly change the inertia.
+# In a search Lloyd's rule ends at this tolerance, since further sweeps hardly change the inertia.
 _ROUGH_TOLERANCE = 1e-4
+# Most breaths are in vain, so both of their descents are short.
 _SWEEPS_AFTER_ADDING = 3
 _SWEEPS_AFTER_REMOVING = 6
-# The first breaths move one of this many centers, or as many as the depth if that is more.
+# The first breaths move one in this many centers, or `depth` of them if that is more.
 _CENTERS_FOR_EACH_MOVED = 5
 # Annealing inside a breath starts at 2 s_0 - 1, since the centers are nearly right already.
 _BREATH_GROWTH = 1.2
@@ -50,30 +52,17 @@ MOST_CENTERS_BRED = 1000
 class Effort:
     """How much a search may do.
 
-    Attributes
-    ----------
-    n_starts : int
-        Descents from seeds of their own, each improved by breaths with Lloyd's rule. The first is
-        annealed.
-    n_annealed : int
-        How many of the best of these then breathe with annealing inside.
-    n_crossings : int
-        Breeding ends after this many crossings in a row in vain; 0 for none.
-    least_gain : float
-        Gains of less than this share of the inertia are taken, but count as in vain: they do not
-        delay smaller breaths and the end of breeding. Lloyd's rule ends at such a sweep.
-    n_powers : int
-        How many powers the annealing of the first start has.
-    n_centers_started : int
-        With few centers, where starts are cheap and may all end in the same place, make as many
-        starts as have this many centers in all, up to twice `n_starts`.
+    Smaller gains than `least_gain`, a share of the inertia, are taken but count as in vain: they do
+    not delay smaller breaths and the end of breeding, and Lloyd's rule ends at such a sweep.
     """
 
-    n_starts: int
-    n_annealed: int
-    n_crossings: int
+    n_starts: int  # from seeds of their own, improved by breaths of Lloyd's rule; one is annealed
+    n_annealed: int  # how many of the best then breathe with annealing
+    n_crossings: int  # in a row in vain that end breeding; 0 for no breeding
     least_gain: float = _ROUNDING
-    n_powers: int = 12
+    n_powers: int = 12  # of the annealing of the first start
+    # Starts with few centers are cheap and may all end in the same place, so there are as many as
+    # have this many centers together, up to twice `n_starts`.
     n_centers_started: int = 0
 
     def starts_for(self, n_centers: int) -> int:
@@ -92,7 +81,7 @@ EFFORTS = {
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Centers, and what a hard sweep at them found."""
+    """Centers, with their errors and utilities."""
 
     centers: FloatArray
     spread: Spread
@@ -113,51 +102,25 @@ class _SearchStopped(Exception):
 
 @dataclass(eq=False)
 class Search:
-    """A search for centers of low inertia.
-
-    Attributes
-    ----------
-    start_power : float
-        Where annealing starts, s_0.
-    critical_power : float
-        Above it all centers collapse.
-    depth : int
-        How many centers the first breaths add at least, if there are twice as many.
-    max_iter : int
-        The largest number of sweeps with one power schedule.
-    tol : float
-        Lloyd's rule ends at this, in units of the mean variance of the features, or before.
-    rng : RandomState
-        For jitter and crossings.
-    history : History
-        Takes down every sweep, the moves, and the best centers.
-    callback : callable, optional
-        Called after each sweep; returning True ends the search.
-    least_gain : float
-        A move that gains no more than this share of the inertia is in vain.
-    best : Solution or None
-        The best so far.
-    was_stopped : bool
-        Whether the callback ended it.
-    """
+    """A search for centers of low inertia, which keeps the best so far."""
 
     rows: Rows
     _: KW_ONLY
-    start_power: float
-    critical_power: float
-    depth: int
-    max_iter: int
-    tol: float
+    start_power: float  # s_0 of annealing
+    critical_power: float  # above it all centers collapse
+    depth: int  # centers that the first breaths add at least, if there are twice as many
+    max_iter: int  # sweeps of one stage
+    tol: float  # Lloyd's rule ends at this or before, in units of the mean variance
     rng: np.random.RandomState
     history: History
     callback: Callback | None = None
-    least_gain: float = _ROUNDING
+    least_gain: float = _ROUNDING  # see `Effort`
     best: Solution | None = field(default=None, init=False)
     was_stopped: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         size = spread_of_features(self.rows)
-        # Weighted, unlike scikit-learn's unit of `tol`: weights are to act as copies of points do.
+        # Weighted, unlike scikit-learn's unit of `tol`: a weight of three acts as three copies do.
         mean_variance = float(np.mean(size**2)) / self.rows.n_features
         tolerance = max(self.tol, _ROUGH_TOLERANCE) * mean_variance
         self._settled = InertiaSettled(tolerance, self.least_gain)
@@ -170,7 +133,7 @@ class Search:
     ) -> Solution:
         """Descend from several seeds, breathe, breed, and return the best, also if stopped.
 
-        The first start is annealed by `first_stages`. Each call of `seeds` gives other centers.
+        Each call of `seeds` gives other centers. The first start goes through `first_stages`.
         """
         try:
             population: list[Solution] = []
@@ -180,8 +143,8 @@ class Search:
                 start = self.descend(centers, first_stages if number == 0 else ())
                 population.append(self.breathe(start, annealed=False))
                 if population[-1].inertia <= self._perfect:
-                    break  # only rounding could tell others from it
-            population = sorted(_different(population), key=_inertia)
+                    break  # others could differ from it only by rounding
+            population = sorted(_different(population), key=attrgetter("inertia"))
             n_annealed = min(effort.n_annealed, len(population))
             n_crossings = effort.n_crossings if len(population) > 1 else 0
             for i in range(n_annealed):
@@ -197,13 +160,13 @@ class Search:
         return self.best
 
     def descend(self, centers: FloatArray, first_stages: Sequence[Stage] = ()) -> Solution:
-        """Descend to the end of Lloyd's rule, after other stages."""
-        return self._measured(self._descend(centers, [*first_stages, self._lloyd(self.max_iter)]))
+        """Go through the first stages, and descend by Lloyd's rule."""
+        return self.measured(self._descend(centers, [*first_stages, self._lloyd(self.max_iter)]))
 
     def breathe(self, solution: Solution, *, annealed: bool) -> Solution:
         """Take breaths, and return a solution that is no worse.
 
-        A breath in vain is followed by one that moves two thirds as many centers.
+        After a breath in vain the next moves two thirds as many centers.
         """
         self._begin(solution)
         n_moved = self._most_moved(len(solution.centers))
@@ -218,12 +181,11 @@ class Search:
         return solution
 
     def breed(self, population: list[Solution], n_fruitless: int) -> None:
-        """Cross solutions of the population; children better than its worst replace that.
+        """Cross two or more solutions in place until `n_fruitless` crossings in a row are in vain.
 
-        The population of at least two is changed in place, the best first. Breeding ends after
-        `n_fruitless` crossings in a row that are in vain.
+        A child that betters the worst solution replaces it.
         """
-        population.sort(key=_inertia)
+        population.sort(key=attrgetter("inertia"))
         self._begin(population[0])
         n_in_vain = 0
         while n_in_vain < n_fruitless and population[0].inertia > self._perfect:
@@ -234,10 +196,10 @@ class Search:
                 self._accept(child)
             if child.betters(population[-1]) and _is_new(child, population):
                 population[-1] = child
-                population.sort(key=_inertia)
+                population.sort(key=attrgetter("inertia"))
 
     def _plan_start(self, n_centers: int, population: Sequence[Solution], effort: Effort) -> None:
-        """Plan the next start and what comes after it, which is little if starts so far agree."""
+        """Plan the next start and the work after it, which is little if all starts agree."""
         n_left = effort.n_starts - len(population) - 1
         agree = len(population) > 1 and len(_different(population)) == 1
         n_annealed = min(effort.n_annealed, 1 if agree else effort.n_starts)
@@ -259,17 +221,18 @@ class Search:
     def _descend(self, centers: FloatArray, stages: Sequence[Stage]) -> FloatArray:
         ends = anneal(self.rows, centers, stages, self.history, self.callback)
         if ends[-1].was_stopped:
-            # The very first descent, cut short, still counts: there is nothing better.
+            # There is no better solution yet than the first descent, cut short.
             if self.best is None:
-                self._begin(self._measured(ends[-1].centers))
+                self._begin(self.measured(ends[-1].centers))
             raise _SearchStopped
         return ends[-1].centers
 
-    def _measured(self, centers: FloatArray) -> Solution:
+    def measured(self, centers: FloatArray) -> Solution:
+        """Sweep by Lloyd's rule, which leaves the centers where they are."""
         return Solution(centers, self.rows.spread(centers))
 
     def _begin(self, solution: Solution) -> None:
-        """Begin a chain of moves, each better than the one before."""
+        """Begin a chain of solutions, each better than the one before."""
         self.history.accepted.append([])
         self._accept(solution)
 
@@ -284,18 +247,18 @@ class Search:
         annealing = [self._annealing()] if annealed else []
         added = self._added(solution, n_moved)
         added = self._descend(added, [*annealing, self._lloyd(_SWEEPS_AFTER_ADDING)])
-        grown = self._measured(added)
+        grown = self.measured(added)
         kept = np.delete(added, centers_to_spare(grown, n_moved), axis=0)
         kept = self._descend(kept, [*annealing, self._lloyd(_SWEEPS_AFTER_REMOVING)])
         self.history.n_breaths += 1
         if self.history.records[-1].inertia >= solution.inertia:
-            # Before its last sweep it was no better, as most are; this saves a sweep to measure it.
+            # Most breaths end here: the last sweep tells without another one to measure it.
             return solution
-        breathed = self._measured(kept)
+        breathed = self.measured(kept)
         return breathed if breathed.betters(solution) else solution
 
     def _added(self, solution: Solution, n_added: int) -> FloatArray:
-        """Return the centers and new ones close to those of largest error."""
+        """Add a new center close to each of those with the largest error."""
         worst = (-solution.spread.error).argsort(kind="stable")[:n_added]
         pushes = self.rng.standard_normal((n_added, self.rows.n_features))
         pushes /= _row_norms(pushes)[:, None]
@@ -315,17 +278,13 @@ class Search:
 
 
 def _breath_schedule(start_power: float) -> Fixed | Whole:
-    """Return the powers inside a breath; a fit by Lloyd's rule stays with it."""
+    """Return the powers of annealing in a breath, or Lloyd's rule if the fit starts with it."""
     start = 2 * start_power - 1
     return Fixed(start) if start == -math.inf else Whole(Geometric(start, _BREATH_GROWTH))
 
 
-def _inertia(solution: Solution) -> float:
-    return solution.inertia
-
-
 def _different(solutions: Sequence[Solution]) -> list[Solution]:
-    """Return the first of those with the same inertia, whose order rounding must not decide."""
+    """Keep the first of the solutions with equal inertia, whose order rounding would decide."""
     different: list[Solution] = []
     for solution in solutions:
         if _is_new(solution, different):
@@ -334,13 +293,14 @@ def _different(solutions: Sequence[Solution]) -> list[Solution]:
 
 
 def _is_new(child: Solution, population: Sequence[Solution]) -> bool:
-    """Return whether no solution of the population has the same inertia."""
+    """Return whether no solution of the population has this inertia, up to rounding."""
     return all(child.betters(other) or other.betters(child) for other in population)
 
 
 def centers_to_spare(solution: Solution, n_spared: int) -> IndexArray:
-    """Return the centers of least utility, no two of them neighbours as far as possible."""
+    """Return the centers of least utility, without neighbours of one another if possible."""
     centers = solution.centers
+    # Two neighbours may each be useless only while the other is there.
     limit = _NEIGHBOUR * float(nearest_neighbour_distances(centers).mean())
     is_frozen = np.zeros(len(centers), dtype=bool)
     spared: list[int] = []
@@ -352,7 +312,7 @@ def centers_to_spare(solution: Solution, n_spared: int) -> IndexArray:
         spared.append(int(least))
         is_frozen[least] = True
         or_near = is_frozen | (_row_norms(centers - centers[least]) < limit)
-        # Neighbours are frozen only while enough others can be spared.
+        # Freeze neighbours only while enough others can be spared.
         if len(centers) - np.count_nonzero(or_near) >= n_spared - len(spared):
             is_frozen = or_near
     return np.array(spared)
@@ -365,7 +325,7 @@ def _row_norms(rows: FloatArray) -> FloatArray:
 def nearest_neighbour_distances(centers: FloatArray) -> FloatArray:
     """Return the distance from each of at least two centers to the nearest other."""
     nearest = np.empty(len(centers))
-    step = max(1, 2**20 // len(centers))  # rows at a time, so that memory stays small
+    step = max(1, 2**20 // len(centers))  # blocks of distances of 8 MiB
     for start in range(0, len(centers), step):
         rows = slice(start, start + step)
         distances = cdist(centers[rows], centers)

@@ -1,4 +1,4 @@
-"""How far apart the points are, and which distances are only rounding."""
+"""How far the points spread, and which distances are only rounding."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from powermeans.rows.protocol import Rows
 from powermeans.types import FloatArray
 
-# A mean of equal points may miss them by some units in the last place of a float64, since it is a
-# sum of many. A distance is rounded to the precision of the points less their mean.
+# A mean of equal points is a sum of many and may miss them by some units in the last place of a
+# float64. A distance has the precision of points less their mean.
 _ROUNDING_OF_A_MEAN = 1e3 * float(np.finfo(np.float64).eps)
 _UNITS_OF_A_DISTANCE = 4
 
@@ -21,7 +21,7 @@ def spread(rows: Rows) -> float:
 
 
 def spread_of_features(rows: Rows) -> float | FloatArray:
-    """Return how far along each feature a distance of `spread` reaches."""
+    """Return the step along each feature that has the length `spread`."""
     return spread(rows) * rows.unit_steps()
 
 
@@ -32,8 +32,8 @@ def is_at_center(point: FloatArray, center: FloatArray) -> bool:
 
 
 def rounding_inertia(rows: Rows) -> float:
-    """Return the largest inertia that rounding gives when every point is at a center."""
-    # No point is farther from the mean than all of them are together.
+    """Return the largest inertia that rounding leaves if every point is at a center."""
+    # The root of the summed squares bounds the distance of every point from the mean.
     from_mean = math.sqrt(rows.n_points * rows.n_features * rows.mean_variance())
     from_origin = float(np.linalg.norm(rows.mean())) + from_mean
     of_a_distance = _UNITS_OF_A_DISTANCE * float(np.finfo(rows.dtype).eps) * from_mean

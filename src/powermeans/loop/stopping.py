@@ -1,4 +1,4 @@
-"""Rules that say when a stage of a fit is over, by the records of its sweeps so far."""
+"""Stop rules: they end a stage of a fit by the records of its sweeps."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from powermeans.loop.history import SweepRecord
 
-# Weights count as hard once the objective times k^(1/s) is this near to the inertia.
+# Weights count as hard once the objective times k^(1/s) is within this share of the inertia.
 _SOFTNESS = 1e-3
 
 
 class StopRule:
-    """What says when a stage is over; by itself it never is."""
+    """Decide when a stage is over; this base never does."""
 
     __slots__ = ()
 
@@ -24,20 +24,15 @@ class StopRule:
 
 @dataclass(frozen=True, slots=True)
 class CentersSettled(StopRule):
-    """The rule of Lloyd's algorithm in scikit-learn.
+    """Stop as scikit-learn's Lloyd does.
 
-    Where labels do not change, the sums have the same bits, so that centers do not move.
-
-    Attributes
-    ----------
-    tolerance : float
-        The largest sum of squared center shifts that counts as none.
+    While labels stay the same, sums have the same bits, so that centers do not move at all.
     """
 
-    tolerance: float
+    tolerance: float  # largest sum of squared center shifts that counts as none
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Return that centers do not move, or by no more than the tolerance."""
+        """Report centers that do not move, or by no more than the tolerance."""
         shift = records[-1].center_shift
         if shift == 0:
             return "strict convergence"
@@ -48,64 +43,45 @@ class CentersSettled(StopRule):
 
 @dataclass(frozen=True, slots=True)
 class InertiaSettled(StopRule):
-    """The rule of descents in a search: centers have settled, or the inertia hardly falls.
+    """Stop a descent of a search once centers have settled or the inertia hardly falls."""
 
-    Attributes
-    ----------
-    tolerance : float
-        The largest sum of squared center shifts that counts as none.
-    least_fall : float
-        The largest decrease of the inertia, relative to it, that counts as none.
-    """
-
-    tolerance: float
-    least_fall: float
+    tolerance: float  # as in `CentersSettled`
+    least_fall: float  # largest relative decrease of the inertia that counts as none
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Return that centers have settled, or by how little the inertia fell."""
-        if reason := CentersSettled(self.tolerance).reason(records):
-            return reason
-        return _hardly_falls("inertia", records, self.least_fall)
+        """Report settled centers, or by how little the inertia fell."""
+        settled = CentersSettled(self.tolerance).reason(records)
+        return settled or _hardly_falls("inertia", records, self.least_fall)
 
 
 class Never(StopRule):
-    """The rule of a stage that makes all its sweeps."""
+    """Let a stage make all its sweeps."""
 
 
 def are_hard(power: float, n_centers: int, objective: float, inertia: float) -> bool:
-    """Return whether the weights of a sweep are as good as hard; see `WeightsHard`."""
+    """Return whether the weights of a sweep are hard up to `_SOFTNESS`; see `WeightsHard`."""
     factor = math.exp(math.log(n_centers) / power)
     return factor * objective >= (1 - _SOFTNESS) * inertia
 
 
 @dataclass(frozen=True, slots=True)
 class WeightsHard(StopRule):
-    """The rule of annealing: go on until the weights are as good as hard.
+    """Anneal until the weights are hard.
 
     With y the least distance of a point and S in [1, k] as in `power_mean`, the objective is the
-    sum of y (S / k)^(1/s). So the objective times k^(1/s) is at most the inertia, and equals it
-    when each point gives all its weight to one center. Both are of the same sweep, so that the
-    factor k^(1/s), which changes with s, does not matter. Where a schedule stays at its power,
-    weights may never be hard; there the stage ends when the centers have settled.
-
-    Attributes
-    ----------
-    critical_power : float
-        Above it all centers collapse to the mean, and nothing has converged.
-    tolerance : float
-        The largest sum of squared center shifts that counts as none.
-    resting_power : float
-        The power at or below which the schedule stays, -inf if there is none. Centers that settle
-        at another power move again at the next.
+    sum of y (S / k)^(1/s). So the objective times k^(1/s) is at most the inertia of the same sweep,
+    and equals it when each point gives all its weight to one center. If a schedule stays at a
+    power, weights may never be hard; the stage then ends once the centers have settled.
     """
 
-    critical_power: float
+    critical_power: float  # above it all centers collapse to the mean, and nothing has converged
     n_centers: int
-    tolerance: float
+    tolerance: float  # as in `CentersSettled`
+    # The schedule stays here or below; centers that settle at another power move at the next.
     resting_power: float = -math.inf
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Return that weights are hard, or that centers have settled at a power that stays."""
+        """Report hard weights, or centers that have settled at a power that stays."""
         last = records[-1]
         if last.inertia == 0:
             return "every point is at a center"
@@ -119,23 +95,17 @@ class WeightsHard(StopRule):
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveSettled(StopRule):
-    """The rule of Xu & Lange 2019, Algorithm 1: the objective has all but ceased to fall.
+    """Stop as Algorithm 1 of Xu & Lange 2019 does, once the objective hardly falls."""
 
-    Attributes
-    ----------
-    tolerance : float
-        The largest decrease, relative to the objective before, that counts as none.
-    """
-
-    tolerance: float
+    tolerance: float  # largest relative decrease of the objective that counts as none
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Return that the relative decrease is within the tolerance."""
+        """Report a relative decrease within the tolerance."""
         return _hardly_falls("objective", records, self.tolerance)
 
 
 def _hardly_falls(name: str, records: Sequence[SweepRecord], tolerance: float) -> str | None:
-    """Return that a figure fell by no more than this share in the last sweep."""
+    """Report that a figure fell by at most this share in the last sweep."""
     if len(records) < 2:
         return None
     before, now = (getattr(record, name) for record in records[-2:])

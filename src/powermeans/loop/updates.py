@@ -1,4 +1,4 @@
-"""Updates around a sweep, and the two that bring lost centers back to life."""
+"""Updates around a sweep, and two of them: separate coincident centers, relocate empty ones."""
 
 from __future__ import annotations
 
@@ -15,34 +15,25 @@ from powermeans.rules import Rule
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray
 
-# In units of the spread of the points: what counts as coincident, and how far apart to move.
+# In units of the spread of the points: the distance below which centers coincide, and the push that
+# separates them.
 _COINCIDENT = 1e-8
 _HAIR = 1e-6
 
 
 @dataclass(slots=True)
 class Sweep:
-    """A sweep under way, and what updates have done to it.
-
-    Attributes
-    ----------
-    centers : (n_centers, n_features)
-        Those to sweep with.
-    n_separated : int
-        Coincident centers that were moved apart before it.
-    n_relocated : int
-        Empty clusters that were given points in it.
-    """
+    """A sweep under way, and what updates have done to it."""
 
     rows: Rows
-    centers: FloatArray
+    centers: FloatArray  # to sweep with, (n_centers, n_features)
     power: float
-    n_separated: int = 0
-    n_relocated: int = 0
+    n_separated: int = 0  # coincident centers that were moved apart before the sweep
+    n_relocated: int = 0  # empty clusters that got a point in it
 
 
 class Update:
-    """What a method does around each sweep of power k-means; by itself it does nothing."""
+    """Change centers before a sweep or sums after it; this base changes neither."""
 
     __slots__ = ()
 
@@ -56,7 +47,7 @@ class Update:
 
 
 class Learner(Update, StopRule, abc.ABC):
-    """An update that chooses the rule of each sweep by what it learned, and when to stop."""
+    """Learn from each sweep, choose the rule of the next, and decide when to stop."""
 
     __slots__ = ()
 
@@ -69,22 +60,16 @@ class Learner(Update, StopRule, abc.ABC):
 class SeparateCoincident(Update):
     """Move coincident centers apart by a hair, since soft weights would keep them together.
 
-    Above the critical power all centers coincide near the mean, and nothing is done. Below it a
-    hair is enough, since it grows from sweep to sweep.
-
-    Attributes
-    ----------
-    spread : float or (n_features,)
-        Root mean squared distance of the points from their mean, the unit of "coincident"; of each
-        feature where they have units of their own.
+    Above the critical power all centers belong together near the mean, so it leaves them there.
+    Below it a hair is enough, since it grows from sweep to sweep.
     """
 
     critical_power: float
-    spread: float | FloatArray
+    spread: float | FloatArray  # of the points, or by feature if features have their own units
     _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def before(self, sweep: Sweep) -> FloatArray:
-        """Give all but one of the coincident centers a push, each in a direction of its own."""
+        """Push all but one of each group of coincident centers, each in its own direction."""
         centers = sweep.centers
         if sweep.power > self.critical_power or not np.all(self.spread):
             return centers
@@ -94,17 +79,16 @@ class SeparateCoincident(Update):
         sweep.n_separated += len(followers)
         pushes = self._rng.standard_normal((len(followers), centers.shape[1]))
         pushes /= np.linalg.norm(pushes, axis=1, keepdims=True)
-        # Far from the origin a hair may be less than the distance to the next float64.
+        # Far from the origin a hair may be less than the step to the next float64.
         resolved = 16 * np.finfo(np.float64).eps * np.abs(centers).max()
         separated = centers.copy()
         separated[followers] += np.maximum(_HAIR * self.spread, resolved) * pushes
         return separated
 
     def _coincident(self, centers: FloatArray) -> IndexArray:
-        """Return all but the first of each group of centers that are next to one another.
+        """Return all but the first of each group of coincident centers, by index.
 
-        Next to one another means along a random direction. Their order along it is one of rounding,
-        which must not decide where each is pushed.
+        Centers that coincide follow one another along a random direction.
         """
         direction = self._rng.standard_normal(centers.shape[1])
         order = (centers @ direction).argsort(kind="stable")
@@ -116,6 +100,7 @@ class SeparateCoincident(Update):
         group = np.cumsum(np.concatenate([[False], ~goes_on]))
         first = np.full(group[-1] + 1, len(centers))
         np.minimum.at(first, group, order)
+        # By index, since rounding decides the order in a group, and must not decide the pushes.
         return np.setdiff1d(order, first)
 
 
@@ -123,12 +108,12 @@ class SeparateCoincident(Update):
 class RelocateEmpty(Update):
     """Move each empty cluster to the point that adds most to the error, as scikit-learn does.
 
-    The point's weight leaves the cluster it was in within the same sweep. Where every point is at
-    a center, as with fewer distinct points than centers, an empty cluster stays empty.
+    The point leaves its former cluster in the same sweep. If every point is at a center, as with
+    fewer distinct points than centers, an empty cluster stays empty.
     """
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
-        """Return sums in which the empty clusters have a point each, as far as there are any."""
+        """Give each empty cluster one of the points off all centers, as long as there are any."""
         if np.minimum.reduce(sums.weights) > 0:
             return sums
         centers, empty = sweep.centers, np.flatnonzero(sums.weights <= 0)

@@ -1,4 +1,4 @@
-"""Which points come first: k-means++, k-means||, orders and samples.
+"""Choose seeds, orders and samples of points: k-means++, k-means||, races.
 
 It imports `parts`, `rows`, `loop` and the mathematics.
 """

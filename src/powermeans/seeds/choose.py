@@ -1,8 +1,7 @@
-"""Points as the first centers: k-means++, greedy or plain, and at random.
+"""Choose points as the first centers: by k-means++, greedy or plain, and at random.
 
-The draws go along the points in an order that depends on where they lie, not on which row they are
-in. So shuffling the rows does not change the seeds, and a point of weight three is drawn just as
-three copies of it are.
+Draws follow an order of the points that depends on their places, not on their rows. So shuffling
+the rows does not change the seeds, and a point of weight three is drawn as three copies of it are.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ def choose_seeds(
     n_candidates: int = 1,
     exponent: float = 2.0,
 ) -> tuple[FloatArray, IndexArray]:
-    """Return seeds by k-means++ (Arthur & Vassilvitskii 2007), and which points they are.
+    """Return seeds by k-means++ (Arthur & Vassilvitskii 2007), and their indices.
 
-    The first is drawn by weight, each other by weight times distance to the nearest seed so far,
-    to the power of `exponent`. Of `n_candidates` for each the one that leaves the least inertia is
-    kept. Points repeat once every point is at a seed.
+    It draws the first by weight, and candidates for each other by weight times distance to the
+    nearest seed so far, to the power of `exponent`, and keeps the candidate that leaves the least
+    inertia. Points repeat once every point is at a seed.
     """
     order, _ = order_by_place(rows, rng)
     first, others = rng.uniform(), rng.uniform(size=(n_centers - 1, n_candidates))
@@ -42,12 +41,12 @@ def choose_seeds(
 
 
 def uniform_seeds(rows: Rows, n_centers: int, rng: np.random.RandomState) -> FloatArray:
-    """Draw places by the weight of the points there, none twice unless there are too few."""
+    """Draw places by the weight of their points, without repeats if there are enough places."""
     order, key = order_by_place(rows, rng)
     weights = rows.sample_weight(order)
     order, key, weights = order[weights > 0], key[weights > 0], weights[weights > 0]
     first_of_place = np.flatnonzero(np.diff(key, prepend=-1.0))
-    # The first of exponential clocks to ring are a sample without replacement by their rates.
+    # The first exponential clocks to ring are a sample without replacement by their rates.
     rates = np.add.reduceat(weights, first_of_place)
     times = rng.standard_exponential(len(rates)) / rates
     n_drawn = min(n_centers, len(times))

@@ -1,4 +1,4 @@
-"""Orders of points that do not depend on the order of their rows."""
+"""Orders and keys of points that do not depend on the order of their rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from powermeans.rows.protocol import Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 _BLOCK_ELEMENTS = 2**17
-# Odd, with its bits in no order: the golden ratio in units of 2^64.
+# The golden ratio in units of 2^64: odd, so that products lose nothing, with bits in no order.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 _Keys = NDArray[np.uint64]
@@ -22,7 +22,7 @@ _Keys = NDArray[np.uint64]
 def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, FloatArray]:
     """Sort the points by the sum of squared distances from two random places, and return both.
 
-    That is equal for equal points, and for others only by chance.
+    Equal points have equal sums; others only by chance.
     """
     one, other = random_places(rows, rng, 2)
     key = rows.nearness(one[None, :]).sq_dist()
@@ -30,35 +30,35 @@ def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, 
     order = np.argsort(key)
     sorted_key = key[order]
     if np.any(sorted_key[1:] == sorted_key[:-1]):
-        # Which of equal points comes first must not depend on how the machine sorts.
+        # The order of ties must not depend on how the machine sorts. A stable sort is slower.
         order = np.argsort(key, kind="stable")
     return order, sorted_key
 
 
 def random_places(rows: Rows, rng: np.random.RandomState, n_places: int) -> FloatArray:
-    """Return places about as far from the mean as the points are, (n_places, n_features)."""
+    """Draw places about as far from the mean as the points are, (n_places, n_features)."""
     directions = rng.standard_normal((n_places, rows.n_features)) / math.sqrt(rows.n_features)
     return rows.mean() + spread_of_features(rows) * directions
 
 
 def order_by_chance(points: Points | SparsePoints, rng: np.random.RandomState) -> IndexArray:
-    """Return a random order that depends on the points, and not on which rows they are in.
+    """Return a random order that depends on the points, and not on their rows.
 
-    Equal points follow one another. So an online pass does the same when rows are shuffled, and
-    when a point of weight three becomes three copies. Dense and canonical CSR give the same order.
+    Equal points follow one another. So an online pass does the same if rows are shuffled, or if
+    a point of weight three becomes three copies.
     """
-    factors = _odd_numbers(rng, points.shape[1])
-    keys = _keys_of_sparse(points, factors) if sparse.issparse(points) else _keys(points, factors)
-    order: IndexArray = np.argsort(_mixed(keys))
+    order: IndexArray = np.argsort(_mixed(row_keys(points, rng)))
     return order
 
 
-def _odd_numbers(rng: np.random.RandomState, n_numbers: int) -> _Keys:
-    return np.asarray(rng.randint(0, 2**64, size=n_numbers, dtype=np.uint64)) | np.uint64(1)
+def row_keys(points: Points | SparsePoints, rng: np.random.RandomState) -> _Keys:
+    """Return a random number for each row, equal for equal rows, dense or canonical CSR."""
+    factors = np.asarray(rng.randint(0, 2**64, size=points.shape[1], dtype=np.uint64))
+    factors |= np.uint64(1)  # an even factor would lose bits
+    return _keys_of_sparse(points, factors) if sparse.issparse(points) else _keys(points, factors)
 
 
 def _keys(points: Points, factors: _Keys) -> _Keys:
-    """Return a number for each row from its bits, equal for equal rows."""
     keys = np.empty(len(points), dtype=np.uint64)
     n_rows = max(1, _BLOCK_ELEMENTS // points.shape[1])
     for start in range(0, len(points), n_rows):
@@ -68,7 +68,7 @@ def _keys(points: Points, factors: _Keys) -> _Keys:
 
 
 def _keys_of_sparse(points: SparsePoints, factors: _Keys) -> _Keys:
-    """Return the same numbers: entries that are not stored are zeros, whose bits are zero."""
+    """Return the same keys: entries that are not stored are zeros, whose bits are zero."""
     totals = np.zeros(points.nnz + 1, dtype=np.uint64)
     np.cumsum(_bits(points.data) * factors[points.indices], out=totals[1:])
     return totals[points.indptr[1:]] - totals[points.indptr[:-1]]
@@ -76,12 +76,12 @@ def _keys_of_sparse(points: SparsePoints, factors: _Keys) -> _Keys:
 
 def _bits(values: Points) -> _Keys:
     unsigned = np.dtype(f"u{values.dtype.itemsize}")
-    # Minus zero has other bits than zero; plus zero it is zero.
+    # Minus zero equals zero but has other bits; adding zero makes it zero.
     return _mixed((values + values.dtype.type(0)).view(unsigned).astype(np.uint64, copy=False))
 
 
 def _mixed(numbers: _Keys) -> _Keys:
-    """Permute all numbers so that zero stays, and no order is left among the others."""
+    """Permute numbers so that zero stays and the others keep no order."""
     mixed = numbers * _MULTIPLIER
     mixed ^= mixed >> np.uint64(32)
     mixed *= _MULTIPLIER

@@ -79,7 +79,7 @@ class ParallelSeeds:
         *,
         divergence: Divergence = "squared_euclidean",
     ) -> Candidates:
-        """Return the candidates of all rounds; the divergence is that of the rows."""
+        """Return the candidates of all rounds; the rows have this divergence."""
         n_drawn = math.ceil(self.oversampling * n_clusters)
         if rows.n_points <= self.n_rounds * n_drawn:
             everything = np.arange(rows.n_points)
@@ -96,21 +96,15 @@ class ParallelSeeds:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Points that stand for all, with the weights of those nearest to them.
-
-    Attributes
-    ----------
-    origin : Rows
-        Whose points they are.
-    """
+    """Candidates for seeds, each with the weight of the points nearest to it."""
 
     points: FloatArray
     weights: FloatArray
-    origin: Rows
+    origin: Rows  # the rows that they are from
     divergence: Divergence = "squared_euclidean"
 
     def seeds(self, n_clusters: int, rng: np.random.RandomState, n_candidates: int) -> FloatArray:
-        """Return seeds by k-means++ among them; see `powermeans.seeds.choose.choose_seeds`."""
+        """Choose seeds among them by k-means++; see `choose_seeds`."""
         rows = open_rows(self.points, self.weights, n_threads=1, divergence=self.divergence)
         centers, _ = choose_seeds(rows, n_clusters, rng, n_candidates=n_candidates)
         return centers
@@ -119,7 +113,7 @@ class Candidates:
 def first_of_race(rows: Rows, centers: FloatArray, n_drawn: int, key: int) -> FloatArray:
     """Draw points without replacement by weight times squared distance to the nearest center.
 
-    There are fewer than `n_drawn` if all others are at a center.
+    It returns fewer than `n_drawn` if all others are at a center.
     """
     points: FloatArray = race(rows, n_drawn, key, centers=centers).with_a_chance()
     return points
@@ -127,13 +121,13 @@ def first_of_race(rows: Rows, centers: FloatArray, n_drawn: int, key: int) -> Fl
 
 @dataclass(frozen=True, slots=True)
 class _WeightsNearest:
-    """The weight of the points nearest to each center, which needs no sums of points."""
+    """Add up the weights of the points nearest to each center, without sums of points."""
 
     centers: FloatArray
 
     @property
     def n_bytes_given(self) -> int:
-        """How large the result of a part is."""
+        """The size of the result of a part."""
         return 8 * len(self.centers)
 
     def __call__(self, rows: Rows, number: int) -> FloatArray:

@@ -1,8 +1,8 @@
 """Samples without replacement, drawn by a race in one pass over the rows.
 
-The first points to arrive are the sample. The time of each is exponential, with its chance as the
-rate. The first of all are among the first of the parts, and the random number of a point depends
-only on its row, so that the sample does not depend on how the rows are cut into parts.
+Each point arrives after an exponential time, with its weight in the draw as the rate; the first to
+arrive are the sample. The first of all points are among the first of their parts, and the random
+number of a point depends only on its row, so the sample does not depend on the cut into parts.
 """
 
 from __future__ import annotations
@@ -23,21 +23,11 @@ _NUMBERS_AT_A_TIME = 4
 
 @dataclass(frozen=True, slots=True)
 class WeightedSample:
-    """Points that stand for all.
+    """Points that stand for all, in a random order."""
 
-    Attributes
-    ----------
-    points : (n_points, n_features)
-        In the kind they live in, in a random order.
-    weights : (n_points,)
-        What each stands for, in a unit that keeps the mean weight of a point.
-    is_all : bool
-        Whether no point with a weight is missing.
-    """
-
-    points: Points | SparsePoints
-    weights: FloatArray
-    is_all: bool
+    points: Points | SparsePoints  # in the kind they live in
+    weights: FloatArray  # that each stands for; their mean is the mean weight of all points
+    is_all: bool  # no point with a weight is missing
 
 
 def weighted_sample(
@@ -46,9 +36,9 @@ def weighted_sample(
     """Draw points without replacement, the heavier the likelier.
 
     Given the time t of the first point that is not drawn, a point of weight w had the chance
-    1 - exp(-w t) to be drawn. So the sample has no bias if each counts with the weight
-    w / (1 - exp(-w t)) (Duffield, Lund and Thorup 2007, with exponential ranks). If fewer than
-    `n_least` points have a weight, others of no weight come with them; `n_drawn` is at least that.
+    1 - exp(-w t). So sums are unbiased if it counts w / (1 - exp(-w t)) (Duffield, Lund and Thorup
+    2007, with exponential ranks). If fewer than `n_least` points have a weight, others without
+    weight join them; `n_drawn` is at least `n_least`.
     """
     arrived = race(rows, n_drawn + 1, rng.randint(2**31 - 1), in_their_kind=True)
     if arrived.n_weighing <= n_drawn:
@@ -56,6 +46,7 @@ def weighted_sample(
         return WeightedSample(arrived.points[everything], arrived.weights[everything], is_all=True)
     points, weights = arrived.points[:n_drawn], arrived.weights[:n_drawn]
     with np.errstate(under="ignore"):
+        # Times are logarithms. `expm1` keeps the digits of small chances.
         chances = -np.expm1(-np.exp(np.log(weights) + arrived.times[n_drawn]))
     stands_for = weights / chances
     mean_weight = rows.total_weight / arrived.n_weighing
@@ -64,9 +55,9 @@ def weighted_sample(
 
 
 def distinct_places(rows: Rows, n_drawn: int, rng: np.random.RandomState) -> FloatArray:
-    """Draw places by the weight of the points there, in one pass that holds `n_drawn` of them.
+    """Draw places by the weight of their points, without repeats unless there are too few places.
 
-    No place is drawn twice unless there are too few.
+    It takes one pass, and holds `n_drawn` of them.
     """
     places = race(rows, n_drawn, rng.randint(2**31 - 1), of_places=True).with_a_chance()
     return np.resize(places, (n_drawn, rows.n_features))
@@ -75,21 +66,13 @@ def distinct_places(rows: Rows, n_drawn: int, rng: np.random.RandomState) -> Flo
 @recorded
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """The first points to arrive, in their order, at most `n_kept`. Those of parts add.
-
-    Attributes
-    ----------
-    times : (n_arrived,)
-        Logarithms, so that no rate is too small or too large; infinite for points without a chance.
-    n_weighing : int
-        How many points have a weight, of all that ran.
-    """
+    """The first points to arrive, in their order, at most `n_kept`; those of two parts add."""
 
     n_kept: int
-    times: FloatArray
+    times: FloatArray  # logarithms, for extreme rates; infinite for points without a chance
     points: Points | SparsePoints
     weights: FloatArray
-    n_weighing: int
+    n_weighing: int  # points with a weight, of all that ran
     of_places: bool
 
     def __add__(self, other: Arrived) -> Arrived:
@@ -119,10 +102,10 @@ def race(
     of_places: bool = False,
     in_their_kind: bool = False,
 ) -> Arrived:
-    """Let points run with rates of weight times squared distance to the nearest center, if any.
+    """Let points run at rates of weight, times squared distance to the nearest center, if any.
 
-    The key is that of the random numbers. In a race of places only the first point of each counts.
-    The points that arrive are float64 and whole unless they are wanted in the kind they live in.
+    `key` seeds the random numbers. A race of places counts only the first point of each. Points
+    arrive as whole float64 rows unless they are wanted in the kind they live in.
     """
     if centers is None:
         centers = np.empty((0, rows.n_features))
@@ -133,7 +116,7 @@ def race(
 
 @dataclass(frozen=True, slots=True)
 class _Race:
-    """The race in one part."""
+    """Run the race in one part."""
 
     centers: FloatArray
     n_kept: int
@@ -144,7 +127,7 @@ class _Race:
 
     @property
     def n_bytes_given(self) -> int:
-        """How large the result of a part may be."""
+        """The largest size of the result of a part."""
         return 8 * self.n_kept * (int(self.centers.shape[1]) + 2)
 
     def __call__(self, rows: PartRows, number: int) -> Arrived:
@@ -157,40 +140,39 @@ class _Race:
     def _times(self, rows: Rows, weights: FloatArray, first_row: int) -> FloatArray:
         uniforms = _uniforms_of_rows(self.key, first_row, len(weights))
         with np.errstate(divide="ignore"):
+            # The logarithm of the exponential time -log(1 - u) / rate.
             times: FloatArray = np.log(-np.log1p(-uniforms)) - np.log(weights)
             if len(self.centers):
                 times -= np.log(rows.nearness(self.centers).sq_dist())
         return times
 
     def _first(self, rows: Rows, times: FloatArray) -> tuple[IndexArray, FloatArray]:
-        """Return which points arrive first, at most `n_kept`, and their times."""
-        n_looked_at = self.n_kept
-        first = _earliest(times, n_looked_at)
+        """Return the indices and times of the first to arrive, at most `n_kept`."""
+        first, n_looked_at = _earliest(times, self.n_kept), self.n_kept
         if self.of_places:
             first = first[_first_at_places(rows.take(first))]
-            # Points of a place that arrived before may have taken up the room of others.
+            # Copies of a place crowd out other places: look at twice as many.
             while len(first) < self.n_kept and n_looked_at < len(times):
                 n_looked_at *= 2
                 first = _earliest(times, n_looked_at)
-                first = first[_first_at_places(rows.take(first))]
-        first = first[: self.n_kept]
+                first = first[_first_at_places(rows.take(first))][: self.n_kept]
         return first, times[first]
 
 
 def _earliest(times: FloatArray, n_kept: int) -> IndexArray:
-    """Return which points arrive first, in their order; the first row comes first in a tie."""
+    """Return the indices of the first to arrive, in their order; in a tie by row."""
     n_kept = min(n_kept, len(times))
     first = np.argpartition(times, n_kept - 1)[:n_kept]
     return first[np.lexsort((first, times[first]))]
 
 
 def _first_at_places(points: Any) -> IndexArray:
-    """Return the points that differ from all before them."""
+    """Return the indices of the points that differ from all before them."""
     return np.sort(np.unique(points, axis=0, return_index=True)[1])
 
 
 def _uniforms_of_rows(key: int, start: int, n_numbers: int) -> FloatArray:
-    """Return the numbers of one long random sequence from a place on."""
+    """Return numbers of one long random sequence, from the position `start` on."""
     bits = np.random.Philox(key=key)
     bits.advance(start // _NUMBERS_AT_A_TIME)
     generator = np.random.Generator(bits)
