@@ -56,6 +56,7 @@ def test_csr_that_is_tidy_in_name_only_is_tidied() -> None:
     assert given.has_canonical_format
     given.indices[:3] = [2, 0, 2]
     tidy = canonical_csr(given)
+    np.testing.assert_array_equal(tidy.indices, [0, 2, 0, 1, 2])
     np.testing.assert_array_equal(tidy.toarray(), [[1.0, 0.0, 2.0], [1.0, 1.0, 1.0]])
     given = sparse.csr_array(np.ones((2, 3)))
     given.indptr[-1] = 5

@@ -49,8 +49,9 @@ def test_a_small_weight_counts_and_so_does_the_origin_but_without_any_centers_st
 
 
 def test_moving_a_point_changes_no_total_and_a_cluster_without_any_keeps_its_place():
-    point, weight = np.array([0.1, 0.7]), 0.3
-    several = 3 * (weight / 3)
+    point, weight = np.array([0.1, 0.7]), 0.9
+    several = 7 * (weight / 7)
+    assert several > weight  # by rounding, which would be all that is left
     sums = Sums(
         np.array([[several * 0.1, several * 0.7], [0.0, 0.0]]), np.array([several, 0.0]), 1.0, 1.0
     )
