@@ -1,4 +1,4 @@
-"""What all estimators of the package share: the border, restarts, and everything after a fit."""
+"""The base of all estimators: restarts of a fit, and predictions after it."""
 
 from __future__ import annotations
 
@@ -104,10 +104,7 @@ class CenterEstimator(
     BaseEstimator,
     metaclass=abc.ABCMeta,
 ):
-    """Base of estimators that describe data by centers.
-
-    A subclass says which stages a fit has; everything else is here.
-    """
+    """Base of estimators that describe data by centers. A subclass chooses the stages of a fit."""
 
     n_clusters: int
     init: Any
@@ -195,7 +192,7 @@ class CenterEstimator(
         """Set what predictions need besides the centers passed to `from_centers`."""
 
     def _validate_params(self) -> None:
-        """Validate as scikit-learn does, which takes long, only where it is going to complain."""
+        """Validate parameters; ask scikit-learn, which is slow, only for its error message."""
         for name, constraints in _constraints_by_parameter(type(self)):
             value = getattr(self, name)
             if not any(constraint.is_satisfied_by(value) for constraint in constraints):
@@ -210,7 +207,7 @@ class CenterEstimator(
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
-        # A fit that failed has left other attributes.
+        # A failed fit may leave other attributes.
         return hasattr(self, "cluster_centers_")
 
     # Fitting.
@@ -221,20 +218,19 @@ class CenterEstimator(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), path, chunks or PartedData
-            The points. They are never changed, and are copied only where their dtype is not
-            float32 or float64 or their order is not C (CSR, if sparse). float16 becomes float32,
-            every other dtype float64. Where an estimator needs no more than sums, a file, a
-            folder or a list of them is read part by part and need not fit into memory, as are
-            chunks: a list of arrays, an iterable that starts anew each time, or a function that
-            returns one. See `powermeans.open_data`, which also says how. Then there is no
-            `labels_`. A Dask array or DataFrame is worked on where Dask has it, and `labels_` is a
-            Dask array. A tensor of PyTorch is worked on where it is, and centers and labels are
-            tensors there; what `placement_` tells is how.
+            The points. They are never changed, and are copied only if their dtype is not float32
+            or float64 or their order is not C (CSR, if sparse). float16 becomes float32, every
+            other dtype float64. If an estimator needs only sums, a file, a folder, a list of them,
+            or chunks (a list of arrays, an iterable that starts anew each time, or a function that
+            returns one) are read part by part and need not fit into memory; see
+            `powermeans.open_data`. Then there is no `labels_`. A Dask array or DataFrame is
+            processed where Dask has it, and `labels_` is a Dask array. A PyTorch tensor is
+            processed where it is, as `placement_` tells, and centers and labels are tensors there.
         y : None
-            Ignored, here for scikit-learn's convention.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative. A weight of three is the same as three copies of the point, a weight of
-            zero the same as none.
+            Nonnegative. A weight of three counts like three copies of the point, a weight of zero
+            like no point.
 
         Returns
         -------
@@ -375,7 +371,7 @@ class CenterEstimator(
         return centers
 
     def _seeds_in_passes(self, data: Data, rng: np.random.RandomState) -> FloatArray:
-        """Return seeds of points too many to put in order; find candidates once for a fit."""
+        """Return seeds of points that have no order, from candidates found once in a fit."""
         rows, n_clusters = data.rows, self.n_clusters
         if not isinstance(self.init, str | ParallelSeeds):
             if callable(self.init):
@@ -440,8 +436,8 @@ class CenterEstimator(
             The points. A path is read part by part; see `fit`. Labels of a Dask array or DataFrame
             are a Dask array that is not computed yet.
         output : path, optional
-            Where to write the labels, as an NPY file of int32, which is there once all of it is
-            written. Needed where X is read part by part, since the labels may not fit into memory.
+            NPY file for the labels, int32; it appears once it is complete. Needed if X is read part
+            by part, since the labels may not fit into memory.
 
         Returns
         -------
@@ -485,8 +481,7 @@ class CenterEstimator(
         Returns
         -------
         ndarray of shape (n_samples, n_clusters)
-            Euclidean distances, not squared, dense also for sparse points; other divergences as
-            they are.
+            Euclidean distances, not squared; other divergences as they are. Always dense.
         """
         kind = kind_of(X)
         _refuse_parts(kind, "transform", "call it with some of the rows at a time, as an array")
@@ -500,7 +495,7 @@ class CenterEstimator(
         return _distances(X, self.cluster_centers_, self._fitted_spec())
 
     def _distances_of_tensor(self, X: Any) -> Any:
-        """Return what `transform` does, on the device unless a table is asked for."""
+        """Return distances on the device, or on the host if a table is wanted."""
         data, is_squared = self._new_points(X), self._spec().divergence == "squared_euclidean"
         rows, centers = cast("Any", data.rows), self._centers(data.n_features)
         there = rows.put_together(rows.distances_there(centers, is_squared=is_squared))
@@ -566,14 +561,14 @@ class CenterEstimator(
     def _labels_and_score(
         self, X: MatrixLike, sample_weight: ArrayLike | None = None
     ) -> tuple[Labels, float]:
-        """Return what `predict` and `score` say of an array, from one look at its distances."""
+        """Return the results of `predict` and `score` for an array from one pass."""
         data = self._new_points(X, sample_weight)
         labels, inertia = data.assign(self._centers(data.n_features))
         return labels, -inertia
 
     @classmethod
     def from_centers(cls, centers: ArrayLike, **params: Any) -> Self:
-        """Return an estimator that predicts with centers from elsewhere, without a fit.
+        """Make an estimator that predicts with given centers, without a fit.
 
         Parameters
         ----------
@@ -585,8 +580,8 @@ class CenterEstimator(
         Returns
         -------
         estimator
-            With `cluster_centers_`, `n_features_in_` and `n_iter_ = 0`; with no `labels_` and no
-            `inertia_`, which belong to data.
+            With `cluster_centers_`, `n_features_in_`, `n_iter_ = 0` and whatever else predictions
+            need; without `labels_` and `inertia_`, which belong to data.
 
         Examples
         --------
@@ -611,7 +606,7 @@ class CenterEstimator(
         return estimator
 
     def to_sklearn(self) -> Any:
-        """Return the same centers as a fitted `sklearn.cluster.KMeans`, which predicts the same.
+        """Return a fitted `sklearn.cluster.KMeans` with the same centers and predictions.
 
         Returns
         -------
@@ -635,7 +630,7 @@ class CenterEstimator(
         centers = np.asarray(on_host(self.cluster_centers_))
         theirs = SklearnKMeans(n_clusters=len(centers), init=centers, n_init=1, max_iter=1)
         with warnings.catch_warnings():
-            # It complains about centers that coincide.
+            # It warns about centers that coincide.
             warnings.simplefilter("ignore", ConvergenceWarning)
             theirs.fit(centers)
         theirs.cluster_centers_ = centers.copy()
@@ -658,13 +653,13 @@ class CenterEstimator(
     # New points.
 
     def _columns(self) -> Columns:
-        """Return what is known of the columns of the points that were fitted."""
+        """Return the columns of the points of the fit."""
         names = getattr(self, "feature_names_in_", None)
         return Columns(
             getattr(self, "n_features_in_", None),
             None if names is None else tuple(names),
             getattr(self, "scaling_", None),
-            # Centers from elsewhere may be those of points that had been scaled.
+            # Given centers may be those of scaled points.
             is_scaling_known=hasattr(self, "inertia_"),
         )
 
@@ -673,7 +668,7 @@ class CenterEstimator(
         return open_points(X, sample_weight, self._fitted_spec())
 
     def _opened_new(self, X: MatrixLike) -> tuple[Any, OpeningSpec]:
-        """Return new points in parts, opened, and what is asked of them."""
+        """Return new points in parts, opened, and the requirements on them."""
         check_is_fitted(self)
         spec = self._fitted_spec()
         return opened(X, None, spec), spec
@@ -688,7 +683,7 @@ class CenterEstimator(
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         if is_dask(state.get("labels_")):
-            # They belong to the collection, which may be larger than memory.
+            # The labels belong to a collection, which may be larger than memory.
             state = {name: value for name, value in state.items() if name != "labels_"}
         return state
 
@@ -698,9 +693,9 @@ class CenterEstimator(
         memberships: Callable[[FloatArray], FloatArray],
         exponent: float,
     ) -> FloatArray:
-        """Return memberships, which do not depend on the unit of distance, in blocks of points.
+        """Return memberships, which do not depend on the unit of distance, from blocks of points.
 
-        They are proportional to distances to the exponent, which is all that a device is told.
+        A device computes them in proportion to distances to the power of the exponent.
         """
         kind = kind_of(X)
         _refuse_parts(kind, "memberships", "call it with some of the rows at a time, as an array")
@@ -728,7 +723,7 @@ class CenterEstimator(
 
 
 def noted(columns: Columns) -> dict[str, Any]:
-    """Return the attributes of an estimator that tell of columns read part by part."""
+    """Return the attributes of an estimator that describe columns read part by part."""
     found: dict[str, Any] = {"n_features_in_": columns.n_features, "scaling_": columns.scaling}
     if columns.names is not None:
         found["feature_names_in_"] = np.asarray(columns.names, dtype=object)
@@ -743,7 +738,7 @@ def _limited_threads(X: MatrixLike, spec: OpeningSpec) -> AbstractContextManager
 
 
 def _recorded(watch: Callback, data: Data) -> Callback:
-    """Return the same callback, which ends the recording of the fit where it says stop."""
+    """Return the same callback, except that it ends the recording when it stops the fit."""
 
     def recorded(state: SweepState) -> object:
         answer = watch(state)
@@ -780,7 +775,7 @@ def _distances(X: MatrixLike, centers: Any, spec: OpeningSpec) -> Points:
 
 
 def _sq_distances(X: MatrixLike, centers: Any, spec: OpeningSpec) -> tuple[Points, int]:
-    """Return squared distances of points and centers over a power of two, and its exponent."""
+    """Return squared distances with points and centers divided by 2^exponent, and the exponent."""
     admitted = admit_points(X, None, spec)
     checked = check_centers(on_host(centers), admitted.points.shape[1])
     if spec.device is not None:
@@ -816,7 +811,7 @@ def _refuse_parts(kind: Kind, method: str, way_out: str) -> None:
 
 
 def _number_of(centers: ArrayLike, params: dict[str, Any]) -> int:
-    """Return how many centers there are, where nothing else says how many."""
+    """Return the number of centers, which no parameter may repeat."""
     shape = np.shape(centers)
     if len(shape) != 2:
         raise ValueError(

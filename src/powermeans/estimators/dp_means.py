@@ -31,7 +31,7 @@ from powermeans.seeds.orders import order_by_place
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray
 
-# Distances, or utilities, that differ by no more than this share may differ by rounding only.
+# Distances or utilities that differ by at most this share may differ only by rounding.
 _ALIKE = 1e-9
 
 
@@ -217,7 +217,7 @@ class DPMeans(CenterEstimator):
         return [Stage(Fixed(-math.inf), settled, self.max_iter, update)]
 
     def _penalty_wanted(self, far: _FarPoints) -> float:
-        """That of `penalty_for` for unit weights; for too few points, one that parts them all."""
+        """Return the penalty for unit weights; with too few points, one that separates them all."""
         penalties = far.penalties(self.n_clusters_wanted)
         if len(penalties) == self.n_clusters_wanted:
             return float(penalties[-1])
@@ -241,20 +241,12 @@ class DPMeans(CenterEstimator):
 
 @dataclass(frozen=True, slots=True)
 class _FarPoints:
-    """The points by their distance to centers, whatever the order of rows and however many copies.
-
-    Attributes
-    ----------
-    places : (n_weighing,)
-        The points that have a weight, in an order that depends on where they lie alone.
-    unit : float
-        The weight of a distinct point on average, or one if that is less.
-    """
+    """Points with a weight, whose distances do not depend on the order of rows or on copies."""
 
     rows: Rows
-    places: IndexArray
+    places: IndexArray  # in an order that depends only on where the points lie
     weights: FloatArray
-    unit: float
+    unit: float  # the mean weight of distinct points, at most one
 
     @classmethod
     def of(cls, rows: Rows) -> _FarPoints:
@@ -266,19 +258,19 @@ class _FarPoints:
         return cls(rows, order[has_weight], weights[has_weight], unit)
 
     def sq_dist(self, centers: FloatArray) -> FloatArray:
-        """Squared distance of each to the nearest of these centers."""
+        """Return the squared distance of each point to the nearest of these centers."""
         return self.rows.nearness(centers).sq_dist(self.places)
 
     def point(self, place: int) -> FloatArray:
-        """One of them, (1, n_features)."""
+        """Return one of the points, (1, n_features)."""
         return self.rows.take(self.places[place : place + 1])
 
     def rounding(self) -> float:
-        """The squared distance at which a point may be at a center."""
+        """Return the squared distance below which a point may be at a center."""
         return rounding_inertia(self.rows) / self.rows.total_weight
 
     def penalties(self, n_clusters: int) -> FloatArray:
-        """Squared distances at which farthest-first takes its points, while they are distinct."""
+        """Return the squared distances at which farthest-first takes its distinct points."""
         sq_dist = self.sq_dist(self.rows.mean()[None, :])
         taken_at: list[float] = []
         at_a_point = self.rounding()
@@ -291,19 +283,11 @@ class _FarPoints:
 
 @dataclass(frozen=True, slots=True)
 class OpenAndDrop(Update):
-    """Before a sweep open clusters where points are far, and drop centers that do not pay.
-
-    Attributes
-    ----------
-    penalty : float
-        The price of a center.
-    far_from : float
-        The squared distance to all centers above which a point may open a cluster.
-    """
+    """Before a sweep, open clusters where points are far, and drop centers that do not pay."""
 
     far: _FarPoints
-    penalty: float
-    far_from: float
+    penalty: float  # the price of a center
+    far_from: float  # a point may open a cluster if its squared distance to all centers is larger
 
     def before(self, sweep: Sweep) -> FloatArray:
         """Return the centers that pay; each step to them lowers the objective."""
@@ -317,7 +301,7 @@ class OpenAndDrop(Update):
         return replace(sums, objective=sums.objective + self.penalty * len(sweep.centers))
 
     def _with_far(self, centers: FloatArray) -> FloatArray:
-        """Farthest-first, open a cluster at each point beyond the penalty where that pays."""
+        """Open a cluster at each point beyond the penalty where that pays, the farthest first."""
         sq_dist = self.far.sq_dist(centers)
         undecided = sq_dist.copy()
         opened = [centers]
@@ -337,14 +321,14 @@ class OpenAndDrop(Update):
         return np.concatenate(opened) if len(opened) > 1 else centers
 
     def _gain(self, place: int, sq_dist: FloatArray, from_point: FloatArray) -> float:
-        """By how much the inertia falls with a center at this point, or a part that will do."""
+        """Return how much a center at this point lowers the inertia, or a part that suffices."""
         by_itself = float(self.far.weights[place] * sq_dist[place])
         if by_itself > self._more_than_rounding(1) * self.penalty:
             return by_itself
         return float(self.far.weights @ np.maximum(sq_dist - from_point, 0.0))
 
     def _without_idle(self, centers: FloatArray) -> FloatArray:
-        """Drop the center of least utility while that is below the penalty."""
+        """Drop the center of least utility while its utility is below the penalty."""
         while True:
             utility = self.far.rows.spread(centers).utility
             least = _first_of_largest(-utility)
@@ -353,14 +337,11 @@ class OpenAndDrop(Update):
             centers = np.delete(centers, least, axis=0)
 
     def _more_than_rounding(self, sign: int) -> float:
-        """Return the factor by which a move must gain more than it costs.
-
-        Otherwise rounding might undo and redo it for ever.
-        """
+        """Return by what factor gains must exceed costs, or rounding may undo and redo moves."""
         return 1.0 + sign * math.sqrt(float(np.finfo(self.far.rows.dtype).eps))
 
 
 def _first_of_largest(values: FloatArray) -> int:
-    """The first of those that are the largest but for rounding."""
+    """Return the first of the values that are the largest up to rounding."""
     largest = values.max()
     return int(np.argmax(values >= largest - _ALIKE * abs(largest)))

@@ -28,7 +28,7 @@ from powermeans.schedules import Fixed, Geometric
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, Points, SparsePoints
 
-# At this power weights are practically hard.
+# Below this power, weights are practically hard.
 _HARD_POWER = -100.0
 # The default penalty is this share of the mean scatter of a feature.
 _PENALTY_OF_SCATTER = 0.1
@@ -224,7 +224,7 @@ def _open_weighted(
     spec: OpeningSpec,
     feature_weights: FloatArray | None = None,
 ) -> Rows:
-    """Return rows with these weights of the features, or equal ones."""
+    """Return rows with these feature weights, or equal ones."""
     if not isinstance(points, np.ndarray):
         raise ValueError(f"X is sparse, and {spec.name} is for dense points: pass X.toarray()")
     rows = FeatureWeightedRows(points, weights, n_threads=spec.n_threads)
@@ -235,22 +235,22 @@ def _open_weighted(
 
 @dataclass(frozen=True, slots=True)
 class LearnFeatureWeights(Update):
-    """Weigh the features by the scatter along them, after another update."""
+    """After another update, weight the features by the scatter along them."""
 
     penalty: float
     first: Update
 
     def before(self, sweep: Sweep) -> FloatArray:
-        """Return the centers of the other update."""
+        """Return the centers of the first update."""
         return self.first.before(sweep)
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
-        """Return its sums, with the cost of concentration in the objective."""
+        """Return the sums of the first update, with the cost of the weights in the objective."""
         rows, updated = sweep.rows, self.first.after(sweep, sums)
         assert isinstance(rows, FeatureWeightedRows)
         assert isinstance(sums, SquaredSums)
         of_entropy = self.penalty * _negative_entropy(rows.feature_weights)
-        # Rules leave a factor out of their weights that power means have.
+        # The weights of a rule omit this factor of the power mean's gradient.
         factor = math.exp(-math.log(len(sweep.centers)) / sweep.power)
         scatter = factor * sums.scatter(updated.centers(fallback=sweep.centers))
         rows.feature_weights = _softmax(-scatter / self.penalty)

@@ -1,4 +1,4 @@
-"""scikit-learn's functions around k-means, ours underneath."""
+"""Functions with the names and signatures of scikit-learn, and `critical_power`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def k_means(
     algorithm: Literal["lloyd", "elkan", "auto"] = "lloyd",
     return_n_iter: bool = False,
 ) -> tuple[Points, Labels, float] | tuple[Points, Labels, float, int]:
-    """k-means by Lloyd's algorithm, as a function.
+    """Find centers by Lloyd's algorithm, as `KMeans` does.
 
     Parameters
     ----------
@@ -103,31 +103,31 @@ def kmeans_plusplus(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points.
     n_clusters : int
-        How many to choose.
+        Number of points to choose.
     sample_weight : array-like of shape (n_samples,), optional
-        Not negative; a point without weight is not chosen.
+        Nonnegative; a point without weight is not chosen.
     x_squared_norms : array-like of shape (n_samples,), optional
-        Accepted because scikit-learn has it, and not needed.
+        Accepted for compatibility with scikit-learn; not needed.
     random_state : int, RandomState instance or None, default=None
-        An int makes the choice the same each time.
+        An int makes the choice reproducible.
     n_local_trials : int, optional
-        How many candidates to draw for each center but the first, of which the one that leaves the
-        least inertia is kept; by default 2 + floor(ln n_clusters). One is plain k-means++.
+        Number of candidates for each center after the first; the one that leaves the least inertia
+        is kept. None is 2 + floor(ln n_clusters). One is plain k-means++.
     exponent : float, default=2.0
-        A point is drawn with a probability proportional to its weight times its distance to the
-        nearest center so far, to this power. One gives the seeds of the power k-means paper.
+        A point is drawn with probability proportional to its weight times this power of its
+        distance to the nearest center so far. One gives the seeds of the power k-means paper.
 
     Returns
     -------
     centers : ndarray of shape (n_clusters, n_features)
-        The points chosen.
+        The chosen points, ``X[indices]``.
     indices : ndarray of shape (n_clusters,)
-        Which they are: ``X[indices]`` are the centers.
+        Their indices.
 
     See Also
     --------
     KMeans : Starts from such points.
-    powermeans.moment_estimates : Means of overlapping Gaussians, without a draw.
+    powermeans.moment_estimates : Estimates means of overlapping Gaussians; nothing is random.
 
     Examples
     --------
@@ -158,25 +158,25 @@ def critical_power(
     sample_weight: ArrayLike | None = None,
     random_state: int | np.random.Generator | None = 0,
 ) -> float:
-    """The power above which all centers of power k-means collapse to the mean of the data.
+    """Return the power above which all centers of power k-means collapse to the mean.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points.
     sample_weight : array-like of shape (n_samples,), optional
-        Not negative.
+        Nonnegative.
     random_state : int, Generator or None, default=0
-        For the sample that is taken of many points.
+        Seed of the sample that is drawn if there are many points.
 
     Returns
     -------
     float
-        About 1 - d/2 for data alike in all of its d directions, and at most 1/2.
+        About 1 - d/2 for data that are alike in all d directions, and at most 1/2.
 
     See Also
     --------
-    PowerKMeans : Begins below it, at twice this power less one.
+    PowerKMeans : Starts below it, at twice this power minus one.
 
     Examples
     --------

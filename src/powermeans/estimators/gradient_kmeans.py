@@ -25,70 +25,56 @@ from powermeans.rules import Rule, Unguarded
 from powermeans.sums import Sums
 from powermeans.types import FloatArray
 
-# The inertia may rise for a while, where a step carries a center beyond its points; not by so much.
+# A step beyond its points may raise the inertia for a while, but not by this factor.
 _HOPELESS = 1e3
 
 
 @dataclass(frozen=True, slots=True)
 class SteppedSums(Sums):
-    """Sums whose centers go towards the means, and need not arrive there.
+    """Sums whose centers move towards the means without necessarily reaching them."""
 
-    Attributes
-    ----------
-    rate : float or (n_centers,)
-        At one over the weight of a center, that center goes to its mean: Lloyd's step.
-    """
-
+    # At one over the weight of a center, the center moves to its mean: Lloyd's step.
     rate: float | FloatArray = 0.0
 
     @classmethod
     def of(cls, sums: Sums, rate: float | FloatArray) -> SteppedSums:
-        """The same sums, with a rate."""
+        """Return the same sums with a rate."""
         return cls(
             sums.points, sums.weights, sums.objective, sums.inertia, sums.n_skipped, rate=rate
         )
 
     def centers(self, fallback: FloatArray) -> FloatArray:
-        """w_j + rate * sum over the points x of j of (x - w_j), from w_j, the fallback."""
+        """Return w_j + rate * sum of (x - w_j) over the points x of j; w_j is the fallback."""
         rates = np.reshape(self.rate, (-1, 1))
         moved: FloatArray = fallback + rates * (self.points - self.weights[:, None] * fallback)
         return moved
 
 
+@dataclass(slots=True)
 class GradientSteps(Learner):
-    """Hard sweeps, each with a step of a given rate.
+    """Hard sweeps, each with a step at a given rate.
 
-    A step of rate e takes a center of the weight n over the distance to its mean times e n: to the
-    mean at e n = 1, and farther away than it was above 2.
-
-    Parameters
-    ----------
-    learning_rate : LearningRate or "auto"
-        "auto" is one over the weight of the heaviest center at each sweep, the largest rate at
-        which none goes beyond its mean, so that the inertia never rises.
-    settled : CentersSettled
-        When to stop.
+    A step at rate e moves a center of weight n by e n times the distance to its mean. "auto" is one
+    over the weight of the heaviest center, the largest rate at which no center passes its mean.
     """
 
-    def __init__(self, learning_rate: LearningRate | str, settled: CentersSettled) -> None:
-        self._learning_rate, self._settled = learning_rate, settled
-        self._is_automatic = isinstance(learning_rate, str) and learning_rate == "auto"
-        self._begin()
-
-    def _begin(self) -> None:
-        self._n_steps, self._highest_inertia = 0, math.inf
-        self._rate, self._heaviest = 0.0, 1.0  # of the longest step
+    learning_rate: LearningRate | str
+    settled: CentersSettled
+    _n_steps: int = 0
+    _highest_inertia: float = math.inf
+    _rate: float = 0.0  # of the longest step
+    _heaviest: float = 1.0
 
     def __iter__(self) -> Iterator[float | Rule]:
-        self._begin()
-        return itertools.repeat(-math.inf if self._is_automatic else Unguarded())
+        self._n_steps, self._rate, self._heaviest = 0, 0.0, 1.0
+        return itertools.repeat(-math.inf if self._is_automatic() else Unguarded())
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Return why the centers count as settled."""
-        return self._settled.reason(records)
+        return self.settled.reason(records)
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
-        """Return sums whose centers make a step; raise where steps diverge."""
+        """Return sums whose centers make a step, or raise if the steps diverge."""
         if self._n_steps == 0:
             self._highest_inertia = _HOPELESS * max(sums.inertia, rounding_inertia(sweep.rows))
         self._n_steps += 1
@@ -103,10 +89,13 @@ class GradientSteps(Learner):
             raise ValueError(self._divergence())
         return stepped
 
+    def _is_automatic(self) -> bool:
+        return isinstance(self.learning_rate, str) and self.learning_rate == "auto"
+
     def _next_rate(self, heaviest: float) -> float:
-        if self._is_automatic:
+        if self._is_automatic():
             return 1 / heaviest
-        return float(rates_of(self._learning_rate, self._n_steps, 1, highest=math.inf)[0])
+        return float(rates_of(self.learning_rate, self._n_steps, 1, highest=math.inf)[0])
 
     def _divergence(self) -> str:
         return (
@@ -193,10 +182,6 @@ class GradientKMeans(CenterEstimator):
     >>> model.set_params(learning_rate="auto").fit(X).cluster_centers_.ravel()
     array([0.5, 9.5])
     """
-
-    max_iter: int
-    tol: float
-    n_threads: int | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,

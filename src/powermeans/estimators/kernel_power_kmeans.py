@@ -34,17 +34,17 @@ from powermeans.seeds.orders import order_by_place
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
-# Up to this many distinct points are all landmarks; of more, this many are chosen.
+# Up to this many distinct points are all landmarks; from more, the second number is chosen.
 _MOST_EXACT = 2000
 _LANDMARKS_OF_MORE = 500
-# As shares of the largest eigenvalue: smaller ones are rounding, and more negative ones are not.
+# As shares of the largest eigenvalue: smaller ones are rounding; more negative ones are not.
 _ROUNDING = 100 * float(np.finfo(np.float64).eps)
 _INDEFINITE = 1e-8
 _DIGITS_OF_GAMMA = 6
-# Squared differences of smaller similarities would not be normal numbers.
+# Squared differences of smaller similarities may underflow.
 _LEAST_SQUARED = 1e-130
 _BLOCK_ELEMENTS = 2**21
-# The kernel of each point with itself is the diagonal of the kernel of this many points.
+# K(x, x) is read off the diagonal of the kernel of this many points at a time.
 _POINTS_OF_A_DIAGONAL = 16
 
 # The parameters that go to `PowerKMeans` as they are.
@@ -262,7 +262,7 @@ class KernelPowerKMeans(
             self._fit(X, sample_weight)
         except BaseException:
             if getattr(self, "labels_", None) is former.get("labels_"):
-                # The fit has found nothing, so the estimator keeps its former state.
+                # The fit found nothing, so the estimator keeps its former state.
                 self.__dict__.clear()
                 self.__dict__.update(former)
             raise
@@ -389,7 +389,7 @@ class KernelPowerKMeans(
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        # A fit that failed has left other attributes.
+        # A failed fit may leave other attributes.
         return hasattr(self, "labels_")
 
     # The border.
@@ -418,7 +418,7 @@ class KernelPowerKMeans(
         return admit_array(X, sample_weight, spec, **form)
 
     def _is(self, name: str) -> bool:
-        """Tell whether the kernel has this name; comparing a callable might mean anything."""
+        """Return whether the kernel has this name; a callable may define == in its own way."""
         return isinstance(self.kernel, str) and self.kernel == name
 
     # Fitting.
@@ -427,11 +427,11 @@ class KernelPowerKMeans(
         if self.gamma is not None or not self._is("rbf"):
             return self.gamma
         mean_sq_dist = rows.inertia_about_mean() / rows.total_weight
-        # Rounded, so that points with weights and copies of points have the very same kernel.
+        # Rounded, so that weights and copies of points give exactly the same kernel.
         return float(f"{1 / mean_sq_dist:.{_DIGITS_OF_GAMMA}g}") if mean_sq_dist > 0 else 1.0
 
     def _choose_landmarks(self, rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, bool]:
-        """Return landmarks, in an order that rows do not affect, and whether they are all."""
+        """Return landmarks in an order independent of the rows, and whether they are all."""
         distinct = _distinct_points(rows, rng)
         n_landmarks = self.n_landmarks
         if n_landmarks is None:
@@ -443,7 +443,7 @@ class KernelPowerKMeans(
         return chosen[np.sort(first)], False
 
     def _span_landmarks(self, points: Points | SparsePoints) -> None:
-        """Find coordinates in the span of the landmarks."""
+        """Learn coordinates in the span of the landmarks."""
         landmarks = points[self.landmark_indices_]
         if not self._is("precomputed"):
             self.landmarks_ = landmarks.astype(np.float64)
@@ -459,7 +459,7 @@ class KernelPowerKMeans(
         try:
             self.embedded_.fit(coordinates, sample_weight=data.weights)
         finally:
-            # A fit that is interrupted keeps its last state.
+            # An interrupted fit keeps its last state.
             if hasattr(self.embedded_, "cluster_centers_"):
                 self._keep(data, sq_norms)
 
@@ -477,12 +477,12 @@ class KernelPowerKMeans(
     # The kernel.
 
     def _embed(self, points: Points | SparsePoints) -> tuple[Points, FloatArray]:
-        """Return coordinates, and squared distances from the span of the landmarks."""
+        """Return coordinates and squared distances from the span of the landmarks."""
         coordinates, sq_norms = self._coordinates(points)
         return coordinates, self._outside(self._diagonal(points), sq_norms)
 
     def _coordinates(self, points: Points | SparsePoints) -> tuple[Points, FloatArray]:
-        """Return coordinates in the dtype of the points, and their squared norms unrounded."""
+        """Return coordinates in the dtype of the points, and their unrounded squared norms."""
         n_points = points.shape[0]
         coordinates: Points = np.empty((n_points, self.n_components_), dtype=points.dtype)
         sq_norms = np.empty(n_points)
@@ -495,13 +495,13 @@ class KernelPowerKMeans(
         return coordinates, sq_norms
 
     def _outside(self, diagonal: FloatArray, sq_norms: FloatArray) -> FloatArray:
-        """Subtract the squared norm of the coordinates from K(x, x), down to rounding."""
+        """Return K(x, x) minus the squared norm of the coordinates, or zero if that is rounding."""
         outside = diagonal - sq_norms
         rounding = _ROUNDING * np.maximum(self._largest, np.abs(diagonal))
         return np.where(outside > rounding, outside, 0.0)
 
     def _diagonal(self, points: Points | SparsePoints) -> FloatArray:
-        """Compute K(x, x) of each point; zero if it is unknown, so that nothing is outside."""
+        """Return K(x, x) of each point; zero if it is unknown, so that nothing is outside."""
         if self._is("precomputed"):
             return np.zeros(points.shape[0])
         if self._is("rbf"):
@@ -538,7 +538,7 @@ class KernelPowerKMeans(
         return "scale X, for example by StandardScaler, or lower degree, gamma or coef0"
 
     def _gaussian(self, points: Points, others: Points) -> FloatArray:
-        """Compute the kernel from distances that do not cancel for points far from the origin."""
+        """Return the kernel from distances that do not cancel for points far from the origin."""
         rows = open_rows(points, n_threads=self.n_threads)
         sq_dist = rows.sq_distances(np.asarray(others, dtype=np.float64))
         return np.exp(-(self.gamma_ or 0.0) * sq_dist.astype(np.float64, copy=False))
@@ -568,7 +568,7 @@ def _check_gram(gram: Points) -> None:
 
 
 def _distinct_points(rows: Rows, rng: np.random.RandomState) -> IndexArray:
-    """Return the first of equal points with a weight, in an order of their places."""
+    """Return the first of equal points with a weight, ordered by where they lie."""
     order, key = order_by_place(rows, rng)
     has_weight = rows.sample_weight(order) > 0
     order, key = order[has_weight], key[has_weight]
@@ -577,7 +577,7 @@ def _distinct_points(rows: Rows, rng: np.random.RandomState) -> IndexArray:
 
 def _embedding_of(gram: FloatArray) -> tuple[FloatArray, float]:
     """Return U / sqrt(l) for the positive eigenvalues l of a kernel matrix, and the largest l."""
-    # The matrix times this is U sqrt(l), and the inner products of its rows are the matrix.
+    # The rows of the matrix times this, U sqrt(l), have the matrix as inner products.
     values, vectors = linalg.eigh(gram, driver="evd", overwrite_a=True)
     largest = max(float(values[-1]), 0.0)
     if values[0] < -_INDEFINITE * max(largest, -values[0]):

@@ -18,7 +18,7 @@ LearningRate = float | Callable[[int], float] | Iterable[float]
 def rates_of(
     learning_rate: LearningRate | str, first: int, n_steps: int, *, highest: float = 1.0
 ) -> FloatArray:
-    """Return the rates of `n_steps` steps from step `first` on, or refuse those out of range.
+    """Return the rates of `n_steps` steps from step `first` on; raise if one is out of range.
 
     >>> from powermeans.estimators.learning_rates import rates_of
     >>> rates_of(lambda t: 1 / t, first=2, n_steps=3)

@@ -196,7 +196,7 @@ class RobustPowerKMeans(PowerKMeans):
 def _open_trimmed(
     points: Any, weights: FloatArray | None, spec: OpeningSpec, *, trim: float
 ) -> Rows:
-    """Return rows that leave out a share of the weight, which is one each where there is none."""
+    """Return rows that leave out a share of the weight; by default each point weighs one."""
     weights = np.ones(points.shape[0]) if weights is None else weights
     rows = open_array(points, weights, spec)
     assert isinstance(rows, NativeRows), "weights change between sweeps"

@@ -231,18 +231,18 @@ class SelfOrganizingMap(CenterEstimator):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Nodes in the plane, row by row."""
+    """A grid of nodes in the plane, row by row."""
 
     shape: tuple[int, int]  # rows and columns
     topology: Literal["rectangular", "hexagonal"]
 
     @property
     def n_nodes(self) -> int:
-        """Count the nodes."""
+        """Return the number of nodes."""
         return self.shape[0] * self.shape[1]
 
     def positions(self) -> FloatArray:
-        """Return the positions of the nodes, across the rows and along them, (n_nodes, 2)."""
+        """Return the positions of the nodes across and along the rows, (n_nodes, 2)."""
         rows, columns = (axis.ravel().astype(np.float64) for axis in np.indices(self.shape))
         if self.topology == "rectangular":
             return np.column_stack([rows, columns])
@@ -261,7 +261,7 @@ class Grid:
         return centered if halves[0] > halves[1] else centered[:, ::-1]
 
     def are_neighbours(self, nodes: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Tell whether the nodes of each pair are neighbours."""
+        """Return whether the nodes of each pair are neighbours."""
         positions = self.positions()
         apart = np.linalg.norm(positions[nodes] - positions[others], axis=-1)
         return np.asarray(apart <= _REACH[self.topology] + _ROUNDING)

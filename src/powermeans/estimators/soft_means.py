@@ -22,12 +22,12 @@ from powermeans.loop.updates import SeparateCoincident
 from powermeans.rules import Harmonic, Power, Rule
 from powermeans.types import FloatArray
 
-# Above, most weights may be too small for float64.
+# At a higher p, most weights may be too small for float64.
 _HIGHEST_P = 50
 
 
 class SoftMeans(CenterEstimator):
-    """Base of estimators whose points belong to several centers; a subclass names the rule."""
+    """Base of estimators whose points belong to several centers by the rule of a subclass."""
 
     max_iter: int
     tol: float
@@ -206,7 +206,7 @@ class KHarmonicMeans(SoftMeans):
 
 @dataclass(frozen=True, slots=True)
 class _OffThePoints:
-    """Repeat one rule, after a sweep of k-harmonic means that moves centers away from points."""
+    """Repeat one rule after a sweep of k-harmonic means, which moves centers away from points."""
 
     rule: Rule
 

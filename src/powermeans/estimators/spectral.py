@@ -1,4 +1,4 @@
-"""Spectral clustering: scikit-learn's embedding of a graph, then power k-means."""
+"""Spectral clustering: power k-means in scikit-learn's embedding of a graph."""
 
 from __future__ import annotations
 
@@ -239,14 +239,14 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
     def _embedding_by_piece(
         self, graph: Graph, piece_of: IndexArray, rng: np.random.RandomState
     ) -> FloatArray:
-        """Return the eigenvectors of the smallest eigenvalues, each zero on all pieces but one."""
+        """Return the eigenvectors of the smallest eigenvalues, each zero except on one piece."""
         n_components = max(self.n_components or self.n_clusters, self.n_pieces_)
         pieces = [np.flatnonzero(piece_of == piece) for piece in range(self.n_pieces_)]
         found = [self._eigenvectors(_part(graph, nodes), n_components, rng) for nodes in pieces]
         of_piece = np.repeat(np.arange(len(pieces)), [len(values) for values, _ in found])
         column = np.concatenate([np.arange(len(values)) for values, _ in found])
         values = np.concatenate([values for values, _ in found])
-        # The first of each piece is constant, with the eigenvalue zero.
+        # The first eigenvector of each piece is constant, with the eigenvalue zero.
         chosen = np.lexsort([values, column > 0])[:n_components]
         embedding = np.zeros((graph.shape[0], len(chosen)))
         for axis, which in enumerate(chosen):
@@ -261,7 +261,7 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         n_nodes = graph.shape[0]
         if n_nodes <= max(_MOST_NODES_SOLVED, _NODES_PER_VECTOR * n_wanted):
             return _all_eigenvectors(graph, min(n_wanted, n_nodes))
-        # Imported when used: it takes longer than the rest of the package together.
+        # Imported late, since this takes longer than importing the rest of the package.
         from sklearn.manifold import spectral_embedding
 
         vectors = spectral_embedding(
@@ -334,7 +334,7 @@ eigen_tol, random_state, n_threads
 
 
 def _checked_graph(affinities: Any, dtype: np.dtype[Any]) -> Graph:
-    """Check affinities that had this dtype, and make them symmetric to the last bit."""
+    """Return affinities, given in this dtype, as symmetric to the last bit, or raise."""
     if affinities.shape[0] != affinities.shape[1]:
         raise ValueError(
             f"X has the shape {affinities.shape} but affinity='precomputed': pass affinities, one "
@@ -377,13 +377,13 @@ def _nearest_neighbours(points: Points | SparsePoints, n_neighbors: int) -> Spar
 def _gaussian_kernel(points: Points | SparsePoints, gamma: float) -> FloatArray:
     from sklearn.metrics.pairwise import rbf_kernel
 
-    # Distances are computed from products, where an offset of all points would swamp them.
+    # Distances come from products, in which a common offset of the points would swamp them.
     centered = _near_zero(points) if sparse.issparse(points) else points - points.mean(axis=0)
     return np.asarray(rbf_kernel(centered, gamma=gamma))
 
 
 def _near_zero(points: SparsePoints) -> SparsePoints:
-    """Center the features without implicit zeros, since only these can be far from zero."""
+    """Center the features without implicit zeros; only these can be far from zero."""
     n_points, n_features = points.shape
     is_full = np.bincount(points.indices, minlength=n_features) == n_points
     if not is_full.any():
@@ -395,7 +395,7 @@ def _near_zero(points: SparsePoints) -> SparsePoints:
 
 
 def _pieces(graph: Graph) -> tuple[int, IndexArray]:
-    """Return the number of connected components, and that of each node."""
+    """Return the number of connected components, and the component of each node."""
     if not sparse.issparse(graph) and graph.min() > 0:
         return 1, np.zeros(len(graph), dtype=np.intp)
     n_pieces, piece_of = connected_components(graph, directed=False)
@@ -422,7 +422,7 @@ def _degrees(graph: Graph) -> FloatArray:
 
 
 def _all_eigenvectors(graph: Graph, n_wanted: int) -> tuple[FloatArray, FloatArray]:
-    """Return eigenvalues, and what `spectral_embedding` finds, for a small connected graph."""
+    """Return the eigenvalues and eigenvectors of `spectral_embedding` for a small piece."""
     dense = np.asarray(_without_loops(graph.toarray() if sparse.issparse(graph) else graph))
     if len(dense) == 1:
         return np.zeros(1), np.ones((1, 1))
@@ -433,7 +433,7 @@ def _all_eigenvectors(graph: Graph, n_wanted: int) -> tuple[FloatArray, FloatArr
 
 
 def _rayleigh_quotients(graph: Graph, vectors: FloatArray) -> FloatArray:
-    """Compute u^T (D - A) u / u^T D u of each column u."""
+    """Return u^T (D - A) u / u^T D u of each column u."""
     affinities = _without_loops(graph)
     degrees = _degrees(affinities)
     squares = degrees @ vectors**2

@@ -16,50 +16,49 @@ from powermeans.rules import Gaussian, Hard, Rule
 from powermeans.sums import Sums
 from powermeans.types import FloatArray
 
-# No variance is less than this share of that of all points; in the precision of the points there
-# may be less that can be told from rounding.
+# The least variance, as a share of that of all points; the precision of the points may raise it.
 _LEAST_SHARE_OF_VARIANCE = 1e-12
-# How many units in its last place a center may be off by.
+# The error of a center, in units in the last place.
 _UNITS_OF_A_CENTER = 10
-# Where all points are zero, the likelihood has no maximum: less is always likelier.
+# If all points are zero, the likelihood has no maximum: a smaller variance is always likelier.
 _VARIANCE_OF_ZEROS = 1e-20
-# Up to this much in the logarithm of the density of a point, weights are as good as hard.
+# Weights count as hard if softness changes the mean log density of a point by at most this.
 _SOFTNESS = 1e-6
 _ROUNDING_OF_SUMS = 1e-12
-# A Gaussian without points keeps as much as this, so that its logarithm is finite.
+# The share of a Gaussian without points, whose logarithm must be finite.
 _LEAST_SHARE = float(np.finfo(np.float64).eps)
 
 
 @dataclass(slots=True, kw_only=True)
 class GaussianLearner(Learner):
-    """Expectation maximisation for spherical Gaussians of one variance, around the loop.
+    """Expectation maximisation for spherical Gaussians of one variance.
 
-    Each sweep weighs the points by the model so far, which is the E-step. With the responsibilities
+    Each sweep weights the points by the model so far (the E-step). With the responsibilities
     r_ij of its rule, W_j = sum_i r_ij, W = sum_j W_j, d features and the new centers
     theta_j = sum_i r_ij x_i / W_j, the M-step is
 
         variance = (sum_i |x_i - mean|^2 - sum_j W_j |theta_j - mean|^2) / (d W)
         shares   = W_j / W,
 
-    since the responsibilities of a point add to one. Annealing goes geometrically from the hottest
-    variance down to that of the model, and learns nothing meanwhile. It ends early once the
+    since the responsibilities of a point add up to one. Annealing lowers the variance geometrically
+    from the hottest to that of the model, and learns nothing meanwhile. It ends early once the
     responsibilities are practically hard, since lower variances do not change them.
     """
 
-    first: Gaussian | None  # with None only centers are known, and the first sweep is hard
+    first: Gaussian | None  # if None, only centers are known, and the first sweep is hard
     learns_variance: bool
     learns_shares: bool
     hottest: float
     cooling: float  # the factor from one variance to the next, below one
-    separate: Update  # moves coincident centers, which would stay together for ever
+    separate: Update  # moves coincident centers, which would otherwise stay together
     tolerance: float  # the largest gain in the mean log-likelihood that counts as none
-    model: Gaussian | None = None  # what is known so far
+    model: Gaussian | None = None  # the latest
     log_likelihoods: list[float] = field(default_factory=list)  # the means before each sweep
     _hot: Gaussian | None = None  # the rule while it anneals
     _is_hard: bool = False
 
     def __iter__(self) -> Iterator[Rule]:
-        """Begin a run, and yield its rules without end."""
+        """Begin a run, and yield its endless rules."""
         self.model, self._hot = self.first, None
         self.log_likelihoods.clear()
         if self.model is None:
@@ -70,16 +69,16 @@ class GaussianLearner(Learner):
 
     @property
     def known(self) -> Gaussian:
-        """Return the model, which exists after the first sweep at the latest."""
+        """Return the model; it exists after the first sweep."""
         assert self.model is not None, "the first sweep is complete"
         return self.model
 
     def before(self, sweep: Sweep) -> FloatArray:
-        """Move coincident centers apart, until the likelihood is known, which that might lower."""
+        """Separate coincident centers until the likelihood is known, which this might lower."""
         return sweep.centers if self.log_likelihoods else self.separate.before(sweep)
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
-        """Learn from the sums, and return them as they are."""
+        """Learn from the sums, and return them unchanged."""
         rows = sweep.rows
         if self._hot is not None:
             self._is_hard = _has_hard_weights(self._hot, rows, sums)
@@ -90,7 +89,7 @@ class GaussianLearner(Learner):
         return sums
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Return that the likelihood gained no more than the tolerance, or that centers rest."""
+        """Stop once the likelihood gains at most the tolerance, or no center moves."""
         if len(self.log_likelihoods) < 2:
             return None
         before, now = self.log_likelihoods[-2:]
@@ -136,9 +135,8 @@ def _has_hard_weights(model: Gaussian, rows: Rows, sums: Sums) -> bool:
 def _best_variance(rows: Rows, centers: FloatArray, sums: Sums) -> float:
     """Return the mean squared distance of a point from the new centers, in each feature.
 
-    The difference of two sums of squares cancels where clusters are small and far apart. There
-    the inertia is a bound from below, since no point is nearer to its centers than to the nearest
-    of them.
+    The difference of two sums of squares cancels if clusters are small and far apart. Then the
+    inertia is a lower bound, since no point is nearer to its centers than to the nearest of them.
     """
     moved = sums.centers(fallback=centers)
     about_mean, values = rows.inertia_about_mean(), rows.n_features * rows.total_weight
@@ -151,7 +149,7 @@ def _best_variance(rows: Rows, centers: FloatArray, sums: Sums) -> float:
 
 
 def _rounding_of_difference(rows: Rows) -> float:
-    """Return what rounded centers leave of the two sums of squares, far from zero."""
+    """Return the rounding error in the difference of the two sums, for points far from zero."""
     of_centers = _UNITS_OF_A_CENTER * float(np.finfo(np.float64).eps) * np.linalg.norm(rows.mean())
     # The product of the two may overflow.
     of_weight = math.sqrt(rows.inertia_about_mean()) * math.sqrt(rows.total_weight)
@@ -159,7 +157,7 @@ def _rounding_of_difference(rows: Rows) -> float:
 
 
 def mean_log_likelihood(rows: Rows, model: Gaussian, sums: Sums) -> float:
-    """Return the mean of log sum_j q_j N(x; theta_j, v I) over the points, from a sweep."""
+    """Return the mean of log sum_j q_j N(x; theta_j, v I) over the points of a sweep."""
     energy = np.float64(sums.objective) / rows.total_weight
     return float(log_densities(energy, model.variance, rows.n_features))
 
@@ -169,8 +167,8 @@ def log_densities(
 ) -> FloatArray | np.float64:
     """Return -d/2 log(2 pi v) - F / (2 v) of free energies F, the objectives of `Gaussian`.
 
-    With F = -2 v log sum_j q_j exp(-y_j / (2 v)) that is the logarithm of the density; minus
-    infinity where a point is farther away than float64 can tell.
+    With F = -2 v log sum_j q_j exp(-y_j / (2 v)) this is the logarithm of the density. It is minus
+    infinity for a point too far away for float64.
     """
     with np.errstate(over="ignore"):
         return (

@@ -40,9 +40,9 @@ from powermeans.types import FloatArray, Points, SparsePoints
 _BLOCK_ELEMENTS = 2**18
 # A variance between means below this share of the total variance is rounding.
 _LEAST_VARIANCE = 1e-12
-# The root of the least share that a component can have.
+# The square root of the least share of a component.
 _LEAST_ROOT = 1e-7
-# Rotations end once all are below this angle in radians, or after this many rounds.
+# Rotations end once all angles (in radians) are below the first, or after this many rounds.
 _LEAST_ANGLE = 1e-10
 _MOST_ROUNDS = 200
 
@@ -167,9 +167,9 @@ def _check_n_features(n_clusters: int, n_features: int) -> None:
 
 
 def _variances(found: PrincipalAxes, n_clusters: int) -> tuple[FloatArray, float]:
-    """Return the variances of the means along the axes, and that within, as shares of the total."""
-    # The variance within is the mean of the eigenvalues of the covariance that means do not add to.
-    # In the limit each of these is the least eigenvalue, but for a sample the least is too small.
+    """Return the variances of the means along the axes and within, as shares of the total."""
+    # The variance within is the mean of the other eigenvalues of the covariance. In the limit all
+    # of these are equal, but the least eigenvalue of a sample is too small.
     total = found.total_deviation
     along = np.square(found.deviations / total) if total > 0 else np.zeros(n_clusters - 1)
     n_others = len(found.mean) - (n_clusters - 1)
@@ -190,7 +190,7 @@ def third_moments(
     found: PrincipalAxes,
     scales: FloatArray,
 ) -> FloatArray:
-    """Return E[z z z] of z = (x - mean) along the axes over the scales."""
+    """Return E[z z z], where z is x - mean along the axes, divided by the scales."""
     n_points, n_axes = points.shape[0], len(scales)
     weights = np.ones(n_points) if sample_weight is None else sample_weight / sample_weight.max()
     moments = np.zeros((n_axes, n_axes * n_axes))
@@ -218,10 +218,9 @@ def _with_ones(third: FloatArray) -> FloatArray:
 def orthonormal_components(tensor: FloatArray) -> FloatArray:
     """Return orthonormal rows u_h such that a tensor is the sum of multiples of u_h u_h u_h.
 
-    Each slice of such a tensor has the eigenvectors u_h. With noise no vectors diagonalize all
-    slices; these leave the least sum of squares off the diagonals. Jacobi rotations of two
-    coordinates at a time (Cardoso & Souloumiac 1996) start at the eigenvectors of one mixture of
-    slices.
+    The u_h are eigenvectors of each slice. With noise no vectors diagonalize all slices; these
+    leave the least sum of squares off the diagonals. Jacobi rotations of two coordinates at a time
+    (Cardoso & Souloumiac 1996) start at the eigenvectors of a random combination of slices.
     """
     mixture = np.tensordot(np.random.default_rng(0).standard_normal(len(tensor)), tensor, axes=1)
     vectors: FloatArray = np.linalg.eigh(mixture)[1].T
@@ -238,14 +237,14 @@ def orthonormal_components(tensor: FloatArray) -> FloatArray:
 
 
 def _best_angle(differences: FloatArray, twice_beside: FloatArray) -> float:
-    """Return the angle that leaves the least squares beside the diagonal of two coordinates."""
+    """Return the rotation of two coordinates that leaves the least squares off the diagonal."""
     on, beside = differences @ differences, twice_beside @ twice_beside
     across = 2 * float(differences @ twice_beside)
     return 0.25 * math.atan2(across, float(on - beside))
 
 
 def _rotate(vectors: FloatArray, slices: FloatArray, p: int, q: int, angle: float) -> None:
-    """Rotate the vectors p and q in their plane, and the slices with them."""
+    """Rotate the vectors p and q in their plane, and the slices likewise."""
     turn = np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
     pair = [p, q]
     vectors[pair] = turn @ vectors[pair]
@@ -254,7 +253,7 @@ def _rotate(vectors: FloatArray, slices: FloatArray, p: int, q: int, angle: floa
 
 
 def _steps_and_shares(components: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the means from the center, in scales along the axes, and their shares."""
+    """Return the means relative to the center, in scales along the axes, and their shares."""
     roots = components[:, 0]
     if np.abs(roots).min() < _LEAST_ROOT:
         raise ValueError(

@@ -49,7 +49,7 @@ _LARGEST_VARIANCE = 1e290
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureData(InMemory):
-    """The data of a fit, and the state of its mixture."""
+    """The points of a fit and its mixture."""
 
     learner: GaussianLearner
     means: FloatArray | None  # the initial centers, if moments give them
@@ -172,10 +172,6 @@ class SphericalMixture(CenterEstimator):
     array([[0.5, 0.5]])
     """
 
-    max_iter: int
-    tol: float
-    n_init: int
-    n_threads: int | None
     variance_: float
     shares_: FloatArray
     log_likelihood_: float
@@ -432,7 +428,7 @@ class SphericalMixture(CenterEstimator):
         return _TEMPERATURE_FROM_SEEDS if has_seeds and self.n_clusters > 1 else 0.0
 
     def _known_at_first(self, data: InMemory) -> tuple[FloatArray | None, Gaussian | None]:
-        """Return the means, and the rest of the model, if they are known before the first sweep."""
+        """Return the means and the rest of the model, as far as they are known at first."""
         means = shares = None
         variance = None if self.variance == "learned" else float(self.variance)
         if self._starts_at_moments():
@@ -479,8 +475,6 @@ class SphericalMixture(CenterEstimator):
             advice = "it was still annealing, so raise max_iter, or lower cooling or temperature"
         report_end(run, self.verbose, advice)
 
-    # Details.
-
     def _model(self) -> Gaussian:
         shares = None if self.shares == "equal" else tuple(np.asarray(self.shares_).tolist())
         return Gaussian(float(self.variance_), shares)
@@ -490,14 +484,14 @@ class SphericalMixture(CenterEstimator):
         return self._model()
 
     def _n_parameters(self) -> int:
-        """Count the numbers that a fit learns."""
+        """Return the number of free parameters."""
         n_centers = len(self.cluster_centers_)
         n_shares = n_centers - 1 if self.shares == "learned" else 0
         n_variances = 1 if self.variance == "learned" else 0
         return n_centers * int(self.n_features_in_) + n_shares + n_variances
 
     def _of_distances(self, X: MatrixLike, what: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Apply a function to the squared distances of some points at a time."""
+        """Apply a function to the squared distances of one block of points after another."""
         points = admit_points(X, None, self._fitted_spec()).points
         distances = self._distances(points, self._centers(points.shape[1]))
         return np.concatenate([what(sq_dist) for sq_dist in distances])
@@ -505,7 +499,7 @@ class SphericalMixture(CenterEstimator):
     def _most_likely(
         self, points: Points | SparsePoints, centers: FloatArray, model: Gaussian
     ) -> Labels:
-        """Return the Gaussian that each point belongs to most, from 2 v log responsibilities."""
+        """Return the Gaussian of the largest responsibility of each point."""
         shares = model.shares_of(len(centers))
         gains = 0.0 if shares is None else 2 * model.variance * np.log(shares)
         nearest = [np.argmin(y - gains, axis=1) for y in self._distances(points, centers)]
@@ -514,7 +508,7 @@ class SphericalMixture(CenterEstimator):
     def _distances(
         self, points: Points | SparsePoints, centers: FloatArray
     ) -> Iterator[FloatArray]:
-        """Yield squared distances of some points at a time, in float64, whose range suffices."""
+        """Yield squared distances of one block of points after another, in float64."""
         n_block = max(1, _BLOCK_ELEMENTS // max(points.shape[1], len(centers)))
         for start in range(0, points.shape[0], n_block):
             block = points[start : start + n_block].astype(np.float64, copy=False)

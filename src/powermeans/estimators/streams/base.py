@@ -1,4 +1,4 @@
-"""What estimators share that learn from a stream as well as from all points at once."""
+"""The base of estimators that learn from a stream or from all points at once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from powermeans.sources.opening import Checkpoint
 from powermeans.sources.partition import Part
 from powermeans.types import FloatArray
 
-# While points are awaited, the centers follow when there are so many times as many as last time.
+# A waiting stream updates its centers whenever the number of points has grown by this factor.
 _WORTH_ANOTHER_LOOK = 1.25
 
 
@@ -45,12 +45,12 @@ class HasCenters(Protocol):
 
     @property
     def centers(self) -> FloatArray:
-        """In float64, (n_centers, n_features)."""
+        """Return the centers in float64, (n_centers, n_features)."""
         ...
 
     @property
     def weights(self) -> FloatArray:
-        """How much the points weigh that each of them stands for, (n_centers,)."""
+        """Return the weight of the points of each center, (n_centers,)."""
         ...
 
 
@@ -59,49 +59,31 @@ Learned = TypeVar("Learned", bound=HasCenters)
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[Learned]):
-    """What some points have taught, and how they were met.
-
-    Attributes
-    ----------
-    origin : (n_centers, n_features)
-        The centers before the points came.
-    sum_sq_dist, weight : float
-        Weighted sum of their squared distances to the centers they met, and of the weights.
-    """
+    """What some points have taught, and how well the centers fitted them."""
 
     learned: Learned
-    origin: FloatArray
-    sum_sq_dist: float
+    origin: FloatArray  # the centers before the points came
+    sum_sq_dist: float  # weighted, to the centers when the points came
     weight: float
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Generic[Learned]):
-    """The first chunks of a stream, while there are too few points to begin with.
+    """The first chunks of a stream, held back until there are enough points to begin."""
 
-    Attributes
-    ----------
-    chunks : tuple of Admitted
-        Without the points that have no weight.
-    n_points : int
-        How many these are.
-    learned : Learned or None
-        For the time being, what the first `n_seen` points teach.
-    """
-
-    chunks: tuple[Admitted, ...] = ()
+    chunks: tuple[Admitted, ...] = ()  # without the points that have no weight
     n_points: int = 0
-    learned: Learned | None = None
+    learned: Learned | None = None  # provisionally, from the first `n_seen` points
     n_seen: int = 0
 
     def as_one_chunk(self) -> Waiting[Learned]:
-        """Return the same in one piece, from which the stream goes on with the same bits."""
+        """Join the chunks; the stream goes on with the same bits."""
         return replace(self, chunks=(_joined(self.chunks),)) if self.chunks else self
 
 
 @dataclass(frozen=True, slots=True)
 class _Advance(Generic[Learned]):
-    """Where a stream is after a chunk, and what users see of it."""
+    """The state of a stream after a chunk, and the attributes that users see."""
 
     stream: Learned | Waiting[Learned]
     public: dict[str, Any]
@@ -109,7 +91,7 @@ class _Advance(Generic[Learned]):
 
 
 class StreamEstimator(CenterEstimator, Generic[Learned]):
-    """Base of estimators with `partial_fit`. A subclass says how to begin and how to go on."""
+    """Base of estimators with `partial_fit`. A subclass defines how to begin and to go on."""
 
     init_size: int | None
     n_threads: int | None
@@ -124,30 +106,30 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     @abc.abstractmethod
     def _n_awaited(self) -> int:
-        """Return how many points to begin with, unless there are fewer."""
+        """Return the number of points to wait for."""
 
     @abc.abstractmethod
     def _from(self, centers: FloatArray) -> Learned:
-        """Return what is known before the first point, given centers."""
+        """Return the state before the first point, given centers."""
 
     @abc.abstractmethod
     def _begin(self, data: InMemory, rng: np.random.RandomState) -> Step[Learned]:
-        """Return what the first points teach."""
+        """Learn from the first points."""
 
     @abc.abstractmethod
     def _learn(self, learned: Learned, data: InMemory) -> Step[Learned]:
-        """Return what further points teach."""
+        """Learn from further points."""
 
     @abc.abstractmethod
     def _described(self, learned: Learned) -> dict[str, Any]:
-        """Return the attributes that say what a stream has taught, without the centers."""
+        """Return the attributes that describe the state, except the centers."""
 
     def _remembered_weight(self) -> float:
-        """Return about how much weight of points is remembered."""
+        """Return about how much weight of past points counts."""
         return math.inf
 
     def _chunks_of(self, part: Admitted) -> Iterator[Admitted]:
-        """Yield the chunks that `partial_fit` makes of a part."""
+        """Split a part into the chunks of `partial_fit`."""
         yield part
 
     def partial_fit(
@@ -156,22 +138,22 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         """Learn from the next chunk of a stream.
 
         Memory does not grow with the stream. The first points are held back until there are
-        `init_size` of them, from which the centers begin; before that the centers are those of the
-        points so far, brought up to date now and then, and there are none while there are fewer
-        than `n_clusters` points. So they begin where the first points are, and nothing that comes
-        later moves them far: where the first are not like the others, and all are at hand, call
-        `fit`. Points without weight do not count. After `fit`, the chunk continues what that has
-        learned. If this is interrupted, or raises, the chunk has taught nothing.
+        `init_size` of them, and the centers begin there. Until then the centers are provisional,
+        updated now and then, and there are none while there are fewer than `n_clusters` points.
+        Later points do not move the centers far: if the first points are unlike the others and all
+        are at hand, call `fit`. Points without weight do not count. After `fit`, the chunk
+        continues from what `fit` has learned. If a call is interrupted or raises, the chunk has
+        taught nothing.
 
-        `powermeans.save` writes down a stream at any moment, also while points are held back, and
-        what `powermeans.load` brings back goes on with the same bits, if `random_state` is an int.
+        `powermeans.save` saves a stream at any moment, also while points are held back. If
+        `random_state` is an int, the loaded stream goes on with the same bits.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), path or PartedData
-            The points of the chunk, one or more, as many features as in the first. A path, what
-            `powermeans.open_data` opens, or a Dask collection is read once, and need not fit into
-            memory: each of its parts is a chunk, or several. Those before an error have taught.
+            The points of the chunk, at least one, with the features of the first chunk. A path,
+            the result of `powermeans.open_data` or a Dask collection is read once and need not fit
+            into memory: each part is one chunk or several. Chunks before an error have taught.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
@@ -180,10 +162,9 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         Returns
         -------
         self
-            `labels_`, `inertia_` and `drift_` are those of this chunk. Where X is read in parts
-            there is no `labels_`, and `inertia_` adds up those of the parts, each at the centers
-            after it. What tells of a fit stays as the last `fit` left it: `n_iter_`,
-            `n_relocated_` and `history_`.
+            `labels_`, `inertia_` and `drift_` are those of this chunk. If X is read in parts,
+            there is no `labels_`, and `inertia_` is the sum over the parts, each at the centers
+            after it. `n_iter_`, `n_relocated_` and `history_` stay as the last `fit` left them.
         """
         self._validate_params()
         self._refuse_another_number()
@@ -191,12 +172,12 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
             self._learn_from_parts(self._opened_like_those_before(X, sample_weight))
             return self
         advance = self._advanced(admit_points(X, sample_weight, self._chunk_spec()))
-        # In one step, which no interrupt divides.
+        # In one step, which no interrupt can divide.
         self.__dict__.update(advance.public, _stream=advance.stream)
         return self
 
     def _learn_from_parts(self, data: Any) -> None:
-        """Learn from one part after the other; what they teach stays if a later one fails."""
+        """Learn from one part after the other, and keep what they taught if a later one fails."""
         of_data = noted(columns_of(data))
         if self._stream_so_far() is None:
             self.__dict__.pop("feature_names_in_", None)
@@ -211,7 +192,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
                 course, public, n_chunks = advance.course, advance.public, n_chunks + 1
                 if "inertia_" in public:
                     inertia = public["inertia_"] = inertia + public["inertia_"]
-                # Those of a part are not those of X.
+                # The labels of one part are not those of X.
                 public.pop("labels_", None)
                 self.__dict__.pop("labels_", None)
                 self.__dict__.update(public, **of_data, _stream=advance.stream)
@@ -228,7 +209,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return wide_enough(admitted, self.cluster_centers_)
 
     def _opened_like_those_before(self, X: Any, sample_weight: ArrayLike | None) -> Any:
-        """Open points to be read in parts, with the columns of the stream so far."""
+        """Open points in parts that have the columns of the stream so far."""
         self._refuse_checkpoint(X)
         if isinstance(X, Iterator):
             raise ValueError(
@@ -256,7 +237,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     def _advanced(
         self, admitted: Admitted, course: RunningDrift | None = None
     ) -> _Advance[Learned]:
-        """Return the stream after a chunk, which may follow others of the same call."""
+        """Return the stream after a chunk, given the drift of this call so far."""
         stream = self._stream_so_far()
         here, dtype = self._opened(admitted), self._widest(stream, admitted)
         step: Step[Learned] | None
@@ -305,14 +286,14 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     def _joined_by(
         self, waiting: Waiting[Learned], chunk: Admitted
     ) -> tuple[Learned | Waiting[Learned], Step[Learned] | None]:
-        """Begin if there are enough points now; otherwise begin provisionally, or wait."""
+        """Begin if there are enough points; otherwise begin provisionally, or wait."""
         chunk = _with_weight(chunk)
         chunks = (*waiting.chunks, chunk)
         n_points = waiting.n_points + chunk.points.shape[0]
         if n_points >= self._n_awaited():
             step = self._beginning(chunks)
             return step.learned, step
-        # The user may use the memory again.
+        # The user may reuse the memory.
         kept = (*waiting.chunks, _copy(chunk))
         if n_points < max(self.n_clusters, _WORTH_ANOTHER_LOOK * waiting.n_seen):
             return Waiting(kept, n_points, waiting.learned, waiting.n_seen), None
@@ -344,7 +325,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return replace(super()._fitted_spec(), as_wide_as=centers)
 
     def _chunk_spec(self) -> OpeningSpec:
-        """Return what is asked of the next chunk of the stream."""
+        """Return the requirements on the next chunk."""
         if self._stream_so_far() is None:
             return replace(self._spec(), n_needed=1, must_differ=False)
         return self._fitted_spec()
@@ -352,12 +333,12 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Data:
         self._refuse_checkpoint(X)
         data = super()._open(X, sample_weight)
-        for name in ("_stream", "drift_"):  # what was learned is kept where the points are refused
+        for name in ("_stream", "drift_"):  # kept if the points are refused
             self.__dict__.pop(name, None)
         return data
 
     def _opened(self, points: Admitted | InMemory, beside: Rows | None = None) -> InMemory:
-        """Return points to be looked at once or twice, by the threads of others."""
+        """Open points for one sweep or two, with the threads of other rows if given."""
         rows = open_batch(points.points, points.weights, n_threads=self.n_threads, beside=beside)
         return InMemory(points.points, points.weights, rows)
 
@@ -373,13 +354,13 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return 1
 
     def _taught(self, run: Run, learned: Learned, course: RunningDrift) -> Run:
-        """Return the run of a fit with what a stream goes on from."""
+        """Return the run with the attributes from which a stream goes on."""
         drift = course.drift(learned.centers, learned.weights)
         return run.with_attributes(**self._described(learned), drift_=drift, _stream=learned)
 
 
 def is_waiting(model: object) -> bool:
-    """Whether an estimator has had points, and holds them back until it can begin.
+    """Return whether an estimator holds points back until it can begin.
 
     Examples
     --------
@@ -396,11 +377,11 @@ def that_weigh(parts: Iterator[Part]) -> Iterator[Part]:
     for part in parts:
         if part[0].shape[0] and (part[1] is None or part[1].any()):
             yield part
-        del part  # so that the memory of what is done with can be used again
+        del part  # frees its memory before the next part is read
 
 
 def _with_weight(chunk: Admitted) -> Admitted:
-    """Return the chunk without the points that have no weight."""
+    """Drop the points that have no weight."""
     if chunk.weights is None or chunk.weights.all():
         return chunk
     indices = np.flatnonzero(chunk.weights)
@@ -413,7 +394,7 @@ def _copy(chunk: Admitted) -> Admitted:
 
 
 def _joined(chunks: Sequence[Admitted]) -> Admitted:
-    """Return all points of some chunks, sparse where one of them is."""
+    """Join the points of some chunks, sparse if one of them is."""
     if len(chunks) == 1:
         return chunks[0]
     parts: list[Any] = [chunk.points for chunk in chunks]

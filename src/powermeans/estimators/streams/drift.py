@@ -1,4 +1,4 @@
-"""How far a stream moved the centers, and how well the centers fitted the points that came."""
+"""Measures of how far a stream moves the centers, and how well they fit new points."""
 
 from __future__ import annotations
 
@@ -79,23 +79,13 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class RunningDrift:
-    """Sums over the points of a call so far, from which its `Drift` follows.
+    """Sums over the points of a call so far, which determine its `Drift`."""
 
-    Attributes
-    ----------
-    origin : (n_centers, n_features)
-        The centers before the first of these points.
-    sum_sq_dist, weight : float
-        Over the points of this call.
-    running_mean_sq_dist, total_weight : float
-        Over the points of the whole stream.
-    """
-
-    origin: FloatArray
+    origin: FloatArray  # the centers before the call
     sum_sq_dist: float = 0.0
     weight: float = 0.0
-    running_mean_sq_dist: float = 0.0
-    total_weight: float = 0.0
+    running_mean_sq_dist: float = 0.0  # of the whole stream
+    total_weight: float = 0.0  # of the whole stream
 
     @classmethod
     def after(cls, before: Drift | None, origin: FloatArray) -> RunningDrift:
@@ -107,10 +97,7 @@ class RunningDrift:
     def with_points(
         self, sum_sq_dist: float, weight: float, memory: float = math.inf
     ) -> RunningDrift:
-        """Add points: their total weight and weighted sum of squared distances.
-
-        The running mean covers about the last points of the weight `memory`.
-        """
+        """Add points, and let the running mean cover about the last ones of weight `memory`."""
         if weight == 0:
             return self
         share = weight / (min(self.total_weight, memory) + weight)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from powermeans.estimators.base import Run, Start
 from powermeans.estimators.opening import Data, InMemory, OpeningSpec, in_memory
@@ -24,24 +24,22 @@ from powermeans.estimators.streams.running_sums import RunningSums
 from powermeans.inputs.points import Admitted
 from powermeans.loop.anneal import Stage, StageEnd, run_stage
 from powermeans.loop.history import History, SweepState
-from powermeans.loop.search import EFFORTS
 from powermeans.loop.stopping import Never, are_hard
 from powermeans.rows import open_batch
 from powermeans.rows.protocol import Rows
-from powermeans.rules import Power
 from powermeans.seeds.samples import weighted_sample
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 _BATCHES_AWAITED = 3
 _POINTS_AWAITED_PER_CENTER = 30
-# In a fit the first sample has at least one point in this many.
+# The first sample of a fit has at least one point in this many.
 _POINTS_PER_POINT_OF_FIRST = 50
-# A batch much smaller than the points so far would hardly move the centers: batches grow with the
-# points so far, while they fit into the cache.
+# A batch much smaller than the points so far would hardly move the centers, so batches grow with
+# them as long as they fit into the cache.
 _SHARE_OF_SEEN = 0.1
 _MOST_ELEMENTS = 2**18
-# From the middle of a fit on all batches are hard, even if there are only a few.
+# From the middle of a fit on, all batches are hard, even if there are only a few.
 _LONGEST_SOFT_SHARE = 0.5
 
 
@@ -57,7 +55,7 @@ class _Remembered:
 
     @property
     def weights(self) -> FloatArray:
-        """The weights of the centers."""
+        """Return the weights of the centers."""
         return self.sums.weights
 
 
@@ -199,13 +197,9 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **StreamEstimator._parameter_constraints,
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "power": [
-            Interval(Real, None, Power.highest, closed="right"),
-            Options(Real, {-math.inf}),
-            StrOptions({"auto"}),
-        ],
+        "power": PowerKMeans._parameter_constraints["power"],
         "growth": [Interval(Real, 1, None, closed="neither")],
-        "effort": [StrOptions(set(EFFORTS))],
+        "effort": PowerKMeans._parameter_constraints["effort"],
         "memory": [Interval(Real, 0, None, closed="neither"), None],
         "reassignment_ratio": [Interval(Real, 0, 1, closed="both")],
     }
@@ -256,7 +250,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     def _run(self, start: Start) -> list[StageEnd]:
         data, rng = start.data, start.rng
-        # Of their own, so that what follows does not depend on how many rows there are.
+        # With a generator of their own, later draws do not depend on the number of rows.
         orders = np.random.RandomState(rng.randint(2**31))
         n_all, parts = self._all_parts(data, orders)
         _, first = next(parts)
@@ -277,7 +271,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _all_parts(
         self, data: Data, orders: np.random.RandomState
     ) -> tuple[int, Iterator[tuple[int, Data]]]:
-        """Return how many points come, and batches of them with the number of the pass."""
+        """Return the number of points of all passes, and batches with the number of the pass."""
         if isinstance(data, InMemory):
             indices = self._that_come(data)
             return len(indices) * self.max_iter, self._parts(data, indices, orders)
@@ -312,7 +306,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     ) -> Iterator[tuple[int, Data]]:
         """Yield a sample of the parts, then all of them as one batch in each pass.
 
-        With the parts as batches, sorted rows would drag the centers along.
+        If the parts were batches, sorted rows would drag the centers along.
         """
         rows = data.rows
         share = rows.n_points // _POINTS_PER_POINT_OF_FIRST
@@ -331,7 +325,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         state: SweepState,
         start: Start,
     ) -> RunningDrift:
-        """Record a batch, so that an interrupt falls before or after it and never within."""
+        """Record a batch, so that an interrupt falls before or after it, never within."""
         learned = step.learned
         course = course.with_points(step.sum_sq_dist, step.weight, self._remembered_weight())
         start.learned[learned.n_steps] = learned, n_passes, course
@@ -399,7 +393,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             n_threads=self.n_threads,
         )
         with warnings.catch_warnings():
-            # The sample may have fewer distinct points than clusters: others are still to come.
+            # The sample may have fewer distinct points than clusters: others follow.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(sample.points, sample_weight=sample.weights)
         at_sample = self._from(model.cluster_centers_.astype(np.float64))
@@ -411,7 +405,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return self._swept(learned, data)[0]
 
     def _swept(self, learned: _Remembered, data: Data) -> tuple[Step[_Remembered], SweepState]:
-        """Sweep once, and take the centers from the sums of all batches."""
+        """Sweep once, and move the centers to the quotients of the sums of all batches."""
         running = RunningSums(
             learned.sums,
             learned.weight,
@@ -428,7 +422,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return Step(remembered, learned.centers, state.inertia, data.rows.total_weight), state
 
     def _harder(self, power: float, batch: Sums) -> float:
-        """Return the next power, minus infinity once the weights are practically hard."""
+        """Return the next power: minus infinity once the weights are practically hard."""
         if are_hard(power, self.n_clusters, batch.objective, batch.inertia):
             return -math.inf
         return power * self.growth
@@ -448,6 +442,6 @@ def _between(part: Admitted, start: int, end: int) -> Admitted:
 
 
 def _elements_per_point(points: Points | SparsePoints) -> int:
-    """Return how many numbers a point stores on average."""
+    """Return the mean number of stored values of a point."""
     n_stored = points.nnz if sparse.issparse(points) else points.size
     return max(1, int(n_stored) // int(points.shape[0]))

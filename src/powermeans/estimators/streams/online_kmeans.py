@@ -44,7 +44,7 @@ class _Counted:
 
     @property
     def weights(self) -> FloatArray:
-        """The weights of the centers."""
+        """Return the weights of the centers."""
         return self.counts
 
 
@@ -245,7 +245,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     def _epochs_in_parts(
         self, rows: PartedRows, centers: FloatArray, tally: _Tally, start: Start
     ) -> FloatArray:
-        """Make online passes over one part after the other, shuffled within each part."""
+        """Make online passes over the parts, one after the other, each shuffled by itself."""
         learned, history = _Counted(centers, tally.counts), start.history
         for _ in range(self.n_epochs):
             started, before, inertia = time.perf_counter(), learned.centers, 0.0
@@ -313,7 +313,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     def _separated(self, learned: _Counted, data: InMemory) -> tuple[FloatArray, FloatArray]:
         """Move all but one of the centers that coincide to points of the chunk.
 
-        A center that has won no point yet stays at its seed, since it may still win one.
+        Before the first point, all centers stay at their seeds, since each may still win points.
         """
         centers, counts = learned.centers, learned.counts
         if not counts.any():
@@ -331,41 +331,39 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
 @dataclass(slots=True)
 class _Tally:
-    """The points that each center has won so far, and the steps."""
+    """The weight of the points that each center has won so far, and the number of steps."""
 
     counts: FloatArray
     n_steps: int = 0
 
 
+@dataclass(frozen=True, slots=True)
 class _Epochs(Learner):
-    """Online passes, which go on from the counts of those before."""
+    """Online passes that continue from the counts of earlier ones."""
 
-    def __init__(
-        self,
-        data: InMemory,
-        learning_rate: LearningRate | str,
-        rng: np.random.RandomState | None,
-        tally: _Tally,
-    ) -> None:
-        self._data, self._learning_rate, self._rng, self._tally = data, learning_rate, rng, tally
-        self._n_steps_each = (
-            data.rows.n_points if data.weights is None else int(np.count_nonzero(data.weights))
-        )
+    data: InMemory
+    learning_rate: LearningRate | str
+    rng: np.random.RandomState | None
+    tally: _Tally
 
     def __iter__(self) -> Iterator[Online]:
         while True:
-            order = None if self._rng is None else order_by_chance(self._data.points, self._rng)
-            yield Online(self._tally.counts, self._rates(), order)
+            order = None if self.rng is None else order_by_chance(self.data.points, self.rng)
+            yield Online(self.tally.counts, self._rates(), order)
+
+    def _n_steps_each(self) -> int:
+        weights = self.data.weights
+        return self.data.rows.n_points if weights is None else int(np.count_nonzero(weights))
 
     def _rates(self) -> FloatArray | None:
-        if isinstance(self._learning_rate, str) and self._learning_rate == "auto":
+        if isinstance(self.learning_rate, str) and self.learning_rate == "auto":
             return None
-        return rates_of(self._learning_rate, self._tally.n_steps + 1, self._n_steps_each)
+        return rates_of(self.learning_rate, self.tally.n_steps + 1, self._n_steps_each())
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
-        """Count what each center won, which is what the sums have for weights."""
-        self._tally.counts = sums.weights
-        self._tally.n_steps += self._n_steps_each
+        """Take the weights of the sums for counts, since they are what each center has won."""
+        self.tally.counts = sums.weights
+        self.tally.n_steps += self._n_steps_each()
         return sums
 
 
@@ -376,7 +374,7 @@ class _Recount(RelocateEmpty):
     tally: _Tally
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
-        """Return the sums without empty clusters, and take their weights for counts."""
+        """Relocate empty clusters, and take the weights of the sums for counts."""
         relocated = RelocateEmpty.after(self, sweep, sums)
         self.tally.counts = relocated.weights
         return relocated

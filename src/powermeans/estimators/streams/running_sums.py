@@ -1,9 +1,9 @@
-"""What is remembered of a stream: sums over all batches, in which later ones count more."""
+"""Sums over all batches of a stream, in which later batches count more."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
@@ -13,64 +13,44 @@ from powermeans.rows.protocol import Rows
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray
 
-# A point counts in proportion to the weight of all before it, to this power.
+# A point counts in proportion to the weight of all points before it, to this power.
 FADING = 2.0
-# Draws the point at which half of the error is passed.
+# Draws the point at the middle of the error.
 _MIDDLE = np.array([0.5])
-# Worth a closer look at whether two centers coincide, in units of their size.
+# Two centers may coincide if they are as near as this, in units of their size.
 _NEAR = 1e-9
 
 
+@dataclass(slots=True)
 class RunningSums(Update):
     """Add the sums of a batch to those before, and give lost centers points of the batch.
 
-    Sums of soft and of hard sweeps add: theirs are the weights of a surrogate of
-    (sum_j y_j^s)^(1/s), k^(1/s) times the power mean, whose unit is the same at every power s. A
-    point at a center weighs one, and a power more negative brings the sum nearer to the inertia,
-    from below. Without that factor a batch at s = -1 would outweigh k hard ones.
+    Sums of soft and of hard sweeps add: their weights are those of a surrogate of
+    (sum_j y_j^s)^(1/s), k^(1/s) times the power mean, which has the same unit at every power s. A
+    point at a center weighs one, and the sum approaches the inertia from below as s falls. Without
+    this factor a batch at s = -1 would outweigh k hard ones.
 
-    Sums of centers as they were long ago should not hold back those of today. When the weight W of
-    the points so far grows by w, what is remembered is multiplied by (W / (W + w))^FADING. Then a
-    point counts in proportion to the weight of those before it to this power, however the stream
-    is cut into batches, and the sums never cease to average over more and more points.
-
-    Parameters
-    ----------
-    sums : Sums
-        Of the batches before.
-    weight : float
-        Of their points.
-    memory : float
-        W is no more than that in what was said above: older points fade away.
-    least_share : float
-        A center whose weight is no more than this share of the heaviest one's is lost.
-
-    Attributes
-    ----------
-    sums, weight
-        Those of all batches, once this one has been swept.
+    Sums at early centers should not hold back later ones. When the weight W of the points so far
+    grows by w, the old sums are multiplied by (W / (W + w))^FADING. Then a point counts in
+    proportion to the weight before it to this power, however the stream is cut into batches, and
+    the sums average over ever more points.
     """
 
-    def __init__(
-        self,
-        sums: Sums,
-        weight: float,
-        *,
-        memory: float = math.inf,
-        least_share: float = 0.0,
-    ) -> None:
-        self.sums, self.weight = sums, weight
-        self._memory, self._least_share = memory, least_share
+    sums: Sums  # of all batches so far
+    weight: float  # of all points so far
+    _: KW_ONLY
+    memory: float = math.inf  # W is at most this above, so older points fade away
+    least_share: float = 0.0  # a center is lost at this share of the heaviest weight, or below
 
     def before(self, sweep: Sweep) -> FloatArray:
-        """Send lost centers to where the error of the batch is, to begin anew.
+        """Move lost centers to where the error of the batch is.
 
         Of centers that coincide, all but the heaviest are lost: soft weights would keep them
-        together, and in a hard sweep one of them would get all of the points.
+        together, and in a hard sweep one of them would get all points.
         """
         centers, points, weights = sweep.centers, self.sums.points, self.sums.weights
         heaviest, leaders = int(np.argmax(weights)), leaders_of(centers, weights)
-        is_lost = weights <= self._least_share * weights[heaviest]
+        is_lost = weights <= self.least_share * weights[heaviest]
         is_lost |= leaders != np.arange(len(centers))
         is_lost[heaviest] = False
         if self.weight > 0 and is_lost.any():
@@ -84,8 +64,8 @@ class RunningSums(Update):
         return centers
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
-        """Return points and weights of all batches."""
-        added, remembered = sweep.rows.total_weight, min(self.weight, self._memory)
+        """Return the sums of all batches."""
+        added, remembered = sweep.rows.total_weight, min(self.weight, self.memory)
         fading = (remembered / (remembered + added)) ** FADING if added > 0 else 1.0
         self.sums = replace(
             sums,
@@ -97,19 +77,9 @@ class RunningSums(Update):
 
 
 def found_anew(rows: Rows, centers: FloatArray, lost: IndexArray) -> tuple[FloatArray, IndexArray]:
-    """Send lost centers to points of a batch, each to the middle of the error along it.
+    """Move some but not all centers to points of a batch, each to the middle of its error.
 
-    Parameters
-    ----------
-    rows : Rows
-        The batch.
-    lost : (n_lost,)
-        Not all of them.
-
-    Returns
-    -------
-    (n_found,)
-        Which have moved; the others stay, as every point is at a center.
+    Return the centers and which of them moved; the others stay, since every point is at a center.
     """
     found, living = centers.copy(), np.delete(centers, lost, axis=0)
     nearness = rows.nearness(living)
@@ -124,7 +94,7 @@ def found_anew(rows: Rows, centers: FloatArray, lost: IndexArray) -> tuple[Float
 
 
 def handed_over(values: FloatArray, found: IndexArray, leaders: IndexArray) -> FloatArray:
-    """What centers remember after some begin anew, and leave theirs to those they were with."""
+    """Move the values of centers that begin anew to the centers that they coincided with."""
     left = values.copy()
     left[found] = 0.0
     for center in found:
@@ -134,9 +104,9 @@ def handed_over(values: FloatArray, found: IndexArray, leaders: IndexArray) -> F
 
 
 def leaders_of(centers: FloatArray, weights: FloatArray) -> IndexArray:
-    """For each center the heaviest of those that coincide with it, the first of several."""
+    """Return for each center the first of the heaviest centers that coincide with it."""
     leaders = np.arange(len(centers))
-    # In any direction they are next to one another.
+    # Centers that coincide are neighbours along any direction.
     order = (centers @ np.random.default_rng(0).standard_normal(centers.shape[1])).argsort()
     gaps = np.linalg.norm(np.diff(centers[order], axis=0), axis=1)
     sizes = np.linalg.norm(centers[order[1:]], axis=1)
