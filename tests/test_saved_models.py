@@ -480,6 +480,29 @@ def with_no_covariance(members: dict[str, Any]) -> None:
     members[f"{name}.npy"] = npy(-np.eye(3))
 
 
+def random_state(place: int, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(members: dict[str, Any]) -> None:
+        estimator(members)[1]["random_state"]["random_state"][place] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(random_state(1, position) for position in (-1, 625, 40_000_000, True, 0.5, None)),
+        *(random_state(2, has_gauss) for has_gauss in (2, -1, None)),
+        *(random_state(3, gauss) for gauss in ({"float": "nan"}, "0", None)),
+    ],
+)
+def test_a_random_state_outside_its_memory_is_refused(change, file) -> None:
+    model = KMeans(3, n_init=1, random_state=np.random.RandomState(0)).fit(POINTS)
+    save(model, file)
+    rewritten(file, change)
+    with pytest.raises(ModelFileError, match="random state"):
+        load(file)
+
+
 @pytest.mark.parametrize(
     ("model", "change", "message"),
     [

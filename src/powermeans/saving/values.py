@@ -5,6 +5,7 @@ Everything that is read is checked against these tables before it is used.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -291,9 +292,18 @@ def _form_of_csr(kind: type[Any]) -> Form:
     return Form(kind.__name__, lambda value: isinstance(value, kind), write, read)
 
 
+_WORDS_OF_MT19937 = 624
+
+
 def _read_random_state(decoder: Decoder, content: Any) -> np.random.RandomState:
+    key, position, has_gauss, gauss = decoder.entries(content, 4)
+    # NumPy checks the key only: from another position it would read beyond the end of it.
+    if not is_int(position) or not 0 <= position <= _WORDS_OF_MT19937:
+        raise ValueError(f"its random state is at position {position!r:.40}")
+    if has_gauss not in (0, 1) or not isinstance(gauss, float | int) or not math.isfinite(gauss):
+        raise ValueError("its random state holds no normal number")
     state = np.random.RandomState(0)
-    state.set_state(("MT19937", *decoder.entries(content)))
+    state.set_state(("MT19937", key, position, has_gauss, gauss))
     return state
 
 
