@@ -176,22 +176,10 @@ def simplified_silhouette(
 
 
 def silhouette_widths(a: FloatArray, b: FloatArray, is_shared: np.ndarray) -> FloatArray:
-    """(b - a) / max(a, b) of each point, zero for the only point of a cluster.
+    """Return (b - a) / max(a, b) of each point, or zero for the only point of a cluster.
 
-    Parameters
-    ----------
-    a, b : (n_points,)
-        How far the own cluster and the next one are.
-    is_shared : (n_points,)
-        Whether there are others in the own cluster.
+    The distances to its own cluster and to the next one are a and b.
 
-    Returns
-    -------
-    (n_points,)
-        From minus one to one.
-
-    Examples
-    --------
     >>> silhouette_widths(np.array([1.0, 1.0]), np.array([4.0, 4.0]), np.array([True, False]))
     array([0.75, 0.  ])
     """
@@ -446,19 +434,8 @@ def persistence(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
 
 
 def lower_hull(x: FloatArray, y: FloatArray) -> IndexArray:
-    """Which points are corners of the lower convex hull (Andrew 1979), for rising x.
+    """Return the indices of the corners of the lower convex hull, for rising x (Andrew 1979).
 
-    Parameters
-    ----------
-    x, y : (n_points,)
-
-    Returns
-    -------
-    (n_corners,)
-        Indices, the first and the last among them.
-
-    Examples
-    --------
     >>> lower_hull(np.array([0.0, 1.0, 2.0, 3.0]), np.array([5.0, 4.0, 1.0, 0.0]))
     array([0, 2, 3])
     """

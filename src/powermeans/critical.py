@@ -36,12 +36,12 @@ _BLOCK_ELEMENTS = 2**16
 
 # All eigenvalues of a small matrix come at once; of a larger one iteration finds the last sooner.
 _MOST_FEATURES_SOLVED = 48
-# Products of more features are taken in float32, which misses lambda by about 1e-7 of itself.
+# Products of more features are in float32, which misses lambda by about 1e-7 of itself.
 _MOST_FEATURES_IN_DOUBLE = 32
 # Neither a product with a vector nor one of 32 features is divided among threads below this.
 _ELEMENTS_NEVER_DIVIDED = 2**13
 
-# A sample of m rows moves lambda by about sqrt(d/m) of itself where no direction stands out.
+# A sample of m rows moves lambda by about sqrt(d/m) of itself if no direction stands out.
 _ROWS_SAMPLED_PER_FEATURE = 100
 _FEWEST_ROWS_SAMPLED = 10_000
 _MOST_ELEMENTS_SAMPLED = 2**22
@@ -50,8 +50,8 @@ _LEAST_REDUCTION = 4
 
 # The mean is rounded, so a point that equals it may lie this far away, relative to all points.
 _ROUNDING = 1e-13
-# Lanczos stops at this residual, relative to the eigenvalue. The eigenvalue misses by the square of
-# that where it stands out, and by up to a percent where many are alike.
+# Lanczos stops at this residual, relative to the eigenvalue. The error of the eigenvalue is the
+# square of that if it stands out, and up to a percent if many are alike.
 _LANCZOS_TOLERANCE = 2e-3
 # The same for a matrix that is formed, which costs little to iterate.
 _LANCZOS_TOLERANCE_FORMED = 1e-6
@@ -105,8 +105,8 @@ def critical_temperature(
 def critical_power_of_sample(drawn: Points | SparsePoints, moments: Moments) -> float:
     """Return `critical_power` of points that are not in memory, from some of them.
 
-    These are drawn by `strata_to_sample`, in proportion to their weights; the moments are those of
-    all points, with weights that add to one.
+    `strata_to_sample` draws them in proportion to their weights. The moments are of all points,
+    with weights that add to one.
     """
     rng = np.random.default_rng(0)
     with blas_on_one_thread():
@@ -115,7 +115,7 @@ def critical_power_of_sample(drawn: Points | SparsePoints, moments: Moments) -> 
 
 
 def n_rows_to_sample(n_points: int, n_features: int, elements_per_row: int) -> int | None:
-    """Return how many rows are enough; None where taking all is not much more work."""
+    """Return the number of rows that is enough; None if all are not much more work."""
     wanted = max(_FEWEST_ROWS_SAMPLED, _ROWS_SAMPLED_PER_FEATURE * n_features)
     affordable = max(_FEWEST_ROWS_AFFORDED, _MOST_ELEMENTS_SAMPLED // elements_per_row)
     n_sampled = min(wanted, affordable)
@@ -128,7 +128,7 @@ def strata_to_sample(n_sampled: int) -> FloatArray:
 
 
 def moments_about_origin(points: Points | SparsePoints, shares: FloatArray) -> Moments:
-    """Return what these points add to the moments of all, whose shares add up to one."""
+    """Return the part of these points in the moments of all, whose shares add up to one."""
     mean, mean_square = np.zeros(points.shape[1]), 0.0
     for rows, block in _blocks(points):
         mean += block.T @ shares[rows]
@@ -138,7 +138,7 @@ def moments_about_origin(points: Points | SparsePoints, shares: FloatArray) -> M
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Weighted mean of points, and of their squared norms. Those of parts add up."""
+    """Weighted means of points and of their squared norms; those of parts add up."""
 
     mean: FloatArray
     mean_square: float
@@ -148,7 +148,7 @@ class Moments:
 
 
 def _critical_power_at(eigenvalue: float) -> float:
-    """Return s_c = 1 - 1 / (2 lambda), and 1/2, that of points on a line, for equal points."""
+    """Return s_c = 1 - 1 / (2 lambda), or 1/2 for equal points, as for points on a line."""
     return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
 
 
@@ -175,10 +175,10 @@ def _eigenvalue_of_sample(
 ) -> float:
     """Estimate the largest eigenvalue from two halves of a sample.
 
-    The largest eigenvalue of a sample is too large, by about (1 + sqrt(d/m))^2 if nothing stands
-    out; the mean square of the other half along its eigenvector is too small. In the spiked model
-    of random matrices, where one eigenvalue stands out, the errors of the two are each other's
-    inverse, so their geometric mean is right.
+    The largest eigenvalue of a half is too large, by about (1 + sqrt(d/m))^2 if nothing stands out;
+    the mean square of the other half along its eigenvector is too small. In the spiked model of
+    random matrices, where one eigenvalue stands out, one error is the inverse of the other, so
+    the geometric mean is right.
     """
     drawn, places = draw(_strata(n_sampled, rng)), np.arange(n_sampled)
     halves = [
@@ -195,7 +195,7 @@ def _eigenvalue_of_sample(
 
 
 def _strata(n_sampled: int, rng: np.random.Generator) -> FloatArray:
-    """Draw one number in each of so many equal shares of [0, 1)."""
+    """Draw one number in each of `n_sampled` equal shares of [0, 1)."""
     return np.asarray((np.arange(n_sampled) + rng.random(n_sampled)) / n_sampled)
 
 
@@ -257,7 +257,7 @@ def _iterated(
         image = multiply(basis[step])
         diagonal[step] = image @ basis[step]
         known = basis[: step + 1]
-        for _ in range(2):
+        for _ in range(2):  # rounding of the first projection leaves a rest along known vectors
             image = image - (known @ image) @ known
         beside[step] = np.linalg.norm(image)
         is_whole = beside[step] <= _ROUNDING * diagonal[: step + 1].max() or step + 1 == size
@@ -276,9 +276,9 @@ def _last_of_tridiagonal(diagonal: FloatArray, beside: FloatArray) -> tuple[floa
 
 @dataclass(frozen=True)
 class _Directions:
-    """The matrix U with the rows sqrt(share) r / |r|, so that F = U^T U.
+    """Multiply by the matrix U with the rows sqrt(share) r / |r|, so that F = U^T U.
 
-    The mean is never subtracted from anything as large as the points.
+    No method forms r for all points, which would lose sparsity and double the memory.
     """
 
     points: Points | SparsePoints
@@ -327,13 +327,13 @@ class _Directions:
         dtype = np.float64 if n_features <= _MOST_FEATURES_IN_DOUBLE else np.float32
         nearest = _ROUNDING**2 * self.moments.mean_square
         result = np.zeros((n_features, n_features))
-        # Beside a block there are its residuals, their directions and a copy of these.
+        # A block, its residuals, their directions and a copy of these are in memory.
         for rows, block in dense_chunks(self.points, elements_per_point=4 * n_features):
             residuals = block - self.mean
             factors = _factors(self.shares[rows], _row_norms_squared(residuals), nearest)
             directions = np.empty(residuals.shape, dtype=dtype)
             np.multiply(residuals, factors[:, None], out=directions, casting="same_kind")
-            # The routine for a matrix times itself is divided among threads however little it has.
+            # BLAS divides a matrix times itself among threads even if it is small; hence the copy.
             again = directions.copy() if n_features <= _MOST_FEATURES_IN_DOUBLE else directions
             result += directions.T @ again
         return result
@@ -348,7 +348,7 @@ def _factors(shares: FloatArray, norms_squared: FloatArray, nearest: float) -> F
 
 def _residual_norms_squared(points: Points | SparsePoints, mean: FloatArray) -> FloatArray:
     if sparse.issparse(points):
-        # Stored entries change what the square of the mean would be without them.
+        # |x - m|^2 is |m|^2 plus what the stored entries change.
         norms = [_changes(block, mean) + mean @ mean for _, block in _blocks(points)]
     else:
         norms = [_row_norms_squared(block - mean) for _, block in _blocks(points)]

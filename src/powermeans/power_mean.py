@@ -284,10 +284,11 @@ def objective(
 
 
 def _reference_and_log_ratio(sq_dist: FloatArray, power: float) -> tuple[FloatArray, FloatArray]:
-    """One of the distances, and the logarithm of M_s over it; zero if the reference is zero."""
+    """Return a distance of each point, and the logarithm of M_s over it, or zero if it is zero."""
     if not power <= 1:
         raise ValueError(f"power={power!r} must be at most 1: pass for example power=-3.0")
     distances = _as_real(sq_dist)
+    # The largest of the terms y_j^s, so that no sum of their ratios to it overflows.
     reference = np.min(distances, axis=-1) if power < 0 else np.max(distances, axis=-1)
     log_ratio = _log_mean_ratio(_log_ratio(distances, reference), power)
     return reference, np.where(reference == 0, 0.0, log_ratio)
@@ -299,7 +300,7 @@ def _check_negative(power: float) -> None:
 
 
 def _as_real(sq_dist: FloatArray) -> FloatArray:
-    """Float64, or long double where it is already so."""
+    """Convert to float64, and leave long double as it is."""
     distances = np.asarray(sq_dist)
     return distances.astype(np.result_type(distances.dtype, np.float64), copy=False)
 
@@ -310,9 +311,9 @@ def _log_ratio_to_least(sq_dist: FloatArray) -> FloatArray:
 
 
 def _log_ratio(distances: FloatArray, reference: FloatArray) -> FloatArray:
-    """Logarithm of y_j over the reference of its point, zero where they are equal, even if zero.
+    """Return the logarithm of y_j over the reference of its point, zero if both are zero.
 
-    Where the two are close, log y_j - log reference would cancel, and s = -1e6 would show it.
+    The difference of two close logarithms cancels, and s = -1e6 would show it: `log1p` does not.
     """
     base = reference[..., None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -323,11 +324,11 @@ def _log_ratio(distances: FloatArray, reference: FloatArray) -> FloatArray:
 
 
 def _log_mean_ratio(log_ratio: FloatArray, power: float) -> FloatArray:
-    """Logarithm of M_s over the reference, (1/s) log((1/k) sum_j exp(s a_j)).
+    """Return the logarithm of M_s over the reference, (1/s) log((1/k) sum_j exp(s a_j)).
 
-    For s near zero that mean is near one and its logarithm is taken from its distance to one. It
-    is the mean of the a_j plus s/2 times their variance, which vanishes before s is so near zero
-    that the s a_j could be subnormal.
+    For s near zero that mean is near one, and its distance from one gives the logarithm. The result
+    is the mean of the a_j plus s/2 times their variance, which vanishes before the s a_j become
+    subnormal.
     """
     if power == -math.inf:
         return np.zeros_like(log_ratio[..., 0])
@@ -342,20 +343,20 @@ def _log_mean_ratio(log_ratio: FloatArray, power: float) -> FloatArray:
 
 
 def _times(power: float, log_ratio: FloatArray) -> FloatArray:
-    """Exponents s a_j; beyond the range of floating point they are -inf, whose exponential is 0."""
+    """Return the exponents s a_j; they may overflow to -inf, whose exponential is 0."""
     with np.errstate(over="ignore"):
         exponents: FloatArray = power * log_ratio
     return exponents
 
 
 def _log_sum(exponents: FloatArray) -> FloatArray:
-    """Log S, with the last axis kept."""
+    """Return log S, with the last axis kept."""
     log_sum: FloatArray = np.log(np.sum(np.exp(exponents), axis=-1, keepdims=True))
     return log_sum
 
 
 def _first_nearest(distances: FloatArray) -> FloatArray:
-    """One for the first of the least distances, zero for the others."""
+    """Return one for the first of the least distances, zero for the others."""
     nearest = np.argmin(distances, axis=-1)[..., None]
     is_nearest = np.arange(distances.shape[-1]) == nearest
     return np.asarray(is_nearest, dtype=distances.dtype)

@@ -3,8 +3,8 @@
 To grow from k to k + 1 centers, draw some points by their squared distance, add the one that leaves
 the least inertia (the step of Likas, Vlassis & Verbeek 2003, "The global k-means clustering
 algorithm"), and descend. To shrink from k + 1 to k, remove the center of least utility and descend.
-No solution is worse than one with fewer centers: it may start from these and any more, and no
-descent raises the inertia.
+No solution is worse than one with fewer centers, since it may start from these and any others, and
+no descent raises the inertia.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 
@@ -41,7 +42,7 @@ _CANDIDATES = 16
 
 @dataclass(frozen=True, slots=True)
 class EffortForEachK:
-    """How much to search besides growing from one k to the next."""
+    """The search besides growing from one k to the next."""
 
     n_seedings: int  # descents for each k from seeds of its own
     n_breathing: int  # starts of each k, the best first, that are improved by breathing
@@ -65,8 +66,7 @@ def centers_by_k(
 ) -> Iterator[dict[int, Solution]]:
     """Yield the best centers so far for each of the rising sizes; the last are the result.
 
-    First they are of some sizes and then of all. What the callback returns is ignored; to stop, it
-    raises.
+    The first have only some sizes. The callback raises to stop; its answer is ignored.
     """
     path = _Path(rows, effort, rng, callback, sizes[-1])
     found: dict[int, Solution] = {}
@@ -79,7 +79,7 @@ def centers_by_k(
 
 
 class _Path:
-    """The steps from one k to another, and the rows, search and random numbers that they share."""
+    """Step from one k to another, with the same rows, search and random numbers."""
 
     def __init__(
         self,
@@ -108,13 +108,12 @@ class _Path:
         )
 
     def upward(self, sizes: Sequence[int]) -> Iterator[dict[int, Solution]]:
-        """Yield what is found while growing from the mean to the largest size."""
-        best = self.measured(self.rows.mean()[None, :])
+        """Grow from the mean to the largest size, and yield the solutions so far."""
+        best = self.search.measured(self.rows.mean()[None, :])
         found: dict[int, Solution] = {}
         for size in sizes:
             if size > 1:
-                starts = [self.grown(best, size), *self.seeded(best, size)]
-                best = self.best_of(starts)
+                best = self.best_of([self.grown(best, size), *self.seeded(best, size)])
             found = {**found, size: best}
             yield found
 
@@ -138,12 +137,9 @@ class _Path:
                 falling[larger] = self.grown(falling[smaller], larger)
         return falling
 
-    def measured(self, centers: FloatArray) -> Solution:
-        return Solution(centers, self.rows.spread(centers))
-
     def grown(self, solution: Solution, size: int) -> Solution:
         """Add centers one by one, and descend."""
-        start = self.measured(self.with_added(solution.centers, size))
+        start = self.search.measured(self.with_added(solution.centers, size))
         if start.inertia <= self.perfect:
             return start
         descended = self.search.descend(start.centers)
@@ -160,7 +156,7 @@ class _Path:
         return np.concatenate(added)
 
     def seeded(self, before: Solution, size: int) -> list[Solution]:
-        """Descend from seeds, unless there is nothing left to gain."""
+        """Descend from seeds, unless no inertia is left."""
         if before.inertia <= self.perfect:
             return []
         return [self.search.descend(self.seeds(size)) for _ in range(self.effort.n_seedings)]
@@ -178,10 +174,10 @@ class _Path:
 
     def best_of(self, starts: list[Solution]) -> Solution:
         """Improve the best starts by breathing, and return the best of all."""
-        starts = sorted(starts, key=_inertia)
+        starts = sorted(starts, key=attrgetter("inertia"))
         breathing = starts[: self.effort.n_breathing]
         breathed = [self.search.breathe(start, annealed=False) for start in breathing]
-        return min([*breathed, starts[0]], key=_inertia)
+        return min([*breathed, starts[0]], key=attrgetter("inertia"))
 
     def settled(self, solution: Solution) -> Solution:
         """Descend by Lloyd's rule until the centers settle; a search stops earlier."""
@@ -189,9 +185,5 @@ class _Path:
         stopping = CentersSettled(_TOLERANCE * variance)
         last = Stage(Fixed(-math.inf), stopping, _MAX_ITER, RelocateEmpty())
         ends = anneal(self.rows, solution.centers, [last], History(), self.callback)
-        settled = self.measured(ends[-1].centers)
+        settled = self.search.measured(ends[-1].centers)
         return settled if settled.inertia <= solution.inertia else solution
-
-
-def _inertia(solution: Solution) -> float:
-    return solution.inertia

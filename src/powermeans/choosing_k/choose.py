@@ -34,7 +34,7 @@ from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.errors import ArgumentError
 from powermeans.estimators.opening import MatrixLike, OpeningSpec, admit_array, open_array
 from powermeans.inputs.points import Admitted, divide_by_power_of_two, exponent_to_square
-from powermeans.loop.anneal import Callback
+from powermeans.loop.anneal import Callback, says_stop
 from powermeans.loop.history import SweepState
 from powermeans.loop.search import Solution
 from powermeans.rows.protocol import Rows
@@ -43,7 +43,7 @@ from powermeans.seeds.samples import distinct_places
 from powermeans.sources.kinds import Kind, kind_of
 from powermeans.types import FloatArray
 
-# By how often they were right in benchmarks/choosing_k.py.
+# By how often each was right in benchmarks/choosing_k.py.
 RANKING = (
     "stability",
     "dp_means",
@@ -218,8 +218,7 @@ class _Stopped(Exception):
 
 def _watcher(callback: Callback) -> Callback:
     def watch(state: SweepState) -> object:
-        answer = callback(state)
-        if isinstance(answer, (bool, np.bool_)) and answer:
+        if says_stop(callback(state)):
             raise _Stopped
         return None
 
@@ -230,8 +229,8 @@ def _watcher(callback: Callback) -> Callback:
 class _Scaled:
     """Points divided by a power of two, so that squares fit float32, weighted by counts of copies.
 
-    Weights that add up to less than the number of their points, or to more than float64 counts,
-    are taken for shares of that number.
+    Weights become shares of the number of their points if they add up to less than that number, or
+    to more than float64 counts.
     """
 
     rows: Rows
@@ -329,7 +328,7 @@ def _checked_criteria(criteria: str | Iterable[str], *, has_missing: bool) -> li
 def _checked_for_parts(
     criteria: str | Iterable[str], names: list[str], decide_by: str
 ) -> list[str]:
-    """Leave out criteria that need all points at once, or raise if they were asked for by name."""
+    """Leave out criteria that need all points at once, or raise if the caller named one."""
     refused = [name for name in names if name in NOT_IN_PARTS]
     if refused and (criteria != "all" or decide_by in refused):
         raise ArgumentError(
@@ -373,11 +372,11 @@ def _check_distinct(n_distinct: int, largest: int) -> None:
 def _search(
     rows: Rows, sizes: list[int], settings: Settings, rng: np.random.RandomState
 ) -> tuple[dict[int, Solution], bool]:
-    """Find centers for each k, or for some of them if the callback stops the search."""
+    """Find centers for each k, or for some if the callback stops the search."""
     found: dict[int, Solution] = {}
     try:
         for found in centers_by_k(rows, sizes, settings.effort, rng, settings.callback):  # noqa: B007
-            pass
+            pass  # a stop keeps the solutions before it
     except _Stopped:
         if not found:
             start = rows.take(np.arange(sizes[0]))
@@ -389,7 +388,7 @@ def _search(
 def _evaluate(
     study: Study, names: list[str], was_stopped: bool
 ) -> tuple[dict[str, Evaluation], bool]:
-    """Evaluate the criteria; those that a stop precedes have no values."""
+    """Evaluate the criteria; after a stop the rest have no values."""
     evaluations: dict[str, Evaluation] = {}
     for name in names:
         try:
@@ -443,7 +442,7 @@ def _decide(chosen: dict[str, int | None], decide_by: str, sizes: list[int]) -> 
 
 
 def vote(votes: dict[str, int]) -> int:
-    """Return the k that most criteria say, and among several that of the first in the ranking."""
+    """Return the k that most criteria say; in a tie the first criterion of the ranking decides."""
     counts = Counter(votes.values())
     most = max(counts.values())
     return next(votes[name] for name in RANKING if name in votes and counts[votes[name]] == most)

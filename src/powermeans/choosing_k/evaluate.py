@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from powermeans import criteria as formulas
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, EffortForEachK, centers_by_k
@@ -29,7 +28,7 @@ _MOST_REFERENCE_POINTS = 10_000
 _MOST_RESAMPLED = 2_000
 # Agreements that differ by no more than this count as equal.
 _AS_STABLE = 0.02
-# The principal axes of more features than this are not computed.
+# More features than this are too many for their principal axes, in time and memory.
 MOST_AXES = 1024
 
 
@@ -62,7 +61,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Some of the points, or all, with their counts."""
+    """Some or all of the points, with their counts."""
 
     counts: FloatArray
     rows: Rows
@@ -72,7 +71,7 @@ class Sample:
         n_points = self.rows.n_points
         between = np.empty((n_points, n_points))
         step = max(1, _BLOCK_ELEMENTS // self.rows.n_features)
-        for start in range(0, n_points, step):  # since sparse points become dense here
+        for start in range(0, n_points, step):  # `take` makes sparse points dense
             block = np.arange(start, min(start + step, n_points))
             between[:, block] = self.rows.sq_distances(self.rows.take(block))
         np.fill_diagonal(between, 0.0)
@@ -107,9 +106,10 @@ class Study:
 
     @cached_property
     def with_one(self) -> tuple[list[int], FloatArray]:
-        """Return sizes and inertias, with k = 1 before k = 2, since it needs no search."""
+        """Return sizes and inertias, and put k = 1, which needs no search, before k = 2."""
         if self.sizes[0] != 2:
             return self.sizes, self.inertias
+        # Rounding must not put the inertia about the mean below the inertia of two centers.
         one = max(self.rows.inertia_about_mean(), float(self.inertias[0]))
         return [1, *self.sizes], np.concatenate([[one], self.inertias])
 
@@ -168,7 +168,7 @@ class Study:
 def two_nearest(
     distances: Iterable[tuple[slice, Points]], n_points: int
 ) -> tuple[Labels, FloatArray, FloatArray]:
-    """Return labels, and distances of the nearest and second nearest center, from squared ones."""
+    """Return labels, and distances to the nearest and the second nearest center, from squares."""
     labels, two = np.empty(n_points, dtype=np.int32), np.empty((n_points, 2))
     for block, sq_dist in distances:
         labels[block] = sq_dist.argmin(axis=1)
@@ -178,13 +178,10 @@ def two_nearest(
 
 
 def inertias_of(found: dict[int, Solution], rows: Rows) -> FloatArray:
-    """Return W(k) without rounding: zero if it is no more, and never rising."""
+    """Return W(k), never rising, with zero for what is only rounding."""
     inertias = np.array([solution.inertia for solution in found.values()])
     inertias[inertias <= rounding_inertia(rows)] = 0.0
     return np.minimum.accumulate(inertias)
-
-
-# The criteria.
 
 
 def by_knee(study: Study) -> Evaluation:
@@ -199,49 +196,46 @@ def by_knee(study: Study) -> Evaluation:
 def by_silhouette(study: Study) -> Evaluation:
     """Choose the largest silhouette of a sample; see `criteria.silhouette`."""
     sample, distances = study.sample, study.sample.distances()
-    values = [
+    return _largest(
         formulas.silhouette(distances, sample.rows.assign(solution.centers)[0], sample.counts)
         for solution in study.found.values()
-    ]
-    return _largest(values)
+    )
 
 
 def by_simplified_silhouette(study: Study) -> Evaluation:
     """Choose the largest; see `criteria.simplified_silhouette`."""
-    return _largest([simplified for _, simplified in study.widths])
+    return _largest(simplified for _, simplified in study.widths)
 
 
 def by_calinski_harabasz(study: Study) -> Evaluation:
     """Choose the largest; see `criteria.calinski_harabasz`."""
     one, n_points = study.rows.inertia_about_mean(), study.n_counted
-    inertias = map(float, study.inertias)
-    pairs = zip(inertias, study.sizes, strict=True)
-    return _largest([formulas.calinski_harabasz(w, one, n_points, k) for w, k in pairs])
+    pairs = zip(study.inertias.tolist(), study.sizes, strict=True)
+    return _largest(formulas.calinski_harabasz(w, one, n_points, k) for w, k in pairs)
 
 
 def by_davies_bouldin(study: Study) -> Evaluation:
     """Choose the smallest; see `criteria.davies_bouldin`."""
-    values = [
-        formulas.davies_bouldin(means, solution.centers)
+    negated = _largest(
+        -formulas.davies_bouldin(means, solution.centers)
         for (means, _), solution in zip(study.widths, study.found.values(), strict=True)
-    ]
-    negated = _largest([-value for value in values])
+    )
     return Evaluation(-negated.values, negated.chosen)
 
 
 def by_bic(study: Study) -> Evaluation:
     """Choose the largest; see `criteria.bic`."""
-    values = [
+    return _largest(
         formulas.bic(float(inertia), solution.spread.weights, study.rows.n_features)
         for inertia, solution in zip(study.inertias, study.found.values(), strict=True)
-    ]
-    return _largest(values)
+    )
 
 
 def by_jump(study: Study) -> Evaluation:
     """Choose the largest; see `criteria.jumps`."""
     sizes, inertias = study.with_one
     if sizes[0] == 1:
+        # No center at all leaves an infinite distortion, whose power in `jumps` is zero.
         inertias = np.concatenate([[math.inf], inertias])
     values = formulas.jumps(inertias, study.rows.n_features)
     n_missing = max(0, len(study.sizes) - len(values))
@@ -275,8 +269,8 @@ def bounding_box(
     points: Points | SparsePoints, counts: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the lowest and highest coordinates along the principal axes, (n_axes,) each."""
-    # Tibshirani and others (2001), section 4, choice (b): a uniform box turned like the points.
-    # Inertias of points in it do not depend on how it is turned, so it is not turned back.
+    # Tibshirani and others (2001), section 4, choice (b): a uniform box along the principal axes.
+    # Rotation does not change inertias, so nothing turns the box back.
     n_axes = min(points.shape[1], max(1, points.shape[0] - 1))
     axes = principal_axes(points, counts, n_axes)
     with blas_on_one_thread():
@@ -286,7 +280,7 @@ def bounding_box(
 
 def by_stability(study: Study) -> Evaluation:
     """Choose the largest k at which resamples agree almost as well as at the best k."""
-    # The largest, since groups of clusters are as stable as the clusters themselves.
+    # The largest k, since groups of clusters are as stable as the clusters themselves.
     pairs = _agreements(study)
     values = pairs.mean(axis=0)
     errors = pairs.std(axis=0) / math.sqrt(study.settings.n_resamples)
@@ -301,8 +295,8 @@ def by_stability(study: Study) -> Evaluation:
 
 def _agreements(study: Study) -> FloatArray:
     """Compare the clusters of every two resamples by the Rand index, (n_pairs, n_sizes)."""
-    # As Fang & Wang (2012), "Selection of the number of clusters via the bootstrap method", but by
-    # the adjusted Rand index, which unlike their measure does not grow with k by itself.
+    # Fang & Wang (2012), "Selection of the number of clusters via the bootstrap method", but with
+    # the adjusted Rand index, which does not grow with k by itself as their measure does.
     rng = study.settings.rng("stability")
     n_drawn = min(_MOST_RESAMPLED, round(study.n_counted))
     labels = []
@@ -333,9 +327,9 @@ def _log_means(inertias: FloatArray, sizes: list[int], n_points: float) -> Float
     return np.asarray(np.where(np.array(sizes) < n_points, logs, math.nan))
 
 
-def _largest(found: ArrayLike) -> Evaluation:
+def _largest(found: Iterable[float]) -> Evaluation:
     """Choose the first of the largest values, if there is one."""
-    values = np.asarray(found, dtype=np.float64)
+    values = np.fromiter(found, dtype=np.float64)
     known = np.where(np.isnan(values), -math.inf, values)
     best = int(np.argmax(known))
     return Evaluation(values, best if known[best] > -math.inf else None)
@@ -354,6 +348,6 @@ CRITERIA: dict[str, Callable[[Study], Evaluation]] = {
     "gap": by_gap,
 }
 
-# "silhouette" compares points with each other, "gap" draws points without missing entries, and
-# "bic" and "jump" count the features of each point.
+# Criteria that take no missing entries: "silhouette" compares points with each other, "gap" draws
+# whole points, and "bic" and "jump" count the features of each.
 FOR_WHOLE_POINTS = ("silhouette", "bic", "jump", "gap")

@@ -1,4 +1,4 @@
-"""What criteria use if rows are in parts: sums over all parts, and samples."""
+"""Evaluate criteria on rows in parts, by sums over all parts and by samples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from powermeans.rows.protocol import PartRows
 from powermeans.types import FloatArray, IndexArray
 
 _VALUES_AT_ONCE = 2**20
-# Above this float64 cannot hold every integer.
+# Float64 holds every integer up to this.
 _MOST_COUNTED = 2.0**53
 # The criteria that need all points at once.
 NOT_IN_PARTS = ("gap",)
@@ -29,7 +29,7 @@ NOT_IN_PARTS = ("gap",)
 
 @dataclass(frozen=True)
 class PartedStudy(Study):
-    """The same of rows in parts; `points` and `counts` are empty."""
+    """A study of rows in parts; `points` and `counts` are empty."""
 
     rows: PartedRows
 
@@ -62,7 +62,7 @@ class PartedStudy(Study):
 
     @cached_property
     def _order(self) -> IndexArray | None:
-        """Return no order, since there are too many rows."""
+        """Return no order: there are too many rows to sort."""
         return None
 
     @cached_property
@@ -99,7 +99,7 @@ def _mean_widths(
     means = distances / np.where(counts > 0, counts, 1.0)
     if len(means) == 1:
         return means, math.nan
-    # The silhouette of a point that is alone in its cluster is zero.
+    # A point alone in its cluster has the silhouette zero.
     return means, float(np.sum(silhouettes[counts > 1]) / np.sum(counts))
 
 
@@ -120,7 +120,7 @@ def _count_weighing(rows: PartRows, number: int) -> int:
 
 
 def counted(X: Any, sample_weight: Any, spec: OpeningSpec) -> tuple[PartedRows, float]:
-    """Return rows in parts that counts weigh, and what the weights were multiplied by."""
+    """Return rows in parts weighted by counts, and the factor from the weights to the counts."""
     source = opened(X, sample_weight, spec)
     if source.checkpoint is not None:
         raise ValueError(
@@ -134,7 +134,7 @@ def counted(X: Any, sample_weight: Any, spec: OpeningSpec) -> tuple[PartedRows, 
 
 
 def unit_of_counts(total_weight: float, n_weighing: int) -> float:
-    """Return what to multiply weights by where they cannot be counts of copies, else one."""
+    """Return the factor that makes counts of copies from weights: one if they can be counts."""
     return 1.0 if n_weighing <= total_weight <= _MOST_COUNTED else n_weighing / total_weight
 
 

@@ -1,4 +1,4 @@
-"""Axes, colours and shapes of all plots; matplotlib is imported here, when a plot is made."""
+"""Axes, colours and shapes of all plots. They import matplotlib when a plot is made."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from powermeans.types import FloatArray
 Axes = Any
 """matplotlib's Axes, whose types are unknown where it is not installed."""
 
-# Okabe & Ito (2008) without black, which marks centers, and with grey instead of yellow, which
-# does not show on white paper: blue, orange, green, vermilion, sky blue, purple, grey.
+# Okabe & Ito (2008), with grey for yellow, which hardly shows on white, and without black, which
+# marks centers.
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#999999")
 BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, GREY = OKABE_ITO
 INK = "#222222"
 PALE = "#c3c9d0"
 
-# One more than there are colours, so that 56 clusters have different pairs of colour and shape.
+# Eight, prime to the seven colours, so that 56 clusters differ in the pair of colour and shape.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 

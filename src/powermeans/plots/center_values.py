@@ -21,7 +21,7 @@ from powermeans.plots.canvas import (
 from powermeans.plots.fitted import PointsLike, dense, most_distinguishing
 from powermeans.types import FloatArray, IndexArray, SparsePoints
 
-# The numbers of more cells than these would not be readable.
+# In more cells than this numbers would be too small to read.
 _MOST_CELLS_WITH_NUMBERS = 160
 _MOST_CLUSTERS_WITH_BANDS = 6
 
@@ -148,7 +148,7 @@ def _check_max_features(max_features: int) -> None:
 
 
 def _mean_and_spread(points: FloatArray | SparsePoints) -> tuple[FloatArray, FloatArray]:
-    """Return the mean and standard deviation of each column, the latter one if it is zero."""
+    """Return the mean and standard deviation of each column, with one for constant columns."""
     mean = np.ravel(points.mean(axis=0))
     if sparse.issparse(points):
         squares = np.ravel(points.multiply(points).mean(axis=0))

@@ -41,7 +41,7 @@ class Plane:
 
     @classmethod
     def _of_a_line(cls, points: FloatArray, names: list[str]) -> Self:
-        """Lay one feature along the x axis, at random heights so that few points are hidden."""
+        """Lay one feature along the x axis, at random heights that keep points apart."""
         heights = np.random.default_rng(0).uniform(-0.4, 0.4, len(points))
         flat = np.column_stack([points[:, 0], heights])
         return cls(flat, (names[0], ""), np.zeros(1), np.array([[1.0], [0.0]]))

@@ -25,7 +25,7 @@ from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, IndexArray, Labels
 
 _GRID = 300
-# More clusters have no legend; their numbers stand at their centers.
+# More clusters go without a legend; their numbers stand at their centers.
 _MOST_IN_LEGEND = 12
 
 
@@ -144,7 +144,7 @@ def uncertainty(
     unsure = 1 - _memberships(model, fitted.rows_of(X, shown), power).max(axis=1)
     flat, centers, plane = _project(model, X, labels, shown, "pca")
     ax = axes_or_new(ax)
-    order = np.argsort(unsure, kind="stable")  # the unsure lie on top
+    order = np.argsort(unsure, kind="stable")  # draw unsure points on top
     drawn = ax.scatter(
         *flat[order].T, c=unsure[order], cmap="cividis", s=_size_of(len(shown)), linewidths=0
     )
@@ -183,7 +183,7 @@ def _project(
 def _draw_boundaries(ax: Axes, model: Any, plane: Plane, n_clusters: int) -> None:
     """Tint the cell of each cluster, and draw a line where the prediction changes."""
     (left, right), (low, high) = limits = ax.get_xlim(), ax.get_ylim()
-    if not _takes_any_point(model):  # points between those of the data are surely allowed
+    if not _takes_any_point(model):  # it takes any point between those of the data
         (left, low), (right, high) = plane.points.min(axis=0), plane.points.max(axis=0)
     xs, ys = np.linspace(left, right, _GRID), np.linspace(low, high, _GRID)
     places = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
@@ -201,7 +201,7 @@ def _has_boundaries(model: Any, plane: Plane) -> bool:
 
 
 def _takes_any_point(model: Any) -> bool:
-    """Tell whether the model is free of a divergence that takes only some points."""
+    """Tell whether the model takes any point, as some divergences do not."""
     return not hasattr(model, "_is_plain") or bool(model._is_plain())
 
 

@@ -94,7 +94,7 @@ def surface_heights(
     feature: int,
     values: FloatArray,
 ) -> FloatArray:
-    """Compute the objective for every pair of values, (len(values), len(values))."""
+    """Compute the objective for every pair of values; only two distances of a point change."""
     n_values = len(values)
     heights = np.zeros((n_values, n_values))
     step = max(1, _BLOCK_ELEMENTS // (n_values**2 * len(centers)))
@@ -149,7 +149,7 @@ def _draw_surface(ax: Axes, first: FloatArray, second: FloatArray, heights: Floa
 
 
 def _log(heights: FloatArray) -> FloatArray:
-    """Take logarithms, so that colours tell valleys apart, with zero raised to a thousandth."""
+    """Take logarithms of heights above a thousandth, so that colours tell valleys apart."""
     logs: FloatArray = np.log(np.maximum(heights, 1e-3 * heights.max()))
     return logs
 

@@ -25,7 +25,7 @@ _DIGITS_TO_DRAW = 5
 
 
 def page_data(subject: Subject, annealing: PathRecorder | None) -> dict[str, Any]:
-    """Return what the script of the page shows, as JSON takes it."""
+    """Return the data of the page's script in types of JSON."""
     told = subject.distinguishing(_MOST_COLUMNS_IN_TIP)
     data: dict[str, Any] = {
         "colors": OKABE_ITO,
@@ -74,7 +74,7 @@ def _columns(subject: Subject, told: IndexArray) -> list[dict[str, Any]]:
 
 
 def _places_of_centers(subject: Subject, told: IndexArray) -> list[list[float]]:
-    """Return the centers, or the means if they are no points, in the plane and in the columns."""
+    """Return centers, or means if centers are no points, in the plane and in the columns."""
     if fitted.has_centers(subject.model):
         centers = fitted.centers_of(subject.model)
     else:
@@ -101,7 +101,7 @@ def decimals_of(value: float, digits: int = _DIGITS) -> int:
 
 
 def _steps(annealing: PathRecorder, plane: Plane) -> list[dict[str, Any]]:
-    """Return the centers of the first descent in the plane, and of a long one only some steps."""
+    """Return the centers of the first descent in the plane, at some steps if it is long."""
     states = annealing.descents()[0] if annealing.states else []
     if not states:
         raise ValueError(

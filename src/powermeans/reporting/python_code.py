@@ -30,9 +30,9 @@ def python_code(
 ) -> str:
     """Write code that reads the points of a file and repeats the fit, or loads a saved model.
 
-    Comments say what cannot be repeated. Names stand for arrays and functions, and for the points
-    and weights if the file or how it was read (`reading`, the other arguments of
-    `powermeans.tables.read_table`) does not tell them; the reader fills them in.
+    Comments name the steps that may end elsewhere. The reader fills in arrays and functions, and
+    points and weights that the file does not give; `reading` is the other arguments of
+    `powermeans.tables.read_table`.
 
     >>> import math
     >>> from powermeans import Fixed, PowerKMeans
@@ -100,7 +100,7 @@ def _scaling(scaler: Any, weights: FloatArray | None) -> str:
 
 
 def _counted_weights(scaler: Any, weights: FloatArray) -> bool:
-    """Tell whether a scaler was fitted with the weights, by what it counted."""
+    """Tell whether a scaler was fitted with the weights: it then counted their sum."""
     if "sample_weight" not in inspect.signature(scaler.fit).parameters:
         return False
     seen = float(np.max(getattr(scaler, "n_samples_seen_", math.nan)))
@@ -108,7 +108,7 @@ def _counted_weights(scaler: Any, weights: FloatArray) -> bool:
 
 
 def _what_may_differ(model: Any) -> list[str]:
-    """Write comments on what may make this fit end elsewhere."""
+    """Write comments on parameters that may make this fit end elsewhere."""
     parameters = model.get_params(deep=False)
     comments = []
     if parameters.get("random_state", 0) is None:
@@ -136,7 +136,7 @@ def _loading(model: Any, model_file: str, *, has_scalers: bool) -> list[str]:
 
 
 def _arguments(model: Any) -> tuple[list[str], list[str]]:
-    """Return the arguments that are not the default, and the names that the reader fills in."""
+    """Return the arguments that are no defaults, and the names that the reader fills in."""
     arguments, missing = [], []
     defaults = {
         name: parameter.default
@@ -166,7 +166,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_ours(value: Any) -> bool:
-    """Tell whether the value is a small one such as a schedule, which its text makes again."""
+    """Tell whether the value is small and its `repr` makes it again, as for a schedule."""
     if not (type(value).__module__.startswith("powermeans.") and is_dataclass(value)):
         return False
     text = repr(value)

@@ -21,7 +21,7 @@ from powermeans.types import IndexArray
 
 _MOST_CELLS = 2000
 _MOST_HEAT_COLUMNS = 20
-# Numbers outside of this range are written with four digits and an exponent.
+# Numbers outside this range have four digits and an exponent.
 _LARGEST, _LEAST = 1e15, 1e-4
 _ALL_DIGITS = 15
 
@@ -269,7 +269,7 @@ def _count(number: int) -> str:
 
 
 def _number(value: float, deviation: float = 0.0) -> str:
-    """Return a number with four digits, or with four of its deviation, and all whole digits."""
+    """Return a number with all whole digits, and decimals to show four digits of it or its sd."""
     if not math.isfinite(value) or abs(value) >= _LARGEST or 0 < abs(value) < _LEAST:
         return f"{value:.4g}"
     wanted = max(decimals_of(value), decimals_of(deviation))

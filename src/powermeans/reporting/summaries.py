@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from powermeans.divergences.chunks import dense_chunks
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
-_BLOCK_ELEMENTS = 2**18
 # A mean is high or low if it is this many standard deviations of all points from their mean.
 _NOTABLE = 0.5
 _MOST_NAMED = 3
@@ -39,7 +38,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSummary:
-    """What is known of one cluster."""
+    """The figures of one cluster."""
 
     label: int
     size: int  # how many points it has
@@ -51,13 +50,10 @@ class ClusterSummary:
     nearest: int | None  # the cluster whose mean is nearest
 
     def distinguishing(self, names: list[str], most: int = _MOST_NAMED) -> list[tuple[str, float]]:
-        """Return the columns in which it differs most from all points, and by how much."""
+        """Return the columns in which it differs most from all points, and its heights there."""
         order = np.argsort(-np.abs(self.heights), kind="stable")[:most]
-        return [
-            (names[feature], float(self.heights[feature]))
-            for feature in order
-            if abs(self.heights[feature]) >= _NOTABLE
-        ]
+        found = ((names[feature], float(self.heights[feature])) for feature in order)
+        return [(name, height) for name, height in found if abs(height) >= _NOTABLE]
 
     def words(self, names: list[str]) -> str:
         """Say in a sentence what sets the cluster apart."""
@@ -138,27 +134,17 @@ def _squared_deviations(
     means: FloatArray,
     overall: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Add up squares about the mean of all points by column, and about its mean by cluster."""
+    """Add up squares by column about the mean of all points, and by cluster about its own mean."""
     of_column, of_cluster = np.zeros(points.shape[1]), np.zeros(len(means))
     varies, first = np.zeros(points.shape[1], dtype=bool), None
-    for rows, block in _blocks(points):
+    for rows, block in dense_chunks(points):
         first = block[0] if first is None else first
         varies |= (block != first).any(axis=0)
         of_column += counts[rows] @ np.square(block - overall)
         from_own = counts[rows] * np.square(block - means[labels[rows]]).sum(axis=1)
         of_cluster += np.bincount(labels[rows], from_own, minlength=len(means))
-    of_column[~varies] = 0.0  # the mean of equal values is off by rounding
+    of_column[~varies] = 0.0  # rounding moves the mean off equal values
     return of_column, of_cluster
-
-
-def _blocks(points: Points | SparsePoints) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield some points at a time, dense."""
-    step = max(1, _BLOCK_ELEMENTS // points.shape[1])
-    for start in range(0, points.shape[0], step):
-        rows = slice(start, start + step)
-        block = points[rows]
-        dense = block.toarray() if sparse.issparse(block) else block
-        yield rows, np.asarray(dense, dtype=np.float64)
 
 
 def _nearest(means: FloatArray) -> list[int | None]:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from powermeans.reporting.summaries import ClusterSummary, Columns
+from powermeans.seeds.orders import row_keys
 from powermeans.types import FloatArray, Labels, SparsePoints
 
 # A cluster is tiny if it has less than this share of the mean size.
@@ -25,7 +24,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class DataWarning:
-    """A kind of problem, for programs, and what it is and how to solve it, for people."""
+    """A kind of problem for programs, and its description and solution for people."""
 
     kind: str
     text: str
@@ -37,7 +36,7 @@ def find_warnings(
     columns: Columns,
     summaries: list[ClusterSummary],
 ) -> list[DataWarning]:
-    """Return what seems wrong with finite points and their summaries, the most serious first."""
+    """Find problems of finite points and their summaries, the most serious first."""
     return [
         *_warn_of_scales(columns),
         *_warn_of_empty(summaries),
@@ -106,7 +105,7 @@ def _warn_of_tiny(summaries: list[ClusterSummary]) -> list[DataWarning]:
 def _warn_of_touching(
     points: FloatArray | SparsePoints, labels: Labels, summaries: list[ClusterSummary]
 ) -> list[DataWarning]:
-    """Warn of nearest clusters without a gap between them; if there are many, k is too large."""
+    """Warn of nearest clusters without a gap between them: many mean that k is too large."""
     pairs = {
         (min(one.label, one.nearest), max(one.label, one.nearest))
         for one in summaries
@@ -169,25 +168,9 @@ def _warn_of_constants(columns: Columns) -> list[DataWarning]:
 
 
 def count_copies(points: FloatArray | SparsePoints) -> int:
-    """Count the rows that equal an earlier one, by a hash of 64 bits of each row."""
-    if sparse.issparse(points):
-        bits = _mixed(points.data.view(np.uint64) ^ _mixed(points.indices.astype(np.uint64)))
-        running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(bits, dtype=np.uint64)])
-        hashes = running[points.indptr[1:]] - running[points.indptr[:-1]]
-    else:
-        salts = _mixed(np.arange(points.shape[1], dtype=np.uint64))
-        hashes = np.zeros(len(points), np.uint64)
-        for column, salt in zip(points.T, salts, strict=True):
-            hashes += _mixed((column + 0.0).view(np.uint64) ^ salt)  # -0.0 is 0.0
-    return int(len(hashes) - len(np.unique(hashes)))
-
-
-def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix bits by the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
-    mixed = bits + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    """Count the rows that equal an earlier one, by a key of 64 bits for each row."""
+    keys = row_keys(points, np.random.RandomState(0))
+    return len(keys) - len(np.unique(keys))
 
 
 def _clusters(labels: list[int]) -> str:

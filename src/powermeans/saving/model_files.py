@@ -38,7 +38,7 @@ HEADER = "model.json"
 
 _MAGIC = "powermeans model"
 _MEMBER = re.compile(r"a\d{1,5}\.npy")
-# As Python objects JSON takes up to twelve times its bytes, and lists and objects in it more.
+# JSON takes up to twelve times its bytes as Python objects, and lists and objects more.
 _LONGEST_HEADER = 2**23
 _MOST_BRACKETS = 100_000
 _LONGEST_ARRAY_HEADER = 1000
@@ -147,17 +147,14 @@ def load(path: str | os.PathLike[str]) -> Any:
             model = _read(file)
         except Exception as error:
             reason = _printable(str(error).strip() or type(error).__name__)
-            # Without the error before, which may hold what would work on a terminal.
+            # `from None`: the first error may hold codes that act on a terminal.
             raise ModelFileError(f"{os.fspath(path)} holds no model: {reason}") from None
     return model
 
 
 def _printable(text: str) -> str:
-    """Return the text without what would work on a terminal."""
+    """Escape characters that act on a terminal."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
-
-
-# Reading: first the archive, then what it says.
 
 
 def _read(file: IO[bytes]) -> Any:
@@ -176,7 +173,7 @@ def _read(file: IO[bytes]) -> Any:
 
 
 def _check_members(archive: zipfile.ZipFile, size: int) -> None:
-    """Raise for members that are strange, compressed, or together larger than the file."""
+    """Raise for unknown or compressed members, or if they are larger than the file together."""
     members = archive.infolist()
     names = [member.filename for member in members]
     if len(set(names)) < len(names):
@@ -232,7 +229,7 @@ class _Arrays:
 
 
 def _array_in(member: IO[bytes], size: int, name: str) -> NDArray[Any]:
-    """Read an array from a member of this size, with which its header must agree."""
+    """Read an array from a member whose header agrees with its size."""
     read = {
         (1, 0): npy.read_array_header_1_0,
         (2, 0): npy.read_array_header_2_0,
@@ -254,7 +251,7 @@ def _array_in(member: IO[bytes], size: int, name: str) -> NDArray[Any]:
 
 
 def _check_size(header: bytes) -> None:
-    """Raise for a header that is too long, when a model is saved as when it is loaded."""
+    """Raise if a header is too long, in saving as in loading."""
     n_brackets = header.count(b"[") + header.count(b"{")
     if len(header) > _LONGEST_HEADER or n_brackets > _MOST_BRACKETS:
         raise ValueError(
@@ -276,7 +273,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _try_out(model: Any) -> None:
-    """Use the model, which shows what no table can check."""
+    """Use the model, to find errors that no table shows."""
     if isinstance(model, Pipeline):
         steps = [step for _, step in model.steps]
         if len({step.n_features_in_ for step in steps}) != 1:
@@ -291,7 +288,7 @@ def _try_out(model: Any) -> None:
             check_domain(centers, model._fitted_spec().divergence, name="cluster_centers_")
             _check_labels(model, len(centers))
             as_it_is = copy.copy(model)
-            as_it_is.scaling_ = None  # since centers are in the units that points are scaled to
+            as_it_is.scaling_ = None  # centers are already scaled
             as_it_is.predict(centers[:1])
         elif isinstance(model, KernelPowerKMeans):
             _check_labels(model, len(model.dual_coef_))

@@ -1,6 +1,6 @@
-"""What saved models are made of: their estimators, the attributes of these, and what each must be.
+"""Tables of the estimators, attributes and values in model files, and their reading and writing.
 
-Everything that is read is checked against these tables before it is used.
+The reader checks every value against these tables before it uses it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from powermeans.system.values import (
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What a value must be. Axes of the same letter are equally long throughout an estimator."""
+    """The kind and axes of a value. Axes of one letter have one length throughout an estimator."""
 
     text: str
     kinds: tuple[str, ...]
@@ -68,8 +68,7 @@ class _Expected:
 def _expected(text: str) -> dict[str, _Expected]:
     """Read a table of ``name: kind[axes]``.
 
-    A bar stands between kinds, a question mark allows None, and a dataclass with [1] is alone in
-    a tuple.
+    A bar separates kinds, a question mark allows None, and [1] after a dataclass is a tuple of one.
     """
     table = {}
     for name, wanted in re.findall(r"(\w+): (\S+)", text):
@@ -146,7 +145,7 @@ _FIELDS: dict[type[Any], str] = {
 _VALUES = {kind: _expected(text) for kind, text in _FIELDS.items()}
 _VALUE_OF = {kind.__name__: kind for kind in _VALUES}
 
-# A callback watches one fit; the rest is of no use after one, or elsewhere.
+# A callback watches one fit; the others are of no use after it, or on another machine.
 _NOT_SAVED = {
     "callback",
     "placement_",
@@ -155,9 +154,6 @@ _NOT_SAVED = {
     "_tally",
     "_metadata_request",
 }
-
-
-# Estimators: their name, parameters and attributes.
 
 
 def _write_estimator(encoder: Encoder, model: Any, name: str) -> list[Any]:
@@ -214,7 +210,7 @@ def _check_steps(model: Pipeline) -> None:
 
 
 def _checked_waiting(waiting: Any, found: Mapping[str, Any], owner: str) -> Any:
-    """Return a stream that has not begun, with its points as they leave the border."""
+    """Check a stream that has not begun, and return it with its points admitted as inputs are."""
     (chunk,), learned = waiting.chunks, waiting.learned
     kind = "_Counted" if "counts_" in found else "_Remembered"
     is_likely = (
@@ -228,9 +224,6 @@ def _checked_waiting(waiting: Any, found: Mapping[str, Any], owner: str) -> Any:
         raise ValueError(f"_stream of {owner} awaits points in a way that cannot have come about")
     points = chunk.points if _is_sparse(chunk.points) else np.ascontiguousarray(chunk.points)
     return Waiting((admit(points, chunk.weights),), waiting.n_points, learned, waiting.n_seen)
-
-
-# Arrays of more than numbers.
 
 
 def _write_records(encoder: Encoder, value: Any, name: str) -> Any:
@@ -336,13 +329,10 @@ FORMS = (
 )
 
 
-# Checking values by what they must be.
-
-
 def _check(
     found: Mapping[str, Any], table: Mapping[str, _Expected], owner: str, lengths: dict[str, int]
 ) -> None:
-    """Raise if a value is not what is expected; `lengths` are those of the axes known so far."""
+    """Raise if a value is not as expected; `lengths` holds the axes known so far."""
     for name, value in found.items():
         expected = table[name]
         if value is None and expected.may_be_none:
