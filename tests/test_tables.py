@@ -137,7 +137,9 @@ def test_a_comma_that_may_be_between_thousands_is_settled_by_others(
 
 def test_a_comma_in_doubt_is_refused_until_the_mark_is_given(write) -> None:
     file = write("a.tsv", "x\ty\n1,234\t2\n2,500\t3\n")
-    with pytest.raises(TableError, match=r"\"x\" has '1,234', in which .*: pass decimal=\",\" if"):
+    with pytest.raises(
+        TableError, match=r"\"x\" has '1,234', in which .*: pass decimal=\",\" for fractions"
+    ):
         read_table(file)
     assert read_table(file, columns=["y"]).points.tolist() == [[2.0], [3.0]]
     assert read_table(file, decimal=",").points.tolist() == [[1.234, 2.0], [2.5, 3.0]]
@@ -324,7 +326,7 @@ def test_of_named_fields_the_one_of_text_is_blamed_and_may_be_left_out(write) ->
 
 def test_arrays_that_are_sparse_of_objects_or_not_named_are_refused(write) -> None:
     sparse.save_npz("f.npz", sparse.csr_matrix(np.eye(3)))
-    with pytest.raises(TableError, match=r"^f\.npz holds a sparse matrix of SciPy, .*load_npz"):
+    with pytest.raises(TableError, match=r"^f\.npz holds a sparse matrix of SciPy: .*load_npz"):
         read_table("f.npz")
     np.save("f.npy", np.array([[None]]), allow_pickle=True)
     np.savez("f.npz", X=np.array([[None]]))
@@ -417,7 +419,7 @@ ERRORS: dict[str, tuple[str | bytes, dict[str, object], str]] = {
     "something else": (
         bytes(range(256)),
         {},
-        "f.csv is of no kind that can be read: pass CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ",
+        "f.csv is of an unknown kind: pass CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ",
     ),
 }
 

@@ -1,6 +1,6 @@
 """Rows that need not fit into memory: files, folders, chunks and Dask collections.
 
-They are read again for each pass, in parts. This room imports `inputs` and `tables`.
+A fit reads them in parts, once for each pass. This room imports `inputs` and `tables`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of arrays in memory: one of them, or any number that are made again and again."""
+"""Rows of one array in memory, or of chunks that are made anew for each pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EACH_PASS = "the rows must be the same in every pass"
 
 
 class ArraySource:
-    """An array in memory, dense or CSR, with weights if there are some."""
+    """A dense or CSR array in memory, with or without weights."""
 
     name = "X"
     can_skip = True
@@ -40,17 +40,17 @@ class ArraySource:
         self.weights = check_sample_weight(weights, self.n_rows)
 
     def fingerprint(self) -> str:
-        """Return that of all values."""
+        """Return the fingerprint of all values."""
         return fingerprint([self.points, self.weights])
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        """Yield all at once, without a copy."""
+        """Yield all rows at once, without a copy."""
         weights = None if self.weights is None else self.weights[first_row:]
         yield Block(self.points[first_row:], weights, "X", first_row)
 
 
 class IterableSource:
-    """Arrays, or pairs of one and weights, from an iterable or from a function that makes one."""
+    """Arrays, or pairs of an array and weights, from an iterable or a function that returns one."""
 
     name = "the chunks"
     can_skip = False
@@ -64,7 +64,7 @@ class IterableSource:
     ) -> None:
         self._chunks, self._wanted = chunks, dtype
         self._first_pass: Iterator[Any] | None = None
-        self._makes_new_ones = False
+        self._renews_iterators = False
         self._first_row: str | None = None
         first = self._first_chunk()
         if first is None:
@@ -78,7 +78,7 @@ class IterableSource:
         self._refuse_others(whole)
 
     def fingerprint(self) -> str:
-        """Return that of the first chunk, since a look at all of them would be a pass."""
+        """Return the fingerprint of the first chunk, since all chunks would take a pass."""
         first = self._first_chunk()
         if first is None:
             raise SourceError(f"{self.name} have no rows any more: {_EACH_PASS}")
@@ -87,7 +87,7 @@ class IterableSource:
         return fingerprint([admitted(points, "chunk 0", self._wanted), checked])
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        """Yield chunk after chunk, without the rows before the first one that is wanted."""
+        """Yield chunk after chunk, without the rows before `first_row`."""
         has_begun = False
         for number, chunk in enumerate(self._pass()):
             where = f"chunk {number}"
@@ -109,33 +109,32 @@ class IterableSource:
         chunks = self._chunks() if callable(self._chunks) else self._chunks
         if not hasattr(chunks, "__iter__"):
             raise SourceError(
-                f"{self._chunks!r} gives a {type(chunks).__name__} and no chunks: pass a function "
-                "of nothing that returns a new iterable of arrays each time"
+                f"{self._chunks!r} returns a {type(chunks).__name__} and no chunks: pass a "
+                "function without arguments that returns a new iterable of arrays each time"
             )
         this_pass = iter(chunks)
         if this_pass is chunks and not callable(self._chunks):
             raise SourceError(
                 f"{chunks!r} can be iterated only once, and a fit reads the rows once for each "
-                "sweep. Pass what can be iterated again and again: a list, an object whose "
-                "__iter__ starts anew, or the function that makes the generator, without calling "
-                "it; powermeans.open_data says more"
+                "sweep: pass a list, an object whose __iter__ starts anew, or the function that "
+                "makes the generator, without calling it (see powermeans.open_data)"
             )
         self._refuse_the_same(this_pass)
         return this_pass
 
     def _refuse_the_same(self, this_pass: Iterator[Any]) -> None:
-        """Raise if the second pass is the first one, which is kept until then and no longer."""
+        """Raise if this is the iterator of the first pass, or a generator that has ended."""
         if this_pass is self._first_pass or _has_ended(this_pass):
             raise SourceError(
                 f"{self._chunks!r} returns the same {type(this_pass).__name__} each time, which "
                 "can be iterated only once: make a new one in the function"
             )
-        # Otherwise what an iterator has open would stay open as long as this source.
-        self._makes_new_ones = self._makes_new_ones or self._first_pass is not None
-        self._first_pass = None if self._makes_new_ones else this_pass
+        # Drop the first iterator now, so that it closes its files.
+        self._renews_iterators = self._renews_iterators or self._first_pass is not None
+        self._first_pass = None if self._renews_iterators else this_pass
 
     def _first_chunk(self) -> Any:
-        """Return it, or None, and close a generator with all that it has open."""
+        """Return the first chunk, or None, and close a generator with its open files."""
         this_pass = self._pass()
         try:
             return next(this_pass, None)
@@ -148,7 +147,7 @@ class IterableSource:
         return {**self.__dict__, "_first_pass": None}
 
     def _refuse_others(self, points: Points | SparsePoints) -> None:
-        """Raise if a pass begins with another row than the first one did."""
+        """Raise if a pass begins with another row than the first pass."""
         if not points.shape[0]:
             return
         row = fingerprint(points[:1])
@@ -190,20 +189,20 @@ class IterableSource:
 
 
 def _has_ended(this_pass: Iterator[Any]) -> bool:
-    """Return whether it is a generator that has ended, perhaps for another source."""
+    """Return whether this is a generator that has ended, perhaps for another source."""
     return inspect.isgenerator(this_pass) and inspect.getgeneratorstate(this_pass) == "GEN_CLOSED"
 
 
 def _labels_of(chunk: Any) -> tuple[Any, ...] | None:
-    """Return what the columns of a table are called, or None for what is no table."""
-    # Those of an Arrow table are in `columns` themselves.
+    """Return the labels of the columns of a table; None if it is no table."""
+    # The `columns` of an Arrow table are its data.
     labels = getattr(chunk, "column_names", None)
     labels = getattr(chunk, "columns", None) if labels is None else labels
     return None if labels is None else tuple(labels)
 
 
 def _names_in(labels: tuple[Any, ...] | None) -> tuple[str, ...] | None:
-    """Return the labels of columns if they are names and not mere numbers."""
+    """Return the labels of columns if all of them are strings; else None."""
     are_names = labels is not None and all(isinstance(label, str) for label in labels)
     return labels if are_names else None
 
@@ -221,10 +220,7 @@ def _as_pair(chunk: Any) -> tuple[Any, Any]:
 def admitted(
     given: Any, where: str, dtype: np.dtype[np.floating[Any]] | None
 ) -> Points | SparsePoints:
-    """Return points in the form that the border leaves them in, without a copy if they have it.
-
-    Without a dtype it is that of `wanted_dtype`.
-    """
+    """Return points as `inputs.points` admits them, copied only if necessary."""
     if sparse.issparse(given):
         matrix: Any = given
         csr = matrix.tocsr()
@@ -248,7 +244,7 @@ def admitted(
 
 
 def admitted_weights(given: Any, n_rows: int, where: str) -> FloatArray | None:
-    """Return weights of rows, one for each, in float64."""
+    """Return one float64 weight for each row; None stays None."""
     if given is None:
         return None
     try:

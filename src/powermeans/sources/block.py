@@ -1,4 +1,4 @@
-"""Some rows of a source, and what every kind of source can do."""
+"""A block of rows, and the protocol of the sources that yield blocks."""
 
 from __future__ import annotations
 
@@ -12,26 +12,21 @@ from powermeans.types import FloatArray, Points, SparsePoints
 
 
 class SourceError(ValueError):
-    """A source gives no rows that can be clustered, or not the same ones each time."""
+    """A source has no rows that can be clustered, or has other rows than before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows as a source hands them out, as many as suit it.
+    """Some rows of a source, as many as suit it."""
 
-    Points are dense in C order, or CSR; weights are float64. `where` is what errors call the place
-    they are from, and `first_row` the number that the first of them has there: rows of files count
-    from one, as people do.
-    """
-
-    points: Points | SparsePoints
-    weights: FloatArray | None
-    where: str
-    first_row: int = 0
+    points: Points | SparsePoints  # dense in C order, or CSR
+    weights: FloatArray | None  # float64
+    where: str  # what errors call their place
+    first_row: int = 0  # the number of the first row in that place; in files rows count from 1
 
 
 class Source(Protocol):
-    """Rows that can be read again and again; errors call them by their name."""
+    """Rows that can be read any number of times; errors call them `name`."""
 
     name: str
     feature_names: tuple[str, ...] | None
@@ -40,21 +35,18 @@ class Source(Protocol):
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, None if only reading all of them would tell."""
+        """Number of rows; None until all of them are read."""
         ...
 
     @property
     def can_skip(self) -> bool:
-        """Whether rows can be skipped without reading them."""
+        """True if rows can be skipped without reading them."""
         ...
 
     def fingerprint(self) -> str:
-        """Return a text that differs for other rows."""
+        """Return a text that differs for different rows."""
         ...
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        """Yield all rows from this one on, in an order that never changes.
-
-        `at_once` is how many at a time, for a source that can choose.
-        """
+        """Yield all rows from this one on in a fixed order, `at_once` at a time if possible."""
         ...

@@ -1,4 +1,4 @@
-"""Rows of files: Parquet, Feather and Arrow, CSV and its kin, NPY, HDF5 and Zarr."""
+"""Rows of files: Parquet, Feather, Arrow, CSV and similar text, NPY, HDF5 and Zarr."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from powermeans.sources.block import Block, SourceError
 from powermeans.sources.formats import FileFormat, Selection, format_of
 from powermeans.tables.checking import check_whole_numbers, wanted_columns
-from powermeans.tables.table import NoRowsError, TableError, nearest
+from powermeans.tables.table import NoRowsError, TableError, missing_path
 from powermeans.types import FloatArray, Points
 
 _TABLES = (".parquet", ".pq", ".feather", ".arrow", ".ipc", ".csv", ".tsv", ".txt")
@@ -23,7 +23,7 @@ _ENDINGS = (*_TABLES, ".npy", ".npz", ".h5", ".hdf5")
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What tells that a file is the same as before."""
+    """The state of a file, by which a change is noticed."""
 
     n_bytes: int
     modified_ns: int
@@ -46,12 +46,12 @@ class _State:
 
 
 def _inside(path: Path) -> list[Path]:
-    """Return the files of an array that is a folder."""
+    """Return the files in a folder that is one array."""
     return [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else []
 
 
 class _File:
-    """One file, which has to stay as it is."""
+    """A file that must not change during the fit."""
 
     def __init__(self, path: Path, form: FileFormat) -> None:
         self.path, self.form = path, form
@@ -67,10 +67,9 @@ class _File:
 
 
 class FileSource:
-    """The rows of one file after the other; those of a folder come in the order of their names.
+    """The rows of files and folders, one file after the other, in a folder by name.
 
-    Columns are named, or numbered from one; None is all but `weights`. The options say how to read
-    text, and which array of a file: see `powermeans.tables.read_table`.
+    `columns`, `weights` and `options` are those of `powermeans.tables.read_table`.
     """
 
     def __init__(
@@ -103,29 +102,29 @@ class FileSource:
 
     @property
     def paths(self) -> list[Path]:
-        """The files, and the folders that they were found in."""
+        """The files, and the folders in which they were found."""
         folders = [place for place in self._places if place.is_dir()]
         return [*folders, *(file.path for file in self._files), *self._without_rows]
 
     @property
     def can_skip(self) -> bool:
-        """Whether rows of all files can be skipped without reading them."""
+        """True if rows of all files can be skipped without reading them."""
         return all(file.form.can_skip for file in self._files)
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, None if only reading all of them would tell."""
+        """Number of rows; None until all of them are read."""
         counts = [file.n_rows for file in self._files]
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
 
     def fingerprint(self) -> str:
-        """Return that of the names, sizes and times of the files, and of the columns."""
+        """Return a text with the names, sizes and times of the files, and the columns."""
         files = [[file.path.name, *astuple(file.state)[:2]] for file in self._files]
         return json.dumps([files, list(self._wanted), self._has_weights, self.dtype.str])
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        """Yield file after file, without opening those that end before the first wanted row."""
+        """Yield file after file; files that end before `first_row` stay closed."""
         for file in self._files:
             file.check_unchanged()
             if file.n_rows is not None and file.n_rows <= first_row:
@@ -135,7 +134,7 @@ class FileSource:
             for points in self._blocks_of(file, first_row, at_once):
                 check_whole_numbers(file.form, self._wanted, points, first_row + n_read)
                 block, n_read = self._block(points, file, first_row + n_read), n_read + len(points)
-                del points  # so that the memory of what is done with can be used again
+                del points  # frees the buffer for the next block
                 yield block
                 del block
             file.check_unchanged()
@@ -143,7 +142,7 @@ class FileSource:
             first_row = 0
 
     def _blocks_of(self, file: _File, first_row: int, at_once: int | None) -> Iterator[Points]:
-        # Weights are read beside the points, in whichever precision both need.
+        # Weights come with the points, and need float64.
         dtype = np.dtype(np.float64) if self._has_weights else self.dtype
         try:
             yield from file.form.blocks(Selection(self._wanted, dtype, first_row, at_once))
@@ -191,7 +190,7 @@ class FileSource:
 
 
 def _with_rows(files: Sequence[Path], options: dict[str, Any]) -> list[tuple[Path, FileFormat]]:
-    # Programs that write a file for each partition of their rows also do so for empty ones.
+    # Programs that write one file for each partition also write empty files.
     found, problem = list[tuple[Path, FileFormat]](), None
     for file in files:
         try:
@@ -209,18 +208,14 @@ def _columns_in(form: FileFormat) -> list[str]:
 
 
 def is_passed_over(path: Path) -> bool:
-    """Return whether a file at this path within a folder is not read with it."""
+    """Return whether a file at this path in a folder is left out when the folder is read."""
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def files_at(path: Path) -> list[Path]:
-    """Return the file, or those of a folder by name, without names that begin with . or _.
-
-    A folder that is one Zarr array counts as a file.
-    """
+    """Return a file, or a folder that is one Zarr array; else the files in the folder, by name."""
     if not path.exists():
-        others = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
-        raise SourceError(f"{path} does not exist{nearest(path.name, others)}")
+        raise SourceError(missing_path(path))
     if path.is_file() or (path / ".zarray").exists() or (path / "zarr.json").exists():
         return [path]
     there = sorted(
@@ -237,8 +232,8 @@ def files_at(path: Path) -> list[Path]:
     if len(found) < len(there):
         others = [str(file.relative_to(path)) for file in there if file not in set(found)]
         raise SourceError(
-            f"{path} has files that would not be read, since they end in none of "
-            f"{', '.join(_ENDINGS)}: {', '.join(others[:5])}{', ...' * (len(others) > 5)}. Pass a "
-            "list of the files to read, or begin the names of the others with _"
+            f"{path} has files that end in none of {', '.join(_ENDINGS)}: "
+            f"{', '.join(others[:5])}{', ...' * (len(others) > 5)}. Pass a list of the files to "
+            "read, or begin the names of the others with _"
         )
     return found

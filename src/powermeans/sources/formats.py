@@ -1,10 +1,9 @@
-"""How each kind of file is read, some rows at a time and from any row on."""
+"""Readers of each kind of file, some rows at a time and from any row on."""
 
 from __future__ import annotations
 
 import abc
-import contextlib
-import functools
+import importlib
 import mmap
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,20 +19,14 @@ from powermeans.errors import Argument
 from powermeans.sources.block import SourceError
 from powermeans.tables import TableError
 from powermeans.tables.arrays import Arrays
-from powermeans.tables.arrow import (
-    Batches,
-    matrix_of,
-    places_among,
-    pyarrow_part,
-    refusing_damage,
-)
+from powermeans.tables.arrow import Batches, matrix_of, places_among, pyarrow_part
 from powermeans.tables.reading import open_reader
-from powermeans.tables.table import NoRowsError, Reader, distinct
+from powermeans.tables.table import Columns, NoRowsError, distinct, refusing_damage
 from powermeans.tables.text import Text
 from powermeans.types import Points
 
 _BATCH_VALUES, _LEAST_BATCH_ROWS = 2**18, 2**10
-# How many bytes of a column chunk are read at a time, however long it is.
+# Bytes of a column chunk that are read at a time.
 _PARQUET_BUFFER = 2**16
 _BLOCK_VALUES = 2**20
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -43,59 +36,43 @@ FloatType = np.dtype[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is read of a file: columns by their places, in a dtype, and all rows from one on.
+    """Some columns of a file, and its rows from one on."""
 
-    `at_once` is how many rows to read at a time, for a format that can choose.
-    """
-
-    places: Sequence[int]
+    places: Sequence[int]  # of the columns
     dtype: FloatType
     first_row: int = 0
-    at_once: int | None = None
+    at_once: int | None = None  # rows at a time, for a format that can choose
 
 
 class FileFormat(abc.ABC):
-    """What is known of a file with columns, and how it is read. Nothing of it is kept open.
-
-    Attributes
-    ----------
-    texts : dict
-        For each column that holds no numbers, what it holds.
-    whole, index : frozenset of int
-        The columns of whole numbers, and those that pandas had as an index.
-    n_rows : int or None
-        None if only reading all of the file would tell.
-    can_skip : bool
-        Whether it can begin at a row without reading those before.
-    """
+    """A closed file with columns, which `tables.table.Columns` explains, and how to read it."""
 
     name: str
     names: Sequence[str]
     texts: dict[int, str]
     whole: frozenset[int]
     index: frozenset[int] = frozenset()
-    n_rows: int | None
-    can_skip: bool = True
+    n_rows: int | None  # None until all of the file is read
+    can_skip: bool = True  # whether rows can be skipped without reading them
 
-    @abc.abstractmethod
     def dtype_of(self, places: Sequence[int]) -> FloatType:
         """Return float32 if all of these columns fit into it, else float64."""
+        return _FLOAT32 if self._fit_float32(places) else _FLOAT64
+
+    @abc.abstractmethod
+    def _fit_float32(self, places: Sequence[int]) -> bool: ...
 
     @abc.abstractmethod
     def blocks(self, wanted: Selection) -> Iterator[Points]:
-        """Yield what is wanted, some rows at a time."""
+        """Yield the selection, some rows at a time."""
 
-    def read(self, places: Sequence[int]) -> Points:
-        """Return these columns of all rows."""
-        return np.concatenate(list(self.blocks(Selection(places, self.dtype_of(places)))))
-
-    def _know(self, reader: Reader) -> None:
+    def _copy_columns(self, reader: Columns) -> None:
         self.name, self.names = reader.name, tuple(reader.names)
         self.texts, self.whole, self.index = dict(reader.texts), reader.whole, reader.index
 
 
 def format_of(path: Path, **options: Any) -> FileFormat:
-    """Return the format of a file by what is in it, with options of `tables.read_table`."""
+    """Return the format of a file by its content; `tables.read_table` explains the options."""
     if path.is_dir():
         return _Zarr(path, options.get("array"))
     with open(path, "rb") as file:
@@ -114,7 +91,7 @@ def format_of(path: Path, **options: Any) -> FileFormat:
 
 
 def _from_row(first_row: int, batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield the rows from this one on, in the batches that they come in."""
+    """Yield batches without the rows before `first_row`."""
     for batch in batches:
         n_passed = min(first_row, len(batch))
         first_row -= n_passed
@@ -123,17 +100,17 @@ def _from_row(first_row: int, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 class _OfText(FileFormat):
-    """CSV and its kin, which are read from the start each time."""
+    """CSV and similar text, which is read from its start each time."""
 
     n_rows = None
     can_skip = False
 
     def __init__(self, reader: Text) -> None:
-        self._know(reader)
+        self._copy_columns(reader)
         self._reader = reader
 
-    def dtype_of(self, places: Sequence[int]) -> FloatType:
-        return _FLOAT64
+    def _fit_float32(self, places: Sequence[int]) -> bool:
+        return False
 
     def blocks(self, wanted: Selection) -> Iterator[Points]:
         for block in _from_row(wanted.first_row, self._reader.blocks(wanted.places)):
@@ -142,22 +119,21 @@ class _OfText(FileFormat):
 
 class _OfArrow(FileFormat):
     def __init__(self, path: Path, reader: Batches) -> None:
-        self._know(reader)
+        self._copy_columns(reader)
         self.n_rows = reader.n_rows
         self._path, self._keys = path, reader.keys
 
     @abc.abstractmethod
     def _schema(self) -> Any: ...
 
-    def dtype_of(self, places: Sequence[int]) -> FloatType:
+    def _fit_float32(self, places: Sequence[int]) -> bool:
         types, schema = pyarrow_part("types"), self._schema()
         kinds = [schema.field(place).type for place in places]
-        is_narrow = all(types.is_float32(kind) or types.is_float16(kind) for kind in kinds)
-        return _FLOAT32 if is_narrow else _FLOAT64
+        return all(types.is_float32(kind) or types.is_float16(kind) for kind in kinds)
 
 
 class _Parquet(_OfArrow):
-    """Groups of rows are skipped without reading them."""
+    """Parquet, which is skipped by groups of rows."""
 
     def _schema(self) -> Any:
         return self._open().schema_arrow
@@ -182,9 +158,9 @@ class _Parquet(_OfArrow):
 
 
 class _Arrow(_OfArrow):
-    """Feather and Arrow, as a file or as a stream, without a map of memory."""
+    """Feather and Arrow, a file or a stream, without a memory map."""
 
-    can_skip = False  # not even in a file, since no batch says how long it is but itself
+    can_skip = False  # only a batch itself says how long it is
 
     def _schema(self) -> Any:
         with pyarrow_part().OSFile(str(self._path)) as file:
@@ -213,18 +189,18 @@ class _Arrow(_OfArrow):
 
 
 def _rows_of_a_batch(n_columns: int) -> int:
-    """Return fewer for more columns, so that a batch takes about as much memory."""
+    """Return fewer rows for more columns, so that all batches take similar memory."""
     return max(_LEAST_BATCH_ROWS, _BATCH_VALUES // n_columns)
 
 
 class _OfSlices(FileFormat):
-    """An array on disk whose rows can be read by number."""
+    """An array on disk that gives slices of its rows."""
 
     _shape: tuple[int, int]
     _stored: np.dtype[Any]
     _is_in_rows = True
 
-    def _know_array(self, path: Path, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+    def _describe(self, path: Path, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
         is_table = len(shape) in (1, 2) and 0 not in shape[1:] and dtype.kind in "biuf"
         if not is_table or not shape[0]:
             kind = NoRowsError if is_table else TableError
@@ -237,9 +213,8 @@ class _OfSlices(FileFormat):
         self.names, self.texts = distinct([""] * self._shape[1]), {}
         self.whole = frozenset(range(self._shape[1])) if dtype.kind in "iu" else frozenset()
 
-    def dtype_of(self, places: Sequence[int]) -> FloatType:
-        is_narrow = self._stored.kind == "f" and self._stored.itemsize <= 4
-        return _FLOAT32 if is_narrow else _FLOAT64
+    def _fit_float32(self, places: Sequence[int]) -> bool:
+        return self._stored.kind == "f" and self._stored.itemsize <= 4
 
     def blocks(self, wanted: Selection) -> Iterator[Points]:
         n_rows, n_columns = self._shape
@@ -247,7 +222,7 @@ class _OfSlices(FileFormat):
         n_block = max(1, _BLOCK_VALUES // n_columns)
         is_as_stored = is_all and self._is_in_rows and wanted.dtype == self._stored
         if wanted.at_once is not None and is_as_stored:
-            n_block = wanted.at_once  # since they are passed on as they are read
+            n_block = wanted.at_once  # parts need no copy then
         for start in range(wanted.first_row, n_rows, n_block):
             found = self._rows(start, min(start + n_block, n_rows), buffers)
             chosen = found if is_all else found[:, wanted.places]
@@ -258,16 +233,16 @@ class _OfSlices(FileFormat):
 
     @abc.abstractmethod
     def _rows(self, start: int, end: int, buffers: Buffers) -> Any:
-        """Return these rows, with all of their columns."""
+        """Return all columns of these rows."""
 
 
 class _Npy(_OfSlices):
-    """Read by position: a memory map would count as memory under a limit."""
+    """NPY, read by position, since a memory map counts against a memory limit."""
 
     def __init__(self, path: Path) -> None:
         shape, is_fortran, dtype, self._offset = _header_of(path)
         self._path, self._is_in_rows = path, not (is_fortran and len(shape) == 2)
-        self._know_array(path, shape, dtype)
+        self._describe(path, shape, dtype)
         n_bytes = self._offset + self._shape[0] * self._shape[1] * dtype.itemsize
         if path.stat().st_size < n_bytes:
             raise TableError(
@@ -287,7 +262,7 @@ class _Npy(_OfSlices):
             return columns.T
 
     def _fill(self, values: NDArray[Any], file: Any, first: int) -> None:
-        """Read the values of the file from this one on."""
+        """Fill an array with the values of the file from the `first` on."""
         file.seek(self._offset + first * self._stored.itemsize)
         values_as_bytes: Any = values.view(np.uint8)
         left = memoryview(values_as_bytes)
@@ -299,7 +274,7 @@ class _Npy(_OfSlices):
 
 
 def _header_of(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Return the shape, whether columns lie together, the dtype, and where the values begin."""
+    """Return shape, whether the order is Fortran's, dtype, and the offset of the values."""
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     try:
         with open(path, "rb") as file:
@@ -313,14 +288,14 @@ def _header_of(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
 
 
 class _OfArrays(FileFormat):
-    """An archive of arrays, which is in memory once it is open."""
+    """An array of an NPZ file, held in memory."""
 
     def __init__(self, reader: Arrays) -> None:
-        self._know(reader)
+        self._copy_columns(reader)
         self._reader, self.n_rows = reader, len(reader.array)
 
-    def dtype_of(self, places: Sequence[int]) -> FloatType:
-        return _FLOAT32 if self._reader.array.dtype == np.float32 else _FLOAT64
+    def _fit_float32(self, places: Sequence[int]) -> bool:
+        return bool(self._reader.array.dtype == np.float32)
 
     def blocks(self, wanted: Selection) -> Iterator[Points]:
         rows = self._reader.read(wanted.places)[wanted.first_row :]
@@ -328,22 +303,22 @@ class _OfArrays(FileFormat):
 
 
 class Buffers:
-    """Memory that is used again once no array is left that looks at it.
+    """Memory that is used again once no array refers to it.
 
-    Memory that the system has just given out costs about as much as reading a block into it.
+    Fresh memory from the system costs about as much time as reading a block into it.
     """
 
     def __init__(self) -> None:
         self._free: list[mmap.mmap] = []
 
     def array(self, n_values: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return an array of any values; its buffer is free once it is gone with all its views."""
+        """Return an uninitialized array; its buffer is free again once all its views are gone."""
         n_bytes = max(1, n_values * dtype.itemsize)
         buffer = self._free.pop() if self._free else mmap.mmap(-1, n_bytes)
         if len(buffer) < n_bytes:
             buffer = mmap.mmap(-1, n_bytes)
         values: NDArray[Any] = np.frombuffer(buffer, dtype, n_values)
-        # NumPy has views hold this array and not the buffer.
+        # NumPy lets views refer to this array, not to the buffer.
         weakref.finalize(values, self._free.append, buffer).atexit = False
         return values
 
@@ -351,26 +326,26 @@ class Buffers:
 class _Hdf5(_OfSlices):
     def __init__(self, path: Path, array: str | None) -> None:
         self._path = path
-        with _refusing_damage(path, "HDF5"), self._open() as file:
+        with refusing_damage(str(path), "HDF5"), self._open() as file:
             found: list[str] = []
-            file.visititems(lambda name, it: found.append(name) if _has_shape(it) else None)
+            file.visititems(lambda name, it: found.append(name) if _is_array(it) else None)
             self._key = _chosen(found, array, path)
-            self._know_array(path, file[self._key].shape, file[self._key].dtype)
+            self._describe(path, file[self._key].shape, file[self._key].dtype)
 
     def _open(self) -> Any:
         return _module("h5py", "HDF5").File(self._path, "r")
 
     def _rows(self, start: int, end: int, buffers: Buffers) -> Any:
-        with _refusing_damage(self._path, "HDF5"), self._open() as file:
+        with refusing_damage(self.name, "HDF5"), self._open() as file:
             return np.asarray(file[self._key][start:end]).reshape(end - start, -1)
 
 
 class _Zarr(_OfSlices):
     def __init__(self, path: Path, array: str | None) -> None:
         self._path, self._key = path, array
-        with _refusing_damage(path, "Zarr"):
+        with refusing_damage(str(path), "Zarr"):
             opened = self._open()
-            self._know_array(path, opened.shape, opened.dtype)
+            self._describe(path, opened.shape, opened.dtype)
 
     def _open(self) -> Any:
         opened = _module("zarr", "Zarr").open(str(self._path), mode="r")
@@ -379,24 +354,12 @@ class _Zarr(_OfSlices):
         return opened[_chosen(list(opened.array_keys()), self._key, self._path)]
 
     def _rows(self, start: int, end: int, buffers: Buffers) -> Any:
-        with _refusing_damage(self._path, "Zarr"):
+        with refusing_damage(self.name, "Zarr"):
             return np.asarray(self._open()[start:end]).reshape(end - start, -1)
 
 
-def _has_shape(found: Any) -> bool:
-    return getattr(found, "shape", None) is not None
-
-
-@contextlib.contextmanager
-def _refusing_damage(path: Path, kind: str) -> Iterator[None]:
-    """Raise whatever a library says of a file as an error of that file."""
-    try:
-        yield
-    except TableError:
-        raise
-    except Exception as error:
-        problem = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise TableError(f"{path} is a damaged {kind} file: {problem}") from None
+def _is_array(stored: Any) -> bool:
+    return getattr(stored, "shape", None) is not None
 
 
 def _chosen(keys: Sequence[str], wanted: str | None, path: Path) -> str:
@@ -411,11 +374,8 @@ def _chosen(keys: Sequence[str], wanted: str | None, path: Path) -> str:
     return keys[0]
 
 
-@functools.cache
 def _module(name: str, kind: str) -> Any:
-    import importlib
-
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise TableError(f"{kind} files are read by {name}: pip install {name}") from None
+        raise TableError(f"{kind} files need {name}: pip install {name}") from None

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from powermeans.system.host_memory import is_tensor
 
-# An array or a table has some of these.
+# Every array and every table has at least one of these attributes.
 _OF_ARRAYS = (
     "__array__",
     "__array_interface__",
@@ -24,38 +24,16 @@ _OF_ARRAYS = (
 
 
 class Kind(Enum):
-    """A kind of points.
+    """A kind of points."""
 
-    Attributes
-    ----------
-    ARRAY
-        Anything that scikit-learn turns into an array in host memory, dense or sparse.
-    TENSOR
-        A tensor of PyTorch.
-    PARTS
-        Paths, chunks, and what `open_data` returns for them.
-    DASK
-        An array or DataFrame of Dask, and what `open_data` returns for it.
-    """
-
-    ARRAY = "array"
-    TENSOR = "tensor"
-    PARTS = "parts"
-    DASK = "dask"
+    ARRAY = "array"  # in host memory, dense or sparse: all that scikit-learn turns into an array
+    TENSOR = "tensor"  # of PyTorch
+    PARTS = "parts"  # paths and chunks, opened by `open_data` or not
+    DASK = "dask"  # an array or DataFrame of Dask, opened by `open_data` or not
 
 
 def kind_of(data: object) -> Kind:
-    """Return the kind of some points.
-
-    The classes that `open_data` returns carry it as an attribute `kind`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from powermeans.sources.kinds import kind_of
-    >>> kind_of("points.parquet"), kind_of(np.ones((2, 1)))
-    (<Kind.PARTS: 'parts'>, <Kind.ARRAY: 'array'>)
-    """
+    """Return the kind of some points; the classes that `open_data` returns have it as `kind`."""
     kind = getattr(type(data), "kind", None)
     if isinstance(kind, Kind):
         return kind
@@ -73,28 +51,12 @@ def is_parted(data: object) -> bool:
 
     It does so for paths, for `PartedData`, and for chunks: a function, an iterable that is neither
     a sequence nor an array, or a list of arrays with rows and columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from powermeans.sources import is_parted
-    >>> is_parted("points.parquet"), is_parted([[1.0], [2.0]])
-    (True, False)
-    >>> is_parted([np.ones((2, 1)), np.ones((3, 1))]), is_parted(np.ones((2, 1)))
-    (True, False)
     """
     return kind_of(data) is Kind.PARTS
 
 
 def is_dask(data: object) -> bool:
-    """Tell whether this is a Dask collection, or one that `open_data` has opened.
-
-    Examples
-    --------
-    >>> from powermeans.sources import is_dask
-    >>> is_dask([[1.0], [2.0]])
-    False
-    """
+    """Tell whether this is a Dask collection, or one that `open_data` has opened."""
     return kind_of(data) is Kind.DASK
 
 

@@ -1,4 +1,4 @@
-"""Scaling of columns, learned in one pass."""
+"""Scale columns by what one pass over the rows tells."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from powermeans.types import FloatArray, Points
 
 Scale = Literal["standard", "minmax"]
 
-# A spread of no more than this share of the size of a column is rounding, and the column constant.
+# A column whose spread is a smaller share of its size counts as constant: that is rounding.
 _CONSTANT = 10 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """What is taken off each column, and what it is divided by.
+    """An offset to subtract from each column, and a unit to divide it by.
 
     Attributes
     ----------
     offsets : (n_features,)
     units : (n_features,)
-        One for a column that is constant.
+        One for a constant column.
 
     See Also
     --------
@@ -49,7 +49,7 @@ class Scaling:
     units: FloatArray
 
     def transform(self, points: Any) -> Points:
-        """Return the points scaled, in their dtype, or in float64 if that is for whole numbers."""
+        """Return scaled points in their floating-point dtype; in float64 for other dtypes."""
         given = _as_floats(points)
         scaled = given - self.offsets
         scaled /= self.units
@@ -57,14 +57,14 @@ class Scaling:
         return kept
 
     def inverse_transform(self, points: Any) -> Points:
-        """Return points, or centers, in the units of the columns."""
+        """Return points or centers in the original units of the columns."""
         given = _as_floats(points)
         unscaled = given * self.units + self.offsets
         kept: Points = unscaled.astype(given.dtype, copy=False)
         return kept
 
     def of_block(self, block: Block) -> Block:
-        """Return a block with its points scaled."""
+        """Return the block with scaled points."""
         if sparse.issparse(block.points):
             raise SourceError(
                 f"{block.where} is sparse, and scaling would fill it: leave scale out, or scale it "
@@ -73,7 +73,7 @@ class Scaling:
         return replace(block, points=self.transform(block.points))
 
     def equals(self, other: Scaling | None) -> bool:
-        """Return whether the other one does the same."""
+        """Return whether the other scaling is the same."""
         return (
             other is not None
             and np.array_equal(self.offsets, other.offsets)
@@ -82,7 +82,7 @@ class Scaling:
 
 
 def learned_scaling(blocks: Iterable[Block], n_features: int, scale: Scale) -> Scaling:
-    """Return the scaling of rows after one pass; where they are cut decides its last bits."""
+    """Return the scaling of all rows; the cuts between blocks affect only its rounding."""
     nothing = Block(np.empty((0, n_features)), None, "nothing")
     return scaling_of(
         added(spread_of(block, scale) for block in itertools.chain([nothing], blocks))
@@ -91,7 +91,7 @@ def learned_scaling(blocks: Iterable[Block], n_features: int, scale: Scale) -> S
 
 @dataclass(frozen=True, slots=True)
 class ColumnRange:
-    """The least and the largest entry of each column, or NaN; those of parts add."""
+    """The least and the largest entry of each column, NaN if it has none; ranges of parts add."""
 
     lowest: FloatArray
     highest: FloatArray
@@ -101,13 +101,13 @@ class ColumnRange:
 
 
 def spread_of(block: Block, scale: Scale) -> Any:
-    """Return what some rows tell of the scaling of all, without NaN; such values add."""
+    """Return the moments or ranges of the columns of a block, which add over blocks."""
     points, weights = _dense(block)
     return _moments(points, weights) if scale == "standard" else _range(points)
 
 
 def scaling_of(spread: ColumnMoments | ColumnRange) -> Scaling:
-    """Return the scaling that the spread of all rows asks for."""
+    """Return the scaling from the moments or ranges of all rows."""
     if isinstance(spread, ColumnRange):
         sizes = np.maximum(np.abs(spread.lowest), np.abs(spread.highest))
         return _of(spread.lowest, spread.highest - spread.lowest, sizes)
@@ -116,7 +116,7 @@ def scaling_of(spread: ColumnMoments | ColumnRange) -> Scaling:
 
 
 def _moments(points: FloatArray, weights: FloatArray) -> ColumnMoments:
-    # From the least entry on, so that those of a constant column have no rounding.
+    # Count from the least entry, so that a constant column has no rounding.
     is_there = ~np.isnan(points)
     shares = np.where(is_there, weights[:, None], 0.0)
     counts = shares.sum(axis=0)

@@ -1,7 +1,7 @@
 """Files of numbers as tables: CSV, TSV, Parquet, Feather, Arrow, NPY and NPZ.
 
-The content of a file decides how it is read, not its name. An error says where the file cannot be
-read and what to do about it. This room imports only `types` and `errors`.
+The content of a file, not its name, decides how it is read. Errors name the place of the fault and
+the way out. This room imports only `types` and `errors`.
 """
 
 from __future__ import annotations

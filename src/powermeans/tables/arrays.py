@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +19,22 @@ _KEYS_OF_SPARSE = {"format", "shape", "data"}
 
 @dataclass(frozen=True)
 class Arrays:
-    """A reader of an array as NumPy writes it, in one piece or with named fields."""
+    """A reader of a plain or structured NumPy array."""
 
     name: str
     path: Path
     array: NDArray[Any]
+    index: ClassVar[frozenset[int]] = frozenset()
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of the fields, or numbers."""
+        """Names of the fields; for a plain array, numbers."""
         fields = self.array.dtype.names
         return fields or distinct([""] * (1 if self.array.ndim == 1 else self.array.shape[1]))
 
     @property
     def texts(self) -> dict[int, str]:
-        """For each column that holds no numbers, its dtype."""
+        """The dtype of each column that holds no numbers."""
         return {
             number: f"of dtype {dtype}"
             for number, dtype in enumerate(self._dtypes())
@@ -46,13 +47,8 @@ class Arrays:
         dtypes = self._dtypes()
         return frozenset(number for number, dtype in enumerate(dtypes) if dtype.kind in "iu")
 
-    @property
-    def index(self) -> frozenset[int]:
-        """No columns."""
-        return frozenset()
-
     def read(self, wanted: Sequence[int]) -> Points:
-        """Return these columns, in float32 where the array is."""
+        """Return these columns, in float32 if the array is, else in float64."""
         if self.array.dtype.names:
             names = [self.names[number] for number in wanted]
             return np.stack([self.array[name].astype(np.float64) for name in names], axis=1)
@@ -69,7 +65,7 @@ class Arrays:
 
 
 def array_of_npy(path: Path, name: str) -> NDArray[Any]:
-    """Map the array of an NPY file, which stays on the disk until it is read."""
+    """Return the array of an NPY file as a memory map."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
@@ -78,13 +74,13 @@ def array_of_npy(path: Path, name: str) -> NDArray[Any]:
 
 
 def array_of_npz(path: Path, name: str, wanted: str | None) -> NDArray[Any]:
-    """Return the array of this name in an NPZ file, or the only one."""
+    """Return the array of this name in an NPZ file, or its only array."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             if set(arrays.files) >= _KEYS_OF_SPARSE and wanted is None:
                 raise TableError(
-                    f"{name} holds a sparse matrix of SciPy, which is for Python: pass "
-                    "scipy.sparse.load_npz(...) to fit, or save its toarray() as NPY"
+                    f"{name} holds a sparse matrix of SciPy: in Python, fit "
+                    "scipy.sparse.load_npz(...), or save its toarray() as NPY"
                 )
             key = _key_of(list(arrays.files), wanted, name)
             array = arrays[key]

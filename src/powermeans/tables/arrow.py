@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,17 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.tables.table import NoRowsError, TableError, distinct
+from powermeans.tables.table import NoRowsError, TableError, distinct, refusing_damage
 from powermeans.types import Points
 
 _BATCH_ROWS = 2**16
-# As many values of all columns stay in the cache while they are put into rows.
+# The values of all columns that stay in the cache while they are written as rows.
 _VALUES_IN_CACHE = 2**14
 
 
 @dataclass(frozen=True)
 class Batches:
-    """A reader of a file whose columns have types."""
+    """A reader of a Parquet, Feather or Arrow file."""
 
     name: str
     path: Path
@@ -38,7 +37,7 @@ class Batches:
 
     @classmethod
     def of_parquet(cls, path: Path, name: str) -> Batches:
-        """Open a Parquet file, to be read block by block."""
+        """Open a Parquet file."""
         parquet = pyarrow_part("parquet")
         with refusing_damage(name, "Parquet"):
             file = parquet.ParquetFile(path)
@@ -52,7 +51,7 @@ class Batches:
 
     @classmethod
     def of_arrow(cls, path: Path, name: str, *, is_stream: bool) -> Batches:
-        """Open a Feather or Arrow file, or a stream of Arrow."""
+        """Open a Feather or Arrow file, or an Arrow stream."""
         ipc = pyarrow_part("ipc")
         with refusing_damage(name, "Feather or Arrow"):
             mapped = pyarrow_part().memory_map(os.fspath(path))
@@ -70,22 +69,16 @@ class Batches:
     def _of(cls, path: Path, name: str, schema: Any, n_rows: int, open_batches: Any) -> Batches:
         if not n_rows:
             raise NoRowsError(f"{name} has columns and no rows")
-        texts = {
-            number: f"of the type {field.type}"
-            for number, field in enumerate(schema)
-            if not _is_number_type(field.type)
-        }
-        whole = frozenset(
-            number
-            for number, field in enumerate(schema)
-            if pyarrow_part("types").is_integer(field.type)
-        )
+        types = dict(enumerate(schema.types))
+        texts = {j: f"of the type {kind}" for j, kind in types.items() if not _is_number_type(kind)}
+        is_integer = pyarrow_part("types").is_integer
+        whole = frozenset(j for j, kind in types.items() if is_integer(kind))
         keys = tuple(schema.names)
         index = _index_of(schema)
         return cls(name, path, distinct(keys), texts, whole, index, keys, n_rows, open_batches)
 
     def read(self, wanted: Sequence[int]) -> Points:
-        """Return these columns, written block by block."""
+        """Return these columns."""
         points = np.empty((self.n_rows, len(wanted)))
         start = 0
         with refusing_damage(self.name, "table"):
@@ -99,9 +92,9 @@ class Batches:
 
 
 def places_among(schema: Any, keys: Sequence[str], wanted: Iterable[int]) -> list[int]:
-    """Return the places of columns of a file in a batch that has all columns of some names.
+    """Return where the wanted columns of a file are in a batch that has all columns of their names.
 
-    `keys` are the names of all columns of the file; several may be the same.
+    `keys` are the names of all columns of the file, perhaps with repetitions.
     """
     return [
         schema.get_all_field_indices(keys[number])[keys[:number].count(keys[number])]
@@ -110,7 +103,7 @@ def places_among(schema: Any, keys: Sequence[str], wanted: Iterable[int]) -> lis
 
 
 def _index_of(schema: Any) -> frozenset[int]:
-    """Return the columns in which pandas wrote the index of a table, by its metadata."""
+    """Return the columns that hold an index of pandas, by the metadata of the file."""
     try:
         index = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
     except (KeyError, TypeError, ValueError):
@@ -119,7 +112,7 @@ def _index_of(schema: Any) -> frozenset[int]:
 
 
 def matrix_of(batch: Any, places: Iterable[int], dtype: np.dtype[np.floating[Any]]) -> Points:
-    """Return the columns of a batch at these places in C order, NaN where there is no value."""
+    """Return the columns of a batch at these places in C order, with NaN for missing values."""
     columns = [_values_of(batch.column(place), dtype) for place in places]
     points: Points = np.empty((batch.num_rows, len(columns)), dtype=dtype)
     n_tile = max(1, _VALUES_IN_CACHE // max(1, len(columns)))
@@ -132,40 +125,21 @@ def matrix_of(batch: Any, places: Iterable[int], dtype: np.dtype[np.floating[Any
 
 def _is_number_type(kind: Any) -> bool:
     types = pyarrow_part("types")
-    return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_boolean(kind)
-        or types.is_decimal(kind)
-        or types.is_null(kind)
-    )
+    names = ("integer", "floating", "boolean", "decimal", "null")
+    return any(getattr(types, f"is_{name}")(kind) for name in names)
 
 
 def _values_of(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return Arrow's numbers as an array, uncopied where the dtype is right and none is missing."""
+    """Return a column of Arrow as an array, without a copy if it can be used in place."""
     wanted = pyarrow_part().from_numpy_dtype(dtype)
     of_dtype = column if column.type == wanted else column.cast(wanted, safe=False)
     values: NDArray[Any] = of_dtype.to_numpy(zero_copy_only=False)
     return values
 
 
-@contextlib.contextmanager
-def refusing_damage(name: str, kind: str) -> Iterator[None]:
-    """Turn errors of reading into a table error in one line."""
-    try:
-        yield
-    except TableError:
-        raise
-    except (pyarrow_part().ArrowException, OSError, ValueError) as error:
-        problem = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise TableError(f"{name} is a damaged {kind} file: {problem}") from None
-
-
 def pyarrow_part(part: str | None = None) -> Any:
-    """Import PyArrow, or a part of it, when it is needed."""
+    """Import PyArrow, or one of its modules, on first use."""
     try:
         return importlib.import_module("pyarrow" if part is None else f"pyarrow.{part}")
     except ImportError:
-        raise TableError(
-            'this kind of file is read by PyArrow: pip install "powermeans[cli]"'
-        ) from None
+        raise TableError('this kind of file needs PyArrow: pip install "powermeans[cli]"') from None

@@ -1,4 +1,4 @@
-"""Which columns are wanted, what is wrong with the numbers in them, and missing values."""
+"""Check the columns that are asked for, the numbers in them, and missing values."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.errors import Argument, ExplainedWarning
-from powermeans.tables.table import Missing, Reader, Table, TableError, listed, nearest
+from powermeans.tables.table import Columns, Missing, Table, TableError, listed, nearest
 from powermeans.types import Points
 
-# Float64 does not tell all larger whole numbers apart.
+# Float64 cannot represent all larger whole numbers.
 _LARGEST_WHOLE = 2.0**53
 _BLOCK_ROWS = 2**16
 
 
 def wanted_columns(
-    reader: Reader, columns: Sequence[str | int] | None, weights: str | None
+    reader: Columns, columns: Sequence[str | int] | None, weights: str | None
 ) -> list[int]:
-    """Return the numbers of the columns to read, that of the weights last."""
+    """Return the numbers of the columns to read, the weights last."""
     last = [] if weights is None else [_number_of(weights, reader)]
     if isinstance(columns, str):
         raise TableError(
@@ -41,7 +41,7 @@ def wanted_columns(
     return wanted + last
 
 
-def _number_of(given: str | int, reader: Reader) -> int:
+def _number_of(given: str | int, reader: Columns) -> int:
     column = str(given)
     if column in reader.names and isinstance(given, str):
         return list(reader.names).index(column)
@@ -57,7 +57,7 @@ def _number_of(given: str | int, reader: Reader) -> int:
     raise TableError(f'{reader.name} has no column "{column}"{suggestion or known}')
 
 
-def _nothing_wanted(reader: Reader, columns: Sequence[str | int] | None) -> TableError:
+def _nothing_wanted(reader: Columns, columns: Sequence[str | int] | None) -> TableError:
     if columns is not None:
         problem = f"names none of {reader.name}"
         return TableError(problem, "name some", argument="columns", value=list(columns))
@@ -72,7 +72,7 @@ def _nothing_wanted(reader: Reader, columns: Sequence[str | int] | None) -> Tabl
     return TableError(f"{reader.name} has no columns but that of the weights")
 
 
-def _no_number(reader: Reader, number: int, others: Sequence[int]) -> TableError:
+def _no_number(reader: Columns, number: int, others: Sequence[int]) -> TableError:
     numeric = [
         name
         for column, name in enumerate(reader.names)
@@ -85,9 +85,9 @@ def _no_number(reader: Reader, number: int, others: Sequence[int]) -> TableError
 
 
 def check_whole_numbers(
-    reader: Reader, wanted: Sequence[int], points: Points, first_row: int = 0
+    reader: Columns, wanted: Sequence[int], points: Points, first_row: int = 0
 ) -> None:
-    """Refuse whole numbers that float64 does not hold to the last digit: they are rather names."""
+    """Raise on whole numbers that float64 cannot represent, which are likely identifiers."""
     for place, number in enumerate(wanted):
         if number in reader.whole:
             is_huge = np.abs(points[:, place]) >= _LARGEST_WHOLE
@@ -95,15 +95,15 @@ def check_whole_numbers(
                 raise TableError(
                     f'{reader.name}: column "{reader.names[number]}" has in row '
                     f"{first_row + int(np.argmax(is_huge)) + 1} a whole number of more than 15 "
-                    "digits, which looks like a name",
+                    "digits, which looks like an identifier",
                     "leave the column out with ",
                     Argument("columns"),
                     ", or write 1.0e17 for a number",
                 )
 
 
-def note_counted_rows(reader: Reader, wanted: Sequence[int], points: Points) -> None:
-    """Warn of a first column without a name that counts the rows: pandas writes its index so."""
+def note_counted_rows(reader: Columns, wanted: Sequence[int], points: Points) -> None:
+    """Warn if the first column has no name and counts the rows, as pandas writes its index."""
     names = [reader.names[number] for number in wanted]
     if names[:1] != ["c1"] or names[1:2] in ([], ["c2"]) or len(points) < 2:
         return
@@ -143,7 +143,7 @@ def with_last_as_weights(table: Table, name: str, missing: Missing) -> Table:
 
 
 def without_missing(table: Table, missing: Missing, name: str) -> Table:
-    """Drop, keep or refuse rows that lack values, as asked for; refuse infinite values."""
+    """Drop, keep or refuse rows with missing values; refuse infinite values."""
     is_whole = _are_whole_rows(table, name)
     if missing == "observed" or is_whole.all():
         return table
@@ -154,7 +154,7 @@ def without_missing(table: Table, missing: Missing, name: str) -> Table:
 
 
 def _are_whole_rows(table: Table, name: str) -> NDArray[np.bool_]:
-    """Tell for each row whether it has all its values, and its weight."""
+    """Return for each row whether all its values and its weight are present."""
     found = np.ones(len(table.points), dtype=bool)
     for start in range(0, len(table.points), _BLOCK_ROWS):
         block = table.points[start : start + _BLOCK_ROWS]

@@ -1,4 +1,4 @@
-"""A table from a file of any kind that its first bytes tell."""
+"""Read a table from a file, whose first bytes tell its kind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from powermeans.tables.checking import (
     with_last_as_weights,
     without_missing,
 )
-from powermeans.tables.table import Missing, NoRowsError, Reader, Table, TableError, nearest
+from powermeans.tables.table import Missing, NoRowsError, Reader, Table, TableError, missing_path
 from powermeans.tables.text import Text
 from powermeans.tables.text_form import SAMPLE_BYTES
 
@@ -43,10 +43,7 @@ def read_table(
     array: str | None = None,
     decimal: str | None = None,
 ) -> Table:
-    r"""Read a table of numbers.
-
-    Memory is at most about three times that of the array: text is read in blocks, and only the
-    columns that are wanted.
+    r"""Read a table of numbers from a file, in at most about three times the memory of the table.
 
     Parameters
     ----------
@@ -54,28 +51,16 @@ def read_table(
         Path of a file; ``-`` is standard input.
     columns : sequence of str or int, or callable, optional
         The columns to read, by name or by number from one, or a function that chooses among the
-        names. None takes all but `weights`.
+        names. By default all but `weights`.
     weights : str, optional
         The column that holds weights of the rows.
     missing : {"error", "drop", "observed"}, default="error"
-        A row with a missing value is an error, is left out, or stays with NaN.
-    delimiter : str, optional
-        The mark between columns of text; None finds out.
-    header : bool, optional
-        Whether the first row of text has the names; None finds out.
+        Raise on a row with a missing value, leave it out, or keep it with NaN.
+    delimiter, header, decimal : optional
+        How text is written: the mark between columns, whether the first row has the names, and the
+        mark before fractions. By default the text itself decides.
     array : str, optional
-        Which array of an NPZ file to read; not needed where there is one.
-    decimal : {".", ","}, optional
-        The mark before fractions in text; None finds out from the columns that are read.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    TableError
-        In one line: which file, where in it, and what to do.
+        The array of an NPZ file to read, if it has several.
 
     Examples
     --------
@@ -108,7 +93,7 @@ def read_table(
 
 @contextlib.contextmanager
 def _as_file(source: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
-    """Yield a file that can be read more than once, unpacked, and its name in errors."""
+    """Yield an unpacked file on disk, and its name for errors."""
     with contextlib.ExitStack() as stack:
         if os.fspath(source) == "-":
             name = "standard input"
@@ -132,7 +117,7 @@ def _copied(stream: IO[bytes]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _unpacked(path: Path, module: str, name: str) -> Iterator[Path]:
-    """Yield a copy of what a packed file holds."""
+    """Yield an unpacked copy of a packed file."""
     with contextlib.ExitStack() as stack:
         try:
             stream = stack.enter_context(importlib.import_module(module).open(path, "rb"))
@@ -143,7 +128,7 @@ def _unpacked(path: Path, module: str, name: str) -> Iterator[Path]:
 
 
 def _packed_by(path: Path, name: str) -> str | None:
-    """Return the module that unpacks a file, if it is packed."""
+    """Return the module that unpacks a file; None if it is not packed."""
     start = _start_of(path, name, 6)
     return next((module for mark, module in _PACKED.items() if start.startswith(mark)), None)
 
@@ -157,12 +142,11 @@ def _start_of(path: Path, name: str, n_bytes: int) -> bytes:
 
 
 def existing(path: Path) -> Path:
-    """Return the path of a file, or raise where there is none."""
+    """Return the path; raise unless it is of a file."""
     if path.is_dir():
         raise TableError(f"{path} is a directory: name a file in it")
     if not path.exists():
-        others = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
-        raise TableError(f"{path} does not exist{nearest(path.name, others)}")
+        raise TableError(missing_path(path))
     return path
 
 
@@ -175,10 +159,10 @@ def open_reader(
     array: str | None = None,
     decimal: str | None = None,
 ) -> Reader:
-    """Open a file with the reader of its kind; the options are those of `read_table`."""
+    """Open a file with the reader for its kind; `read_table` explains the options."""
     start = _start_of(path, name, SAMPLE_BYTES)
     if not start.strip():
-        # A file of any other kind has a beginning, also without rows.
+        # Any other kind of file has at least a header.
         kind = NoRowsError if path.suffix.lower() in _TEXTS else TableError
         raise kind(f"{name} is empty")
     if start.startswith(tuple(_PACKED)):

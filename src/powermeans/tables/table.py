@@ -1,10 +1,12 @@
-"""A table of numbers, what reads one from a file, and the errors of both."""
+"""A table of numbers, the protocol of its readers, and their errors."""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 import numpy as np
@@ -17,49 +19,37 @@ Missing = Literal["error", "drop", "observed"]
 
 
 class TableError(ArgumentError):
-    """A file is no table of numbers, or not the one that was asked for."""
+    """A file is no table of numbers, or lacks what was asked for."""
 
 
 class NoRowsError(TableError):
-    """A file is a table, but has no rows: of several, others may have some."""
+    """A file is a table without rows; among several files it may be skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Numbers, with the names of their columns.
+    """Numbers, with the names of their columns and perhaps weights of the rows."""
 
-    Attributes
-    ----------
-    points : ndarray of shape (n_rows, n_columns)
-        Float64; float32 where an array of it was read.
-    names : tuple of str
-        The names of the columns.
-    weights : ndarray of shape (n_rows,), optional
-        The column that was asked for as weights.
-    is_kept : ndarray of shape (n_rows_read,), optional
-        False for the rows that were dropped since a value is missing.
-    """
-
-    points: Points
+    points: Points  # float64, or float32 from an array of that dtype
     names: tuple[str, ...]
     weights: FloatArray | None = None
-    is_kept: NDArray[np.bool_] | None = None
+    is_kept: NDArray[np.bool_] | None = None  # for all rows, False where a missing one is dropped
 
 
-class Reader(Protocol):
-    """An open file with columns, each known by its number from 0."""
+class Columns(Protocol):
+    """The columns of an open file, each known by its number from 0."""
 
     @property
     def name(self) -> str:
-        """The name of the file in errors."""
+        """Name of the file, for errors."""
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of the columns."""
+        """Names of the columns."""
 
     @property
     def texts(self) -> dict[int, str]:
-        """For each column that holds no numbers, what it holds."""
+        """What each column without numbers holds instead."""
 
     @property
     def whole(self) -> frozenset[int]:
@@ -67,34 +57,49 @@ class Reader(Protocol):
 
     @property
     def index(self) -> frozenset[int]:
-        """The columns that only name the rows, and are read only where they are asked for."""
+        """The columns that pandas wrote as an index, read only on request."""
+
+
+class Reader(Columns, Protocol):
+    """An open file whose columns can be read."""
 
     def read(self, wanted: Sequence[int]) -> Points:
         """Return these columns, in this order."""
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the name most like another as the end of an error; empty where none is.
-
-    Examples
-    --------
-    >>> from powermeans.tables import nearest
-    >>> nearest("heihgt", ["height", "weight"])
-    ': did you mean "height"?'
-    """
+    """Return the end of an error, such as ': did you mean "height"?'; empty if none is similar."""
     by_lower = {other.lower(): other for other in reversed(list(names))}
     found = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f': did you mean "{by_lower[found[0]]}"?' if found else ""
 
 
+def missing_path(path: Path) -> str:
+    """Return the error for a path that does not exist, with the nearest name beside it."""
+    others = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
+    return f"{path} does not exist{nearest(path.name, others)}"
+
+
+@contextlib.contextmanager
+def refusing_damage(name: str, kind: str) -> Iterator[None]:
+    """Turn an error of a library that reads a file into a table error of one line."""
+    try:
+        yield
+    except (TableError, MemoryError):
+        raise
+    except Exception as error:
+        problem = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise TableError(f"{name} is a damaged {kind} file: {problem}") from None
+
+
 def listed(names: Iterable[str], length: int = 200) -> str:
-    """Return names as an error shows them, cut off after this many letters."""
+    """Return names for an error, cut off after `length` characters."""
     text = ", ".join(f'"{name}"' for name in names)
     return text if len(text) <= length else f"{text[:length]}..."
 
 
 def distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names that differ: number columns without a name, and repetitions of a name."""
+    """Return unique names: number the columns whose name is empty or repeated."""
     found: list[str] = []
     for number, name in enumerate(names, start=1):
         plain = name.strip() or f"c{number}"

@@ -1,4 +1,4 @@
-"""Columns from CSV, TSV and their kin."""
+"""Columns from CSV, TSV and similar text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class Text:
     decimal: str | None
     encoding: str
     has_blanks: bool
+    index: ClassVar[frozenset[int]] = frozenset()
 
     @classmethod
     def of(
@@ -59,7 +60,7 @@ class Text:
         header: bool | None = None,
         decimal: str | None = None,
     ) -> Text:
-        """Find out what a file of text has, from its start."""
+        """Find the form of a text from its first lines."""
         lines, encoding = sample_lines(start, name)
         mark = delimiter or sniffed(lines, decimal)
         apart = columns_apart(lines, mark)
@@ -87,14 +88,9 @@ class Text:
             apart is not lines,
         )
 
-    @property
-    def index(self) -> frozenset[int]:
-        """No columns."""
-        return frozenset()
-
     def read(self, wanted: Sequence[int]) -> Points:
-        """Return these columns, read block by block."""
-        # There are as many rows as lines, or fewer; those never written to take no memory.
+        """Return these columns."""
+        # There are at most as many rows as lines; rows that are never written take no memory.
         points, end = np.empty((self._most_rows(), len(wanted))), 0
         for block in self.blocks(wanted):
             start, end = end, end + len(block)
@@ -107,7 +103,7 @@ class Text:
         """Yield these columns, some rows at a time."""
         n_given = 0
         try:
-            # Cells of several lines are rare, and looking for them takes longer.
+            # Try without cells of several lines first: they are rare, and slow to look for.
             try:
                 for block in self._blocks(wanted, has_long_cells=False):
                     n_given += len(block)
@@ -132,7 +128,7 @@ class Text:
         return read(_OneBlank(self.path) if self.has_blanks else self.path, **options)
 
     def _most_rows(self) -> int:
-        """Count the lines; a row may take several."""
+        """Return the number of lines; a row may take several."""
         n_feeds = n_returns = 0
         with open(self.path, "rb") as file:
             while block := file.read(_COUNTED_AT_ONCE):
@@ -140,7 +136,7 @@ class Text:
         return max(n_feeds, n_returns) + 1
 
     def _column(self, number: int) -> Iterator[Any]:
-        """Yield one column as it is written, in order so that a fault is found at its row."""
+        """Yield one column as bytes, in order, so that a fault is found at its row."""
         with self._opened(self._options([number], pyarrow_part().binary(), in_order=True)) as read:
             for batch in read:
                 yield batch.column(0)
@@ -177,7 +173,7 @@ class Text:
         }
 
     def _decimal_of(self, wanted: Sequence[int]) -> str:
-        """Return the mark before the fractions of these columns."""
+        """Return the decimal mark of these columns."""
         cells = [(self.commas[number], number) for number in wanted if number in self.commas]
         if self.decimal is not None or not cells:
             return self.decimal or "."
@@ -188,12 +184,12 @@ class Text:
                 "stand before a fraction or between thousands",
                 "pass ",
                 Argument("decimal", ","),
-                " if it is the first, else write the numbers without it",
+                " for fractions, or write the numbers without commas",
             )
         return ","
 
     def _place_of(self, value: str, number: int) -> tuple[str, int]:
-        """Return a value as it is written, and its row; PyArrow marks bytes that are no UTF-8."""
+        """Return a value of an error of PyArrow as the file has it, and its row."""
         row = 1
         for chunk in self._column(number):
             for cell in chunk.to_pylist():
@@ -203,7 +199,7 @@ class Text:
         return value, 0
 
     def _explained(self, problem: str) -> TableError:
-        """Say where in the file a problem of PyArrow is, which a second reading finds."""
+        """Return an error with the place of a problem of PyArrow, found by a second reading."""
         if found := re.search(r"column #(\d+).*invalid value '(.*)'", problem, re.DOTALL):
             number = int(found[1])
             value, row = self._place_of(found[2], number)
@@ -230,7 +226,7 @@ class Text:
 
 
 class _OneBlank(io.RawIOBase):
-    """A text whose columns stand any number of blanks apart, read as if it were one."""
+    """A text whose columns are separated by blanks, read as if by one blank each."""
 
     def __init__(self, path: Path) -> None:
         self._file = io.BufferedReader(io.FileIO(path))

@@ -1,4 +1,4 @@
-"""The form of a text by its first lines: encoding, delimiter, header, kinds of columns."""
+"""The form of a text from its first lines: encoding, delimiter, header, kinds of columns."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ _SAMPLE_ROWS = 200
 _DELIMITERS = ("\t", ";", "|", ",", " ")
 NO_VALUE = ("", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL", "None", "none", "?", "-", "n/a")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+")
-# Here the comma may also stand between thousands.
+# A comma may be a decimal mark or separate thousands.
 _IN_DOUBT = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 _BLANKS = re.compile(rb"(?m)^ +| +$|(?<= ) +")
 _WHOLE_NUMBER = re.compile(r"[-+]?\d+")
 
 
 def sample_lines(start: bytes, name: str) -> tuple[list[str], str]:
-    """Return the first whole lines, and their encoding."""
+    """Return the complete lines at the start of a text, and their encoding."""
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise TableError(f"{name} is in UTF-16: save it as UTF-8")
     if b"\0" in start:
         raise TableError(
-            f"{name} is of no kind that can be read: pass CSV, TSV, Parquet, Feather, Arrow, NPY "
-            "or NPZ"
+            f"{name} is of an unknown kind: pass CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ"
         )
     if len(start) == SAMPLE_BYTES:
         start = start[: start.rfind(b"\n") + 1] or start
@@ -38,7 +37,7 @@ def sample_lines(start: bytes, name: str) -> tuple[list[str], str]:
 
 
 def sniffed(lines: Sequence[str], decimal: str | None = None) -> str:
-    """Return the mark that cuts the first lines into most columns, equally many in each."""
+    """Return the delimiter that gives the first lines the most columns, the same number in each."""
     has_quotes = any('"' in line for line in lines[:50])
     marks = [mark for mark in _DELIMITERS if mark != decimal or has_quotes]
     best, most = marks[-2], 1
@@ -53,19 +52,19 @@ def sniffed(lines: Sequence[str], decimal: str | None = None) -> str:
 
 
 def columns_apart(lines: Sequence[str], delimiter: str) -> Sequence[str]:
-    """Return the lines; where the delimiter is a blank, with one blank for several."""
+    """Return the lines; if the delimiter is a blank, with runs of blanks reduced to one."""
     if delimiter != " " or any('"' in line for line in lines):
         return lines
     return [without_blanks(line.encode()).decode() for line in lines]
 
 
 def without_blanks(text: bytes) -> bytes:
-    """Strip whole lines of blanks at their ends, and leave one blank of several."""
+    """Strip blanks at the ends of lines, and reduce runs of blanks to one."""
     return _BLANKS.sub(b"", text.replace(b" \r\n", b"\r\n"))
 
 
 def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], int]:
-    """Return the first rows as cells, and how many lines the first of them takes."""
+    """Return the first rows as cells, and the number of lines of the first row."""
     rows, n_lines_of_first = [], 0
     reader = csv.reader(lines, delimiter=delimiter)
     try:
@@ -81,7 +80,7 @@ def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], int
 
 
 def has_names(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the first row has names where the second has numbers, or is all there is."""
+    """Return whether the first row holds names: only texts, or some text above a number."""
     are_names = [_is_text(cell) for cell in rows[0]]
     if len(rows) == 1 or all(are_names) or not any(are_names):
         return any(are_names)
@@ -93,7 +92,7 @@ def has_names(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_text(cell: str, decimal: str = ".") -> bool:
-    """Tell whether a cell is neither a number nor empty."""
+    """Return whether a cell is neither a number nor empty."""
     cell = cell.strip()
     if cell in NO_VALUE:
         return False
@@ -105,24 +104,24 @@ def _is_text(cell: str, decimal: str = ".") -> bool:
 
 
 def text_in(cells: Sequence[str], decimal: str) -> str | None:
-    """Return the first text of a column that is mostly text, as an error shows it."""
+    """Return the first text of a column that is mostly text, for an error; else None."""
     texts = [cell for cell in cells if _is_text(cell, decimal)]
     n_values = sum(cell not in NO_VALUE for cell in cells)
     return f"text ({texts[0][:40]!r})" if texts and len(texts) > 0.5 * n_values else None
 
 
 def are_whole(cells: Sequence[str]) -> bool:
-    """Tell whether all values are whole numbers."""
+    """Return whether all values are whole numbers."""
     values = [cell for cell in cells if cell not in NO_VALUE]
     return bool(values) and all(_WHOLE_NUMBER.fullmatch(value) for value in values)
 
 
 def comma_in(cells: Sequence[str]) -> str | None:
-    """Return the first number with a decimal comma, a certain one if there is any."""
+    """Return the first number with a decimal comma, one without doubt if there is any."""
     found = [cell for cell in cells if _DECIMAL_COMMA.fullmatch(cell) or is_in_doubt(cell)]
     return next((cell for cell in found if not is_in_doubt(cell)), found[0] if found else None)
 
 
 def is_in_doubt(cell: str) -> bool:
-    """Tell whether the commas of a number may also stand between thousands."""
+    """Return whether the commas of a number may separate thousands."""
     return _IN_DOUBT.fullmatch(cell) is not None
