@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,18 @@ def test_a_folder_is_refused(tmp_path) -> None:
 def test_a_full_disk_is_an_error() -> None:
     with pytest.raises(OSError, match="No space left"), atomic_write("/dev/full") as file:
         file.write(b"x")
+
+
+def test_writers_at_one_path_leave_the_whole_file_of_one_of_them(tmp_path: Path) -> None:
+    path, contents = tmp_path / "written", [bytes([n]) * 100_000 for n in range(4)]
+
+    def write(content: bytes) -> None:
+        for _ in range(30):
+            with atomic_write(path) as file:
+                file.write(content[:50_000])
+                file.write(content[50_000:])
+
+    with ThreadPoolExecutor(len(contents)) as threads:
+        list(threads.map(write, contents))
+    assert path.read_bytes() in contents
+    assert list(tmp_path.iterdir()) == [path]

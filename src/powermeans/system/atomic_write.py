@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +35,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with open(target, "wb") as file:
             yield file
         return
-    partial = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+    # Threads, and processes of containers with equal numbers, may write to one path at a time.
+    partial = target.with_name(f".{target.name[:200]}.{secrets.token_hex(8)}.part")
     try:
         with _open(partial, path) as file:
             yield file
@@ -50,6 +52,6 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 def _open(partial: Path, path: str | os.PathLike[str]) -> IO[bytes]:
     try:
-        return open(partial, "wb")
+        return open(partial, "xb")
     except OSError as error:  # name the file that the user asked for
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
