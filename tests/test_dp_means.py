@@ -299,7 +299,7 @@ def test_weights_that_add_to_one_leave_the_automatic_penalty_its_number(unit: fl
     [
         (3.0, {}, r"centers has the shape \(\): pass one row for each center"),
         ([1.0, 2.0], {}, r"centers has the shape \(2,\)"),
-        ([[1.0], [2.0]], {"n_clusters": 2}, "n_clusters=2 is for the centers to say.*leave it out"),
+        ([[1.0], [2.0]], {"n_clusters": 2}, "n_clusters=2 is not for from_centers.*leave it out"),
     ],
     ids=str,
 )

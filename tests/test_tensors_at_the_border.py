@@ -151,7 +151,7 @@ def test_what_works_on_arrays_alone_refuses_a_tensor_on_a_card(take) -> None:
 
 
 def test_estimators_of_arrays_alone_say_so() -> None:
-    with pytest.raises(ValueError, match="DPMeans works on arrays alone"):
+    with pytest.raises(ValueError, match="DPMeans works only on arrays"):
         DPMeans(1.0).fit(torch.as_tensor(POINTS))
 
 

@@ -152,7 +152,7 @@ class CenterEstimator(
             n_needed=getattr(self, "n_clusters", 1),
             must_differ=True,
             why_not_in_parts=f"{name} looks at all points at once",
-            why_not_on_device=f"{name} works on arrays alone",
+            why_not_on_device=f"{name} works only on arrays",
             init=getattr(self, "init", None),
             random_state=getattr(self, "random_state", None),
             tell=who_is_told(self.callback, self.verbose),
@@ -674,7 +674,7 @@ class CenterEstimator(
         return opened(X, None, spec), spec
 
     def _is_plain(self) -> bool:
-        """Whether whole points are compared by squared Euclidean distances."""
+        """Return whether whole points are compared by squared Euclidean distances."""
         return self._fitted_spec().is_plain
 
     def _centers(self, n_features: int) -> FloatArray:
@@ -820,8 +820,8 @@ def _number_of(centers: ArrayLike, params: dict[str, Any]) -> int:
         )
     if "n_clusters" in params:
         raise ValueError(
-            f"n_clusters={params['n_clusters']!r} is for the centers to say, of which there are "
-            f"{shape[0]}: leave it out"
+            f"n_clusters={params['n_clusters']!r} is not for from_centers, since centers has "
+            f"{shape[0]} rows: leave it out"
         )
     return int(shape[0])
 

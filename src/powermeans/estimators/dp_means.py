@@ -66,10 +66,8 @@ class DPMeans(CenterEstimator):
     tol : float, default=1e-4
         The fit ends when the sum of the squared center shifts is at most `tol` times the weighted
         mean variance of the features.
-    n_threads : int or None, default=None
-        Largest number of threads; None follows the environment and its limits.
-    verbose : int, default=0
-        Whether to print a line for each sweep.
+    n_threads, verbose
+        As in `PowerKMeans`.
 
     Attributes
     ----------
@@ -89,10 +87,8 @@ class DPMeans(CenterEstimator):
         Number of sweeps.
     history_ : recarray
         One record for each sweep; `objective` includes the price of the centers.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+    n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
 
     See Also
     --------
@@ -170,7 +166,7 @@ class DPMeans(CenterEstimator):
         n_clusters : int
             Wanted number of clusters, at most the number of distinct points.
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative. A weight moves the mean, and a point of weight zero is never taken. If the
+            Nonnegative. A weight moves the mean, and a point of weight zero is never taken. If the
             mean weight of distinct points is below one, the penalty is smaller by this factor.
 
         Returns

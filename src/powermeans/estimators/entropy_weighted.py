@@ -68,14 +68,8 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     tol : float, default=1e-6
         Lloyd ends when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the initial centers. An int makes the result reproducible.
-    n_threads : int or None, default=None
-        Largest number of threads; None follows the environment and its limits.
-    verbose : int, default=0
-        Whether to print a line for each sweep.
-    copy_x : bool, default=True
-        Accepted for compatibility with scikit-learn; X is never changed.
+    random_state, n_threads, verbose, copy_x
+        As in `PowerKMeans`.
 
     Attributes
     ----------
@@ -95,10 +89,8 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         Number of sweeps of the best run.
     history_ : recarray
         One record for each of these sweeps.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+    n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
 
     See Also
     --------

@@ -43,7 +43,7 @@ def k_means(
     n_clusters : int
         Number of centers.
     sample_weight : array-like of shape (n_samples,), optional
-        Not negative.
+        Nonnegative.
     init, n_init, max_iter, verbose, tol, random_state, copy_x, algorithm
         As in `KMeans`.
     return_n_iter : bool, default=False

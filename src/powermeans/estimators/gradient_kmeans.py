@@ -137,14 +137,8 @@ class GradientKMeans(CenterEstimator):
         The fit ends when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features, or when no center moves. Small rates make small shifts: lower
         `tol` with them.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the initial centers. An int makes the result reproducible.
-    n_threads : int or None, default=None
-        Largest number of threads; None follows the environment and its limits.
-    verbose : int, default=0
-        Whether to print a line for each sweep.
-    copy_x : bool, default=True
-        Accepted for compatibility with scikit-learn; X is never changed.
+    random_state, n_threads, verbose, copy_x
+        As in `PowerKMeans`.
 
     Attributes
     ----------
@@ -158,10 +152,8 @@ class GradientKMeans(CenterEstimator):
         Number of sweeps.
     history_ : recarray
         One record for each of these sweeps.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+    n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
 
     See Also
     --------

@@ -74,7 +74,7 @@ class KernelPowerKMeans(
     Use it for clusters that are not convex if you know a kernel in which they are, such as a
     similarity that comes with the data. The Gaussian kernel depends strongly on `gamma`: if it is
     small, the method is `PowerKMeans`; if it is large, all points are almost equally far from each
-    other and there are many local minima, of which ``effort="thorough"`` escapes more. The kernel
+    other, and there are many local minima; ``effort="thorough"`` escapes more of them. The kernel
     of all points with the landmarks is computed once, and its eigenvalues take time proportional to
     the cube of the number of landmarks. Where `PowerKMeans` suffices, it is far faster.
 
@@ -134,10 +134,8 @@ class KernelPowerKMeans(
         The model fitted to the coordinates, with its `history_`, `spent_` and `power_`.
     n_iter_ : int
         Number of sweeps of the best run.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+    n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
 
     See Also
     --------
@@ -269,7 +267,11 @@ class KernelPowerKMeans(
         return self
 
     def _fit(self, X: MatrixLike, sample_weight: ArrayLike | None) -> None:
-        self._check_kernel()
+        if self.kernel_params is not None and not callable(self.kernel):
+            raise ValueError(
+                f"kernel_params={self.kernel_params!r} is for a callable, but "
+                f"kernel={self.kernel!r}: pass gamma, degree and coef0 of KernelPowerKMeans itself"
+            )
         name, is_gram = type(self).__name__, self._is("precomputed")
         wanted: dict[str, Any] = {"n_needed": self.n_clusters, "must_differ": not is_gram}
         data = self._admitted(X, sample_weight, OpeningSpec(name=name, estimator=self, **wanted))
@@ -393,13 +395,6 @@ class KernelPowerKMeans(
         return hasattr(self, "labels_")
 
     # The border.
-
-    def _check_kernel(self) -> None:
-        if self.kernel_params is not None and not callable(self.kernel):
-            raise ValueError(
-                f"kernel_params={self.kernel_params!r} is for a callable, but "
-                f"kernel={self.kernel!r}: pass gamma, degree and coef0 of KernelPowerKMeans itself"
-            )
 
     def _fitted(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Admitted:
         """Check new points for a fitted estimator."""

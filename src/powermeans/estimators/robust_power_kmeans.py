@@ -79,10 +79,8 @@ class RobustPowerKMeans(PowerKMeans):
         farthest of them, at `radius_`, may count in part.
     n_iter_, history_, power_, critical_power_, n_relocated_, n_separated_, spent_
         As in `PowerKMeans`; objective and inertia in the history are those of the kept points.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+    n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
 
     See Also
     --------

@@ -95,10 +95,8 @@ class SelfOrganizingMap(CenterEstimator):
         Number of epochs.
     history_ : recarray
         One record for each epoch.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+    n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
 
     See Also
     --------

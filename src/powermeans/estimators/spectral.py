@@ -66,7 +66,7 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         For "nearest_neighbors": the number of neighbours, including the point itself.
     n_components : int, default=None
         Number of eigenvectors; None is `n_clusters`. It is at least the number of pieces. The first
-        eigenvector of each piece is constant there, so one alone separates no clusters.
+        eigenvector of each piece is constant there, so it separates no clusters by itself.
     normalize_rows : bool, default=True
         Whether to scale the rows of the embedding to length one, as Ng, Jordan and Weiss do and
         scikit-learn does not, so that the size of a cluster does not matter.
@@ -89,10 +89,8 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         The points that `PowerKMeans` clusters; sparse if there are more pieces than `n_clusters`.
     n_pieces_ : int
         Number of pieces of the graph.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+    n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
 
     See Also
     --------

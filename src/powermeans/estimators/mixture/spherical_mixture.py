@@ -41,7 +41,7 @@ _BLOCK_ELEMENTS = 2**20
 # 0.8 missed the best known log-likelihood by 0.057 per point, from 0.5 by 0.070, from 0.3 by 0.094,
 # and without annealing by 0.129.
 _TEMPERATURE_FROM_SEEDS = 0.8
-# With a variance of more squared sizes of the points, float64 cannot tell densities apart.
+# With a variance of more squared sizes of the points, densities are equal in float64.
 _WIDEST = 1e30
 # With a larger variance the free energy of many points might leave the range of float64.
 _LARGEST_VARIANCE = 1e290
@@ -102,12 +102,8 @@ class SphericalMixture(CenterEstimator):
         A run ends when a sweep gains no more than this in the mean log-likelihood of a point.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial centers and of `sample`. An int makes the result reproducible.
-    n_threads : int or None, default=None
-        Largest number of threads; None follows the environment and its limits.
-    verbose : int, default=0
-        Whether to print a line for each sweep.
-    copy_x : bool, default=True
-        Accepted for compatibility with scikit-learn; X is never changed.
+    n_threads, verbose, copy_x
+        As in `PowerKMeans`.
 
     Attributes
     ----------
@@ -131,10 +127,8 @@ class SphericalMixture(CenterEstimator):
     history_ : recarray
         One record for each of these sweeps; the objective is the free energy, in the unit of
         squared distances.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+    n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
 
     See Also
     --------
@@ -234,7 +228,6 @@ class SphericalMixture(CenterEstimator):
         ndarray of shape (n_samples,)
             int32 labels.
         """
-        check_is_fitted(self)
         model = self._model()
         if model.shares is None:
             return super().predict(X)
@@ -254,7 +247,7 @@ class SphericalMixture(CenterEstimator):
         ndarray of shape (n_samples, n_clusters)
             Each row adds up to one.
         """
-        return self._of_distances(X, self._model_if_fitted().memberships)
+        return self._of_distances(X, self._model().memberships)
 
     def score_samples(self, X: MatrixLike) -> FloatArray:
         """Return the logarithm of the density at each point.
@@ -268,7 +261,7 @@ class SphericalMixture(CenterEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        model = self._model_if_fitted()
+        model = self._model()
         energies = self._of_distances(X, model.objective)
         return np.asarray(log_densities(energies, model.variance, self.n_features_in_))
 
@@ -476,12 +469,10 @@ class SphericalMixture(CenterEstimator):
         report_end(run, self.verbose, advice)
 
     def _model(self) -> Gaussian:
+        """Return the fitted model."""
+        check_is_fitted(self)
         shares = None if self.shares == "equal" else tuple(np.asarray(self.shares_).tolist())
         return Gaussian(float(self.variance_), shares)
-
-    def _model_if_fitted(self) -> Gaussian:
-        check_is_fitted(self)
-        return self._model()
 
     def _n_parameters(self) -> int:
         """Return the number of free parameters."""

@@ -154,10 +154,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         is set by `fit` and left unchanged by `partial_fit`.
     history_ : recarray
         One record for each batch of `fit`: its power, objective and inertia.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+    n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
 
     See Also
     --------

@@ -133,10 +133,8 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     history_ : recarray
         One record for each epoch and sweep. In an epoch, each point counts in the inertia with its
         distance at the time when it came.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+    n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
 
     See Also
     --------
