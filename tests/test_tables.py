@@ -378,8 +378,8 @@ ERRORS: dict[str, tuple[str | bytes, dict[str, object], str]] = {
     "huge whole number": (
         "id,x\n7,1\n12345678901234567,2\n",
         {},
-        'f.csv: column "id" has in row 2 a whole number of more than 15 digits, which looks like a '
-        "name: leave the column out with columns=, or write 1.0e17 for a number",
+        'f.csv: column "id" has in row 2 a whole number of more than 15 digits, which looks like '
+        "an identifier: leave the column out with columns=, or write 1.0e17 for a number",
     ),
     "infinity": (
         "x,y\n1,2\n3,inf\n",

@@ -1,9 +1,8 @@
-"""Checkpoints: what parts have given, written down as it comes, so that a killed fit can go on.
+"""Checkpoints: results of calls on parts, written to a file, so that a killed fit can go on.
 
-All that a fit knows of its points are the results of calls on the parts. A journal keeps them, each
-with a digest of its call. When the same fit runs again it gets the same answers without a look at
-the points until the journal ends, and is then as far as the other was, bit for bit: with the same
-centers and random numbers, in the middle of the same search.
+A fit knows its points only by such results. A journal keeps each result with a digest of its call.
+When the same fit runs again, the journal answers its calls until it ends; the fit is then exactly
+where the killed one was, with the same centers and random numbers.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _FORMS = (form_of_dataclasses(_KINDS), TUPLE, DICT, ARRAY, _DTYPE)
 
 
 class CheckpointError(ArgumentError):
-    """A file is no checkpoint of the fit that was to go on, or another fit has it."""
+    """A file is no checkpoint of this fit, or another fit uses it."""
 
     def __init__(self, path: Path, problem: str, *way_out: str | Argument) -> None:
         super().__init__(problem, *way_out, argument="checkpoint", value=os.fspath(path))
@@ -67,17 +66,17 @@ class CheckpointError(ArgumentError):
 
 
 def recorded(kind: type[Result]) -> type[Result]:
-    """Let values of a dataclass be written down, as a decorator."""
+    """Let a checkpoint hold values of a dataclass (a decorator)."""
     _KINDS[kind.__name__] = kind
     return kind
 
 
 class Claim:
-    """Holds the file of a checkpoint, so that no other fit writes to it.
+    """A lock on the file of a checkpoint, so that no other fit writes to it.
 
-    A new file vanishes again if nothing is written to it. The system frees what a killed process
-    held; a process that is forked holds nothing. Where the system knows no locks, as on Windows
-    and on some network disks, several fits may hold the same file.
+    A new file to which nothing is written is removed. The system releases the lock of a killed
+    process, and forked processes drop it. Where the system has no locks, as on Windows and some
+    network disks, nothing prevents a second fit.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -97,12 +96,12 @@ class Claim:
             raise
 
     def release(self) -> None:
-        """Let others have the file; more than once does no harm."""
+        """Release the lock; a second call does nothing."""
         if self._number < 0:
             return
         is_unused = self._is_new and not os.fstat(self._number).st_size
         if sys.platform == "win32":
-            self.forget()  # since what is open cannot be removed there
+            self.forget()  # Windows cannot remove an open file
         if is_unused:
             with suppress(OSError):
                 self.path.unlink()
@@ -110,16 +109,16 @@ class Claim:
         self.forget()
 
     def _unlock(self) -> None:
-        # A process that was forked would keep the lock of a file that is only closed.
+        # After a fork, closing the file is not enough: the other process would keep the lock.
         if sys.platform == "win32" or self._number < 0:
             return
         import fcntl
 
-        with suppress(OSError):  # there may be no locks on this disk
+        with suppress(OSError):  # this disk may have no locks
             fcntl.flock(self._number, fcntl.LOCK_UN)
 
     def forget(self) -> None:
-        """Close the file, but leave the lock to a process that this one was forked from."""
+        """Close the file, but leave the lock to the parent of a forked process."""
         number, self._number = self._number, -1
         if number >= 0:
             os.close(number)
@@ -128,7 +127,7 @@ class Claim:
         return os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
 
     def _is_held(self) -> bool:
-        """Hold the file, or return False if it is no longer the one of that name."""
+        """Lock the file; return False if its name belongs to another file by now."""
         if sys.platform == "win32":
             return True
         import fcntl
@@ -142,7 +141,7 @@ class Claim:
                 "wait until that has ended, or name another file",
             ) from None
         except OSError:
-            return True  # there are no locks on this disk
+            return True  # this disk has no locks
         try:
             return os.path.samestat(os.fstat(self._number), os.stat(self.path))
         except FileNotFoundError:
@@ -167,12 +166,11 @@ if sys.platform != "win32":
 
 
 class Journal:
-    """A file of results in the order in which they were asked for, written every few seconds.
+    """A file of results in the order of their calls, written every few seconds.
 
-    It is written only at its end, and a record that was cut short there does not count: at any
-    moment all but the last seconds are safe. The fingerprint is that of the points, of how they
-    are cut into parts, and of what looks at them. `when_used` is called once all that is there
-    turns out to be of the same fit.
+    The file only grows, and an incomplete record at its end does not count, so that a crash loses
+    only the last seconds. The fingerprint tells the points, their parts and how they are opened.
+    `when_used` is called once all records that were there have answered a call.
     """
 
     def __init__(
@@ -185,7 +183,7 @@ class Journal:
         self._claim = place if isinstance(place, Claim) else Claim(place)
         self._path, self._seconds = self._claim.path, seconds
         self._written = time.monotonic()
-        self._waiting: list[bytes] = []
+        self._buffer: list[bytes] = []
         self._is_left = False
         self._is_used, self._when_used = False, when_used
         self._file: BufferedRandom = open(self._path, "r+b")  # noqa: SIM115 - closed by `close`
@@ -198,7 +196,7 @@ class Journal:
             raise
 
     def _begin(self, fingerprint: bytes) -> bool:
-        """Return whether there may be results already; if not, begin the file."""
+        """Return whether the file may hold results; if it is new, write its head."""
         head = _MAGIC + _record(fingerprint)
         there = self._file.read(len(head))
         if there == head:
@@ -210,14 +208,14 @@ class Journal:
                 "divergence and this version of powermeans",
                 "name another file, or remove this one to begin anew",
             )
-        # It is new, or the process that began it was killed here.
+        # The file is new, or a process was killed while it wrote the head.
         self._file.seek(0)
-        self._waiting.append(head)
+        self._buffer.append(head)
         self.write()
         return False
 
     def answer(self, question: str) -> tuple[bool, Any]:
-        """Return whether the next result is known, and that; it must answer the same question."""
+        """Return whether the next result is known, and the result; raise if its call differs."""
         if self._is_left or not self._is_replaying:
             return False, None
         contents = self._next()
@@ -240,7 +238,7 @@ class Journal:
         return True, result
 
     def once(self, question: str, find: Callable[[], Found]) -> Found:
-        """Return what is known, or else what is found now, without this journal, and noted."""
+        """Return the known result, or find it without this journal and note it."""
         is_known, result = self.answer(question)
         if not is_known:
             result = find()
@@ -249,34 +247,31 @@ class Journal:
         return found
 
     def note(self, question: str, result: Any) -> None:
-        """Write a result down, at the latest with the next one after the seconds are over."""
+        """Put a result into the buffer, and write the buffer if the last write is old enough."""
         if self._is_left:
             return
-        self._waiting.append(_record(_encoded(question, result)))
+        self._buffer.append(_record(_encoded(question, result)))
         if time.monotonic() - self._written >= self._seconds:
             self.write()
 
     def leave(self) -> None:
-        """Neither answer nor note anything from here on.
-
-        A fit that ends early asks for what one that goes on does not ask for in that place.
-        """
+        """Stop answering and noting, since a fit that ends early makes calls of its own."""
         self._is_left = True
 
     def write(self) -> None:
-        """Write all that waits to the disk itself; if that fails, the file stays as it was."""
+        """Write the buffer to the disk and sync it; if that fails, restore the file."""
         start = self._file.tell()
         try:
-            self._file.writelines(self._waiting)
+            self._file.writelines(self._buffer)
             self._file.flush()
             os.fsync(self._file.fileno())
-            self._waiting.clear()
+            self._buffer.clear()
         except OSError as error:
             self._take_back(start)
             raise OSError(
                 error.errno,
-                f"{error.strerror}: the checkpoint was not written on; make room for it, and the "
-                "same fit goes on from what is there",
+                f"{error.strerror}: the checkpoint is incomplete; make room for it, and run the "
+                "same fit again to go on from what it holds",
                 str(self._path),
             ) from error
         except BaseException:
@@ -287,7 +282,7 @@ class Journal:
         self._written = time.monotonic()
 
     def close(self) -> None:
-        """Write all that waits, and let go of the file."""
+        """Write the buffer, and release the file."""
         try:
             if not self._file.closed:
                 try:
@@ -303,7 +298,7 @@ class Journal:
             tell()
 
     def _take_back(self, start: int) -> None:
-        """Close the file without what was written since, even if that is still in memory."""
+        """Cut the file off at `start` and close it, without its unwritten buffer."""
         self.leave()
         raw = self._file.raw
         with suppress(OSError):
@@ -312,15 +307,14 @@ class Journal:
             raw.close()
 
     def _next(self) -> bytes | None:
-        """Return the next record, or None after cutting off what is not a whole one."""
+        """Return the next record; if it is incomplete, cut it off and return None."""
         start = self._file.tell()
-        if (contents := self._whole()) is None:
+        if (contents := self._next_if_complete()) is None:
             self._file.seek(start)
             self._file.truncate()
         return contents
 
-    def _whole(self) -> bytes | None:
-        """Return the next record if it is whole."""
+    def _next_if_complete(self) -> bytes | None:
         start = self._file.tell()
         head = self._file.read(_HEAD.size)
         if len(head) == _HEAD.size:
@@ -333,9 +327,9 @@ class Journal:
 
 
 class JournaledExecutor:
-    """Writes results down, and asks for them again only once the journal ends.
+    """Takes results from a journal; once it ends, calls another executor and notes the results.
 
-    Results as long as the points are not written down, but found anew.
+    Results as long as the points are never noted.
     """
 
     def __init__(self, executor: Executor, journal: Journal) -> None:
@@ -343,32 +337,32 @@ class JournaledExecutor:
 
     @property
     def opener(self) -> PartOpener:
-        """How the parts are opened."""
+        """How parts become rows."""
         return self._executor.opener
 
     @property
     def reads_each_time(self) -> bool:
-        """Whether each call that is not known reads the parts again."""
+        """True if each call without a known result reads the parts again."""
         return self._executor.reads_each_time
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
-        """Yield what a call gives for each part, from the journal as far as that goes."""
+        """Yield the result of a call on each part, from the journal if it is known."""
         if getattr(call, "is_long", False):
             return self._executor.each(call, numbers)
         question = _digest(["each", call, None if numbers is None else list(numbers)])
         return iter(self._journal.once(question, lambda: list(self._executor.each(call, numbers))))
 
     def total(self, call: Call[Any]) -> Any:
-        """Return what a call gives, added up over all parts."""
+        """Return the sum of the results of a call on all parts."""
         return self._journal.once(_digest(["total", call]), lambda: self._executor.total(call))
 
     def once(self, what: str, find: Callable[[], Found]) -> Found:
-        """Return what was found from results that are themselves too long to be written down."""
+        """Return a result that follows from others that are too long for the journal."""
         return self._journal.once(_digest(["once", what]), find)
 
 
 class Recording:
-    """The checkpoint of a fit, if any, held from before its points are opened until it ends."""
+    """The checkpoint of a fit, if any, locked from before its points are opened until it ends."""
 
     def __init__(self, checkpoint: Checkpoint | None, random_state: object = None) -> None:
         self._checkpoint = checkpoint
@@ -380,7 +374,7 @@ class Recording:
             self._claim = Claim(checkpoint.path)
 
     def journaled(self, executor: Executor, fingerprint: Callable[[], str]) -> Executor:
-        """Return an executor that writes its results down, for points of this fingerprint."""
+        """Return an executor that notes its results, for points of this fingerprint."""
         if self._checkpoint is None or self._claim is None:
             return executor
         of_fit = repr([version("powermeans"), fingerprint(), executor.opener.fingerprint()])
@@ -390,22 +384,22 @@ class Recording:
         return self._executor
 
     def once(self, what: str, find: Callable[[], Found]) -> Found:
-        """Return what is written down, or what is found now."""
+        """Return the known result, or find it now."""
         return find() if self._executor is None else self._executor.once(what, find)
 
     def leave(self) -> None:
-        """Write nothing more down, since a fit that goes on would not ask the same from here."""
+        """Note nothing more, since a fit that goes on would make other calls."""
         if self._journal is not None:
             self._journal.leave()
 
     def close(self) -> None:
-        """Write what waits and let go of the file, or warn if that fails."""
+        """Write the buffer and release the file; warn if that fails."""
         try:
             if self._journal is not None:
                 self._journal.close()
         except OSError as error:
             warn_caller(
-                f"{error.filename}: {error.strerror}. The fit itself is not touched by that",
+                f"{error.filename}: {error.strerror}. The fit itself is complete",
                 RuntimeWarning,
             )
         finally:
@@ -422,8 +416,8 @@ class Recording:
 def _refuse_chance(random_state: object) -> None:
     if not isinstance(random_state, Integral):
         raise ValueError(
-            f"random_state={random_state!r} differs from run to run, and a fit that goes on from "
-            "a checkpoint is the same fit once more: pass an int"
+            f"random_state={random_state!r} differs from run to run, and a checkpoint needs the "
+            "same random numbers in each run: pass an int"
         )
 
 
@@ -435,7 +429,7 @@ def _record(contents: bytes) -> bytes:
     return _HEAD.pack(len(contents), zlib.crc32(contents)) + contents
 
 
-# A record is the length of its JSON, the JSON with the form of each array, and then these arrays.
+# A record holds the length of its JSON, the JSON with dtype and shape of each array, the arrays.
 
 
 def _encoded(question: str, result: Any) -> bytes:

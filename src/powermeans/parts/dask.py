@@ -1,8 +1,7 @@
-"""Points in the partitions of a Dask collection, which are worked on wherever Dask does so.
+"""Points in the partitions of a Dask collection, wherever Dask keeps them.
 
-Each question is a graph of one task for each partition, and of the additions that
-`powermeans.sums.added` asks for. Dask runs a task that is lost with its worker again, which gives
-the same bits.
+Each call is a graph with one task for each partition, and the additions of `powermeans.sums.added`.
+If a worker is lost, Dask runs its tasks again, which gives the same bits.
 """
 
 from __future__ import annotations
@@ -35,22 +34,22 @@ from powermeans.system.fingerprint import fingerprint
 from powermeans.system.threads import effective_n_threads
 from powermeans.system.timer import Tell
 
-# A call of more bytes is sent once, and passed from worker to worker; a smaller one goes with each
-# task, which saves a turn.
+# A larger call is a task of its own, whose result workers pass on; a smaller one is part of each
+# task, which saves a round trip.
 _BYTES_IN_A_TASK = 2**15
-# Results are about as large as the call. If all of them together have no more bytes they come here
-# to be added, which takes half the time of additions that are tasks of their own.
+# Results of fewer bytes in all are added in this process, in half the time of additions that are
+# tasks of their own.
 _BYTES_ADDED_HERE = 2**20
-# There is one task of each of these names for each partition.
+# Progress counts these tasks; each partition has one of each name.
 _COUNTED_TASKS = ("_make_part", "_perform", "_report")
 
 
 class DaskExecutor:
-    """Works on the partitions that Dask holds; the process that has one opens its rows once.
+    """Works on partitions that Dask holds; the process that holds one opens its rows once.
 
-    The partitions are computed once, checked, and held as long as this exists. Empty ones are left
-    out. `n_threads` is for all tasks of a process together: by default as many as a worker has,
-    and without a cluster `powermeans.system.threads.effective_n_threads`.
+    The partitions are computed once, checked, and kept as long as this exists, without empty ones.
+    All tasks of a process share `n_threads`: by default those of the worker or, without a cluster,
+    `powermeans.system.threads.effective_n_threads`.
     """
 
     reads_each_time = False
@@ -90,7 +89,7 @@ class DaskExecutor:
         return persisted(delayed(_make_part, given), self._watch)
 
     def fingerprint(self) -> str:
-        """Return the fingerprint of all points and weights, which the workers compute."""
+        """Return the fingerprint of all points and weights, computed by the workers."""
         return " ".join(self._computed(delayed(_fingerprint, [(part,) for part in self._parts])))
 
     def check(self, n_clusters: int = 1) -> None:
@@ -98,14 +97,14 @@ class DaskExecutor:
         check_parts(self.facts, n_features=self.n_features, n_clusters=n_clusters, name="X")
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
-        """Yield what a call gives for each part, after working on all of them at once."""
+        """Yield the result of a call on each part, once all of them are there."""
         return iter(self._computed(self._performed(_Sent(call), numbers)))
 
     def total(self, call: Call[Any]) -> Any:
-        """Return what a call gives, added up here or, if that is much, by the workers."""
+        """Return the sum of the results of a call, which the workers add if they are large."""
         sent = _Sent(call)
         performed = self._performed(sent, None)
-        # What comes is about as large as what went, the centers, or as the call says.
+        # Unless the call tells the size of a result, it is about that of the centers in the call.
         n_bytes = getattr(call, "n_bytes_given", sent.n_bytes)
         if n_bytes * len(self._parts) <= _BYTES_ADDED_HERE:
             return added(self._computed(performed))
@@ -121,7 +120,7 @@ class DaskExecutor:
         )
 
     def _begin_pass(self, n_parts: int) -> Signal | None:
-        """Watch a new pass, and return what its workers must log."""
+        """Watch a new pass, and return the signal that its workers log."""
         self._watch: Watch | None = None
         if self._tell is not None:
             self._watch = Watch(self._tell, n_parts, _COUNTED_TASKS, self._cluster)
@@ -133,17 +132,14 @@ class DaskExecutor:
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """How the tasks that a process works on at a time share its threads.
+    """How tasks that a process runs at the same time share its threads."""
 
-    A process has `n_parts` parts on the average. None is what the worker has, or says.
-    """
-
-    budget: int | None
-    n_parts: int
-    n_tasks: int | None
+    budget: int | None  # None for one thread a task
+    n_parts: int  # of a process, on average
+    n_tasks: int | None  # at a time; None for as many as the worker says
 
     def of_a_task(self) -> int:
-        """Return the share of one task, in the process that runs it."""
+        """Return the threads of one task, in the process that runs it."""
         n_tasks = self.n_tasks or n_threads_of_this_worker()
         return max(1, (self.budget or n_tasks) // min(n_tasks, self.n_parts))
 
@@ -151,10 +147,10 @@ class Threads:
 def mapped(
     data: Any, function: Callable[[Any], Any], *, dtype: Any, n_columns: int | None = None
 ) -> Any:
-    """Return what a function gives for each partition, as a Dask array not yet computed.
+    """Return the results of a function on each partition, as a Dask array not yet computed.
 
-    The function, which can be pickled, gets some points and gives a row of `n_columns` or, for
-    None, a number for each.
+    The function, which can be pickled, returns a row of `n_columns` for each point or, for None, a
+    number.
     """
     array = DaskPoints(data).array
     rows = array.chunks[0]
@@ -176,7 +172,7 @@ def _of_block(block: Any, function: Any, nothing: Any, block_id: Any = None) -> 
 
 
 class _Sent:
-    """What goes to the workers as it is, and is not searched for things to compute."""
+    """Content that goes to the workers as it is: Dask does not search it for tasks."""
 
     def __init__(self, content: Any) -> None:
         self.content = content
@@ -184,7 +180,7 @@ class _Sent:
 
 
 def _n_bytes_in(content: Any) -> int:
-    """Return that of its arrays; to pickle a large call would take time."""
+    """Return the bytes of the arrays in a call, without the time to pickle it."""
     if isinstance(content, np.ndarray):
         return int(content.nbytes)
     if isinstance(content, dict):
@@ -226,7 +222,7 @@ def _perform(
 
 
 def _facts_of(reports: Sequence[PartReport | ValueError]) -> list[PartFacts]:
-    """Return what was found in each partition, or raise the first of their faults."""
+    """Return the facts about each partition, or raise the first fault."""
     first: tuple[int, PartReport] | None = None
     facts = []
     for number, report in enumerate(reports):

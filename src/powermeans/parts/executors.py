@@ -1,4 +1,4 @@
-"""Where the parts of the rows are worked on, and in which order their results add up."""
+"""Executors: they call functions on the parts of the rows, and add the results in a fixed order."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 Call = Callable[[PartRows, int], Result]
-"""What is asked of the rows of a part, given with its number. It can be pickled."""
+"""A function of the rows of a part and its number, which can be pickled."""
 
-# What is remembered of a part of at least this many rows is less than a hundredth of it.
+# For smaller parts, what is remembered would take more than a hundredth of their memory.
 _FEWEST_ROWS_REMEMBERED = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class PartOpener:
-    """How the points of a part become rows: an estimator makes it, and it can be pickled."""
+    """How points of a part become rows. It can be pickled."""
 
     divergence: Divergence = "squared_euclidean"
     has_missing: bool = False
@@ -44,7 +44,7 @@ class PartOpener:
         if self.divergence == "manhattan":
             raise ValueError(
                 'divergence="manhattan" has medians for centers, and medians of parts do not add '
-                "up to those of all: pass the points as one array in memory"
+                "up: pass the points as one array in memory"
             )
 
     def open(
@@ -72,42 +72,41 @@ class PartOpener:
         )
 
     def fingerprint(self) -> str:
-        """Return the same text for the same opener in every process."""
+        """Return a text that is the same for equal openers in every process."""
         try:
             return fingerprint([self.divergence, self.has_missing, self.device])
         except NoFingerprintError as error:
             raise ValueError(
                 f"divergence={self.divergence!r:.200} has {error.args[0]!r:.200}, which another "
-                "process cannot tell from others, so that no fit with it can go on from a "
-                "checkpoint: let attributes be numbers, strings, arrays, lists and plain "
-                "functions, or leave checkpoint out"
+                "process cannot recognize, so a checkpoint cannot hold it: use numbers, strings, "
+                "arrays, lists and plain functions as attributes, or leave checkpoint out"
             ) from None
 
 
 class Executor(Protocol):
-    """Works on parts, at least one and none empty, whose order never changes."""
+    """Calls functions on parts, at least one and none empty, in a fixed order."""
 
     @property
     def opener(self) -> PartOpener:
-        """How the parts are opened."""
+        """How parts become rows."""
         ...
 
     @property
     def reads_each_time(self) -> bool:
-        """Whether each call reads the parts again."""
+        """True if each call reads the parts again."""
         ...
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
-        """Yield what a call gives for each part in order, or for those of rising numbers."""
+        """Yield the result of a call on each part, or on the parts of these rising numbers."""
         ...
 
     def total(self, call: Call[Any]) -> Any:
-        """Return what a call gives, added up over all parts in the order of `added`."""
+        """Return the sum of the results on all parts, in the order of `added`."""
         ...
 
 
 class MemoryExecutor:
-    """Works on parts in this process's memory, which it opens once."""
+    """Calls functions on parts in memory, opened once."""
 
     reads_each_time = False
 
@@ -123,7 +122,7 @@ class MemoryExecutor:
         self._rows = [opener.open(points, weights, team=team) for points, weights in parts]
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
-        """Yield what a call gives for one part after the other."""
+        """Yield the result of a call on one part after the other."""
         for number in range(len(self._rows)) if numbers is None else numbers:
             result = call(self._rows[number], number)
             if self._tell is not None and numbers is None:
@@ -131,12 +130,12 @@ class MemoryExecutor:
             yield result
 
     def total(self, call: Call[Any]) -> Any:
-        """Return what a call gives, added up over all parts."""
+        """Return the sum of the results of a call on all parts."""
         return added(self.each(call))
 
 
 class ReadingExecutor:
-    """Reads the parts anew for each call, and works on one while it reads the next."""
+    """Reads the parts anew for each call, and calls on one while it reads the next."""
 
     reads_each_time = True
 
@@ -153,12 +152,12 @@ class ReadingExecutor:
         self._known: dict[int, Known] = {}
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
-        """Yield what a call gives for one part after the other."""
+        """Yield the result of a call on one part after the other."""
         all_numbers = iter(range(2**63)) if numbers is None else iter(numbers)
         for points, weights in read_ahead(self._partition.read(numbers)):
             number = next(all_numbers)
             rows = self._open(call, points, weights, number)
-            del points, weights  # or they would be held while the next ones are awaited
+            del points, weights  # free them before waiting for the next part
             result = call(rows, number)
             if _shows_faults(call) and not _are_finite_sums(result):
                 everything = np.arange(rows.n_points)
@@ -170,8 +169,8 @@ class ReadingExecutor:
             yield result
             del result
 
-    # Rows are checked when they are first read. The sums of a sweep show at no cost whether they
-    # still are what they were; before other calls, which are few, a look at the rows does.
+    # The first pass checks all rows. Later the sums of a sweep show faults at no cost; before the
+    # few other calls a sum over the rows does.
 
     def _open(
         self, call: Call[Any], points: Points | SparsePoints, weights: Any, number: int
@@ -186,10 +185,10 @@ class ReadingExecutor:
         return rows
 
     def _are_finite(self, points: Points | SparsePoints, weights: FloatArray | None) -> bool:
-        """Return whether they surely are; a sum that overflows is no fault."""
+        """Return True only if all entries are finite; their sum may overflow even so."""
         values: Any = points.data if sparse.issparse(points) else points
         if self.opener.has_missing:
-            values = np.isinf(values)  # since NaN is an entry that is missing
+            values = np.isinf(values)  # NaN is a missing entry
         with np.errstate(over="ignore", invalid="ignore"):
             total = np.add.reduce(values, axis=None)
             total_weight = 0.0 if weights is None else weights.sum()
@@ -197,7 +196,7 @@ class ReadingExecutor:
         return bool(is_fine and math.isfinite(total_weight))
 
     def total(self, call: Call[Any]) -> Any:
-        """Return what a call gives, added up over all parts."""
+        """Return the sum of the results of a call on all parts."""
         return added(self.each(call))
 
 
@@ -206,13 +205,13 @@ def _shows_faults(call: Call[Any]) -> bool:
 
 
 def _are_finite_sums(sums: Any) -> bool:
-    # Wide rows and many centers leave only the sums of points, and some rules only the others.
+    # For wide rows and many centers only the sums of points show faults, for some rules the others.
     are_finite = math.isfinite(sums.objective) and math.isfinite(sums.inertia)
     return are_finite and bool(np.isfinite(sums.points).all())
 
 
 def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the same items; a thread fetches each while the one before is worked on."""
+    """Yield the same items, each fetched by a thread while the caller works on the last one."""
     with ThreadPoolExecutor(1, thread_name_prefix="powermeans-reader") as reader:
         coming = reader.submit(next, items, None)
         while (item := coming.result()) is not None:

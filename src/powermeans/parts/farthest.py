@@ -1,4 +1,4 @@
-"""The points of parts that are farthest from all centers, each a center for those after it."""
+"""The points of parts that are farthest from all centers, each a center for the next."""
 
 from __future__ import annotations
 
@@ -18,21 +18,17 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 # A pass finds this many more than are wanted, since those near a chosen one are not far any more.
 _MORE = 16
-# Kernels for many points and for few may round a distance in other ways, by less than this share.
+# Kernels for many points and for few round the same distance differently, by less than this share.
 _ROUNDING = 1e-3
 
 
 def farthest_of_parts(
     executor: Executor, filling: FloatArray | None, centers: FloatArray, n_wanted: int
 ) -> Iterator[FarPoint]:
-    """Find the points as `Rows.farthest` does, several at once in each pass over the parts.
+    """Find points as `Rows.farthest` does, several in each pass over the parts.
 
-    Another pass is made only where those chosen in the meantime may change which is the next.
-
-    Parameters
-    ----------
-    filling : (n_features,), optional
-        What stands for missing entries.
+    Another pass follows only if points chosen since may change the next one. `filling` replaces
+    missing entries.
     """
     chosen = centers
     candidates: _Candidates | None = None
@@ -49,10 +45,10 @@ def farthest_of_parts(
 
 
 class _Candidates:
-    """Points that are farther than all others, and how far each is as centers are added.
+    """The farthest points of a pass, and their distances as centers are added.
 
-    As long as one is nearer to the centers it was found with than to any chosen since, its distance
-    is known to the last bit. For others an upper bound is known.
+    The distance of a point is exact until a new center is nearer than the old ones. From then on it
+    is an upper bound.
     """
 
     def __init__(self, opener: PartOpener, filling: FloatArray | None, found: Farthest) -> None:
@@ -66,16 +62,16 @@ class _Candidates:
         )
 
     def farthest(self) -> int | None:
-        """Return which of them is the farthest of all points now; None where that is not sure."""
+        """Return the place of the farthest of all points; None if bounds leave it open."""
         if not self._is_known.any():
             return None
         values = weighted(self._found.weights, self._most)
-        place = int(np.argmax(self._is_known))  # the farthest came first
+        place = int(np.argmax(self._is_known))  # candidates come in falling order
         may_be_farther = ~self._is_known & ~(values < values[place])
         return None if may_be_farther.any() else place
 
     def at(self, place: int) -> FarPoint:
-        """Return one of those whose distance is known."""
+        """Return a point whose distance is exact."""
         found = self._found
         point = np.ascontiguousarray(self._points[place], dtype=np.float64)
         weight, sq_dist = float(found.weights[place]), float(found.sq_dist[place])
@@ -93,9 +89,9 @@ class _Candidates:
 @recorded
 @dataclass(frozen=True, slots=True)
 class Farthest:
-    """The farthest points of some parts, at most `n_kept`. Those of parts add up.
+    """The farthest points of some parts, at most `n_kept`, which add up over parts.
 
-    The first of several that are as far comes first; entries that are missing are NaN.
+    Of equally far points the first comes first. Missing entries are NaN.
     """
 
     n_kept: int
@@ -115,7 +111,7 @@ class Farthest:
 
 @dataclass(frozen=True, slots=True)
 class _FindFarthest:
-    """Asks a part for its farthest points; the first of the centers are those that label them."""
+    """Finds the farthest points of a part, labeled by the first centers."""
 
     centers: FloatArray
     n_labels: int
@@ -124,7 +120,7 @@ class _FindFarthest:
 
     @property
     def n_bytes_given(self) -> int:
-        """Size of what comes of a part."""
+        """Size of the result of a part."""
         return 8 * self.n_kept * (int(self.centers.shape[1]) + 3)
 
     def __call__(self, rows: PartRows, number: int) -> Farthest:
@@ -136,12 +132,12 @@ class _FindFarthest:
         )
 
     def _points(self, rows: PartRows, first: IndexArray) -> Points:
-        # Those with missing entries are filled by the means of all parts, which are not known here.
+        # Keep missing entries: the means of all parts, which fill them, are not known here.
         return np.asarray(rows.sample(first)) if self.has_missing else rows.take(first)
 
 
 def _largest(values: FloatArray, n_kept: int) -> NDArray[np.intp]:
-    """Return where the largest are, in falling order, the first of equal ones first."""
+    """Return the places of the largest values in falling order, the first of equal ones first."""
     candidates = np.arange(len(values))
     if n_kept < len(values):
         least = np.partition(values, len(values) - n_kept)[len(values) - n_kept]

@@ -1,4 +1,4 @@
-"""A part of the points in the memory of the process that works on it, here or on a cluster."""
+"""A part of the points in the process that works on it, here or on a cluster."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from powermeans.types import FloatArray, Points, SparsePoints
 
 
 class WorkerPart:
-    """Points and weights of a part that were checked, and the rows once these are opened.
+    """Checked points and weights of a part, opened as rows on the first call.
 
-    A copy of it, or what a pickle gives, opens its rows again on demand. `package_version` is that
-    of the process that runs the fit, and must be that of the process that opens the rows.
+    Copies and pickles leave the rows out. The process that opens the rows must have the
+    `package_version` of the process that runs the fit.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class WorkerPart:
         self._lock = threading.Lock()
 
     def perform(self, call: Call[Result], number: int, n_threads: int) -> Result:
-        """Return what a call gives for this part; one call at a time."""
+        """Return the result of a call on this part; calls wait for each other."""
         with self._lock:
             if self._rows is None:
                 self._check_version()
@@ -57,7 +57,7 @@ class WorkerPart:
             )
 
     def report(self) -> PartReport:
-        """Return what the process that runs the fit must know of this part."""
+        """Return the facts that the process that runs the fit needs."""
         kind = f"{'sparse' if sparse.issparse(self.points) else 'dense'} {self.points.dtype}"
         return PartReport(int(self.points.shape[1]), kind, self.facts)
 
@@ -72,7 +72,7 @@ class WorkerPart:
 
 @dataclass(frozen=True, slots=True)
 class PartReport:
-    """What is known of a part that a worker has. All parts must be of one kind."""
+    """Facts about a part that a worker holds. All parts must have the same kind."""
 
     n_features: int
     kind: str
@@ -82,7 +82,7 @@ class PartReport:
 def make_worker_part(
     block: Any, weights: Any, opener: PartOpener, name: str, package_version: str | None = None
 ) -> WorkerPart | ValueError:
-    """Let a part across the border, or return what is wrong with it; errors call it `name`."""
+    """Return a checked part, or its fault, in which it is called `name`."""
     try:
         points = admitted(block, name, None)
         checked = admitted_weights(weights, int(points.shape[0]), name)
@@ -99,9 +99,9 @@ def make_worker_part(
 
 
 def _aligned(values: Any) -> Any:
-    """Return the array, copied if it begins at an odd address, as one from a message may do.
+    """Return the array, copied if it is not aligned, as one from a message may be.
 
-    NumPy and BLAS add such numbers in another order, and so to other bits.
+    NumPy and BLAS add unaligned numbers in another order, which changes bits.
     """
     if all(array.flags.aligned for array in _arrays_of(values)):
         return values
