@@ -103,11 +103,14 @@ class RisingRows(ReferenceRows):
         return replace(sums, points=-3 * sums.points)
 
 
-def test_an_objective_that_rises_gives_a_warning_at_equal_power_only(points, centers) -> None:
+def test_an_objective_that_rises_at_equal_power_gives_a_warning(points, centers) -> None:
     history = History()
     with pytest.warns(ObjectiveRoseWarning, match=r"rose from .* in sweep 2 at power=-3\.0"):
         run_stage(RisingRows(points), centers, stage(Fixed(-3.0), max_iter=2), history)
     assert len(history.records) == 2
+
+
+def test_an_objective_that_rises_while_the_power_changes_gives_none(points, centers) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run_stage(RisingRows(points), centers, stage([-3.0, -4.0]), History())
@@ -140,30 +143,21 @@ def test_a_rule_sees_the_sweeps_of_its_own_stage_only(points, centers) -> None:
     assert rule.shown == [[-3.0], [-3.0, -4.0]]
 
 
-def test_a_schedule_may_end_and_the_history_is_a_table(points, centers) -> None:
+def test_a_schedule_may_end(points, centers) -> None:
     history = History()
     end = run_stage(open_rows(points), centers, stage([-1.0, -2.0, -9.0]), history)
     assert end.has_converged
     assert end.power == -9.0
     np.testing.assert_array_equal(history.as_recarray().power, [-1.0, -2.0, -9.0])
-    history = History()
-    run_stage(open_rows(points), centers, stage([-1.0, -2.0]), history)
-    table = pd.DataFrame(history.as_recarray())
-    assert list(table.columns) == list(SweepRecord._fields)
-    assert table.power.tolist() == [-1.0, -2.0]
 
 
-def test_a_callback_that_returns_true_or_that_of_numpy_ends_all_stages(points, centers) -> None:
+def test_a_callback_that_returns_true_ends_all_stages(points, centers) -> None:
     history = History()
     stages = [stage(Geometric(-1.0, 1.1)), stage(LLOYD)]
     ends = anneal(open_rows(points), centers, stages, history, lambda state: state.sweep == 4)
     assert len(history.records) == 4
     assert len(ends) == 1
     assert ends[0].was_stopped
-    end = run_stage(
-        open_rows(points), centers, stage(LLOYD), History(), lambda state: np.bool_(True)
-    )
-    assert end.was_stopped
 
 
 @pytest.mark.parametrize("answer", [None, False, 1, "yes", [1], np.ones(3)])
@@ -173,7 +167,14 @@ def test_any_other_answer_of_a_callback_goes_on(answer: object, points, centers)
     assert len(history.records) == 2
 
 
-def test_a_callback_sees_the_figures_of_every_sweep_and_cannot_disturb_it(points, centers) -> None:
+def test_numpys_true_stops_too(points, centers) -> None:
+    end = run_stage(
+        open_rows(points), centers, stage(LLOYD), History(), lambda state: np.bool_(True)
+    )
+    assert end.was_stopped
+
+
+def test_a_callback_sees_every_sweep_and_cannot_disturb_it(points, centers) -> None:
     seen: list[SweepState] = []
     history = History(run=3)
     end = run_stage(open_rows(points), centers, stage(LLOYD), history, seen.append)
@@ -202,6 +203,14 @@ def test_what_was_swept_before_an_error_is_in_the_history(points, centers) -> No
     assert len(history.records) == 3
     assert history.last is not None
     assert history.last.sweep == 3
+
+
+def test_the_history_is_a_table(points, centers) -> None:
+    history = History()
+    run_stage(open_rows(points), centers, stage([-1.0, -2.0]), history)
+    table = pd.DataFrame(history.as_recarray())
+    assert list(table.columns) == list(SweepRecord._fields)
+    assert table.power.tolist() == [-1.0, -2.0]
 
 
 def test_coincident_centers_part_below_the_critical_power_and_not_above(points) -> None:

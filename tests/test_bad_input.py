@@ -77,10 +77,13 @@ def test_an_entry_that_is_not_finite_is_named(estimator, dtype, value: float, ki
         kmeans_plusplus(with_entry(value).astype(dtype), 3)
 
 
-def test_an_entry_is_named_by_its_column_also_in_a_sparse_matrix(estimator) -> None:
+def test_the_column_is_named_by_its_name(estimator) -> None:
     table = pd.DataFrame(with_entry(np.nan), columns=["width", "height"])
     with pytest.raises(ValueError, match=r"row 7, column 1 \('height'\)"):
         estimator(3).fit(table)
+
+
+def test_an_entry_of_a_sparse_matrix_is_named(estimator) -> None:
     with pytest.raises(ValueError, match=r"Input X contains NaN.*row 7, column 1"):
         estimator(3).fit(sparse.csr_array(with_entry(np.nan)))
 
@@ -228,23 +231,26 @@ def test_a_sparse_matrix_without_entries_is_all_zeros(estimator) -> None:
 # Points that are few, equal, or constant.
 
 
-def test_one_cluster_is_the_mean_and_as_many_as_rows_are_the_rows(points, estimator) -> None:
+def test_one_row_is_one_cluster(points, estimator) -> None:
     model = estimator(1).fit(points[:1])
     np.testing.assert_array_equal(model.cluster_centers_, points[:1])
     assert model.inertia_ == 0
+
+
+def test_one_cluster_is_the_mean(points, estimator) -> None:
     model = estimator(1).fit(points)
     np.testing.assert_allclose(model.cluster_centers_[0], points.mean(axis=0))
+
+
+def test_as_many_clusters_as_rows_are_the_rows(points, estimator) -> None:
     model = estimator(N_POINTS, random_state=0).fit(points)
     assert model.inertia_ == 0
     assert sorted(model.labels_) == list(range(N_POINTS))
 
 
-def test_columns_that_hardly_vary_do_not_matter(points, estimator) -> None:
+def test_constant_columns_do_not_matter(points, estimator) -> None:
     assert_finds_the_groups(
         estimator(3, random_state=0), np.column_stack([np.full(N_POINTS, 7.0), points])
-    )
-    assert_finds_the_groups(
-        estimator(3, random_state=0), np.column_stack([points, points * 1e-310])
     )
 
 
@@ -269,9 +275,12 @@ def test_fewer_distinct_points_than_clusters_are_each_a_cluster(estimator, dtype
     assert model.n_iter_ < 200
 
 
-def test_centers_that_start_together_part_and_one_far_away_comes_back(points, estimator) -> None:
+def test_centers_that_coincide_at_the_start_part(points, estimator) -> None:
     model = estimator(3, init=np.repeat(points[:1], 3, axis=0)).fit(points)
     assert len(set(model.labels_)) == 3
+
+
+def test_a_center_that_starts_far_away_comes_back(points, estimator) -> None:
     assert_finds_the_groups(estimator(3, init=[[1e100, 0], [0, 0], [30, 0]]), points)
 
 
@@ -307,12 +316,15 @@ def test_weights_of_any_size_are_right(points, estimator, scale: float) -> None:
     assert model.inertia_ == pytest.approx(scale * unweighted.inertia_, rel=1e-9)
 
 
-def test_points_without_weight_do_not_matter_even_all_but_one(points, estimator) -> None:
+def test_points_without_weight_do_not_matter(points, estimator) -> None:
     outliers = np.vstack([points, np.full((5, 2), 1e6)])
     weights = np.r_[np.ones(N_POINTS), np.zeros(5)]
     model = estimator(3, random_state=0, tol=0).fit(outliers, sample_weight=weights)
     alone = estimator(3, random_state=0, tol=0).fit(points)
     np.testing.assert_allclose(model.cluster_centers_, alone.cluster_centers_, rtol=1e-9)
+
+
+def test_a_single_point_with_weight_is_the_only_cluster(points, estimator) -> None:
     with pytest.warns(ConvergenceWarning, match="distinct clusters"):
         model = estimator(3, random_state=0).fit(points, sample_weight=np.eye(N_POINTS)[4])
     assert_is_sound(model)
@@ -361,6 +373,12 @@ def test_values_too_large_to_be_squared_are_refused(points, estimator, exponent:
 def test_differences_too_small_to_be_squared_are_refused(points, estimator, exponent: int) -> None:
     with pytest.raises(ValueError, match=r"varies by no more than .* vanish in float64. Scale X"):
         estimator(3).fit(points * 10.0**exponent)
+
+
+def test_subnormal_differences_beside_normal_ones_do_not_matter(points, estimator) -> None:
+    assert_finds_the_groups(
+        estimator(3, random_state=0), np.column_stack([points, points * 1e-310])
+    )
 
 
 @pytest.mark.parametrize(

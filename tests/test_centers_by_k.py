@@ -67,16 +67,12 @@ def test_every_k_is_about_as_good_as_a_fit_of_its_own(effort: str) -> None:
         assert solution.inertia <= worst * alone
 
 
-def test_sizes_may_have_holes_and_be_more_than_there_are_distinct_points() -> None:
+def test_sizes_may_have_holes() -> None:
     points = np.random.default_rng(0).normal(size=(300, 2))
     found = found_by(open_rows(points), [3, 7, 20])
     assert [len(solution.centers) for solution in found.values()] == [3, 7, 20]
     inertias = [solution.inertia for solution in found.values()]
     assert inertias == sorted(inertias, reverse=True)
-    points = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)
-    found = found_by(open_rows(points), [2, 3, 4, 5])
-    assert found[2].inertia == pytest.approx(2.0)
-    assert [found[k].inertia for k in (3, 4, 5)] == [0.0, 0.0, 0.0]
 
 
 def test_order_of_points_and_weights_as_copies_make_no_difference() -> None:
@@ -87,3 +83,10 @@ def test_order_of_points_and_weights_as_copies_make_no_difference() -> None:
     copied = found_by(open_rows(np.repeat(points, counts, axis=0)[order]), [2, 3, 4, 5])
     for k in weighted:
         assert weighted[k].inertia == pytest.approx(copied[k].inertia, rel=1e-9)
+
+
+def test_fewer_distinct_points_than_centers_are_at_their_centers() -> None:
+    points = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)
+    found = found_by(open_rows(points), [2, 3, 4, 5])
+    assert found[2].inertia == pytest.approx(2.0)
+    assert [found[k].inertia for k in (3, 4, 5)] == [0.0, 0.0, 0.0]

@@ -236,7 +236,7 @@ def test_a_file_that_is_no_checkpoint_is_left_alone_and_nobody_says_to_remove_it
         fitted(points, tmp_path)
 
 
-def test_a_checkpoint_hardly_begun_is_begun_anew_and_a_damaged_one_is_kept(
+def test_a_checkpoint_that_was_hardly_begun_is_begun_anew(
     tmp_path: Path, points: FloatArray
 ) -> None:
     state, whole = tmp_path / "state", tmp_path / "whole"
@@ -248,6 +248,11 @@ def test_a_checkpoint_hardly_begun_is_begun_anew_and_a_damaged_one_is_kept(
         state.write_bytes(whole.read_bytes()[:n_bytes])
         fitted(points, state)
         assert state.read_bytes() == whole.read_bytes()
+
+
+def test_a_checkpoint_with_a_damaged_beginning_is_not_written_over(
+    tmp_path: Path, points: FloatArray
+) -> None:
     state = tmp_path / "state"
     fitted(points, state)
     for place in (len(journal._MAGIC) + 2, len(journal._MAGIC) + 20):

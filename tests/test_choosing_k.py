@@ -225,13 +225,16 @@ def test_threads_and_other_criteria_change_nothing() -> None:
     np.testing.assert_array_equal(one.table["gap"], alone.table["gap"])
 
 
-def test_every_place_may_be_a_center_but_not_every_point() -> None:
+def test_few_places_are_counted_without_nan_in_the_choice() -> None:
     """Every point is at a center from k = 5 on."""
     points = np.repeat([[0.0], [1.0], [10.0], [11.0], [20.0]], 20, axis=0)
     choice = choose_k(points, range(1, 6), criteria="all", random_state=0)
     assert choice.table["inertia"][-1] == 0
     assert choice.by_criterion["bic"] == choice.by_criterion["calinski_harabasz"] == 5
     assert choice.by_criterion["silhouette"] == 5
+
+
+def test_as_many_centers_as_points_are_no_choice() -> None:
     points = np.random.default_rng(0).normal(size=(9, 2))
     choice = choose_k(points, range(1, 10), criteria="all", n_resamples=3, random_state=0)
     for name in ("bic", "calinski_harabasz", "gap"):
@@ -297,19 +300,16 @@ def test_the_examples_of_the_page_are_as_it_says(
     assert (choice.recommended, choice.agreement) == (recommended, n_agreeing / 9)
 
 
-def test_one_point_and_equal_points_are_one_cluster() -> None:
+def test_one_point_is_one_cluster() -> None:
     assert choose_k([[3.0, 4.0]], [1], random_state=0).recommended == 1
     with pytest.raises(ValueError, match="stability says nothing about k in"):
         choose_k([[3.0, 4.0]], [1], criteria="stability", random_state=0)
-    choice = choose_k(np.ones((9, 2)), [1], criteria=["bic", "gap"], random_state=0)
-    assert choice.by_criterion == {"bic": 1, "gap": None}
-    assert choice.table["inertia"].tolist() == [0.0]
 
 
 # The result.
 
 
-def test_the_result_reads_as_a_table_and_survives_pickling_unchanged(of_blobs: ChoiceOfK) -> None:
+def test_the_result_reads_as_a_table(of_blobs: ChoiceOfK) -> None:
     head, columns, *rows = str(of_blobs).splitlines()
     assert head == f"k = 4 by {of_blobs.decided_by.replace('_', ' ')}; 10 of 10 criteria say so"
     assert len(rows) == 7
@@ -318,10 +318,6 @@ def test_the_result_reads_as_a_table_and_survives_pickling_unchanged(of_blobs: C
     assert [row.count("*") for row in rows] == [0, 0, 10, 0, 0, 0, 0]
     assert "nan" not in str(of_blobs)
     assert of_blobs._repr_html_().count("<tr>") == 8
-    again = pickle.loads(pickle.dumps(of_blobs))
-    assert str(again) == str(of_blobs)
-    with pytest.raises(AttributeError):
-        again.recommended = 3
 
 
 def test_the_table_is_a_data_frame_as_it_is(of_blobs: ChoiceOfK) -> None:
@@ -330,7 +326,14 @@ def test_the_table_is_a_data_frame_as_it_is(of_blobs: ChoiceOfK) -> None:
     assert frame["bic"].idxmax() == 4
 
 
-def test_a_model_predicts_with_the_centers_of_its_k_if_they_were_kept(of_blobs: ChoiceOfK) -> None:
+def test_the_result_survives_pickling_and_cannot_be_changed(of_blobs: ChoiceOfK) -> None:
+    again = pickle.loads(pickle.dumps(of_blobs))
+    assert str(again) == str(of_blobs)
+    with pytest.raises(AttributeError):
+        again.recommended = 3
+
+
+def test_a_model_predicts_with_the_centers_of_its_k(of_blobs: ChoiceOfK) -> None:
     points = blobs(4)
     assert isinstance(of_blobs.model(), PowerKMeans)
     truth = np.arange(400) % 4
@@ -338,6 +341,9 @@ def test_a_model_predicts_with_the_centers_of_its_k_if_they_were_kept(of_blobs: 
     assert len(of_blobs.model(7).cluster_centers_) == 7
     with pytest.raises(ValueError, match=re.escape("k=20 has no centers here: they are kept for")):
         of_blobs.model(20)
+
+
+def test_centers_are_kept_only_if_asked() -> None:
     choice = choose_k(blobs(2), [2, 3], criteria="bic", keep_centers=False)
     assert choice.centers == {}
     with pytest.raises(ValueError, match="keep_centers=True"):
@@ -374,10 +380,13 @@ def test_the_callback_sees_sweeps_and_can_stop_them() -> None:
     assert [len(state.centers) > 6 for state in seen].index(True) == len(seen) - 1 > 3
 
 
-def test_a_stop_at_once_still_has_centers_or_says_that_nothing_was_said() -> None:
+def test_a_stop_at_once_still_has_centers() -> None:
     choice = choose_k(blobs(4), range(2, 9), criteria="bic", callback=lambda state: True)
     assert choice.was_stopped
     assert list(choice.table["k"]) == [2]
+
+
+def test_a_stop_before_anything_is_said_is_an_error_that_says_so() -> None:
     with pytest.raises(ValueError, match=r"ended choose_k before any of \['gap'\] said a k"):
         choose_k(blobs(3), [2, 3, 4], criteria="gap", callback=lambda state: True)
 
@@ -452,6 +461,12 @@ def test_the_gap_of_too_many_features_is_refused_before_any_work() -> None:
     with pytest.raises(ValueError, match=r"criteria='gap' draws .*2000 features"):
         choose_k(points, [2, 3], criteria="gap", callback=lambda state: pytest.fail("worked"))
     assert choose_k(points, [2, 3], random_state=0).recommended in (2, 3)
+
+
+def test_equal_points_are_one_cluster_as_far_as_anything_is_said() -> None:
+    choice = choose_k(np.ones((9, 2)), [1], criteria=["bic", "gap"], random_state=0)
+    assert choice.by_criterion == {"bic": 1, "gap": None}
+    assert choice.table["inertia"].tolist() == [0.0]
 
 
 def test_constant_columns_and_one_column_are_fine() -> None:

@@ -127,11 +127,14 @@ def test_what_can_be_iterated_once_is_told_what_could_be(make, fit):
         fit(make())
 
 
-def test_functions_of_no_chunks_and_weights_beside_chunks_are_refused():
+def test_a_function_of_no_chunks_is_told_so():
     with pytest.raises(SourceError, match="returns a int and no chunks"):
         kmeans().fit(lambda: 3)
     with pytest.raises(SourceError, match=r"chunk 0 is of the dtype float64 and the shape \(3,\)"):
         kmeans().fit(lambda: POINTS)
+
+
+def test_weights_of_chunks_come_with_them():
     with pytest.raises(ValueError, match="those of chunks come with them"):
         kmeans().fit(thirds, sample_weight=np.ones(3000))
 
@@ -148,7 +151,7 @@ def test_what_has_a_row_for_each_point_names_itself_where_chunks_are_refused(met
 # A pass that gives other rows than the one before.
 
 
-def test_a_function_must_make_a_new_iterator_or_map_each_time(tmp_path):
+def test_a_function_must_make_a_new_iterator_each_time(tmp_path):
     model, rows = expected(), thirds()
     for ask in (
         lambda data: model.predict(data, output=tmp_path / "labels.npy"),
@@ -158,6 +161,9 @@ def test_a_function_must_make_a_new_iterator_or_map_each_time(tmp_path):
         with pytest.raises(SourceError, match="returns the same generator each time"):
             ask(open_data(lambda rows=rows: rows))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_map_must_be_a_new_one_too():
     rows = map(abs, thirds())
     with pytest.raises(SourceError, match="returns the same map each time"):
         kmeans().fit(open_data(lambda: rows))
@@ -199,13 +205,16 @@ def test_what_is_opened_has_no_pass_open():
     assert left == [None, None]
 
 
-def test_a_pass_must_begin_where_the_first_did_and_chunks_that_are_gone_are_missed(tmp_path):
+def test_a_pass_must_begin_where_the_first_did(tmp_path):
     """A new wrapper each time, around the same iterator: its rows are there but once."""
     model, rows = expected(), iter(thirds())
     data = open_data(lambda: (points for points in rows))
     with pytest.raises(SourceError, match="begin with another row than the first time"):
         model.predict(data, output=tmp_path / "labels.npy")
     assert not list(tmp_path.iterdir())
+
+
+def test_chunks_that_are_gone_are_missed(tmp_path):
     chunks = list(thirds())
     data = open_data(chunks, checkpoint=tmp_path / "state")
     chunks.clear()

@@ -17,7 +17,7 @@ POINTS = np.array([[0.0, 1.0], [2.0, 1.0], [10.0, 1.0], [12.0, 5.0]])
 LABELS = np.array([0, 0, 1, 1], dtype=np.int32)
 
 
-def test_sizes_means_and_spreads_are_those_by_hand_and_constants_set_nothing_apart() -> None:
+def test_sizes_means_and_spreads_are_those_by_hand() -> None:
     columns, (first, second) = summarize(POINTS, LABELS, 2, ["a", "b"])
     np.testing.assert_allclose(columns.means, [6.0, 2.0])
     np.testing.assert_allclose(columns.deviations, [math.sqrt(26), math.sqrt(3)])
@@ -26,18 +26,18 @@ def test_sizes_means_and_spreads_are_those_by_hand_and_constants_set_nothing_apa
     # (10, 1) and (12, 5) are both 1 and 2 from their mean (11, 3).
     assert second.spread == pytest.approx(math.sqrt(5))
     np.testing.assert_allclose(second.heights, [5 / math.sqrt(26), 1 / math.sqrt(3)])
-    points = np.hstack([POINTS, np.full((4, 1), 0.1)])
-    _, (first, _) = summarize(points, LABELS, 2, list("abc"))
-    assert first.heights[2] == pytest.approx(0.0, abs=1e-12)
 
 
-def test_words_name_what_is_high_and_low_and_an_empty_cluster() -> None:
+def test_words_name_what_is_high_and_low_the_most_first() -> None:
     _, (first, second) = summarize(POINTS, LABELS, 2, ["age", "income"])
     assert first.words(["age", "income"]) == "Low age (−1.0 sd), low income (−0.6 sd)."
     assert second.distinguishing(["age", "income"], 1) == [("age", pytest.approx(0.980580676))]
     _, (only,) = summarize(POINTS, np.zeros(4, dtype=np.int32), 1, ["age", "income"])
     assert only.words(["age", "income"]) == "Near the mean of all points in every column."
     assert only.nearest is None
+
+
+def test_an_empty_cluster_has_no_mean_and_is_nobodys_neighbour() -> None:
     _, clusters = summarize(POINTS, LABELS * 2, 3, ["a", "b"])
     assert [one.size for one in clusters] == [2, 0, 2]
     assert [one.nearest for one in clusters] == [2, None, 0]
@@ -61,6 +61,12 @@ def test_squares_within_and_between_add_up_dense_and_sparse(seed: int, n_cluster
     for one, other in zip(clusters, thin, strict=True):
         assert one.spread == pytest.approx(other.spread)
         np.testing.assert_allclose(one.heights, other.heights, atol=1e-12)
+
+
+def test_a_constant_column_sets_nothing_apart() -> None:
+    points = np.hstack([POINTS, np.full((4, 1), 0.1)])
+    _, (first, _) = summarize(points, LABELS, 2, list("abc"))
+    assert first.heights[2] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_means_are_at_zero_and_one_along_the_line_between_them() -> None:

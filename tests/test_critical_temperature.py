@@ -16,6 +16,9 @@ def test_it_is_twice_the_largest_variance_along_a_direction():
     assert critical_temperature(cross) == pytest.approx(2 * 18 / 4)
     assert critical_temperature(cross + 100, np.array([0.0, 0.0, 5.0, 5.0])) == pytest.approx(2)
     assert critical_temperature(cross * 10) == pytest.approx(100 * 2 * 18 / 4)
+
+
+def test_equal_points_have_none():
     assert critical_temperature(np.full((5, 3), 0.1)) == pytest.approx(0, abs=1e-30)
 
 

@@ -707,12 +707,9 @@ def test_what_has_no_rows_and_columns_is_refused(shape: tuple[int, ...]) -> None
         KMeans(2).fit(da.ones(shape, chunks=5))
 
 
-def test_bags_and_other_columns_are_refused_at_once() -> None:
+def test_a_bag_is_refused() -> None:
     with pytest.raises(TypeError, match="pass a Dask array or DataFrame"):
         KMeans(2).fit(dask.delayed(np.ones((3, 2))))
-    model = KMeans.from_centers(np.zeros((1, 2)))
-    with pytest.raises(ValueError, match="3 columns"):
-        model.predict(in_chunks(points_for("squared_euclidean")))
 
 
 def test_nan_is_found_in_its_partition_and_row(engine: str) -> None:
@@ -798,6 +795,12 @@ def test_what_needs_all_points_at_once_says_so() -> None:
     for model in (PowerKMeans(2, divergence="manhattan"), PowerKMeans(2, divergence="mahalanobis")):
         with pytest.raises(ValueError, match=model.divergence):
             model.fit(points)
+
+
+def test_a_predict_of_other_columns_is_refused_at_once() -> None:
+    model = KMeans.from_centers(np.zeros((1, 2)))
+    with pytest.raises(ValueError, match="3 columns"):
+        model.predict(in_chunks(points_for("squared_euclidean")))
 
 
 def test_workers_of_another_version_are_refused(

@@ -195,7 +195,7 @@ def own_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "own.npz"
 
 
-def test_a_set_is_read_as_floats_whatever_its_numbers_are_stored_as(own_set: Path) -> None:
+def test_a_set_is_read_whatever_its_numbers_are_stored_as(own_set: Path) -> None:
     for dtype in (np.int16, np.uint8, np.float32, np.float64):
         np.savez(own_set, X=np.asfortranarray(POINTS.astype(dtype)), y=LABELS, note=["a"])
         found = load_data_set("own")
@@ -204,18 +204,16 @@ def test_a_set_is_read_as_floats_whatever_its_numbers_are_stored_as(own_set: Pat
         np.testing.assert_array_equal(found.labels, LABELS)
         assert list(found.extras) == ["note"]
     assert load_data_set("own", dtype=np.float32).points.dtype == np.float32
-    np.savez(own_set, X=POINTS, y=LABELS)
-    with pytest.raises(ValueError, match="cannot hold the points: pass float64 or float32"):
-        load_data_set("own", dtype=np.int8)
 
 
-def test_a_missing_set_says_where_it_comes_from_and_how_to_place_it(
-    own_set: Path, monkeypatch
-) -> None:
+def test_a_missing_set_says_where_it_comes_from_and_how_to_place_it(own_set: Path) -> None:
     with pytest.raises(MissingDataError) as caught:
         load_data_set("own")
     for part in (str(own_set), "somebody, Journal 1", "CC BY 4.0", "3 x 2", real.DATA_VARIABLE):
         assert part in str(caught.value)
+
+
+def test_without_the_variable_the_error_names_it(own_set, monkeypatch) -> None:
     monkeypatch.delenv(real.DATA_VARIABLE)
     with pytest.raises(FileNotFoundError, match="POWERMEANS_DATA is not set: the data set 'own'"):
         load_data_set("own")
@@ -262,6 +260,12 @@ def test_a_changed_byte_anywhere_gives_the_same_numbers_or_that_error(own_set: P
     assert n_errors > len(whole) / 3
 
 
+def test_points_are_given_in_floats_only(own_set: Path) -> None:
+    np.savez(own_set, X=POINTS, y=LABELS)
+    with pytest.raises(ValueError, match="cannot hold the points: pass float64 or float32"):
+        load_data_set("own", dtype=np.int8)
+
+
 def test_nothing_is_unpickled(own_set: Path) -> None:
     np.savez(own_set, X=np.array([Trap()]), y=LABELS)
     with pytest.raises(WrongDataError, match="allow_pickle"):
@@ -278,14 +282,15 @@ class Trap:
         return setattr, (Trap, "sprung", True)
 
 
-def test_the_checksum_sees_every_value_and_its_place_but_no_chunks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_checksum_sees_every_value_and_its_place() -> None:
     values = np.arange(12.0).reshape(6, 2)
     moved, changed = values[::-1], values + np.eye(6, 2) * 1e-12
     digests = {real.sha256_of_values(v) for v in (values, moved, changed, values.T)}
     assert len(digests) == 4
     assert real.sha256_of_values(-0.0 * values) == real.sha256_of_values(0 * values)
+
+
+def test_the_checksum_does_not_depend_on_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.where(np.arange(20.0) % 7 == 3, np.nan, np.arange(20.0)).reshape(10, 2)
     whole = real.sha256_of_values(values)
     monkeypatch.setattr(real, "_CHUNK", 6)

@@ -113,13 +113,11 @@ def test_the_optimum_of_separated_points_is_found() -> None:
         assert model.objective_ == pytest.approx(least_objective(points, np.ones(7), penalty))
 
 
-def test_with_a_huge_penalty_or_equal_points_there_is_one_cluster() -> None:
+def test_with_a_huge_penalty_there_is_one_cluster_at_the_mean() -> None:
     points = blobs(3, seed=0)
     model = DPMeans(1e9).fit(points)
     assert model.n_clusters_ == 1
     np.testing.assert_allclose(model.cluster_centers_, points.mean(axis=0)[None, :])
-    model = DPMeans(1e-300).fit(np.full((9, 2), 0.1))
-    assert model.n_clusters_ == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -132,6 +130,11 @@ def test_with_a_tiny_penalty_each_distinct_point_is_a_cluster(dtype) -> None:
     np.testing.assert_allclose(
         in_order(model.cluster_centers_), in_order(places), rtol=1e-6, atol=1e-6
     )
+
+
+def test_points_that_are_all_equal_are_one_cluster() -> None:
+    model = DPMeans(1e-300).fit(np.full((9, 2), 0.1))
+    assert model.n_clusters_ == 1
 
 
 @pytest.mark.parametrize("n_blobs", [2, 3, 5, 8])
@@ -223,6 +226,9 @@ def test_the_penalty_is_where_farthest_first_takes_the_point_of_that_number() ->
         sq_dist = squared_distances(points, np.array(taken)).min(axis=1)
         assert DPMeans.penalty_for(points, n_clusters) == pytest.approx(sq_dist.max())
         taken.append(points[sq_dist.argmax()])
+
+
+def test_the_penalty_by_hand() -> None:
     # From the mean 4, the farthest is 10, then 0.
     points = np.array([[0.0], [1.0], [5.0], [10.0]])
     assert DPMeans.penalty_for(points, 1) == 36
@@ -247,8 +253,6 @@ def test_more_clusters_than_distinct_points_cannot_be_had() -> None:
             model.fit(given)
         assert model.n_clusters_ == n_distinct
         assert model.inertia_ == pytest.approx(0)
-    with pytest.raises(ValueError, match=r"no more than 1 distinct .*pass points that differ"):
-        DPMeans.penalty_for(np.ones((4, 2)), 1)
 
 
 @pytest.mark.parametrize("n_clusters", [0, 2.5, "three"])
@@ -272,8 +276,6 @@ def test_an_estimator_travels_and_can_be_made_from_centers() -> None:
         np.testing.assert_array_equal(other.predict(points), model.labels_)
     assert model.transform(points).shape == (len(points), 3)
     assert list(model.get_feature_names_out()) == ["dpmeans0", "dpmeans1", "dpmeans2"]
-    assert DPMeans.from_centers([[0.0], [2.0], [3.0]]).n_clusters_ == 3
-    assert not hasattr(DPMeans(), "n_clusters_")
 
 
 @pytest.mark.parametrize("unit", [1 / 60, 1e-12, 0.25])
@@ -292,6 +294,16 @@ def test_weights_that_add_to_one_leave_the_automatic_penalty_its_number(unit: fl
         np.repeat(points, 2, axis=0), sample_weight=np.repeat(unit * weights / 2, 2)
     )
     assert split.penalty_ == pytest.approx(light.penalty_)
+
+
+def test_points_that_are_all_equal_have_no_penalty() -> None:
+    with pytest.raises(ValueError, match=r"no more than 1 distinct .*pass points that differ"):
+        DPMeans.penalty_for(np.ones((4, 2)), 1)
+
+
+def test_centers_from_elsewhere_have_a_number() -> None:
+    assert DPMeans.from_centers([[0.0], [2.0], [3.0]]).n_clusters_ == 3
+    assert not hasattr(DPMeans(), "n_clusters_")
 
 
 @pytest.mark.parametrize(

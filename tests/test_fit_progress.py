@@ -75,13 +75,14 @@ def test_the_result_is_the_same_with_and_without_it() -> None:
     )
 
 
-def test_a_second_fit_begins_a_second_line_and_a_context_ends_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_second_fit_begins_a_second_line(capsys: pytest.CaptureFixture[str]) -> None:
     tell = powermeans.progress("plain")
     fit(tell)
     fit(tell)
     assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_as_a_context_it_ends_its_line_on_leaving(capsys: pytest.CaptureFixture[str]) -> None:
     with powermeans.progress("plain") as tell:
         tell(SweepState(1, 4, -2.5, 1.0, 0.5, 0.0, 0.0, np.zeros((2, 1))))
     assert "run 2, sweep 4, power -2.5, inertia 0.5," in capsys.readouterr().err

@@ -58,12 +58,15 @@ def test_the_limit_by_arithmetic_is_that_of_the_products_taken(
     assert limits == pytest.approx([hard, power])
 
 
-def test_the_limit_is_that_of_memory_where_it_is_larger_and_limits_add_up() -> None:
+def test_the_limit_is_that_of_memory_where_it_is_larger() -> None:
     figures = with_bytes(1e3)  # 1000 * 10 entries of 2 bytes, read once and twice
     limits = [
         gpu_report.sweep_limit(figures, cell("float16", "high"), kind) for kind in ("hard", "power")
     ]
     assert limits == pytest.approx([20.0, 40.0])
+
+
+def test_the_limits_of_seeding_and_of_fits_add_up() -> None:
     # Four centers more, three candidates, 400 * 10 entries at a rate of 4e5 / 3.
     assert gpu_report.seeding_limit(FIGURES, {"candidates": 3}) == pytest.approx(4 * 12e3 * 3 / 4e5)
     reads = gpu_report.seeding_limit(with_bytes(1e3), {"candidates": 3})

@@ -19,10 +19,13 @@ from powermeans.schedules import Fixed, Geometric
 MANY_ROWS = 200_000
 
 
-def test_half_and_single_precision_are_single_and_the_rest_is_left_to_choose() -> None:
+def test_half_precision_becomes_single_and_the_rest_is_left_to_choose() -> None:
     assert wanted_dtype(np.zeros(3, dtype=np.float16)) is np.float32
     assert wanted_dtype(np.zeros(3, dtype=np.int8)) == [np.float64, np.float32]
     assert wanted_dtype([[1, 2]]) == [np.float64, np.float32]
+
+
+def test_single_precision_stays_single_in_either_byte_order() -> None:
     assert wanted_dtype(np.zeros(3, dtype=">f4")) is np.float32
     assert wanted_dtype(np.zeros(3, dtype="<f4")) is np.float32
     assert wanted_dtype(np.zeros(3, dtype=">f8")) == [np.float64, np.float32]
@@ -32,32 +35,42 @@ def unsorted_with_an_entry_twice() -> sparse.csr_array:
     return sparse.csr_array(([1.0, 2.0, 3.0], [2, 0, 2], [0, 3, 3]), shape=(2, 3))
 
 
-def test_csr_is_sorted_with_each_entry_once_in_a_copy() -> None:
+def test_csr_gets_sorted_indices_and_each_entry_once() -> None:
     tidy = canonical_csr(unsorted_with_an_entry_twice())
     np.testing.assert_array_equal(tidy.indices, [0, 2])
     np.testing.assert_array_equal(tidy.data, [2.0, 4.0])
+
+
+def test_the_given_csr_is_not_changed() -> None:
     given = unsorted_with_an_entry_twice()
     canonical_csr(given)
     np.testing.assert_array_equal(given.indices, [2, 0, 2])
     np.testing.assert_array_equal(given.data, [1.0, 2.0, 3.0])
 
 
-def test_a_tidy_csr_is_copied_only_if_its_indices_are_wide() -> None:
+def test_a_tidy_csr_is_not_copied() -> None:
     given = sparse.csr_array(np.eye(3))
     assert canonical_csr(given) is given
+
+
+def test_wide_indices_become_narrow_where_they_fit() -> None:
+    given = sparse.csr_array(np.eye(3))
     given.indices, given.indptr = given.indices.astype(np.int64), given.indptr.astype(np.int64)
     narrow = canonical_csr(given)
     assert narrow.indices.dtype == narrow.indptr.dtype == np.int32
     np.testing.assert_array_equal(narrow.toarray(), np.eye(3))
 
 
-def test_csr_that_is_tidy_in_name_only_is_tidied() -> None:
+def test_a_matrix_that_wrongly_remembers_to_be_tidy_is_tidied() -> None:
     given = sparse.csr_array(np.ones((2, 3)))
     assert given.has_canonical_format
     given.indices[:3] = [2, 0, 2]
     tidy = canonical_csr(given)
     np.testing.assert_array_equal(tidy.indices, [0, 2, 0, 1, 2])
     np.testing.assert_array_equal(tidy.toarray(), [[1.0, 0.0, 2.0], [1.0, 1.0, 1.0]])
+
+
+def test_what_is_stored_behind_the_last_row_is_left_out() -> None:
     given = sparse.csr_array(np.ones((2, 3)))
     given.indptr[-1] = 5
     trimmed = canonical_csr(given)
@@ -123,9 +136,12 @@ def test_extreme_values_that_can_be_squared_pass(scale: float) -> None:
     check_points(scale * np.arange(6.0).reshape(3, 2), must_differ=True)
 
 
-def test_values_too_large_to_be_squared_and_weighted_are_refused() -> None:
+def test_values_too_large_to_be_squared_are_refused() -> None:
     with pytest.raises(ValueError, match=r"values as large as 1e\+154.*overflow.*Scale X"):
         check_points(np.array([[1e154], [0.0]]))
+
+
+def test_weights_count_in_the_overflow() -> None:
     points = np.array([[1e150], [0.0]])
     check_points(points, total_weight=1.0)
     with pytest.raises(ValueError, match="overflow"):
@@ -149,8 +165,11 @@ def test_one_row_that_differs_is_enough(row):
     assert check_points(points, must_differ=True) == 6.0
 
 
-def test_equal_points_are_no_error_dense_or_sparse() -> None:
+def test_equal_points_are_no_error() -> None:
     check_points(np.ones((4, 2)), must_differ=True)
+
+
+def test_a_sparse_matrix_without_entries_is_no_error() -> None:
     check_points(sparse.csr_array((4, 2)), must_differ=True)
 
 
@@ -163,11 +182,14 @@ def test_checking_allocates_next_to_nothing() -> None:
     assert peak < points.nbytes / 10
 
 
-def test_weights_come_back_as_float64_without_a_copy_one_for_each_row() -> None:
+def test_weights_come_back_as_float64_without_a_copy() -> None:
     weights = np.array([1.0, 2.0])
     assert check_sample_weight(weights, 2) is weights
     assert check_sample_weight([1, 2], 2).dtype == np.float64
     assert check_sample_weight(None, 2) is None
+
+
+def test_a_number_stands_for_all_weights() -> None:
     np.testing.assert_array_equal(check_sample_weight(3, 2), [3.0, 3.0])
 
 

@@ -180,12 +180,15 @@ def test_neither_the_default_gamma_nor_clusters_know_a_unit_or_place() -> None:
 # What it is for.
 
 
-def test_two_moons_are_clusters_and_so_are_two_rings() -> None:
+def test_two_moons_are_two_clusters() -> None:
     points, moons = make_moons(200, noise=0.05, random_state=0)
     model = KernelPowerKMeans(2, kernel="rbf", gamma=8.0, effort="thorough", random_state=0)
     assert adjusted_rand_score(moons, model.fit_predict(points)) == 1.0
     plain = PowerKMeans(2, random_state=0).fit(points)
     assert adjusted_rand_score(moons, plain.labels_) < 0.5
+
+
+def test_a_ring_in_a_ring_is_a_cluster() -> None:
     points, rings = make_circles(200, noise=0.03, factor=0.3, random_state=0)
     model = KernelPowerKMeans(2, kernel="rbf", gamma=3.0, random_state=0)
     assert adjusted_rand_score(rings, model.fit_predict(points)) == 1.0
@@ -332,15 +335,14 @@ def test_a_matrix_that_is_no_kernel_is_refused(gram, message: str) -> None:
         KernelPowerKMeans(1, kernel="precomputed").fit(gram)
 
 
-def test_kernels_that_are_sparse_or_overflow_or_have_nan_are_refused() -> None:
+def test_a_sparse_precomputed_kernel_is_refused() -> None:
     with pytest.raises(TypeError, match="dense data is required"):
         KernelPowerKMeans(1, kernel="precomputed").fit(sparse.eye_array(4).tocsr())
+
+
+def test_a_kernel_that_overflows_is_refused() -> None:
     with pytest.raises(ValueError, match="not finite for all pairs"):
         KernelPowerKMeans(2, kernel="poly", degree=500).fit(1e3 * blobs())
-    gram = rbf_kernel(blobs(n=20))
-    gram[3, 7] = np.nan
-    with pytest.raises(ValueError, match=r"contains NaN.*row 3, column 7"):
-        KernelPowerKMeans(2, kernel="precomputed").fit(gram)
 
 
 # The rest of an estimator.
@@ -428,7 +430,7 @@ def test_what_is_outside_of_the_span_is_known_of_a_precomputed_kernel() -> None:
     assert -model.score(gram) < 0.99 * model.inertia_
 
 
-def test_after_a_fit_that_failed_there_is_the_one_before_or_none() -> None:
+def test_a_fit_that_failed_is_none() -> None:
     def fail(x, z):
         raise ZeroDivisionError
 
@@ -437,6 +439,10 @@ def test_after_a_fit_that_failed_there_is_the_one_before_or_none() -> None:
         model.fit(blobs())
     with pytest.raises(NotFittedError):
         model.predict(blobs())
+
+
+def test_after_a_fit_that_failed_the_one_before_goes_on() -> None:
+
     points = blobs()
     model = KernelPowerKMeans(3, n_landmarks=20, random_state=0).fit(points)
     labels, distances = model.labels_, model.transform(points)
@@ -454,3 +460,10 @@ def test_a_broken_degree_is_for_products_that_are_not_negative() -> None:
     with pytest.raises(ValueError, match=r"no powers of degree=2\.5, so pass a whole degree"):
         KernelPowerKMeans(2, kernel="poly", degree=2.5).fit(points - points.mean(axis=0))
     KernelPowerKMeans(2, kernel="poly", degree=2.5, random_state=0).fit(np.abs(points))
+
+
+def test_the_entry_that_is_not_finite_is_named() -> None:
+    gram = rbf_kernel(blobs(n=20))
+    gram[3, 7] = np.nan
+    with pytest.raises(ValueError, match=r"contains NaN.*row 3, column 7"):
+        KernelPowerKMeans(2, kernel="precomputed").fit(gram)

@@ -114,7 +114,7 @@ def test_verbose_tells_each_iteration_and_the_end(capsys) -> None:
     assert f"Converged at iteration {model.n_iter_ - 1}: " in printed
 
 
-def test_centers_from_elsewhere_are_copied_and_predict_without_a_fit() -> None:
+def test_centers_from_elsewhere_predict_without_a_fit() -> None:
     table = pd.DataFrame({"height": [0.0, 10.0], "width": [0.0, 10.0]})
     model = KMeans.from_centers(table, max_iter=5)
     assert model.n_clusters == 2
@@ -124,13 +124,14 @@ def test_centers_from_elsewhere_are_copied_and_predict_without_a_fit() -> None:
     np.testing.assert_allclose(model.transform(table), [[0, 200**0.5], [200**0.5, 0]])
     assert model.score(table + 1) == -4
     assert not hasattr(model, "labels_")
+
+
+def test_centers_from_elsewhere_are_copied_and_keep_their_dtype() -> None:
     centers = np.ones((2, 3), dtype=np.float32)
     model = KMeans.from_centers(centers)
     centers[:] = 7
     assert model.cluster_centers_.dtype == np.float32
     assert (model.cluster_centers_ == 1).all()
-    with pytest.raises(ValueError, match="max_iter"):
-        KMeans.from_centers([[1.0]], max_iter=0)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +148,12 @@ def test_bad_centers_from_elsewhere_are_refused(centers, message: str) -> None:
         KMeans.from_centers(centers)
 
 
-def test_scikit_learns_estimator_predicts_the_same_also_where_centers_coincide(problem) -> None:
+def test_a_parameter_of_from_centers_is_checked() -> None:
+    with pytest.raises(ValueError, match="max_iter"):
+        KMeans.from_centers([[1.0]], max_iter=0)
+
+
+def test_scikit_learns_estimator_predicts_the_same(problem) -> None:
     points, weights, _ = problem
     names = ["a", "b", "c", "d"]
     table = pd.DataFrame(points, columns=names)
@@ -160,6 +166,9 @@ def test_scikit_learns_estimator_predicts_the_same_also_where_centers_coincide(p
     np.testing.assert_allclose(theirs.transform(table), ours.transform(table))
     np.testing.assert_array_equal(theirs.labels_, ours.labels_)
     assert theirs.inertia_ == ours.inertia_
+
+
+def test_scikit_learns_estimator_takes_centers_that_coincide() -> None:
     theirs = KMeans.from_centers([[1.0], [1.0], [5.0]]).to_sklearn()
     assert theirs.predict([[4.0], [0.0]]).tolist() == [2, 0]
 

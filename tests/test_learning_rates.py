@@ -10,13 +10,15 @@ import pytest
 from powermeans.estimators.learning_rates import rates_of
 
 
-def test_a_number_or_a_function_gives_the_rate_of_every_step_from_one():
+def test_a_number_is_the_rate_of_every_step():
     np.testing.assert_array_equal(rates_of(0.25, 7, 3), [0.25] * 3)
     np.testing.assert_array_equal(rates_of(np.float32(0.25), 7, 3), [0.25] * 3)
     np.testing.assert_array_equal(rates_of(1, 1, 2), [1.0, 1.0])
+
+
+def test_a_function_is_asked_for_its_steps_from_one():
     np.testing.assert_array_equal(rates_of(lambda t: 1 / t, 1, 3), [1, 1 / 2, 1 / 3])
     np.testing.assert_array_equal(rates_of(lambda t: 1 / t, 4, 2), [1 / 4, 1 / 5])
-    assert len(rates_of([], 1, 0)) == 0
 
 
 @pytest.mark.parametrize("kind", [list, tuple, np.array])
@@ -24,6 +26,10 @@ def test_an_iterable_gives_its_rates_in_order(kind):
     rates = kind([0.5, 0.4, 0.3, 0.2])
     np.testing.assert_array_equal(rates_of(rates, 1, 2), [0.5, 0.4])
     np.testing.assert_array_equal(rates_of(rates, 3, 2), [0.3, 0.2])
+
+
+def test_no_steps_have_no_rates():
+    assert len(rates_of([], 1, 0)) == 0
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.5, math.nan, math.inf])
@@ -39,10 +45,16 @@ def test_without_a_limit_rates_must_still_be_finite(bad):
         rates_of(bad, 1, 1, highest=math.inf)
 
 
-def test_what_ends_early_or_is_read_only_once_or_is_a_word_is_refused():
+def test_a_schedule_that_ends_says_where():
     with pytest.raises(ValueError, match="ends before step 4"):
         rates_of([0.1, 0.1, 0.1], 2, 3)
+
+
+def test_a_schedule_that_cannot_be_read_again_is_refused():
     with pytest.raises(ValueError, match="only once"):
         rates_of((0.1 for _ in range(9)), 1, 3)
+
+
+def test_a_word_is_no_rate():
     with pytest.raises(ValueError, match="'fast' is unknown"):
         rates_of("fast", 1, 3)

@@ -59,7 +59,7 @@ def test_few_points_are_the_first_sample_and_end_as_power_k_means_does():
     assert model.inertia_ < (1 + 1e-4) * fast.inertia_
 
 
-def test_powers_go_from_the_automatic_one_to_minus_infinity_by_the_middle_of_a_fit():
+def test_powers_go_from_the_automatic_one_to_minus_infinity():
     points = blobs(60_000)
     model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
     power = model.history_.power
@@ -71,10 +71,16 @@ def test_powers_go_from_the_automatic_one_to_minus_infinity_by_the_middle_of_a_f
     assert (power[1 + len(soft) :] == -math.inf).all()
     assert 3 < len(soft) < len(power) - 5
     assert model.power_ == -math.inf
+
+
+def test_by_the_middle_of_a_fit_all_batches_are_hard():
     model = MiniBatchPowerKMeans(3, init_size=50, batch_size=10, growth=1.0001, random_state=0)
     power = model.fit(blobs(200, n_clusters=3)).history_.power
     assert np.isfinite(power[1:6]).all()
     assert (power[6:] == -math.inf).all()
+
+
+def test_hard_batches_are_asked_for_by_their_power():
     model = MiniBatchPowerKMeans(12, power=-math.inf, random_state=0).fit(blobs())
     assert (model.history_.power == -math.inf).all()
 
@@ -295,16 +301,12 @@ def test_an_interrupt_before_the_first_batch_leaves_nothing(monkeypatch):
     assert not hasattr(model, "_in_fit")
 
 
-def test_fewer_weighted_points_or_places_than_clusters_do_as_in_power_k_means():
+def test_fewer_weighted_points_than_clusters_do_as_in_power_k_means():
     points, weights = blobs(50), np.zeros(50)
     weights[[3, 8]] = 1.0
     model = MiniBatchPowerKMeans(3, init_size=5, random_state=0)
     model.fit(points, sample_weight=weights)
     assert model.score(points[[3, 8]]) == pytest.approx(0, abs=1e-12)
-    points = np.repeat([[0.0], [1.0], [2.0]], 2000, axis=0)
-    with pytest.warns(ConvergenceWarning, match=r"clusters \(3\) found smaller"):
-        model = MiniBatchPowerKMeans(5, random_state=0).fit(points)
-    assert model.inertia_ == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize("power", ["auto", -1.0, -math.inf])
@@ -334,6 +336,13 @@ def test_a_model_survives_pickling():
     model.partial_fit(points[:500])
     np.testing.assert_array_equal(thawed.cluster_centers_, model.cluster_centers_)
     assert len(pickle.dumps(model)) < points.nbytes  # no points are kept
+
+
+def test_fewer_places_than_clusters_are_told_of():
+    points = np.repeat([[0.0], [1.0], [2.0]], 2000, axis=0)
+    with pytest.warns(ConvergenceWarning, match=r"clusters \(3\) found smaller"):
+        model = MiniBatchPowerKMeans(5, random_state=0).fit(points)
+    assert model.inertia_ == pytest.approx(0, abs=1e-12)
 
 
 def test_it_tells_of_its_batches(capsys):

@@ -68,11 +68,14 @@ def test_exact_moments_give_the_mixture(seed: int, n_clusters: int, n_features: 
     assert found.variance == pytest.approx(1.5**2, abs=1e-8)
 
 
-def test_equal_shares_and_means_far_from_the_origin_or_through_it_are_no_harder() -> None:
+def test_exact_moments_of_equal_shares_give_the_mixture() -> None:
     means, shares = 4 * np.eye(5), np.full(5, 0.2)
     points, weights = exact_points(means, shares, deviation=0.5)
     found = moment_estimates(points, 5, sample_weight=weights)
     np.testing.assert_allclose(found.means[matched(found.means, means)], means, atol=1e-8)
+
+
+def test_means_far_from_the_origin_and_through_it_are_no_harder() -> None:
     # Linearly dependent, which Hsu and Kakade exclude, but no three on a line.
     means, shares = np.array([[-2.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 3.0, 0.0]]), np.ones(3) / 3
     for offset in (0.0, 1e4):

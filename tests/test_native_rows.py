@@ -96,13 +96,10 @@ def test_extreme_magnitudes_keep_their_labels(dtype, magnitude, n_features):
     assert relative_error(moved, expected) < (1e-12 if dtype == np.float64 else 1e-5)
 
 
-def test_subnormal_differences_are_told_apart_and_nan_ends_in_a_label():
+def test_subnormal_differences_are_told_apart():
     points = np.array([[0.0], [5e-324], [1e-320], [1.1e-320]])
     labels, _ = NativeRows(points).assign(np.array([[0.0], [1e-320]]))
     np.testing.assert_array_equal(labels, [0, 0, 1, 1])
-    rows = NativeRows(np.zeros((5, 2)))
-    labels, _ = rows.assign(np.full((3, 2), np.nan))
-    np.testing.assert_array_equal(labels, 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -203,6 +200,12 @@ def test_large_exponents_draw_the_farthest_point():
     for rows in (NativeRows(points), ReferenceRows(points)):
         nearness = rows.nearness(np.zeros((1, 1)))
         np.testing.assert_array_equal(nearness.draw(np.array([0.1, 0.5, 0.9]), 1e6), 1000)
+
+
+def test_distances_that_are_not_numbers_end_in_a_label():
+    rows = NativeRows(np.zeros((5, 2)))
+    labels, _ = rows.assign(np.full((3, 2), np.nan))
+    np.testing.assert_array_equal(labels, 0)
 
 
 @pytest.mark.parametrize("shape", [(0, 2), (5, 0)])
@@ -506,12 +509,15 @@ def test_read_only_and_memory_mapped_points_are_taken_as_they_are(tmp_path):
     )
 
 
-def test_centers_of_the_wrong_width_and_invalid_matrices_are_refused():
+def test_centers_of_the_wrong_width_are_refused():
     rows = NativeRows(np.zeros((5, 3)))
     with pytest.raises(ValueError, match="as many columns"):
         rows.sweep(np.zeros((2, 4)), Hard())
     with pytest.raises(TypeError):
         rows.sweep(np.zeros((2, 3), dtype=np.float32), Hard())
+
+
+def test_an_invalid_sparse_matrix_is_refused():
     points = sparse.csr_matrix(np.eye(4))
     points.indices[1] = 9
     with pytest.raises(ValueError, match="column index"):

@@ -133,14 +133,10 @@ def test_more_clusters_than_needed_leave_no_nan():
     assert np.isfinite(model.inertia_)
 
 
-def test_missing_entries_are_asked_for_and_are_of_dense_points_in_squared_distances():
+def test_missing_entries_are_an_error_unless_asked_for():
     points = with_gaps(blobs()[0], 0.2)
     with pytest.raises(ValueError, match="contains NaN"):
         PowerKMeans(3).fit(points)
-    with pytest.raises(ValueError, match="X is sparse"):
-        KMeans(2, missing="observed").fit(sparse.csr_array(np.eye(4)))
-    with pytest.raises(ValueError, match="entries may be missing from"):
-        PowerKMeans(2, missing="observed", divergence="poisson").fit(np.ones((4, 2)))
 
 
 @pytest.mark.parametrize(
@@ -166,3 +162,13 @@ def test_a_point_to_predict_may_have_few_entries_but_some():
         model.predict(row)
     row[0, 1] = model.cluster_centers_[2, 1]
     assert model.predict(row)[0] == 2
+
+
+def test_sparse_points_have_no_missing_entries():
+    with pytest.raises(ValueError, match="X is sparse"):
+        KMeans(2, missing="observed").fit(sparse.csr_array(np.eye(4)))
+
+
+def test_other_divergences_have_no_missing_entries():
+    with pytest.raises(ValueError, match="entries may be missing from"):
+        PowerKMeans(2, missing="observed", divergence="poisson").fit(np.ones((4, 2)))

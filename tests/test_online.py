@@ -98,13 +98,17 @@ def test_the_sweep_changes_neither_centers_nor_counts_in_place(kind):
 
 
 @pytest.mark.parametrize("kind", IN_ORDER)
-def test_counts_of_before_make_steps_small_and_the_first_of_equals_moves(kind):
+def test_counts_of_before_make_steps_small(kind):
     """A center of nine points goes a tenth of the way to the next."""
     rows = KINDS[kind](np.array([[10.0, 0.0]]), None)
     swept = rows.sweep(np.array([[0.0, 0.0], [99.0, 0.0]]), Online(np.array([9.0, 0.0])))
     np.testing.assert_allclose(swept.centers(np.zeros((2, 2))), [[1.0, 0.0], [99.0, 0.0]])
     np.testing.assert_array_equal(swept.weights, [10.0, 0.0])
     assert swept.inertia == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize("kind", IN_ORDER)
+def test_the_first_of_several_nearest_centers_moves(kind):
     rows = KINDS[kind](np.array([[2.0]]), None)
     centers = np.array([[5.0], [1.0], [1.0], [3.0]])
     moved = rows.sweep(centers, Online(np.zeros(4))).centers(centers)
@@ -153,15 +157,21 @@ def test_sparse_centers_keep_their_digits_over_many_steps(rate):
     assert of_sparse.inertia == pytest.approx(of_dense.inertia, rel=1e-10)
 
 
-def test_too_few_rates_and_sweeps_by_formula_are_refused_and_sums_do_not_add():
+def test_too_few_rates_are_refused():
     points, weights, centers = cloud()
     too_few = np.full(np.count_nonzero(weights) - 1, 0.1)
     with pytest.raises(ValueError, match="one entry for each step"):
         NativeRows(points, weights).sweep(centers, Online(np.zeros(7), too_few))
+
+
+def test_rows_that_sweep_by_formula_refuse():
     with pytest.raises(TypeError, match="do not take turns"):
         sweep_by_formula(
             np.zeros((2, 1)), None, [(slice(0, 2), np.ones((2, 1)))], 1, Online(np.zeros(1))
         )
+
+
+def test_sums_of_online_sweeps_do_not_add():
     one = Reached.at(np.zeros((1, 1)), np.ones(1), 0.0)
     with pytest.raises(TypeError, match="do not add"):
         one + one

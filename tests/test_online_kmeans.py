@@ -34,7 +34,7 @@ def plain(**params):
     return OnlineKMeans(4, batch=False, shuffle=False, **params)
 
 
-def test_epochs_are_macqueens_recursion_and_go_on_with_its_counts():
+def test_one_epoch_is_macqueens_recursion():
     points = blobs()
     centers, counts = macqueen(points, points[:4])
     model = plain(init=points[:4]).fit(points)
@@ -42,6 +42,10 @@ def test_epochs_are_macqueens_recursion_and_go_on_with_its_counts():
     np.testing.assert_array_equal(model.counts_, counts)
     assert model.n_steps_ == 600
     assert model.n_iter_ == 1
+
+
+def test_a_second_epoch_goes_on_with_the_counts_of_the_first():
+    points = blobs()
     centers, counts = macqueen(np.concatenate([points, points]), points[:4])
     model = plain(init=points[:4], n_epochs=2).fit(points)
     np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-12)
@@ -160,13 +164,10 @@ def test_places_that_the_first_points_have_too_few_of_are_made_up_for():
     assert stream.counts_.sum() == 12 + 20 * 60
 
 
-def test_a_stream_may_begin_at_centers_from_elsewhere_which_stay_until_they_win():
+def test_a_seed_that_has_won_no_point_yet_stays():
     stream = OnlineKMeans.from_centers([[0.0], [9.0]]).partial_fit([[1.0], [2.0]])
     stream.partial_fit([[1.0], [3.0]])
     np.testing.assert_array_equal(stream.cluster_centers_, [[1.75], [9.0]])
-    model = OnlineKMeans.from_centers([[0.0], [9.0]]).partial_fit([[1.0], [3.0]])
-    np.testing.assert_array_equal(model.cluster_centers_, [[2.0], [9.0]])
-    np.testing.assert_array_equal(model.counts_, [2.0, 0.0])
 
 
 def test_sparse_streams_are_dense_ones():
@@ -191,6 +192,12 @@ def test_after_a_fit_a_stream_goes_on_from_its_clusters():
     np.testing.assert_array_equal(model.cluster_centers_[others], before[others])
     np.testing.assert_array_equal(model.labels_, [j])
     assert model.inertia_ == pytest.approx(((new[0] - expected) ** 2).sum())
+
+
+def test_a_stream_may_begin_at_centers_from_elsewhere():
+    model = OnlineKMeans.from_centers([[0.0], [9.0]]).partial_fit([[1.0], [3.0]])
+    np.testing.assert_array_equal(model.cluster_centers_, [[2.0], [9.0]])
+    np.testing.assert_array_equal(model.counts_, [2.0, 0.0])
 
 
 def test_a_fit_forgets_the_stream_before_it():

@@ -55,12 +55,15 @@ def test_the_first_arrives_by_weight_times_squared_distance():
     assert binom.sf(n_near, n_races, 1 / 4) > 1e-6
 
 
-def test_extreme_weights_and_distances_still_race_and_points_without_stay():
+def test_extreme_weights_and_distances_still_race():
     points = np.array([[0.0, 0.0], [1e-150, 0.0], [1e150, 0.0], [2e150, 0.0]])
     weights = np.array([1.0, 1e-300, 1e-300, 1e-300])
     found = first_of_race(NativeRows(points, weights), points[:1], 4, 0)
     assert found[:, 0].max() == 2e150
     np.testing.assert_array_equal(found[:2, 0] > 1e100, True)
+
+
+def test_points_without_weight_stay_at_home():
     points = blobs(100)
     weights = np.zeros(100)
     weights[:4] = 1
@@ -77,13 +80,16 @@ def test_places_are_drawn_once_though_points_repeat():
     assert len(again) == 8
 
 
-def test_candidates_weigh_as_much_as_all_points_and_are_all_of_a_few():
+def test_candidates_weigh_as_much_as_all_points():
     points = blobs()
     weights = np.random.default_rng(0).exponential(size=len(points))
     rows = parted(points, weights, 700)
     found = ParallelSeeds().candidates(rows, 12, np.random.RandomState(0))
     assert len(found.points) == 5 * 24
     assert found.weights.sum() == pytest.approx(weights.sum(), rel=1e-12)
+
+
+def test_of_few_points_all_are_candidates():
     points = blobs(90)
     found = ParallelSeeds().candidates(parted(points, None, 40), 12, np.random.RandomState(0))
     np.testing.assert_array_equal(found.points, points)

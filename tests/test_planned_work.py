@@ -28,13 +28,16 @@ def test_breaths_in_vain_move_two_thirds_as_many_each(n_moved: int, levels: int)
     assert n_levels(n_moved) == levels
 
 
-def test_parts_of_the_same_kind_count_alike_and_are_done_by_levels() -> None:
+def test_parts_of_the_same_kind_count_alike() -> None:
     work, found = PlannedWork(), []
     for number in range(4):
         work.begin_start(n_moved=5, starts=3 - number)
         found.append(work.share_done())
     work.breathe(n_moved=0)
     assert [*found, work.share_done()] == pytest.approx([0, 0.25, 0.5, 0.75, 1])
+
+
+def test_a_part_is_done_by_levels() -> None:
     work = PlannedWork()
     work.begin_start(n_moved=5)
     found = []

@@ -154,10 +154,13 @@ def test_arrays_sparse_matrices_and_tables_are_drawn(draw: Any, kind: Any) -> No
     assert draw(PowerKMeans(3, random_state=0, refine=0).fit(points), points).has_data()
 
 
-def test_points_of_one_feature_and_with_missing_entries_are_drawn_too() -> None:
+def test_points_with_one_feature_lie_beside_each_other() -> None:
     axes = plots.clusters(PowerKMeans(2, random_state=0).fit(CLOUDS[:, :1]), CLOUDS[:, :1])
     assert axes.get_xlabel() == "column 0"
     assert list(axes.get_yticks()) == []
+
+
+def test_missing_entries_are_drawn_where_their_centers_have_them() -> None:
     holed = CLOUDS.copy()
     holed[0, 1] = np.nan
     model = PowerKMeans(3, init=PLACES, refine=0, missing="observed").fit(holed)
@@ -204,6 +207,12 @@ def test_an_unknown_method_and_a_missing_library_are_named(monkeypatch: pytest.M
         plots.clusters(MODEL, CLOUDS, method="umap")
 
 
+def test_a_model_without_memberships_and_distances_has_no_uncertainty() -> None:
+    spectral = powermeans.SpectralClustering(3, random_state=0).fit(CLOUDS)
+    with pytest.raises(ValueError, match="SpectralClustering has neither memberships nor dist"):
+        plots.uncertainty(spectral, CLOUDS)
+
+
 def test_a_point_in_the_middle_is_the_least_sure() -> None:
     points = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 0.5], [10.0, 0.0], [10.0, 1.0]])
     model = PowerKMeans.from_centers([[0.0, 0.5], [10.0, 0.5]])
@@ -231,10 +240,14 @@ def test_objective_and_inertia_are_those_of_the_history() -> None:
     )
 
 
-def test_lloyd_alone_has_no_axis_for_the_power_and_compared_lines_never_rise() -> None:
+def test_lloyd_alone_has_no_axis_for_the_power() -> None:
     lloyd = PowerKMeans(3, init=CLOUDS[:3], schedule=Fixed(-math.inf), refine=0).fit(CLOUDS)
     axes = plots.convergence(lloyd)
     assert axes.figure.axes == [axes]
+
+
+def test_compared_lines_are_the_excess_over_the_least_and_never_rise() -> None:
+    lloyd = PowerKMeans(3, init=CLOUDS[:3], schedule=Fixed(-math.inf), refine=0).fit(CLOUDS)
     axes = plots.compare_convergence({"Lloyd": lloyd, "power": MODEL}, by="seconds")
     least = min(lloyd.inertia_, MODEL.inertia_)
     first = axes.lines[0].get_ydata()[0]
@@ -244,14 +257,11 @@ def test_lloyd_alone_has_no_axis_for_the_power_and_compared_lines_never_rise() -
         assert (np.diff(shown) <= 0).all()
 
 
-def test_what_has_no_history_or_no_memberships_is_refused() -> None:
+def test_what_has_no_history_is_refused() -> None:
     with pytest.raises(ValueError, match="tells nothing of its sweeps"):
         plots.convergence(PowerKMeans.from_centers(PLACES))
     with pytest.raises(ValueError, match="models is empty"):
         plots.compare_convergence({})
-    spectral = powermeans.SpectralClustering(3, random_state=0).fit(CLOUDS)
-    with pytest.raises(ValueError, match="SpectralClustering has neither memberships nor dist"):
-        plots.uncertainty(spectral, CLOUDS)
 
 
 # The path and the surface.
@@ -343,15 +353,10 @@ def test_silhouettes_are_those_of_scikit_learn_and_a_sample_says_so() -> None:
         plots.silhouettes(PowerKMeans(1).fit(CLOUDS), CLOUDS)
 
 
-def test_heat_map_and_profiles_count_standard_deviations_from_the_mean() -> None:
+def test_the_heat_map_counts_standard_deviations_from_the_mean() -> None:
     axes = plots.center_heatmap(WIDE_MODEL, WIDE)
     expected = (WIDE_MODEL.cluster_centers_ - WIDE.mean(axis=0)) / WIDE.std(axis=0)
     np.testing.assert_allclose(axes.images[0].get_array(), expected)
-    axes = plots.profiles(MODEL, CLOUDS)
-    for label in range(3):
-        of_cluster = CLOUDS[MODEL.labels_ == label].mean(axis=0)
-        expected = (of_cluster - CLOUDS.mean(axis=0)) / CLOUDS.std(axis=0)
-        np.testing.assert_allclose(axes.lines[label].get_ydata(), expected)
 
 
 def test_of_many_features_those_are_shown_that_differ_most() -> None:
@@ -359,6 +364,14 @@ def test_of_many_features_those_are_shown_that_differ_most() -> None:
     assert [text.get_text() for text in axes.get_xticklabels()] == ["column 0", "column 1"]
     axes = plots.profiles(WIDE_MODEL, WIDE, max_features=2)
     assert [text.get_text() for text in axes.get_xticklabels()] == ["column 0", "column 1"]
+
+
+def test_profiles_go_through_the_means_of_the_clusters() -> None:
+    axes = plots.profiles(MODEL, CLOUDS)
+    for label in range(3):
+        of_cluster = CLOUDS[MODEL.labels_ == label].mean(axis=0)
+        expected = (of_cluster - CLOUDS.mean(axis=0)) / CLOUDS.std(axis=0)
+        np.testing.assert_allclose(axes.lines[label].get_ydata(), expected)
 
 
 def test_a_column_that_never_changes_is_at_zero() -> None:
@@ -379,11 +392,13 @@ def test_names_of_columns_are_taken_literally() -> None:
 # Choosing k.
 
 
-def test_the_knee_is_farthest_below_the_chord_and_drawn_beside_a_recommendation() -> None:
+def test_the_knee_is_farthest_below_the_chord() -> None:
     # From (1, 100) to (5, 0) the chord falls by 25; at k = 2 the curve is 55 below it, the most.
     axes = plots.knee([1, 2, 3, 4, 5], [100.0, 20.0, 15.0, 10.0, 0.0])
     assert axes.get_title() == "The knee is at k = 2"
 
+
+def test_a_choice_of_k_is_drawn_with_its_recommendation() -> None:
     class Choice:
         table: ClassVar[dict[str, Any]] = {
             "k": np.array([1, 2, 3]),

@@ -90,15 +90,12 @@ def test_algorithm_1_ends_by_the_relative_decrease_of_the_objective(points) -> N
     assert decrease[-1] <= 1e-2 / math.sqrt(5)
 
 
-def test_coincident_initial_centers_part_and_are_counted_but_not_without_polish(points) -> None:
+def test_without_polish_nothing_is_repaired(points) -> None:
     start = np.repeat(points[:6], 2, axis=0)
     with pytest.warns(ConvergenceWarning, match="distinct clusters"):
         model = PowerKMeans(12, init=start, polish=False, tol=1e-3).fit(points)
     assert model.n_separated_ == model.n_relocated_ == 0
     np.testing.assert_array_equal(model.cluster_centers_[0::2], model.cluster_centers_[1::2])
-    model = PowerKMeans(12, init=np.repeat(points[:6], 2, axis=0)).fit(points)
-    assert model.n_separated_ >= 6
-    assert len(set(model.labels_)) == 12
 
 
 @pytest.mark.parametrize("fuzzifier", [1.3, 2.0, 3.0])
@@ -121,23 +118,29 @@ def test_at_a_fixed_power_it_is_fuzzy_c_means(points, fuzzifier: float) -> None:
     np.testing.assert_allclose(states[-1].centers, centers, rtol=1e-7)
 
 
-def test_auto_starts_at_twice_the_critical_power_less_one_or_minus_one() -> None:
+def test_auto_starts_at_twice_the_critical_power_less_one() -> None:
     points = clusters(n_features=20, distance=4)
     model = PowerKMeans(12, refine=0, random_state=0).fit(points)
     assert model.critical_power_ < -1
     assert model.history_.power[0] == 2 * model.critical_power_ - 1
     searching = PowerKMeans(12, random_state=0).fit(points)
     assert searching.history_.power[0] == round(2 * model.critical_power_ - 1)
+
+
+def test_auto_starts_at_minus_one_at_most() -> None:
     model = PowerKMeans(5, random_state=0).fit(clusters(n_features=1))
     assert model.critical_power_ == pytest.approx(0.5)
     assert model.history_.power[0] == -1.0
 
 
-def test_the_power_grows_by_the_growth_unless_a_schedule_overrides_it(points) -> None:
+def test_the_power_grows_by_the_growth(points) -> None:
     model = PowerKMeans(12, power=-2.0, growth=1.5, refine=0, random_state=0).fit(points)
     annealing = model.history_.power[model.history_.power > -math.inf]
     np.testing.assert_allclose(annealing, -2.0 * 1.5 ** np.arange(len(annealing)))
     assert model.power_ == annealing[-1]
+
+
+def test_a_schedule_overrides_power_and_growth(points) -> None:
     model = PowerKMeans(12, power=-7.0, schedule=[-1.0, -4.0], refine=0, random_state=0).fit(points)
     assert model.history_.power[:2].tolist() == [-1.0, -4.0]
     assert (model.history_.power[2:] == -math.inf).all()
@@ -312,13 +315,22 @@ def test_the_output_may_be_a_table(points) -> None:
     np.testing.assert_array_equal(distances.to_numpy().argmin(axis=1), model.labels_)
 
 
-def test_a_fitted_model_survives_pickling_and_predicts_alike_in_scikit_learn(points) -> None:
+def test_a_fitted_model_survives_pickling(points) -> None:
     model = PowerKMeans(3, random_state=0, schedule=Geometric(-1.0, 1.2)).fit(points)
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.predict(points), model.labels_)
     assert sklearn.clone(copy).schedule == Geometric(-1.0, 1.2)
+
+
+def test_scikit_learns_estimator_predicts_the_same(points) -> None:
     model = PowerKMeans(12, random_state=0).fit(points)
     np.testing.assert_array_equal(model.to_sklearn().predict(points), model.labels_)
+
+
+def test_coincident_initial_centers_part_and_are_counted(points) -> None:
+    model = PowerKMeans(12, init=np.repeat(points[:6], 2, axis=0)).fit(points)
+    assert model.n_separated_ >= 6
+    assert len(set(model.labels_)) == 12
 
 
 def test_verbose_tells_each_sweep_and_the_ends(points, capsys) -> None:

@@ -169,12 +169,15 @@ def test_a_reference_to_nothing_is_seen() -> None:
     assert not is_found_from("powermeans.metrics.centroid_index", "sklearn.cluster.NoMeans")
 
 
-def test_a_function_is_not_hidden_by_the_module_of_its_name_and_others_are_found() -> None:
+def test_a_function_is_not_hidden_by_the_module_of_its_name() -> None:
     import powermeans.critical
     import powermeans.reporting.report
 
     assert callable(powermeans.critical_power)
     assert callable(powermeans.report)
+
+
+def test_a_module_of_the_package_is_found_and_what_is_not_there_is_not() -> None:
     assert isinstance(powermeans.power_mean, types.ModuleType)
     with pytest.raises(AttributeError, match="no attribute 'power_men'"):
         powermeans.power_men  # noqa: B018

@@ -57,9 +57,6 @@ def test_what_cannot_be_written_out_is_left_to_the_reader() -> None:
     assert "PowerKMeans(init=init, n_clusters=2, refine=0)" in code
     assert "X = ...  # the points, one a row" in code
     compile(code, "code", "exec")
-    code = python_code(PowerKMeans(2, random_state=0), "a.npy", weights=np.ones(3))
-    assert "weights = ...  # one for each row" in code
-    assert ".fit(X, sample_weight=weights)" in code
 
 
 def ran(code: str) -> Any:
@@ -104,6 +101,12 @@ def test_code_scales_as_the_points_were_scaled(
     source = str(tmp_path / "points.npy")
     code = python_code(model, source, [scaler], reading=reading, weights=weights)
     assert ran(code).inertia_ == model.inertia_
+
+
+def test_weights_that_were_read_from_no_file_are_left_to_the_reader() -> None:
+    code = python_code(PowerKMeans(2, random_state=0), "a.npy", weights=np.ones(3))
+    assert "weights = ...  # one for each row" in code
+    assert ".fit(X, sample_weight=weights)" in code
 
 
 # What the commands hand over, by running what their pages show.

@@ -24,15 +24,11 @@ def test_all_sweeps_of_a_fit_are_recorded_in_their_order() -> None:
     np.testing.assert_array_equal(path.centers()[-1], model.cluster_centers_)
 
 
-def test_the_next_fit_begins_anew_and_nothing_recorded_is_no_descent() -> None:
+def test_the_next_fit_begins_anew_and_other_runs_are_left_out() -> None:
     path = PathRecorder()
     for one in [state(1), state(2), state(1, run=1), state(1), state(2), state(3)]:
         path(one)
     assert [one.sweep for one in path.states] == [1, 2, 3]
-    assert PathRecorder().descents() == []
-    assert PathRecorder().centers() == []
-    with pytest.raises(ValueError, match="most=1 must be at least 2"):
-        PathRecorder(1)
 
 
 @given(most=st.integers(2, 9), n_sweeps=st.integers(1, 200))
@@ -64,3 +60,10 @@ def test_a_descent_begins_where_the_power_rises_or_centers_come_or_go() -> None:
         [5, 6],
     ]
     assert [centers[0, 0] for centers in path.centers()] == [1.0, 2.0]
+
+
+def test_nothing_recorded_is_no_descent_and_too_few_cannot_be_kept() -> None:
+    assert PathRecorder().descents() == []
+    assert PathRecorder().centers() == []
+    with pytest.raises(ValueError, match="most=1 must be at least 2"):
+        PathRecorder(1)

@@ -324,12 +324,15 @@ def test_the_order_of_the_methods_is_judged_by_paired_errors() -> None:
 # Cells that are kept.
 
 
-def test_finished_cells_are_computed_again_only_if_fresh_ones_are_asked_for(squares) -> None:
+def test_finished_cells_are_not_computed_again(squares) -> None:
     assert squares.run() == 0
     first = (squares.results / "all-squares.csv").read_bytes()
     assert squares.run() == 0
     assert squares.computed() == [0, 1, 2, 3]
     assert (squares.results / "all-squares.csv").read_bytes() == first
+
+
+def test_fresh_computes_them_again(squares) -> None:
     squares.run()
     squares.run("--fresh")
     assert squares.computed() == [0, 1, 2, 3] * 2
@@ -460,16 +463,27 @@ def test_code_of_another_module_counts_where_cells_use_it(squares) -> None:
     assert code_version("reproduce.items.all_squares") != before
 
 
-def test_cells_alike_and_rows_that_are_no_plain_values_are_errors(tmp_path: Path) -> None:
+def test_cells_that_cannot_be_told_apart_are_an_error(tmp_path: Path) -> None:
     twice = [Cell({"n": 1}, list), Cell({"n": 1}, list)]
     with pytest.raises(ValueError, match=r"two cells have the key \{'n': 1\}"):
         finish("squares", twice, CellStore(tmp_path, "code", "package"))
+
+
+def test_rows_that_are_no_plain_values_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="no string and no number"):
         CellStore(tmp_path, "code", "package").write({"n": 1}, [{"x": object()}], 0.0)
     assert list(tmp_path.iterdir()) == []
 
 
 # The command.
+
+
+def test_an_unknown_item_is_an_error_with_the_nearest_name(squares, capsys) -> None:
+    assert squares.run(name="all-sqares") == 2
+    assert "there is no item 'all-sqares': did you mean all-squares?" in capsys.readouterr().err
+    assert squares.run(name="quite-another") == 2
+    assert "--list" in capsys.readouterr().err
+    assert squares.computed() == []
 
 
 @pytest.mark.parametrize(
@@ -510,14 +524,9 @@ def test_the_list_ends_in_silence_when_nobody_reads_it() -> None:
     assert (ended.returncode, ended.stderr) == (1, "")
 
 
-def test_nothing_or_an_unknown_item_asked_for_is_an_error(squares, capsys) -> None:
+def test_nothing_asked_for_is_an_error(squares, capsys) -> None:
     assert main([]) == 2
     assert "name an item" in capsys.readouterr().err
-    assert squares.run(name="all-sqares") == 2
-    assert "there is no item 'all-sqares': did you mean all-squares?" in capsys.readouterr().err
-    assert squares.run(name="quite-another") == 2
-    assert "--list" in capsys.readouterr().err
-    assert squares.computed() == []
 
 
 def test_the_list_has_all_items_whose_names_may_be_written_as_files(squares, capsys) -> None:

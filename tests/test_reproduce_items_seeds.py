@@ -61,6 +61,9 @@ def test_the_price_of_a_sure_result_counts_the_starts_it_takes():
     share, seconds, until = grid_of_nine.price(rows, "random starts")
     assert (share, seconds) == (0.5, 0.5)
     assert 1 - 0.5 ** (until / seconds) == pytest.approx(0.99)
+
+
+def test_a_start_that_is_never_right_is_never_sure():
     assert grid_of_nine.price(starts("random starts", [0, 0]), "random starts")[2] == math.inf
 
 
@@ -106,11 +109,14 @@ def test_the_bound_is_refuted_by_a_mean_above_it(ratio, verdict):
     assert [claim.verdict for claim in grid_of_nine._claims_on_the_bound(rows)] == [verdict]
 
 
-def test_farthest_first_takes_corners_and_seeds_do_not_beat_the_best_known():
+def test_farthest_first_takes_corners_of_a_line():
     line = np.array([[0.0], [1.0], [2.0], [10.0]])
     seeds = grid_of_nine.farthest_first(line, 2, random_state=0)
     assert 10.0 in seeds or 0.0 in seeds
     assert abs(seeds[0] - seeds[1]) >= 8
+
+
+def test_seeds_cannot_have_a_lower_error_than_the_best_known():
     rows = grid_of_nine.seedings("grid of 9", 5)
     assert min(column(rows, "seeds")) > 1
     assert min(column(rows, "lloyd")) >= 1 - 1e-9
@@ -155,9 +161,12 @@ def test_the_hessian_is_that_of_the_counts_and_newton_steps_are_batch_steps():
     assert row["step"] < 1e-4
 
 
-def test_ratios_of_residues_and_leads_are_those_by_hand():
+def test_ratios_are_those_of_consecutive_residues_and_zero_at_the_end():
     ratios = iris_prototypes.ratios(np.array([8.0, 4.0, 1.0, 0.0, 0.0]))
     np.testing.assert_allclose(ratios, [0.5, 0.25, 0.0, 0.0])
+
+
+def test_a_lead_counts_from_the_first_epoch_on():
     first = np.array([9.0, 1.0, 1.0, 5.0, 1.0])
     other = np.array([9.0, 2.0, 2.0, 2.0, 2.0])
     assert iris_prototypes.epochs_led([first, other]) == 2
@@ -313,12 +322,15 @@ def prices(*fits: tuple[float, int, float]):
     ]  # fmt: skip
 
 
-def test_prices_by_hand_without_those_at_which_more_clusters_might_pay():
+def test_the_best_k_at_a_price_and_the_prices_of_a_k_by_hand():
     rows = prices()
     assert lambda_k.envelope(rows, "iris", 2.0) == (2, 8.0)  # 11, 8, 9
     assert lambda_k.envelope(rows, "iris", 6.0) == (1, 15.0)
     assert lambda_k.span_of_prices(rows, "iris", 2) == (1.0, 5.0)
     assert lambda_k.span_of_prices(rows, "iris", 3) == (0.0, 1.0)
+
+
+def test_prices_at_which_more_clusters_might_pay_are_left_out():
     rows = prices((0.5, 3, 4.5), (2.0, 2, 8.8))
     ((row, k, excess),) = lambda_k.compared(rows, "iris")
     assert (row["price"], k) == (2.0, 2)
@@ -348,10 +360,13 @@ def test_areas_are_connected_and_specks_are_none(monkeypatch):
     assert image_segmentation.share_in_areas(labels) == 11 / 16
 
 
-def test_a_place_of_another_cluster_refutes_convexity_and_there_is_none():
+def test_a_place_of_another_cluster_refutes_convexity():
     convex = cluster_geometry._claim_on_cells([{"pairs": 10, "elsewhere": 0}])
     broken = cluster_geometry._claim_on_cells([{"pairs": 10, "elsewhere": 1}])
     assert (convex.verdict, broken.verdict) == ("confirmed", "refuted")
+
+
+def test_no_place_between_points_of_a_cluster_is_of_another():
     (row,) = cluster_geometry.between_points(5, 2)
     assert row["pairs"] > 1000
     assert row["elsewhere"] == 0
@@ -421,7 +436,7 @@ def test_seeds_far_apart_are_judged_set_by_set_and_by_pairs(far, verdict):
 # Families.
 
 
-def test_numbers_are_moved_into_the_domain_and_have_trials_enough():
+def test_numbers_a_divergence_does_not_take_are_moved_inside():
     points = np.array([[-3.0, 0.0], [5.0, 60.0]])
     np.testing.assert_array_equal(
         bregman_families.within(Gamma(), points), [[0.5, 0.5], [5.0, 60.0]]
@@ -430,6 +445,9 @@ def test_numbers_are_moved_into_the_domain_and_have_trials_enough():
         bregman_families.within(Poisson(), points), [[0.5, 0.0], [5.0, 60.0]]
     )
     assert bregman_families.within("squared_euclidean", points) is points
+
+
+def test_the_binomial_divergence_has_trials_for_every_number():
     few = bregman_families.divergence_for("binomial", np.array([[3.0]]))
     many = bregman_families.divergence_for("binomial", np.array([[80.0]]))
     assert (few, many) == (Binomial(50), Binomial(80.5))

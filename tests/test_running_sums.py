@@ -134,7 +134,7 @@ def test_a_center_without_weight_goes_to_the_middle_of_the_error(kind):
     np.testing.assert_array_equal(sums.weights, [5.0, 0.0])
 
 
-def test_lost_centers_are_counted_and_get_points_of_their_own():
+def test_it_is_counted():
     rows = KINDS["native"](np.array([[0.0], [9.0]]), None)
     centers = np.array([[0.0], [1000.0]])
     running = RunningSums(Sums(np.zeros((2, 1)), np.array([5.0, 0.0]), 0.0, 0.0), 5.0)
@@ -143,22 +143,24 @@ def test_lost_centers_are_counted_and_get_points_of_their_own():
     sums = running.after(sweep, rows.sweep(moved, Hard()))
     assert (sweep.n_separated, sweep.n_relocated) == (0, 1)
     np.testing.assert_array_equal(sums.centers(moved), [[0.0], [9.0]])
+
+
+def test_several_lost_centers_get_points_of_their_own():
     centers, weights = np.array([[0.0], [1000.0], [2000.0]]), np.array([5.0, 0.0, 0.0])
     moved, _ = found(np.array([[0.0], [5.0], [-9.0]]), centers, weights)
     np.testing.assert_array_equal(moved, [[0.0], [-9.0], [5.0]])
 
 
-def test_centers_stay_before_the_first_point_and_where_no_point_is_elsewhere():
+def test_where_every_point_is_at_a_center_lost_ones_stay():
     centers, weights = np.array([[0.0], [1000.0]]), np.array([5.0, 0.0])
     moved, _ = found(np.zeros((3, 1)), centers, weights)
     np.testing.assert_array_equal(moved, centers)
+
+
+def test_before_the_first_point_no_center_is_lost():
     centers = np.array([[0.0], [1000.0]])
     moved, _ = found(np.array([[0.0], [9.0]]), centers, np.zeros(2))
     np.testing.assert_array_equal(moved, centers)
-    centers, weights = np.array([[3.0], [3.0]]), np.array([1.0, 2.0])
-    moved, sums = found(np.full((5, 1), 3.0), centers, weights)
-    np.testing.assert_array_equal(moved, centers)
-    np.testing.assert_array_equal(sums.weights, weights)
 
 
 @pytest.mark.parametrize(("share", "is_lost"), [(0.1, False), (0.12, True)])
@@ -181,6 +183,13 @@ def test_of_centers_that_coincide_all_but_the_heaviest_are_lost(kind, scale):
     np.testing.assert_allclose(moved / scale, [[8.0], [1.0], [3.0], [5.0]])
     np.testing.assert_array_equal(sums.weights, [0.0, 9.0, 3.5, 0.0])
     np.testing.assert_allclose(sums.points / scale, [[0.0], [9.0], [10.5], [0.0]])
+
+
+def test_centers_that_coincide_stay_where_no_point_is_elsewhere():
+    centers, weights = np.array([[3.0], [3.0]]), np.array([1.0, 2.0])
+    moved, sums = found(np.full((5, 1), 3.0), centers, weights)
+    np.testing.assert_array_equal(moved, centers)
+    np.testing.assert_array_equal(sums.weights, weights)
 
 
 @given(

@@ -37,7 +37,7 @@ def test_each_rate_is_paid_for_what_it_counts() -> None:
     assert total(byte_added=1) == 3 * 184
 
 
-def test_large_sums_are_added_by_the_workers_and_one_process_sends_nothing() -> None:
+def test_large_sums_are_added_by_the_workers() -> None:
     assert not FEW.is_added_by_workers
     assert MANY.is_added_by_workers
     assert MANY.n_tasks == 16 + 15 + 1
@@ -46,9 +46,15 @@ def test_large_sums_are_added_by_the_workers_and_one_process_sends_nothing() -> 
     size = 8 * (1000 * 129 + 3)
     assert MANY.bytes_of_sums_sent == size * (1 + 0.75 * 5)
     assert MANY.bytes_to_a_client_that_adds_alone == 16 * size
+
+
+def test_one_process_sends_nothing_and_has_no_tasks() -> None:
     alone = replace(MANY, n_workers=1, on_dask=False)
     rates = replace(FREE, task=1, turn=1, byte_sent=1)
     assert cost_of_sweep(alone, rates) == Cost(0, 0, 0, 0)
+
+
+def test_the_bytes_of_sums_are_those_of_sums() -> None:
     sums = Sums(np.zeros((1000, 128)), np.zeros(1000), 0.0, 0.0, 0.0)
     assert MANY.bytes_of_sums == sums.points.nbytes + sums.weights.nbytes + 3 * 8
 
@@ -89,12 +95,15 @@ COSTS: dict[str, Any] = {
 }
 
 
-def test_the_page_has_what_was_measured_refused_and_compared() -> None:
+def test_the_page_has_what_was_measured() -> None:
     assert scale_report.checked_table(COSTS)[1][-3:] == ["500.0", "250.0", "2.00"]
     (hundred,) = (row for row in scale_report.plan_table(COSTS) if row[0] == "100 MB")
     # 1e9 * 1e4 distances of 128 multiply-adds on 3200 cores, and 5120 parts, as many additions.
     assert hundred[1:4] == ["5,120", "10,240", f"{1e13 * (128e-10 + 1e-9) / 3200:.2f}"]
     assert hundred[4] == f"{10_240 * 1e-3 + 1e-2:.2f}"
+
+
+def test_the_page_has_the_ratios_of_dask_and_of_its_peer() -> None:
     sweep = {"one array": 1.0, "kept parts": 1.0, "dask": 1.125, "dask over kept parts": 0.125}
     table = scale_report.overhead_table({"seconds of a sweep": {"hard": sweep}})
     assert table[1] == ["hard", "1.00", "1.00", "1.12", "+12 %"]
@@ -102,6 +111,9 @@ def test_the_page_has_what_was_measured_refused_and_compared() -> None:
     assert scale_report.peers_table({"runs": [run]})[1] == ["ours", "1", "33", "2.0 M", "1.0 M"]
     told = scale_report.times_sentence({"times to match": {"ours": [10.46, None]}})
     assert told.endswith("`ours` 10.5, never.")
+
+
+def test_a_fit_that_was_refused_is_shown_as_one() -> None:
     run = {"model": "KMeans", "file": ".npy", "limit": 1e6}
     good = {**run, "peak": 9e6, "held before": 8e6, "sweeps": 3, "same bits": True}
     table = scale_report.memory_table({"fits": [{**run, "refused": "MemoryError"}, good]})

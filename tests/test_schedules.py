@@ -14,14 +14,23 @@ def first(n, schedule):
     return list(islice(schedule, n))
 
 
-def test_a_geometric_schedule_multiplies_by_its_growth_a_fixed_one_stays_and_a_whole_one_rounds():
+def test_geometric_schedule_multiplies_by_its_growth():
     assert first(4, Geometric(start=-3.0, growth=2.0)) == [-3.0, -6.0, -12.0, -24.0]
+
+
+def test_geometric_schedule_ends_at_minus_infinity_without_error():
     assert first(400, Geometric(start=-1.0, growth=10.0))[-1] == -math.inf
-    assert first(3, Fixed(-1)) == [-1.0, -1.0, -1.0]
-    assert first(2, Fixed(-math.inf)) == [-math.inf, -math.inf]
+
+
+def test_whole_powers_are_those_of_a_schedule_rounded():
     powers = first(6, Whole(Geometric(-0.4, 1.9)))
     assert list(powers) == [-1.0, -1.0, -1.0, -3.0, -5.0, -10.0]
     assert first(2, Whole(Fixed(-math.inf))) == [-math.inf, -math.inf]
+
+
+def test_fixed_schedule_stays():
+    assert first(3, Fixed(-1)) == [-1.0, -1.0, -1.0]
+    assert first(2, Fixed(-math.inf)) == [-math.inf, -math.inf]
 
 
 def test_authors_schedule_steps_to_minus_one_then_grows_every_second_sweep():
@@ -29,13 +38,19 @@ def test_authors_schedule_steps_to_minus_one_then_grows_every_second_sweep():
     expected = [-0.5, -0.7, -0.9, -1.1, -1.1 * 1.06, -1.1 * 1.06**2]
     assert powers[0::2] == pytest.approx(expected)
     assert powers[1::2] == powers[0::2]
+
+
+def test_authors_schedule_takes_no_step_at_minus_one_itself():
     assert first(3, AuthorsSchedule(start=-1.0)) == pytest.approx([-1.0, -1.0, -1.06])
 
 
-def test_authors_schedule_stays_where_it_first_reaches_its_lowest_or_starts_below():
+def test_authors_schedule_stays_where_it_first_reaches_its_lowest():
     powers = first(1000, AuthorsSchedule(start=-3.0))
     assert powers[-1] == powers[-500]
     assert -120 * 1.06 < powers[-1] <= -120
+
+
+def test_authors_schedule_started_below_its_lowest_stays_there():
     assert first(4, AuthorsSchedule(start=-200.0)) == [-200.0] * 4
 
 

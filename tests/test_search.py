@@ -325,10 +325,13 @@ def test_without_refinement_or_polish_there_is_one_descent(points, option, effor
     assert model.spent_.n_sweeps == len(powers)
 
 
-def test_lloyds_algorithm_is_searched_with_by_its_own_rule_and_one_center_is_not(points) -> None:
+def test_one_center_is_not_searched_for(points) -> None:
     model = PowerKMeans(1, random_state=0).fit(points)
     np.testing.assert_allclose(model.cluster_centers_[0], points.mean(axis=0))
     assert model.spent_.n_breaths == 0
+
+
+def test_lloyds_algorithm_is_searched_with_by_its_own_rule(points) -> None:
     model = PowerKMeans(12, power=-math.inf, random_state=0).fit(points)
     assert (model.history_.power == -math.inf).all()
     assert model.power_ == -math.inf
@@ -559,19 +562,17 @@ def solution_with(centers, utility) -> Solution:
     return Solution(np.asarray(centers, dtype=float), Spread(utility, utility, utility))
 
 
-def test_centers_of_least_utility_are_spared_but_not_two_that_stand_close() -> None:
+def test_the_centers_of_least_utility_are_spared() -> None:
     solution = solution_with([[0], [10], [20], [30], [40]], [5, 1, 4, 2, 3])
     # All neighbours are at the mean distance, so 1 protects 0 and 2; 3 is no neighbour of 1.
     assert sorted(centers_to_spare(solution, 2)) == [1, 3]
+
+
+def test_two_that_stand_close_are_not_spared_together() -> None:
     centers = [[0], [1], [100], [200], [300], [400], [500]]
     solution = solution_with(centers, [1, 2, 9, 8, 3, 7, 6])
     spared = centers_to_spare(solution, 2)
     assert sorted(spared) == [0, 4]
-    # The first spares a crowd of ninety; too few of the rest could be spared with their own crowd.
-    crowd = np.column_stack([np.linspace(0, 1e-3, 91), np.zeros(91)])
-    others = np.column_stack([1000.0 + np.linspace(0, 1e-3, 9), np.zeros(9)])
-    solution = solution_with(np.vstack([crowd, others]), np.arange(100))
-    assert len(set(centers_to_spare(solution, 5).tolist())) == 5
 
 
 @pytest.mark.parametrize("n_spared", range(1, 8))
@@ -595,11 +596,18 @@ def test_exactly_as_many_different_centers_are_spared(seed, n_centers, share) ->
     assert spared[0] == np.argmin(utility)
 
 
-def test_nearest_neighbours_are_found_by_hand_also_at_distance_zero() -> None:
+def test_a_crowd_that_is_frozen_leaves_enough_to_spare() -> None:
+    # The first spares a crowd of ninety; too few of the rest could be spared with their own crowd.
+    crowd = np.column_stack([np.linspace(0, 1e-3, 91), np.zeros(91)])
+    others = np.column_stack([1000.0 + np.linspace(0, 1e-3, 9), np.zeros(9)])
+    solution = solution_with(np.vstack([crowd, others]), np.arange(100))
+    assert len(set(centers_to_spare(solution, 5).tolist())) == 5
+
+
+def test_nearest_neighbours_are_found_by_hand() -> None:
     centers = np.array([[0.0, 0], [3, 4], [3, 5], [100, 0]])
     expected = [5, 1, 1, math.hypot(97, 4)]
     np.testing.assert_allclose(nearest_neighbour_distances(centers), expected)
-    np.testing.assert_array_equal(nearest_neighbour_distances(np.ones((3, 2))), 0)
 
 
 @pytest.mark.parametrize("n_centers", [2, 7, 1025, 1500])
@@ -610,11 +618,18 @@ def test_nearest_neighbours_are_those_of_brute_force(n_centers: int) -> None:
     np.testing.assert_allclose(nearest_neighbour_distances(centers), distances.min(axis=1))
 
 
-def test_shuffled_centers_are_matched_with_themselves_all_together() -> None:
+def test_coincident_centers_are_at_distance_zero() -> None:
+    np.testing.assert_array_equal(nearest_neighbour_distances(np.ones((3, 2))), 0)
+
+
+def test_shuffled_centers_are_matched_with_themselves() -> None:
     rng = np.random.default_rng(0)
     centers, order = rng.normal(size=(20, 3)), rng.permutation(20)
     shuffled = centers[order] + 1e-3 * rng.normal(size=(20, 3))
     np.testing.assert_array_equal(order[match_centers(centers, shuffled)], np.arange(20))
+
+
+def test_matching_is_for_all_together_not_for_each() -> None:
     # Both are nearest to 6. Squares: 1 + 64 for 5 and 8 in this order, 25 + 4 for the other.
     centers, others = np.array([[5.0], [8.0]]), np.array([[6.0], [0.0]])
     assert match_centers(centers, others).tolist() == [1, 0]

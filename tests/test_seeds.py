@@ -183,7 +183,7 @@ def test_equal_points_are_neighbours_in_the_order_by_place() -> None:
     assert (np.diff(key) >= 0).all()
 
 
-def test_points_whose_codes_cannot_be_added_or_divided_are_seeded_exactly():
+def test_more_features_than_codes_can_be_added_up_for_are_seeded_exactly():
     rng = np.random.default_rng(0)
     points = (rng.random((40, 300_000)) < 0.45).astype(np.float32)
     rows, order = open_rows(points), np.arange(len(points))
@@ -191,6 +191,9 @@ def test_points_whose_codes_cannot_be_added_or_divided_are_seeded_exactly():
     np.testing.assert_array_equal(
         rows.greedy_seeds(order, 0.3, others), greedy_seeds(rows, order, 0.3, others, exponent=2.0)
     )
+
+
+def test_points_whose_codes_cannot_be_divided_by_their_step_are_seeded_exactly():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(2000, 40))
     points[:1200] = 0

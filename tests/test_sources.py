@@ -308,13 +308,6 @@ def test_columns_are_chosen_by_name_and_number(tmp_path, blobs):
     assert list(model.feature_names_in_) == ["depth", "height"]
     with pytest.raises(TableError, match='did you mean "height"'):
         open_data(tmp_path / "a.parquet", columns=["heihgt"])
-    write_parquet(tmp_path / "a.parquet", blobs[0])
-    assert open_data(tmp_path, columns=[3, np.int64(1)]).feature_names == ("depth", "height")
-    for unknown in (0, 4, -1, 1.5, True):
-        with pytest.raises(TableError, match=rf"no column {unknown}: .*from 1 to 3"):
-            open_data(tmp_path, columns=[unknown])
-    with pytest.raises(TableError, match=r"columns='height' is one name: pass a list"):
-        open_data(tmp_path, columns="height")
 
 
 @pytest.mark.parametrize(
@@ -505,7 +498,7 @@ def test_a_generator_is_refused_and_its_function_is_not(blobs):
     assert same_fit(found, kmeans(blobs[0][:5]).fit(open_data(blobs[0], rows_per_part=400)))
 
 
-def test_chunks_that_shrink_or_grow_are_found(blobs):
+def test_chunks_that_are_others_the_next_time_are_found(blobs):
     passes = []
 
     def shrinking():
@@ -514,6 +507,9 @@ def test_chunks_that_shrink_or_grow_are_found(blobs):
 
     with pytest.raises(SourceError, match="must be the same in every pass"):
         kmeans(blobs[0][:5]).fit(open_data(shrinking, rows_per_part=300))
+
+
+def test_chunks_that_grow_are_found(blobs):
     passes = []
 
     def growing():
@@ -549,12 +545,15 @@ def test_labels_are_not_written_into_a_folder_that_is_read(tmp_path, blobs, name
     model.predict([tmp_path / "rows" / "part-0.parquet"], output=tmp_path / "rows" / "labels.npy")
 
 
-def test_labels_are_not_written_over_a_file_that_is_read(tmp_path, blobs):
+def test_labels_are_not_written_over_a_file_without_rows(tmp_path, blobs):
     write_parquet(tmp_path / "a.parquet", blobs[0])
     write_parquet(tmp_path / "b.parquet", blobs[0][:0])
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     with pytest.raises(ValueError, match="is a file that X is read from"):
         kmeans(blobs[0][:5]).fit(paths).predict(paths, output=paths[1])
+
+
+def test_labels_are_not_written_over_the_rows(tmp_path, blobs):
     path = tmp_path / "p.npy"
     np.save(path, blobs[0])
     model = kmeans(blobs[0][:5]).fit(path)
@@ -713,6 +712,16 @@ def test_a_file_of_nothing_that_is_no_text_is_damaged(tmp_path, blobs):
         open_data(tmp_path)
 
 
+def test_columns_may_be_numbers(tmp_path, blobs):
+    write_parquet(tmp_path / "a.parquet", blobs[0])
+    assert open_data(tmp_path, columns=[3, np.int64(1)]).feature_names == ("depth", "height")
+    for unknown in (0, 4, -1, 1.5, True):
+        with pytest.raises(TableError, match=rf"no column {unknown}: .*from 1 to 3"):
+            open_data(tmp_path, columns=[unknown])
+    with pytest.raises(TableError, match=r"columns='height' is one name: pass a list"):
+        open_data(tmp_path, columns="height")
+
+
 @pytest.mark.parametrize("dtype", ["foo", "int32", object(), 3])
 def test_a_dtype_that_is_none_is_named(blobs, dtype):
     with pytest.raises(ValueError, match='is not for points: pass "float32" or "float64"'):
@@ -770,9 +779,12 @@ def test_what_needs_more_than_sums_says_so(blobs, model, reason):
         model.fit(open_data(blobs[0]))
 
 
-def test_paths_are_refused_by_kernels_and_data_beside_weights(blobs):
+def test_kernels_refuse_paths(blobs):
     with pytest.raises(ValueError):  # noqa: PT011 - by scikit-learn's words
         KernelPowerKMeans(2).fit("points.parquet")
+
+
+def test_sample_weights_are_part_of_the_data(blobs):
     with pytest.raises(ValueError, match=r'weights="column"'):
         KMeans(2).fit(open_data(blobs[0]), sample_weight=blobs[1])
 
@@ -802,7 +814,7 @@ def test_empty_clusters_find_points_in_any_part(blobs):
     np.testing.assert_allclose(parted.cluster_centers_, whole.cluster_centers_, rtol=1e-9)
 
 
-def test_memory_is_used_again_once_no_rows_look_at_it():
+def test_memory_is_used_again_once_nobody_looks_at_it():
     buffers, dtype = Buffers(), np.dtype(np.float64)
     first = buffers.array(8, dtype)
     first[:] = 1.0
@@ -815,6 +827,9 @@ def test_memory_is_used_again_once_no_rows_look_at_it():
     del view
     assert buffers.array(4, dtype).ctypes.data == address
     assert buffers.array(99, dtype).shape == (99,)
+
+
+def test_rows_hold_the_memory_that_they_look_at():
     buffers, rng = Buffers(), np.random.default_rng(0)
     points = rng.normal(size=(40, 3))
     found = buffers.array(points.size, points.dtype).reshape(points.shape)

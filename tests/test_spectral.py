@@ -105,12 +105,15 @@ def test_pieces_with_no_edge_between_them_are_clusters_and_nothing_warns(sizes, 
         assert is_same(model.labels_, np.repeat(np.arange(3), sizes))
 
 
-def test_a_piece_is_cut_where_the_fewest_edges_are_and_more_stay_whole() -> None:
+def test_a_piece_is_cut_where_the_fewest_edges_are() -> None:
     graph = sparse.block_diag(
         [rings_of_nodes([20]), rings_of_nodes([30, 25], link=0.01)], format="csr"
     )
     labels = spectral_clustering(graph, 3, affinity="precomputed", random_state=0)
     assert is_same(labels, np.repeat([0, 1, 2], [20, 30, 25]))
+
+
+def test_more_pieces_than_clusters_stay_whole() -> None:
     sizes = [4, 60, 5, 80, 3, 70]
     graph = rings_of_nodes(sizes)
     for n_clusters in (1, 3, 5):
@@ -131,15 +134,9 @@ def test_points_so_far_apart_that_affinities_vanish_are_clusters() -> None:
     assert is_same(model.labels_, [0] * 50 + [1])
 
 
-def test_where_the_points_are_does_not_matter_dense_or_sparse() -> None:
+def test_where_the_points_are_does_not_matter() -> None:
     points, expected = MOONS
     assert is_same(spectral_clustering(points + 1e6, 2, gamma=30.0, random_state=0), expected)
-    far = np.column_stack([points + 1e6, np.where(points[:, 0] > 0, 1e-3, 0.0)])
-    labels = spectral_clustering(sparse.csr_array(far), 2, gamma=30.0, random_state=0)
-    assert is_same(labels, expected)
-    near = sparse.csr_array(np.column_stack([points, np.zeros(len(points))]))
-    model = SpectralClustering(2, gamma=30.0, random_state=0).fit(near)
-    np.testing.assert_allclose(model.affinity_matrix_, rbf_kernel(points, gamma=30.0), atol=1e-12)
 
 
 def test_a_fit_is_repeatable_and_leaves_its_input_alone() -> None:
@@ -210,3 +207,13 @@ def test_affinities_are_positive_and_points_need_not_be() -> None:
     for affinity, is_positive in (("precomputed", True), ("rbf", False)):
         tags = SpectralClustering(affinity=affinity).__sklearn_tags__()
         assert tags.input_tags.positive_only == tags.input_tags.pairwise == is_positive
+
+
+def test_where_sparse_points_are_does_not_matter() -> None:
+    points, expected = MOONS
+    far = np.column_stack([points + 1e6, np.where(points[:, 0] > 0, 1e-3, 0.0)])
+    labels = spectral_clustering(sparse.csr_array(far), 2, gamma=30.0, random_state=0)
+    assert is_same(labels, expected)
+    near = sparse.csr_array(np.column_stack([points, np.zeros(len(points))]))
+    model = SpectralClustering(2, gamma=30.0, random_state=0).fit(near)
+    np.testing.assert_allclose(model.affinity_matrix_, rbf_kernel(points, gamma=30.0), atol=1e-12)

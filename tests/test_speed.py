@@ -191,7 +191,7 @@ def test_the_worst_line_is_the_one_that_misses_its_own_bound_by_most() -> None:
 # Limits.
 
 
-def test_a_limit_is_the_larger_of_arithmetic_and_reading_where_there_are_ceilings() -> None:
+def test_a_limit_is_the_larger_of_arithmetic_and_reading() -> None:
     limits = Limits(CEILINGS, 2)
     # 1000 x 2 x 100 multiply-adds at 1e6 a second; 16 000 bytes at the pace of 1000
     assert limits.seconds(cell(SMALL)) == pytest.approx(max(0.2, 16_000 / 8e4))
@@ -199,9 +199,15 @@ def test_a_limit_is_the_larger_of_arithmetic_and_reading_where_there_are_ceiling
     assert limits.seconds(cell(WIDE)) == pytest.approx(512_000 / 1e4)
     assert limits.seconds(cell(SMALL, "float32"), passes=4) == pytest.approx(0.4)
     assert limits.fraction(cell(SMALL), 0.8) == pytest.approx(0.25)
+
+
+def test_arrays_smaller_than_any_that_was_read_are_read_as_the_smallest() -> None:
     assert speed_targets.bandwidth({"1000": 5.0, "4000": 3.0}, 10) == 5.0
     assert speed_targets.bandwidth({"1000": 5.0, "4000": 3.0}, 3999) == 5.0
     assert speed_targets.bandwidth({"1000": 5.0, "4000": 3.0}, 4000) == 3.0
+
+
+def test_without_ceilings_there_is_no_fraction() -> None:
     assert [line.fraction for line in lines(figures_of(lloyd=[GOOD_LLOYD]))] == [None] * 3
 
 
@@ -352,13 +358,17 @@ def stored(**parts: list[dict]) -> dict:
     }
 
 
-def test_report_and_page_say_which_targets_are_met_and_how_it_was_measured() -> None:
+def test_the_report_says_for_every_target_whether_it_is_met() -> None:
     slow = cell(WIDE, seconds={OURS: 2.0, SKLEARN: 1.0})
     report = speed_report.as_report(figures_of(**{**GOOD, "lloyd": [GOOD_LLOYD, slow]}))
     for line in lines(figures_of(**GOOD)):
         assert line.target in report
     assert " no " in report
     assert "1 of 2" in report
+
+
+def test_the_page_says_how_it_was_measured_and_where_we_are_slower() -> None:
+    slow = cell(WIDE, seconds={OURS: 2.0, SKLEARN: 1.0})
     block = speed_report.as_page(stored(**{**GOOD, "lloyd": [GOOD_LLOYD, slow]}))
     for text in (
         "2026-01-02",

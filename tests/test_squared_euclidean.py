@@ -12,16 +12,9 @@ from scipy.spatial.distance import cdist
 from powermeans.divergences import squared_euclidean
 
 
-def test_distances_are_those_of_pythagoras_in_float64_and_nothing_cancels():
+def test_distances_are_those_of_pythagoras():
     points, centers = np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([[0.0, 0.0], [3.0, 0.0]])
     np.testing.assert_array_equal(squared_euclidean.pairwise(points, centers), [[0, 9], [25, 16]])
-    center = np.array([[1e8, 1e8]])
-    point = center + np.array([2.0**-20, 0.0])
-    assert squared_euclidean.pairwise(point, center)[0, 0] == 2.0**-40
-    points = np.array([[1.0 + 2.0**-20]], dtype=np.float32)
-    sq_dist = squared_euclidean.pairwise(points, np.array([[1.0 + 2.0**-40]]))
-    assert sq_dist.dtype == np.float64
-    assert math.sqrt(sq_dist[0, 0]) == pytest.approx(2.0**-20 - 2.0**-40, rel=1e-12)
 
 
 @pytest.mark.parametrize(("n_points", "n_centers", "n_features"), [(3000, 50, 7), (3, 2, 300_000)])
@@ -36,6 +29,19 @@ def test_chunks_together_cover_all_points(n_points, n_centers, n_features):
     )
     expected = cdist(points, centers, "sqeuclidean")
     np.testing.assert_allclose(squared_euclidean.pairwise(points, centers), expected, rtol=1e-12)
+
+
+def test_nothing_cancels_far_from_the_origin():
+    center = np.array([[1e8, 1e8]])
+    point = center + np.array([2.0**-20, 0.0])
+    assert squared_euclidean.pairwise(point, center)[0, 0] == 2.0**-40
+
+
+def test_float32_points_are_measured_in_float64():
+    points = np.array([[1.0 + 2.0**-20]], dtype=np.float32)
+    sq_dist = squared_euclidean.pairwise(points, np.array([[1.0 + 2.0**-40]]))
+    assert sq_dist.dtype == np.float64
+    assert math.sqrt(sq_dist[0, 0]) == pytest.approx(2.0**-20 - 2.0**-40, rel=1e-12)
 
 
 def test_sparse_points_are_as_far_as_dense_ones():

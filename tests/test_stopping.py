@@ -29,10 +29,13 @@ def test_centers_that_do_not_move_have_converged(tolerance: float) -> None:
     assert reason == "strict convergence"
 
 
-def test_the_squared_shift_is_what_is_within_the_tolerance_if_there_is_one() -> None:
+def test_the_squared_shift_is_what_is_within_the_tolerance() -> None:
     rule = CentersSettled(1e-4)
     assert "within tolerance" in rule.reason([record(center_shift=0.99e-2)])
     assert rule.reason([record(center_shift=1.01e-2)]) is None
+
+
+def test_without_a_tolerance_the_smallest_shift_goes_on() -> None:
     assert CentersSettled(0.0).reason([record(center_shift=1e-200)]) is None
 
 
@@ -50,11 +53,13 @@ def test_annealing_ends_once_the_weights_are_hard(power: float) -> None:
     assert HARD_RULE.reason([at_hardness(0.9985, power)]) is None
 
 
-def test_annealing_ends_at_minus_infinity_or_at_all_points_not_above_the_critical_power() -> None:
+def test_hard_weights_have_hardness_one_at_minus_infinity() -> None:
     assert "hard" in HARD_RULE.reason([record(-math.inf, objective=5.0, inertia=5.0)])
+
+
+def test_above_the_critical_power_nothing_ends_annealing() -> None:
     settled = [at_hardness(1.0, -1.0)._replace(center_shift=0.0)] * 10
     assert HARD_RULE.reason(settled) is None
-    assert HARD_RULE.reason([record(objective=0.0, inertia=0.0)]) is not None
 
 
 def test_settled_centers_end_annealing_where_the_schedule_rests() -> None:
@@ -73,6 +78,10 @@ def test_settled_centers_wait_for_the_next_power(schedule: Iterable[float]) -> N
     for power in itertools.islice(schedule, 120):
         records.append(at_hardness(0.5, power)._replace(center_shift=0.0))
         assert pausing.reason(records) is None
+
+
+def test_points_that_all_lie_at_centers_end_annealing() -> None:
+    assert HARD_RULE.reason([record(objective=0.0, inertia=0.0)]) is not None
 
 
 @given(

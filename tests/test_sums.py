@@ -38,17 +38,23 @@ def test_a_center_of_no_weight_to_speak_of_stays_where_it_was(weight):
     np.testing.assert_array_equal(sums.centers(np.array([[7.0], [9.0]])), [[2.0], [9.0]])
 
 
-def test_a_small_weight_counts_and_so_does_the_origin_but_without_any_centers_stay():
+def test_a_small_weight_counts():
     sums = sums_of(np.array([[1.0], [3.0]]), np.array([[1.0, 1e-250], [1.0, 1e-250]]))
     np.testing.assert_allclose(sums.centers(np.zeros((2, 1))), [[2.0], [2.0]], rtol=1e-15)
+
+
+def test_without_any_weight_all_centers_stay():
     fallback = np.array([[7.0], [9.0]])
     nothing = sums_of(np.array([[1.0]]), np.zeros((1, 2)))
     np.testing.assert_array_equal(nothing.centers(fallback), fallback)
+
+
+def test_points_at_the_origin_are_a_place_to_go_to():
     sums = sums_of(np.zeros((2, 1)), np.ones((2, 1)))
     np.testing.assert_array_equal(sums.centers(np.zeros((1, 1))), [[0.0]])
 
 
-def test_moving_a_point_changes_no_total_and_a_cluster_without_any_keeps_its_place():
+def test_a_cluster_that_gives_all_its_weight_away_keeps_its_place():
     point, weight = np.array([0.1, 0.7]), 0.9
     several = 7 * (weight / 7)
     assert several > weight  # by rounding, which would be all that is left
@@ -59,6 +65,9 @@ def test_moving_a_point_changes_no_total_and_a_cluster_without_any_keeps_its_pla
     fallback = np.array([[5.0, 6.0], [7.0, 8.0]])
     np.testing.assert_allclose(moved.centers(fallback=fallback), [[5.0, 6.0], point])
     np.testing.assert_array_equal(moved.weights, [0.0, weight])
+
+
+def test_moving_a_point_changes_no_total():
     sums = Sums(np.array([[4.0], [0.0]]), np.array([2.0, 0.0]), 1.0, 1.0)
     moved = sums.moved(former=0, cluster=1, point=np.array([3.0]), weight=1.0)
     np.testing.assert_array_equal(moved.points, [[1.0], [3.0]])

@@ -77,10 +77,14 @@ def test_text_is_read_whatever_its_form(content, names, write) -> None:
     assert table.points.dtype == np.float64
 
 
-def test_columns_are_chosen_by_name_number_or_function_in_the_order_asked(write) -> None:
+def test_columns_are_chosen_by_name_or_number_in_the_order_asked(write) -> None:
     file = write("a.csv", "x,kind,y\n1,red,2\n3,blue,4\n")
     assert read_table(file, columns=["y", "1"]).points.tolist() == [[2.0, 1.0], [4.0, 3.0]]
     assert read_table(file, columns=["y", "y"]).points.tolist() == [[2.0, 2.0], [4.0, 4.0]]
+
+
+def test_a_function_may_choose_the_columns(write) -> None:
+    file = write("a.csv", "x,kind,y\n1,red,2\n3,blue,4\n")
     table = read_table(file, columns=lambda names: [name for name in names if len(name) == 1])
     assert table.names == ("x", "y")
 
@@ -284,11 +288,14 @@ def test_files_with_types_are_read_by_their_types(writer, write) -> None:
         read_table("a.table")
 
 
-def test_a_null_is_a_missing_value_and_batches_follow_one_another(write) -> None:
+def test_a_null_is_a_missing_value(write) -> None:
     parquet.write_table(pa.table({"x": [1, None]}), "a.parquet")
     np.testing.assert_array_equal(
         read_table("a.parquet", missing="observed").points, [[1], [np.nan]]
     )
+
+
+def test_several_batches_come_one_after_another(write) -> None:
     numbers = np.arange(300_000)
     parquet.write_table(pa.table({"x": numbers, "y": -numbers}), "a.parquet", row_group_size=70_000)
     points = read_table("a.parquet").points

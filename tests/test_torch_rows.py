@@ -199,10 +199,13 @@ def test_steeper_powers_ask_for_distances_with_more_digits():
     assert fused._cancellation(Power(-1024.0)) == 1 / 8
 
 
-def test_a_rule_without_a_kernel_is_swept_by_its_formulas_if_it_has_some():
+def test_a_rule_without_a_kernel_is_swept_by_its_formulas():
     points, weights, centers = clusters(300, 20, 4)
     swept = TorchRows(tensor(points), weights).sweep(centers, EvenHarmonic(3.0))
     assert_same_sums(swept, ReferenceRows(points, weights).sweep(centers, EvenHarmonic(3.0)), 1e-5)
+
+
+def test_online_sweeps_are_refused():
     points, _, centers = clusters(20, 3, 2)
     with pytest.raises(TypeError, match="cannot sweep with the rule Online"):
         TorchRows(tensor(points)).sweep(centers, Online(np.zeros(2)))
@@ -496,11 +499,17 @@ def test_points_in_host_memory_are_streamed_to_the_same_result(kernel):
     )
 
 
-def test_a_block_of_distances_is_small_and_shrinks_until_memory_is_too_little():
+def test_a_block_of_distances_is_far_smaller_than_all_of_them():
     n_at_once = placing.rows_at_once(10**7, 1000, torch.device("cpu"), 4, NO_MEMORY_LIMIT)
     assert n_at_once * 1000 <= 2**20
+
+
+def test_a_block_shrinks_where_memory_is_short_and_says_so():
     with pytest.warns(RuntimeWarning, match=r"8 MiB are free on cpu: 256 points .* instead of"):
         assert placing.rows_at_once(10**6, 1000, torch.device("cpu"), 4, 8 * 2**20) == 256
+
+
+def test_too_little_memory_for_any_block_is_an_error():
     with pytest.raises(MemoryError, match="1 MiB are free on cpu, and 24000 bytes are needed"):
         placing.rows_at_once(10**6, 1000, torch.device("cpu"), 4, 2**20)
 
@@ -805,11 +814,17 @@ def test_bad_tensors_are_refused_with_a_way_out(points, complaint):
         admitted(points())
 
 
-def test_good_tensors_pass_without_a_copy_and_too_few_or_outside_points_do_not():
+def test_too_few_points_are_refused():
     with pytest.raises(ValueError, match="n_samples=3 should be >= n_clusters=4"):
         admitted(torch.zeros((3, 2)), n_clusters=4)
+
+
+def test_good_tensors_pass_without_a_copy():
     points = torch.zeros((3, 2), dtype=torch.bfloat16)
     assert admitted(points) is points
+
+
+def test_points_outside_of_the_domain_are_refused():
     with pytest.raises(ValueError, match="in row 1, column 0"):
         admitted(torch.tensor([[1.0], [-2.0]]), divergence=Poisson())
     with pytest.raises(ValueError, match="nothing but zeros in row 1"):
@@ -823,16 +838,12 @@ def manhattan(points):
     return open_tensor(points, divergence="manhattan")
 
 
-def test_tensors_on_two_devices_are_refused_and_none_is_moved():
+def test_tensors_on_two_devices_are_refused():
     points, elsewhere = torch.zeros((3, 2)), torch.ones(3, device="meta")
     with pytest.raises(ValueError, match=r"sample_weight is on meta and X on cpu.*to\(X\.device\)"):
         admission.admit_weights(elsewhere, points)
     with pytest.raises(ValueError, match="init is on meta and X on cpu"):
         admission.admit_init(torch.ones((2, 2), device="meta"), points)
-    points = torch.zeros((3, 2), device="meta")
-    assert admission.device_for(points, None) == points.device
-    with pytest.raises(ValueError, match="X is on meta and device='cpu'"):
-        admission.device_for(points, "cpu")
 
 
 def test_weights_may_be_tensors_or_arrays():
@@ -855,6 +866,13 @@ def test_devices_that_are_none_are_an_error():
         placing.find_device("graphics")
     with pytest.raises(ValueError, match="device='meta' is not supported"):
         placing.find_device("meta")
+
+
+def test_points_are_not_moved_from_one_device_to_another():
+    points = torch.zeros((3, 2), device="meta")
+    assert admission.device_for(points, None) == points.device
+    with pytest.raises(ValueError, match="X is on meta and device='cpu'"):
+        admission.device_for(points, "cpu")
 
 
 def test_nothing_warns_in_an_ordinary_sweep():

@@ -41,13 +41,22 @@ def test_coincident_centers_are_moved_apart_by_a_hair() -> None:
     assert gaps(separated).min() > 1e-7 * SPREAD
 
 
-def test_centers_are_separated_once_alike_each_time_and_only_below_the_critical_power() -> None:
+def test_separated_centers_are_not_separated_again() -> None:
     separated, _ = separate(CENTERS)
     again, n_separated = separate(separated)
     assert n_separated == 0
     assert again is separated
+
+
+def test_above_the_critical_power_coincident_centers_stay() -> None:
     assert separate(CENTERS, power=-0.5) == (CENTERS, 0)
+
+
+def test_equal_points_have_no_spread_and_nothing_is_separated() -> None:
     assert separate(CENTERS, spread=0.0) == (CENTERS, 0)
+
+
+def test_separating_is_the_same_each_time() -> None:
     np.testing.assert_array_equal(separate(CENTERS)[0], separate(CENTERS)[0])
 
 
@@ -58,10 +67,13 @@ def test_separating_knows_no_scale(scale: float) -> None:
     assert gaps(separated).min() > 1e-7 * scale * SPREAD
 
 
-def test_coincident_centers_differ_however_many_and_far_from_the_origin() -> None:
+def test_centers_far_from_the_origin_are_moved_far_enough_to_differ() -> None:
     separated, n_separated = separate(np.full((3, 2), 1e12))
     assert n_separated == 2
     assert gaps(separated).min() > 0
+
+
+def test_many_coincident_centers_are_all_moved() -> None:
     separated, n_separated = separate(np.zeros((500, 3)))
     assert n_separated == 499
     assert gaps(separated).min() > 0
@@ -98,12 +110,15 @@ def test_the_next_empty_cluster_counts_with_the_one_before() -> None:
     np.testing.assert_allclose(repaired.centers(fallback=centers)[1:], [[9.0, 10.0], [4.0, 0.0]])
 
 
-def test_weights_count_in_the_error_and_points_without_any_get_no_cluster() -> None:
+def test_weights_count_in_the_error() -> None:
     centers = np.array([[0.0, 0.0], [500.0, 500.0]])
     weights = np.array([1.0, 400.0, 1.0, 1.0, 1.0])
     _, repaired, _ = relocate(POINTS, centers, weights)
     np.testing.assert_allclose(repaired.centers(fallback=centers)[1], [0.0, 1.0])
     np.testing.assert_allclose(repaired.weights, [4, 400])
+
+
+def test_a_point_without_weight_gets_no_cluster() -> None:
     centers = np.array([[0.0, 0.0], [0.0, 1.0], [500.0, 500.0]])
     weights = np.array([1.0, 1.0, 0.0, 0.0, 0.0])
     sums, repaired, n_relocated = relocate(POINTS, centers, weights)
@@ -122,12 +137,15 @@ def test_a_center_that_misses_its_points_by_rounding_is_at_them(dtype: type, off
     assert n_relocated == 0
 
 
-def test_sums_stay_without_empty_clusters_or_points_to_fill_them() -> None:
+def test_where_every_point_is_at_a_center_empty_clusters_stay_empty() -> None:
     points = np.repeat(POINTS[:2], 3, axis=0)
     centers = np.vstack([POINTS[:2], [[7.0, 7.0]]])
     _, repaired, n_relocated = relocate(points, centers)
     assert n_relocated == 0
     np.testing.assert_array_equal(repaired.centers(fallback=centers), centers)
+
+
+def test_without_empty_clusters_the_sums_are_as_they_were() -> None:
     sums, repaired, n_relocated = relocate(POINTS, POINTS[:2])
     assert repaired is sums
     assert n_relocated == 0
