@@ -110,11 +110,6 @@ class CenterEstimator(
     init: Any
     random_state: Any
     verbose: Any
-    # For estimators without a parameter of this name.
-    missing: str = "error"
-    n_threads: int | None = None
-    device: str | None = None
-    callback: Callback | None = None
 
     cluster_centers_: Points
     labels_: Labels
@@ -146,17 +141,21 @@ class CenterEstimator(
         return OpeningSpec(
             name=name,
             estimator=self,
-            has_missing=self.missing == "observed",
-            n_threads=self.n_threads,
-            device=self.device,
-            n_needed=getattr(self, "n_clusters", 1),
+            has_missing=self._parameter("missing") == "observed",
+            n_threads=self._parameter("n_threads"),
+            device=self._parameter("device"),
+            n_needed=self._parameter("n_clusters", 1),
             must_differ=True,
             why_not_in_parts=f"{name} looks at all points at once",
             why_not_on_device=f"{name} works only on arrays",
-            init=getattr(self, "init", None),
-            random_state=getattr(self, "random_state", None),
-            tell=who_is_told(self.callback, self.verbose),
+            init=self._parameter("init"),
+            random_state=self._parameter("random_state"),
+            tell=who_is_told(self._parameter("callback"), self.verbose),
         )
+
+    def _parameter(self, name: str, otherwise: Any = None) -> Any:
+        """Return a parameter that not every estimator has."""
+        return getattr(self, name, otherwise)
 
     def _fitted_spec(self) -> OpeningSpec:
         """Return what is asked of new points after a fit."""
@@ -244,7 +243,7 @@ class CenterEstimator(
         finally:
             self.__dict__.pop("_candidates", None)
             # Also if passes were shown but there was no sweep.
-            if (fit_ended := getattr(self.callback, "fit_ended", None)) is not None:
+            if (fit_ended := getattr(self._parameter("callback"), "fit_ended", None)) is not None:
                 fit_ended()
         if n_found < spec.n_needed:
             warn_caller(
@@ -313,7 +312,8 @@ class CenterEstimator(
 
     def _watcher(self) -> Callback:
         """Return what is called after each sweep of one fit; True stops the fit."""
-        started, limit = time.monotonic(), getattr(self, "max_seconds", None) or math.inf
+        started, limit = time.monotonic(), self._parameter("max_seconds") or math.inf
+        callback = self._parameter("callback")
 
         def watch(state: SweepState) -> object:
             if self.verbose:
@@ -321,7 +321,7 @@ class CenterEstimator(
             if limit < math.inf:
                 share = float(np.fmax(state.share_done, (time.monotonic() - started) / limit))
                 state = replace(state, share_done=share)
-            answer = None if self.callback is None else self.callback(state)
+            answer = None if callback is None else callback(state)
             return time.monotonic() - started >= limit or answer
 
         return watch
@@ -645,7 +645,7 @@ class CenterEstimator(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing == "observed"
+        tags.input_tags.allow_nan = self._parameter("missing") == "observed"
         tags.input_tags.sparse = not tags.input_tags.allow_nan
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
