@@ -198,13 +198,13 @@ def test_medians_and_an_order_of_points_are_refused():
 def test_what_would_be_as_long_as_the_points_is_refused():
     points, _, means = clusters(50)
     rows = PartedRows(MemoryExecutor(cut(points, None, 20), PartOpener()))
-    with pytest.raises(TypeError, match="an order of all of them is too long to hold"):
+    with pytest.raises(TypeError, match="an order of all points is too long for memory"):
         rows.nearness(means, np.arange(50))
     with pytest.raises(TypeError, match=r"choose seeds with .*ParallelSeeds"):
         rows.greedy_seeds(np.arange(50), 0.5, np.empty((2, 1)))
-    with pytest.raises(TypeError, match="too many to hold: ask for those of one part"):
+    with pytest.raises(TypeError, match="may not fit into memory: ask for one part"):
         rows.sq_distances(means)
-    with pytest.raises(TypeError, match="too many to hold: ask for some"):
+    with pytest.raises(TypeError, match="may not fit into memory: pass indices"):
         rows.nearness(means).sq_dist()
 
 

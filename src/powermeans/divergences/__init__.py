@@ -28,7 +28,7 @@ __all__ = [
 
 Divergence = Bregman | Literal["squared_euclidean", "cosine", "manhattan"]
 
-# Those whose fields a model file holds.
+# Divergences that model files hold by their fields.
 KINDS: tuple[type[Any], ...] = (Binomial, Gamma, Mahalanobis, Poisson)
 
 _BY_NAME: dict[str, Callable[[], Divergence]] = {
@@ -46,12 +46,12 @@ NAMES = frozenset(_BY_NAME) | {"binomial"}
 
 
 def resolve(divergence: Bregman | str) -> Divergence:
-    """Return the divergence of a name; return one that is given as it is."""
+    """Return the divergence of this name; a divergence stays as it is."""
     if isinstance(divergence, Bregman):
         return divergence
     if divergence == "binomial":
         raise ValueError(
-            'divergence="binomial" needs to know of how many trials: pass '
+            'divergence="binomial" needs the number of trials: pass '
             "powermeans.divergences.Binomial(n_trials)"
         )
     return _BY_NAME[divergence]()

@@ -20,7 +20,7 @@ import numpy as np
 from powermeans.divergences.chunks import dense_chunks, in_chunks
 from powermeans.types import FloatArray, Points, SparsePoints
 
-# A center on the border of the domain is moved inside by this share of its size.
+# Centers on the border of the domain move inside by this share of their size.
 _FROM_BORDER = 1e-30
 _STEP_OF_CURVATURE = 1e-4
 _FEATURES_AT_ONCE = 64
@@ -55,7 +55,7 @@ class Bregman(abc.ABC):
     """
 
     wanted: ClassVar[str] = "finite numbers"
-    """What entries must be."""
+    """The domain in words, for errors."""
 
     @abc.abstractmethod
     def generator(self, points: FloatArray) -> FloatArray:
@@ -71,15 +71,15 @@ class Bregman(abc.ABC):
         return np.asarray(np.maximum(self.generator(points) - self.generator(centers) - along, 0.0))
 
     def check_width(self, n_features: int) -> None:
-        """Raise if the divergence is of another number of features."""
+        """Raise if the divergence is for another number of features."""
         return
 
     def is_fault(self, values: FloatArray) -> FloatArray:
-        """Tell which entries lie outside the domain, in the shape of the values."""
+        """Return for each entry whether it is outside the domain."""
         return np.zeros(values.shape, dtype=bool)
 
     def inside(self, centers: FloatArray) -> FloatArray:
-        """Return the centers, moved inside the domain if they lie on its border or beyond."""
+        """Return the centers, moved inside the domain if they are on its border or beyond."""
         return centers
 
     def pairwise(self, points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
@@ -190,7 +190,7 @@ class Separable(Bregman):
             shift = _FROM_BORDER * np.where(sizes > 0, sizes, 1.0)
             inner = np.where(centers <= self.lowest, self.lowest + shift, inner)
         if np.any(np.isfinite(self.highest)):
-            # Before a bound other than zero there is a nearest number.
+            # A bound other than zero has a nearest number below it.
             before = np.nextafter(np.asarray(self.highest, dtype=np.float64), self.lowest)
             inner = np.where(centers >= self.highest, before, inner)
         return inner
@@ -270,7 +270,7 @@ class Generated(Bregman):
 
 
 def _protected(points: FloatArray) -> FloatArray:
-    """Return a view that a function of the user's cannot write to."""
+    """Return a read-only view, to pass to a function of the user."""
     view = points.view()
     view.flags.writeable = False
     return view

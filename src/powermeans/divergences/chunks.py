@@ -1,4 +1,4 @@
-"""Blocks of points, so that no array is as large as points times centers times features."""
+"""Chunks of points, so that no array has points times centers times features."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _CHUNK_ELEMENTS = 2**18
 def dense_chunks(
     points: Points | SparsePoints, elements_per_point: int | None = None
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield some points at a time, dense, in float64 or wider, each with its slice of points.
+    """Yield dense chunks of points, in float64 or wider, each with its slice of the points.
 
-    `elements_per_point` is the size of what is computed of a point, if that is larger than it.
+    `elements_per_point` is the size of the result for a point, if larger than the point.
     """
     precision = np.result_type(points.dtype, np.float64)
     n_rows = max(1, _CHUNK_ELEMENTS // max(1, elements_per_point or points.shape[1]))

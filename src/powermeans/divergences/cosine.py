@@ -44,7 +44,7 @@ def directions(points: Any) -> Any:
 def _directions_of_sparse(points: SparsePoints) -> SparsePoints:
     scaled = points.copy()
     counts = np.diff(points.indptr)
-    # By the largest entries first, so that no square overflows or vanishes.
+    # Divide by the largest entries first, so that no square overflows or vanishes.
     for sizes in (largest_of_rows(points), None):
         divisors = row_lengths(scaled) if sizes is None else sizes
         safe = np.repeat(np.where(divisors > 0, divisors, 1.0), counts)

@@ -1,8 +1,8 @@
-"""Points in an ordered sequence of parts, which may be anywhere.
+"""Points in an ordered sequence of parts, wherever these are.
 
-Each quantity is one call on every part, and the results are added along a tree that depends only on
-the number of parts. So no bit depends on where the parts are, how they are read and how many
-threads or workers there are. No array as long as the points is made, unless one was asked for.
+Each quantity takes one call on every part, and a tree that depends only on the number of parts adds
+the results. So no bit depends on the place of the parts, or on the number of threads or workers. No
+array is as long as the points, unless the caller asks for one.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from powermeans.sums import ColumnMoments, Spread, Sums, added
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 _NO_ORDER = (
-    "points in parts are drawn as they come, since an order of all of them is too long to hold: "
+    "points in parts are drawn as they come, since an order of all points is too long for memory: "
     "leave order out, and choose seeds with powermeans.seeds.parallel.ParallelSeeds"
 )
 
 
 class PartedRows(BaseRows):
-    """Rows whose points are in parts, which an executor reaches."""
+    """Rows whose points are in the parts of an executor."""
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
@@ -53,7 +53,7 @@ class PartedRows(BaseRows):
 
     @cached_property
     def _overview(self) -> _Overview:
-        """What the first pass over all parts tells."""
+        """The results of the first pass over all parts."""
         looks = list(self.executor.each(_look))
         return _Overview(
             np.cumsum([look.n_points for look in looks]),
@@ -82,7 +82,7 @@ class PartedRows(BaseRows):
 
     @property
     def placement(self) -> Placement | None:
-        """Where and how the first of the parts is swept."""
+        """The placement of the first part."""
         if (found := self._overview.first.placement) is None:
             return None
         first = Placement(*found)
@@ -143,7 +143,7 @@ class PartedRows(BaseRows):
         return self._known_or_found(find)
 
     def _known_or_found(self, find: Callable[[], float]) -> float:
-        """Return the critical power, which a journal keeps, but not the sample that it is of."""
+        """Return the critical power; a journal keeps it, but not its sample."""
         if isinstance(self.executor, JournaledExecutor):
             return self.executor.once("critical power", find)
         return find()
@@ -151,9 +151,8 @@ class PartedRows(BaseRows):
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         if isinstance(rule, Online):
             raise TypeError(
-                "points in parts are swept all at once and have no order to come in: use "
-                "MiniBatchPowerKMeans.partial_fit or OnlineKMeans.partial_fit on one chunk after "
-                "the other"
+                "points in parts have no order: call MiniBatchPowerKMeans.partial_fit or "
+                "OnlineKMeans.partial_fit on one chunk after the other"
             )
         sums: Sums = self.executor.total(_Sweep(centers, rule))
         return sums
@@ -175,17 +174,17 @@ class PartedRows(BaseRows):
         return self.executor.each(_Assign(centers))
 
     def assignment(self, centers: FloatArray) -> Assignment:
-        """Return what `assign` says without an array of all labels; the last answer is kept."""
+        """Return the result of `assign` without an array of all labels; the last one is kept."""
         key = centers.tobytes()
         if self._last is None or self._last[0] != key:
             self._last = key, self.executor.total(_Summarize(centers))
         return self._last[1]
 
     def sq_distances(self, centers: FloatArray) -> Points:
-        """Refuse: there may be no room for all of them."""
+        """Raise, since the distances of all points may not fit into memory."""
         raise TypeError(
-            "all distances of points in parts are too many to hold: ask for those of one part "
-            "after the other, with each"
+            "the distances of all points in parts may not fit into memory: ask for one part after "
+            "the other, with each"
         )
 
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> PartedNearness:
@@ -196,7 +195,7 @@ class PartedRows(BaseRows):
     def greedy_seeds(
         self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
     ) -> IndexArray:
-        """Refuse: draws would walk along an order of all points."""
+        """Raise, since draws would need an order of all points."""
         raise TypeError(_NO_ORDER)
 
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
@@ -219,7 +218,7 @@ class PartedRows(BaseRows):
         return filled(self.sample(indices), self.filling)
 
     def contents(self) -> Iterator[Part]:
-        """Yield the points of each part and their weights, brought here one after the other."""
+        """Yield points and weights of one part after the other, brought to this process."""
         bring = _Contents()
         if self.executor.reads_each_time:
             yield from self.each(bring)
@@ -229,38 +228,38 @@ class PartedRows(BaseRows):
             yield from self.executor.each(bring, [number])
 
     def each(self, call: Call[Result]) -> Iterator[Result]:
-        """Yield what a call gives for each part, in their order."""
+        """Yield the result of a call on each part, in order."""
         return self.executor.each(call)
 
     def total(self, call: Call[Any]) -> Any:
-        """Return what a call gives, added up over all parts."""
+        """Return the sum of the results of a call on all parts."""
         return self.executor.total(call)
 
     @property
     def has_order(self) -> bool:
-        """Whether an order of all points can be held: it is too long."""
+        """False: an order of all points may not fit into memory."""
         return False
 
     def first_points(self) -> IndexArray:
-        """Which of all points is the first of each part."""
+        """Return the index of the first point of each part."""
         return np.concatenate([[0], self._overview.ends[:-1]]).astype(np.intp)
 
     def first_of(self, number: int) -> int:
-        """Return which of all points is the first of this part."""
+        """Return the index of the first point of this part."""
         return int(self._overview.ends[number - 1]) if number else 0
 
     @property
     def has_missing(self) -> bool:
-        """Whether NaN stands for entries that are missing."""
+        """True if NaN stands for missing entries."""
         return self.executor.opener.has_missing
 
     @property
     def filling(self) -> FloatArray | None:
-        """What stands for missing entries where points must be whole: the means of the columns."""
+        """The means of the columns, which replace missing entries; None if none may be missing."""
         return self._overview.moments.means if self.has_missing else None
 
     def _gathered(self, get: _Getter, indices: IndexArray) -> Any:
-        """Return what a function gets of some points of each part, in the order of the indices."""
+        """Return the results of a function on some points, in the order of the indices."""
         indices = np.asarray(indices)
         if not len(indices):
             return next(self.executor.each(_Some(get, {0: indices.astype(np.intp)}), [0]))
@@ -279,23 +278,17 @@ class PartedRows(BaseRows):
 @recorded
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The hard rule at some centers, without the labels. Those of parts add.
-
-    Attributes
-    ----------
-    is_used : (n_centers,)
-        Whether a center is the nearest of some point.
-    """
+    """The hard rule at some centers, without labels; assignments of parts add."""
 
     inertia: float
-    is_used: NDArray[np.bool_]
+    is_used: NDArray[np.bool_]  # for each center, whether it is the nearest of some point
 
     def __add__(self, other: Assignment) -> Assignment:
         return Assignment(self.inertia + other.inertia, self.is_used | other.is_used)
 
 
 class PartedNearness:
-    """Nearness that computes the distances anew for each question."""
+    """Nearness that computes the distances anew for each call."""
 
     def __init__(self, rows: PartedRows, centers: FloatArray) -> None:
         self._rows, self._centers = rows, np.array(centers, dtype=np.float64)
@@ -304,10 +297,10 @@ class PartedNearness:
         mass = self._mass(exponent)
         ends = np.cumsum(list(self._rows.executor.each(_TotalOf(mass))))
         if len(mass.centers) and not 0 < ends[-1] < np.inf:
-            # No point has any mass once all are at a center.
+            # All points are at a center, so draw by weights only.
             mass = _Mass(self._centers[:0])
             ends = np.cumsum(list(self._rows.executor.each(_TotalOf(mass))))
-        # The last part with any mass ends where all of it does.
+        # No draw may fall into later parts, which have no mass.
         last = int(np.searchsorted(ends, ends[-1], side="left"))
         targets = np.asarray(uniforms) * ends[-1]
         numbers = np.minimum(np.searchsorted(ends, targets, side="right"), last)
@@ -346,16 +339,18 @@ class PartedNearness:
 
     def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
         if indices is None:
-            raise TypeError("distances of all points in parts are too many to hold: ask for some")
+            raise TypeError(
+                "the distances of all points in parts may not fit into memory: pass indices"
+            )
         return np.asarray(self._rows._gathered(_SqDistOf(self._centers), indices))
 
 
-# What is asked of a part. All of these can be pickled.
+# Calls on a part, which can be pickled, and their results.
 
 
 @dataclass(frozen=True, slots=True)
 class _Overview:
-    """What is known of all parts."""
+    """Facts about all parts."""
 
     ends: NDArray[np.intp]
     first: _Look
@@ -368,7 +363,7 @@ class _Overview:
 @recorded
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What is known of a part once it has been seen."""
+    """Facts about a part from its first call."""
 
     n_points: int
     dtype: np.dtype[np.floating[Any]]
@@ -459,14 +454,14 @@ class _SqDistOf:
 
 @dataclass(frozen=True, slots=True)
 class _Some:
-    """Something of some points of each part."""
+    """A function of some points of each part."""
 
     get: _Getter
     wanted: dict[int, IndexArray]
 
     @property
     def is_long(self) -> bool:
-        """A sample may be sparse, and is large where it is one for the critical power."""
+        """True for samples, which may be sparse, and large for the critical power."""
         return self.get is _sample
 
     def __call__(self, rows: PartRows, number: int) -> Any:
@@ -475,7 +470,7 @@ class _Some:
 
 @dataclass(frozen=True, slots=True)
 class _FarthestSqDist:
-    """Largest squared distance of a point with a weight, zero where there is no such point."""
+    """Largest squared distance of a point with positive weight, zero without such a point."""
 
     centers: FloatArray
 
@@ -486,10 +481,7 @@ class _FarthestSqDist:
 
 @dataclass(frozen=True, slots=True)
 class _Mass:
-    """What a point is drawn in proportion to: its weight times a distance to an exponent.
-
-    Where there are no centers it is the weight.
-    """
+    """The weight of each point times a power of its distance; without centers only the weight."""
 
     centers: FloatArray
     exponent: float = 2.0
@@ -501,7 +493,7 @@ class _Mass:
             return weights
         sq_dist = rows.nearness(self.centers).sq_dist()
         if self.exponent != 2.0:
-            # In units of the farthest, so that no exponent overflows.
+            # Relative to the farthest point, so that no power overflows.
             sq_dist = (sq_dist / self.farthest) ** (self.exponent / 2)
         return weighted(weights, sq_dist)
 
@@ -516,7 +508,7 @@ class _TotalOf:
 
 @dataclass(frozen=True, slots=True)
 class _DrawIn:
-    """The points of a part at which the cumulative mass passes some targets."""
+    """Finds the points of a part at which the cumulative mass passes its targets."""
 
     mass: _Mass
     targets: dict[int, FloatArray]
@@ -581,7 +573,7 @@ class _ShareOfMoments:
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """Return arrays or CSR matrices one below the other."""
+    """Stack arrays or CSR matrices vertically."""
     if len(parts) == 1:
         return parts[0]
     if sparse.issparse(parts[0]):

@@ -1,4 +1,4 @@
-"""Dask at work, in this process or on a cluster: tasks, waiting for them, and how far they are."""
+"""Run Dask tasks in this process or on a cluster, wait for them, and follow their progress."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_A_WARNING = 10.0
 _TIMEOUT_OF_DASK = "distributed.scheduler.no-workers-timeout"
 _TIMEOUT = "5 minutes"
-# Errors of tasks that a scheduler with that setting gives up; a version of Dask may lack either.
+# Names of the errors of that timeout in the versions of Dask.
 _GIVEN_UP_BY_THE_SCHEDULER = ("NoValidWorkerError", "NoWorkerError")
 
 
@@ -40,7 +40,7 @@ class Cluster:
 
     @classmethod
     def of(cls, array: Any) -> Cluster | None:
-        """Return the cluster that Dask would compute this with, or None."""
+        """Return the cluster that Dask would use for this array, or None."""
         if "distributed" not in sys.modules:
             return None
         import distributed
@@ -55,12 +55,12 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """Where the scheduler is, or was."""
+        """The address of the scheduler."""
         scheduler = self.client.scheduler
         return str(getattr(scheduler, "address", None) or self.client._start_arg)
 
     def check(self) -> int:
-        """Return the number of workers, which all answer and have this version of powermeans."""
+        """Return the number of workers; raise unless all answer and have this version."""
         if self.client.asynchronous:
             raise ValueError(
                 "the Dask client is asynchronous, and a fit waits for what it asks for: make it "
@@ -86,16 +86,16 @@ class Cluster:
         return len(found)
 
     def computed(self, wanted: Sequence[Any], watch: Watch | None = None) -> Sequence[Any]:
-        """Return what is wanted, and wait while there are workers to compute it.
+        """Return the results of tasks, and wait as long as there are workers.
 
-        Without any a warning says so after some seconds, and an error once Dask's own
-        ``distributed.scheduler.no-workers-timeout`` is over, or five minutes if it is not set.
+        Without workers, warn after some seconds, and raise after the time that
+        ``distributed.scheduler.no-workers-timeout`` sets, or else after five minutes.
         """
         self.check_connection()
         try:
             with warnings.catch_warnings():
-                # Centers go along with the graph, once. What is scattered instead, as Dask
-                # advises for many, is lost with the worker that has it, and the fit along with it.
+                # The graph carries the centers once. Dask advises to scatter large ones, but they
+                # would be lost with the worker that holds them, and the fit with them.
                 warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
                 futures = self.client.compute(list(wanted), optimize_graph=False)
             self._wait_for(futures, watch)
@@ -126,12 +126,12 @@ class Cluster:
                         watch.tell()
 
     def check_connection(self) -> None:
-        """Raise if the client has lost its scheduler, from which no answer would come."""
+        """Raise if the client has lost its scheduler, which would never answer."""
         if self.client.status != "running":
             raise self.lost(ConnectionError(f"the client is {self.client.status}"))
 
     def n_workers(self) -> int | None:
-        """Return how many workers there are now, or None if the scheduler does not say."""
+        """Return the current number of workers; None if the scheduler does not answer."""
         try:
             ask = {"callback_timeout": _SECONDS_TO_ANSWER}
             return len(self.client.sync(self.client.scheduler.ncores, **ask))
@@ -139,7 +139,7 @@ class Cluster:
             return None
 
     def lost(self, error: BaseException, worker: str | None = None) -> ConnectionError:
-        """Return the error that says that the scheduler is gone, or a worker of it."""
+        """Return the error for a scheduler, or a worker, that does not answer."""
         if worker is None:
             who, way_out = f"scheduler at {self.address}", "connect a new Client to it"
         else:
@@ -151,7 +151,7 @@ class Cluster:
 
 
 class _WorkerTimeout:
-    """How long a cluster has had no worker, by checks now and then."""
+    """Measures how long a cluster has had no worker."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -162,7 +162,7 @@ class _WorkerTimeout:
         self._seconds = float(dask.utils.parse_timedelta(self._setting, default="s"))
 
     def check(self) -> None:
-        """Warn if there has been no worker for some time, and raise if for too long."""
+        """Warn after some seconds without workers, and raise after the timeout."""
         self._cluster.check_connection()
         if self._cluster.n_workers() != 0:
             self._since, self._has_warned = None, False
@@ -186,15 +186,15 @@ class _WorkerTimeout:
             )
 
 
-# How far a pass is. In this process Dask calls back after each task. On a cluster a task logs an
-# event, which the client hears.
+# Progress of a pass. In this process Dask calls back after each task. On a cluster each task logs
+# an event, which the client receives.
 
 Signal = tuple[str, int]
-"""What workers log once they are done with a part: the topic of the client, and the pass."""
+"""What workers log after each part: the topic of the client, and the number of the pass."""
 
 
 class Watch:
-    """Counts the tasks of a pass that are done, those whose keys begin with one of these names."""
+    """Counts the completed tasks of a pass whose keys begin with one of these names."""
 
     def __init__(
         self, tell: Tell, n_tasks: int, names: tuple[str, ...], cluster: Cluster | None
@@ -204,17 +204,17 @@ class Watch:
         self.signal = None if cluster is None else _listener_of(cluster).expect(self)
 
     def count(self) -> None:
-        """Count one more task; another thread may do so, and twice if it was done twice."""
+        """Count a task, which may run twice; any thread may call this."""
         self._n_done += 1
 
     def tell(self) -> None:
-        """Tell how many are done, if more are than last time."""
+        """Report the number of completed tasks if it has grown."""
         if (n_done := min(self._n_done, self._n_tasks)) > self._n_reported:
             self._n_reported = n_done
             self._tell(n_done, self._n_tasks)
 
     def here(self) -> AbstractContextManager[Any]:
-        """Return a context in which Dask, in this process, has its tasks counted."""
+        """Return a context that counts the tasks of Dask in this process."""
         listening: AbstractContextManager[Any] = Callback(posttask=self._count_and_tell)
         return listening if self.signal is None else nullcontext()
 
@@ -225,10 +225,9 @@ class Watch:
 
 
 class _Listener:
-    """Hears what the workers log of all passes of a client, each of which has a number.
+    """Receives the events of all passes of a client, by the number of the pass.
 
-    There is one for each client, with one topic: a client keeps its handlers until it is closed,
-    and the scheduler its events, so that a topic for each fit would stay for good.
+    Each client has one topic, since it keeps handlers, and the scheduler events, until it closes.
     """
 
     def __init__(self) -> None:
@@ -237,13 +236,13 @@ class _Listener:
         self._watches: WeakValueDictionary[int, Watch] = WeakValueDictionary()
 
     def expect(self, watch: Watch) -> Signal:
-        """Return what the workers of a pass log, which counts as long as its watch is kept."""
+        """Return the signal for the workers of a pass; it counts as long as its watch exists."""
         number = next(self._numbers)
         self._watches[number] = watch
         return self.topic, number
 
     def hear(self, event: tuple[float, int]) -> None:
-        """Count a task; the client calls this with the time and what was logged."""
+        """Count a task; the client calls this with the time and the number of the pass."""
         if (watch := self._watches.get(event[1])) is not None:
             watch.count()
 
@@ -253,13 +252,13 @@ _LISTENERS: WeakKeyDictionary[Any, _Listener] = WeakKeyDictionary()
 
 def _listener_of(cluster: Cluster) -> _Listener:
     listener = _LISTENERS.setdefault(cluster.client, _Listener())
-    # Each time, since a scheduler that was lost in between has forgotten it.
+    # Subscribe each time, since a scheduler that was restarted has forgotten it.
     cluster.client.subscribe_topic(listener.topic, listener.hear)
     return listener
 
 
 def send(signal: Signal | None) -> None:
-    """Log, on a worker, that a task is done."""
+    """Log on a worker that a task is done."""
     if signal is not None:
         from distributed import get_worker
 
@@ -270,7 +269,7 @@ def send(signal: Signal | None) -> None:
 
 
 def delayed(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """Return a task for each tuple of arguments; other tasks in one stand for their results."""
+    """Return a task for each tuple of arguments, which may contain other tasks."""
     call = dask.delayed(function, pure=False)
     return [call(*of_one) for of_one in arguments]
 
@@ -278,7 +277,7 @@ def delayed(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) 
 def computed(
     wanted: Sequence[Any], cluster: Cluster | None, watch: Watch | None = None
 ) -> Sequence[Any]:
-    """Return what tasks and collections give, by a cluster or, without one, in this process."""
+    """Return the results of tasks and collections from a cluster or, without one, this process."""
     if cluster is not None:
         return cluster.computed(wanted, watch)
     with nullcontext() if watch is None else watch.here():
@@ -287,14 +286,14 @@ def computed(
 
 
 def persisted(tasks: Sequence[Any], watch: Watch | None = None) -> Sequence[Any]:
-    """Return the tasks with their results kept where Dask computes them."""
+    """Return tasks whose results stay where Dask computes them."""
     with nullcontext() if watch is None else watch.here():
         kept: tuple[Any, ...] = dask.persist(*tasks)
     return kept
 
 
 def n_tasks_at_once(cluster: Cluster | None) -> int | None:
-    """Return how many tasks Dask works on at a time in this process; None if a cluster does."""
+    """Return how many tasks Dask runs at a time in this process; None for a cluster."""
     if cluster is not None:
         return None
     if get_scheduler() is dask.local.get_sync:
@@ -303,14 +302,14 @@ def n_tasks_at_once(cluster: Cluster | None) -> int | None:
 
 
 def n_threads_of_this_worker() -> int:
-    """Return how many tasks the worker that asks works on at a time."""
+    """Return how many tasks the calling worker runs at a time."""
     from distributed import get_worker
 
     return int(get_worker().state.nthreads)
 
 
 def _version_finder() -> Callable[[], str | None]:
-    """Return a function that travels whole, so that it runs without powermeans."""
+    """Return a function that Dask pickles by value, so that it runs without powermeans."""
 
     def find() -> str | None:
         from importlib.metadata import PackageNotFoundError, version

@@ -1,4 +1,4 @@
-"""Rows of a Dask array or DataFrame, in the partitions that Dask has them in."""
+"""Rows of a Dask array or DataFrame, in their partitions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from powermeans.tables.table import listed, nearest
 class DaskPoints:
     """A Dask array or DataFrame, not cut along its columns, and weights for its rows.
 
-    Weights are cut in the same places, or both have known lengths. `open_data` says more.
+    Weights are cut in the same places, or both have partitions of known lengths.
     """
 
     kind: ClassVar[Kind] = Kind.DASK
@@ -57,7 +57,7 @@ class DaskPoints:
 
     @property
     def n_features(self) -> int | None:
-        """Number of columns, if it is known before anything is computed."""
+        """Number of columns; None if it takes a computation."""
         n_features = self._given.shape[1]
         return None if math.isnan(n_features) else int(n_features)
 
@@ -69,13 +69,13 @@ class DaskPoints:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, None if nobody has counted them."""
+        """Number of rows; None if it takes a computation."""
         n_rows = self._given.shape[0]
         return None if math.isnan(n_rows) else int(n_rows)
 
     @cached_property
     def array(self) -> Any:
-        """The points as a Dask array, scaled."""
+        """The scaled points as a Dask array."""
         if (scaling := self.scaling) is None:
             return self._given
         return self._given.map_blocks(
@@ -84,7 +84,7 @@ class DaskPoints:
 
     @cached_property
     def scaling(self) -> Scaling | None:
-        """What is done to the columns; the first look at it may take a pass over the rows."""
+        """The scaling of the columns; the first access may take a pass over the rows."""
         if self._scale is None or isinstance(self._scale, Scaling):
             return self._scale
         cluster = Cluster.of(self._given)
@@ -98,7 +98,7 @@ class DaskPoints:
         return scaling_of(computed([added(spreads)], cluster)[0])
 
     def read(self) -> Iterator[Part]:
-        """Compute the partitions one after the other and bring them here, each checked."""
+        """Compute the partitions one after the other, check them, and yield them here."""
         cluster = Cluster.of(self.array)
         for number, (points, weights) in enumerate(self.blocks()):
             where = f"X in partition {number}"
@@ -106,11 +106,11 @@ class DaskPoints:
             yield _checked(found[0], found[1] if len(found) > 1 else None, where)
 
     def blocks(self) -> list[tuple[Any, Any]]:
-        """Return the points and weights of each partition, delayed."""
+        """Return the delayed points and weights of each partition."""
         return self._blocks(self.array)
 
     def weighing(self, unit: float) -> DaskPoints:
-        """Return the same points with weights this many times as large."""
+        """Return the same points with weights times `unit`."""
         assert self._weights is not None, "points without weights count as they are"
         weights = self._weights_like_the_points(self._weights) * unit
         return DaskPoints(self._given, weights, scale=self.scaling, checkpoint=self.checkpoint)

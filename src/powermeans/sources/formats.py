@@ -45,7 +45,7 @@ class Selection:
 
 
 class FileFormat(abc.ABC):
-    """A closed file with columns, which `tables.table.Columns` explains, and how to read it."""
+    """The columns of a file, as in `tables.table.Columns`, and how to read them."""
 
     name: str
     names: Sequence[str]

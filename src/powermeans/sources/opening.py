@@ -1,4 +1,4 @@
-"""What users open: a source, how it is cut into parts, and how it is scaled."""
+"""Open rows for users: choose the source, the length of its parts and its scaling."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from powermeans.sources.partition import Admission, Part, Partition, cut
 from powermeans.sources.scaling import Scale, Scaling, learned_scaling
 
 _BYTES_OF_A_PART = 2**24
-# At most this many copies of a part exist at a time: one in work, one being read, one of the blocks
-# that it is joined from, and what some kinds of distances add.
+# At most this many copies of a part exist at a time: one in work, one being read, the blocks that
+# it is joined from, and temporary arrays of some distances.
 _COPIES_OF_A_PART = 6
 _FEWEST_ROWS = 256
-# Scaling is learned from copies in float64, so few at a time, whatever the pieces are.
+# Learning a scaling makes float64 copies, so it takes few values at a time.
 _VALUES_TO_LEARN_FROM = 2**18
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
@@ -36,25 +36,22 @@ _UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", st
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a fit writes down how far it is, and how often at most.
-
-    `when_used` is called once a fit finds that all that is there is its own, and goes on from it.
-    """
+    """The file in which a fit notes its results."""
 
     path: str
-    seconds: float
-    when_used: Callable[[], object] | None = None
+    seconds: float  # between two writes, at least
+    when_used: Callable[[], object] | None = None  # is called when a fit goes on from the file
 
     def __post_init__(self) -> None:
         given: object = self.seconds
         if isinstance(given, bool) or not isinstance(given, Real) or not self.seconds >= 0:
             raise ValueError(
-                f"checkpoint_seconds={self.seconds!r} must be a number and at least 0: pass for "
+                f"checkpoint_seconds={self.seconds!r} must be a number of at least 0: pass for "
                 "example 60.0"
             )
 
     def refuse_rows(self, data: PartedData) -> None:
-        """Raise if the rows are read from this file, or from a folder that it would be in."""
+        """Raise if rows are read from this file or from its folder."""
         if data.is_read_from(self.path):
             raise ArgumentError(
                 "is a file that rows are read from, or in a folder that is",
@@ -65,25 +62,25 @@ class Checkpoint:
 
 
 class PartedData:
-    """Rows that are read part by part, to be passed to `fit`, `predict` or `score`.
+    """Rows that are read part by part, for `fit`, `predict` and `score`.
 
-    `open_data` makes them.
+    `open_data` returns them.
 
     Attributes
     ----------
     source : Source
-        Where the rows are from.
+        The files, chunks or array that the rows come from.
     rows_per_part : int
-        How many rows are worked on at a time. The sums of parts are added in a fixed order, so
-        this is all that decides how results are rounded.
+        Number of rows in a part. Sums of parts are added in a fixed order, so only this number
+        affects the rounding of results.
     is_in_memory : bool
-        Whether the parts are slices of an array.
+        True if the parts are slices of an array.
     checkpoint : Checkpoint or None
-        Where a fit writes down how far it is.
+        The file in which a fit notes its results.
 
     See Also
     --------
-    open_data : Makes them.
+    open_data : Opens rows.
 
     Examples
     --------
@@ -121,17 +118,17 @@ class PartedData:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, None if only reading all of them would tell."""
+        """Number of rows; None until all of them are read."""
         return self.source.n_rows
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the columns, if there are any."""
+        """Names of the columns, if they have names."""
         return self.source.feature_names
 
     @cached_property
     def scaling(self) -> Scaling | None:
-        """What is done to the columns; the first look at it may take a pass over the rows."""
+        """The scaling of the columns; the first access may take a pass over the rows."""
         if self._scale is None or isinstance(self._scale, Scaling):
             return self._scale
         n_rows = min(self.rows_per_part, max(1, _VALUES_TO_LEARN_FROM // self.n_features))
@@ -140,27 +137,27 @@ class PartedData:
         return learned_scaling(blocks, self.n_features, self._scale)
 
     def partition(self, admission: Admission | None = None) -> Partition:
-        """Return the parts, to be read again and again."""
+        """Return the parts, which can be read any number of times."""
         return Partition(self.source, self.rows_per_part, admission or Admission(), self.scaling)
 
     def read(self) -> Iterator[Part]:
-        """Read the parts once, each checked."""
+        """Yield checked parts."""
         return self.partition().read()
 
     def weighing(self, unit: float) -> PartedData:
-        """Return the same rows with weights this many times as large."""
+        """Return the same rows with weights times `unit`."""
         source: Any = _Weighing(self.source, unit)
         data = PartedData(source, self.rows_per_part, self.scaling)
         data.is_in_memory = self.is_in_memory
         return data
 
     def is_read_from(self, path: str | os.PathLike[str]) -> bool:
-        """Return whether rows are from this file, or would be if it were in its folder."""
+        """Return whether rows are read from this file or would be if it existed."""
         read: Sequence[Path] = getattr(self.source, "paths", ())
         return any(is_read_with(path, other) for other in read)
 
     def fingerprint(self) -> str:
-        """Return a text that differs for other rows, and for rows that are cut in other places."""
+        """Return a text that differs for different rows, and for the same rows cut otherwise."""
         scaling = self.scaling
         values = [] if scaling is None else [scaling.offsets.tolist(), scaling.units.tolist()]
         return repr([self.source.fingerprint(), self.rows_per_part, str(self.dtype), values])
@@ -174,7 +171,7 @@ class PartedData:
 
 @dataclass(frozen=True, slots=True)
 class _Weighing:
-    """A source with weights this many times as large."""
+    """A source with weights times `unit`."""
 
     source: Source
     unit: float
@@ -206,61 +203,61 @@ def open_data(
 ) -> Any:
     """Open rows that need not fit into memory, for `fit`, `predict`, `score` and `choose_k`.
 
-    They are read part by part, once for each sweep: while the kernels work on one part, the next
-    one is read. What the result is does not depend on the pieces that the rows come in, nor on
-    the number of threads. Those of Dask stay in the partitions where Dask has them.
+    A fit reads the rows part by part, once for each sweep: while the kernels work on one part, the
+    next one is read. The result depends neither on the pieces that the rows come in nor on the
+    number of threads. Rows of Dask stay in their partitions.
 
     Parameters
     ----------
     source : path, list of paths, array of shape (n_samples, n_features), iterable, callable or Dask
         A file or a folder of files: Parquet, Feather or Arrow, CSV and its kin, NPY, and HDF5 or
         Zarr where `h5py` or `zarr` is installed; NPZ, an archive, is read into memory as a whole.
-        In a folder, what begins with a dot or an underscore is passed over, and a file of another
-        kind is refused. Files without rows are passed over, if others have some. Or an array,
-        dense or CSR, whose parts stay in memory. Or an iterable of arrays or tables, or of pairs
-        of one and weights, which must start anew each time it is iterated; or a function that
-        returns a new one each time. Or a Dask array or DataFrame.
+        Names in a folder that begin with a dot or an underscore are skipped, and so are files
+        without rows; a file of another kind is an error. Or an array, dense or CSR, whose parts
+        stay in memory. Or an iterable of arrays or tables, or of pairs of an array and weights,
+        that starts anew each time it is iterated; or a function that returns a new one each time.
+        Or a Dask array or DataFrame.
     columns : sequence of str or int, optional
-        Of files and Dask DataFrames, the columns to read, by name or, of files, by number from
-        one. None is all but `weights`, and then all files must have the same.
+        The columns of files or of a Dask DataFrame to read, by name or, in files, by number from
+        one. By default all but `weights`; then all files must have the same columns.
     weights : str or array-like of shape (n_samples,), optional
         The column that holds weights of the rows; for an array, the weights themselves.
     scale : {"standard", "minmax"} or Scaling, optional
-        Scale each column to mean zero and variance one, or to lie between zero and one. That takes
-        one more pass. A `Scaling`, such as `scaling` of other data, is applied as it is.
+        Scale each column to mean zero and variance one, or to between zero and one. That takes one
+        more pass. A `Scaling`, such as `scaling` of other data, is applied as it is.
     dtype : {"float32", "float64"}, optional
-        What to work in; by default float32 where all columns are, else float64.
+        Dtype of the rows; by default float32 if all columns are, else float64.
     memory_limit : int or str, optional
-        Roughly how much memory the rows may take at a time, in bytes or as "500MB" or "2GiB". A
-        small one makes the parts smaller.
+        Rough limit of the memory for rows, in bytes or as "500MB" or "2GiB". A low limit makes the
+        parts smaller.
     rows_per_part : int, optional
-        How many rows are in a part. By default as many as take 16 MiB, or fewer by the limit; one
-        that does not keep to the limit is refused.
+        Number of rows in a part: by default those of 16 MiB, or fewer if the limit asks for it. A
+        number beyond the limit is an error.
     checkpoint : path, optional
-        A file in which a fit writes down what it has found out about the rows. If there is one
-        already, the same fit, with the same parameters and an int as `random_state`, goes on from
-        its end, and gives the same bits as if it had never stopped. It grows by about
-        ``8 * n_clusters * (n_features + 2)`` bytes a sweep; remove it once it is of no more use.
+        A file in which a fit notes what it learns from the rows. If the file exists, the same fit,
+        with the same parameters and an int as `random_state`, goes on from its end and gives the
+        same bits as if it had never stopped. The file grows by about
+        ``8 * n_clusters * (n_features + 2)`` bytes a sweep; remove it when you need it no more.
         Files are recognized by their names, sizes and times, an array by all of its values, and
-        chunks only by the first of them: you must see to it that the others are the same.
+        chunks only by the first of them: make sure that the others are the same.
     checkpoint_seconds : float, default=60.0
-        How often the checkpoint is written at most: where a fit is killed, so much work is lost at
-        most, and the sweep that was going on.
+        Time between two writes to the checkpoint. A killed fit loses the work of this time and of
+        the current sweep.
     delimiter, header, decimal
-        Of text, as in `powermeans.tables.read_table`.
+        The form of text, as in `powermeans.tables.read_table`.
     array : str, optional
-        Which array of an NPZ, HDF5 or Zarr file to read; not needed if there is one.
+        The array of an NPZ, HDF5 or Zarr file to read, if it has several.
 
     Returns
     -------
-    PartedData or, of what is Dask's, DaskPoints
+    PartedData or, for Dask collections, DaskPoints
         Both have `n_features`, `feature_names`, `dtype`, `scaling` and `checkpoint`.
 
     See Also
     --------
     PowerKMeans : Takes what this opens, as do `KMeans`, `KHarmonicMeans` and `FuzzyCMeans`.
     MiniBatchPowerKMeans : Takes it part after part, as does `OnlineKMeans`.
-    ParallelSeeds : How seeds of such rows are found.
+    ParallelSeeds : Chooses seeds among such rows.
 
     Examples
     --------
@@ -322,8 +319,8 @@ def _refuse_for_dask(rows_per_part: object, memory_limit: object, reading: dict[
         )
     if memory_limit is not None:
         raise ValueError(
-            f"memory_limit={memory_limit!r} is for rows that are read part by part, and those of a "
-            "Dask collection are held by its workers, whose memory_limit Dask minds: leave it out"
+            f"memory_limit={memory_limit!r} is for rows that are read part by part, and workers "
+            "hold those of a Dask collection: leave it out, and set memory_limit of the workers"
         )
     for name, value in reading.items():
         if value is not None:
@@ -385,22 +382,19 @@ def _rows_of_a_part(asked: int | None, memory_limit: int | str | None, bytes_per
 
 
 def _bytes_of(memory_limit: int | str) -> int:
-    found = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?i?)b?\s*", str(memory_limit).lower())
-    try:
-        assert found is not None
-        n_bytes = int(float(found[1]) * _UNITS[found[2]])
-    except (AssertionError, KeyError, ValueError):
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]i?|)b?\s*", str(memory_limit).lower())
+    if found is None:
         raise ArgumentError(
             "is no size",
             'pass bytes, or for example "2GB"',
             argument="memory_limit",
             value=memory_limit,
-        ) from None
-    return n_bytes
+        )
+    return int(float(found[1]) * _UNITS[found[2]])
 
 
 def is_read_with(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Return whether a file is another one that is read, or one of a folder that is read."""
+    """Return whether a path is another one, or a file that is read with that folder."""
     if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
         return True
     file, folder = Path(os.path.realpath(path)), Path(os.path.realpath(other))

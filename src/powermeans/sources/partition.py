@@ -1,4 +1,4 @@
-"""A source cut into parts of equal length, whatever the pieces are that it comes in."""
+"""Cut the blocks of a source into parts of equal length."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from powermeans.sources.block import Block, Source, SourceError
 from powermeans.sources.scaling import Scaling
 from powermeans.types import FloatArray, Points, SparsePoints
 
-_ALL_ALIKE = "The rows were fine the first time, and must be the same in every pass"
+_ALL_ALIKE = "The rows were fine in the first pass, and must be the same in every pass"
 
 Part = tuple[Points | SparsePoints, FloatArray | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What points must be like: in a divergence's domain, and whole unless some are missing."""
+    """What is required of points: the domain of a divergence, and no NaN unless `has_missing`."""
 
     divergence: Divergence = "squared_euclidean"
     has_missing: bool = False
 
 
 class Partition:
-    """The rows of a source in parts of equal length except for the last, read again and again.
+    """The rows of a source in parts of equal length, except for the last, read in each pass.
 
-    The first pass checks every row. Later ones must give as many rows.
+    The first pass checks every row. Later passes must have as many rows.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Partition:
         )
 
     def found(self) -> PartFacts:
-        """Return what the first pass finds, and make it if there was none yet."""
+        """Return the facts that the first pass finds, and make that pass if necessary."""
         if self.facts is None:
             for part in self.read():
                 del part
@@ -63,21 +63,21 @@ class Partition:
         return self.facts
 
     def read(self, numbers: Sequence[int] | None = None) -> Iterator[Part]:
-        """Yield all parts in their order, or those of rising numbers."""
+        """Yield all parts in order, or the parts with these rising numbers."""
         if numbers is not None:
             return self._some(numbers)
         return cut(self._admitted(), self.rows_per_part) if self.facts is None else self._again()
 
     @property
     def n_parts(self) -> int | None:
-        """How many there are, if that is known without a look at all rows."""
+        """Number of parts; None until all rows are read, unless the source knows it."""
         n_rows = self.source.n_rows if self.facts is None else self.facts.n_points
         return None if n_rows is None else -(-n_rows // self.rows_per_part)
 
     def recheck(
         self, number: int, points: Points | SparsePoints, weights: FloatArray | None
     ) -> None:
-        """Raise if a part, as it was read again, is no longer what the first pass admitted."""
+        """Raise if a part that was read again has a fault that the first pass did not find."""
         first_row = number * self.rows_per_part
         try:
             self._admit(Block(points, weights, self.source.name, first_row))
@@ -85,7 +85,7 @@ class Partition:
             raise SourceError(f"{self._after_another_look(error, number)}. {_ALL_ALIKE}") from None
 
     def _after_another_look(self, error: ValueError, number: int) -> ValueError:
-        """Return the same error with the place that it is from, if it is there once more."""
+        """Return the error with its place in the source, if another reading finds it again."""
         for block in self._blocks(number * self.rows_per_part):
             try:
                 self._admit(block)
@@ -133,11 +133,11 @@ class Partition:
     def _blocks(self, first_row: int) -> Iterator[Block]:
         if self._scaling is None:
             return self.source.blocks(first_row, self.rows_per_part)
-        # Scaling makes copies, so the less at a time the better.
+        # Scaling copies each block, so let the source choose small ones.
         return map(self._scaling.of_block, self.source.blocks(first_row))
 
     def _some(self, numbers: Sequence[int]) -> Iterator[Part]:
-        """Yield parts, a run of them in one go, and skip what lies between if that is faster."""
+        """Yield parts; read runs in one go, and skip the rows between if the source can."""
         at, parts = -1, iter(list[Part]())
         for number in numbers:
             if at < 0 or (number > at and self.source.can_skip):
@@ -160,21 +160,21 @@ class Partition:
 
 def cut(blocks: Iterable[Block], rows_per_part: int) -> Iterator[Part]:
     """Yield the rows of blocks in parts of this length; the last may be shorter."""
-    waiting: list[Block] = []
-    n_waiting = 0
+    pieces: list[Block] = []
+    n_kept = 0
     for block in blocks:
         start, n_rows = 0, block.points.shape[0]
-        while n_waiting + n_rows - start >= rows_per_part:
-            end = start + rows_per_part - n_waiting
-            waiting.append(_slice(block, start, end))
-            yield _joined(waiting, rows_per_part)
-            start, n_waiting = end, 0
-            waiting.clear()
+        while n_kept + n_rows - start >= rows_per_part:
+            end = start + rows_per_part - n_kept
+            pieces.append(_slice(block, start, end))
+            yield _joined(pieces)
+            start, n_kept = end, 0
+            pieces.clear()
         if start < n_rows:
-            waiting.append(_slice(block, start, n_rows))
-            n_waiting += n_rows - start
-    if n_waiting:
-        yield _joined(waiting, n_waiting)
+            pieces.append(_slice(block, start, n_rows))
+            n_kept += n_rows - start
+    if n_kept:
+        yield _joined(pieces)
 
 
 def _slice(block: Block, start: int, end: int) -> Block:
@@ -184,7 +184,7 @@ def _slice(block: Block, start: int, end: int) -> Block:
     return Block(block.points[start:end], weights, block.where, block.first_row + start)
 
 
-def _joined(blocks: Sequence[Block], n_rows: int) -> Part:
+def _joined(blocks: Sequence[Block]) -> Part:
     if len(blocks) == 1:
         return blocks[0].points, blocks[0].weights
     if sparse.issparse(blocks[0].points):
@@ -192,7 +192,6 @@ def _joined(blocks: Sequence[Block], n_rows: int) -> Part:
         points: Any = sparse.vstack(csr, format="csr")
     else:
         points = np.concatenate([block.points for block in blocks])
-    assert points.shape[0] == n_rows
     if blocks[0].weights is None:
         return points, None
     return points, np.concatenate([np.asarray(block.weights) for block in blocks])
