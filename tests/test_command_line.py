@@ -409,7 +409,7 @@ def test_a_report_and_a_picture_of_the_choice_are_written(run) -> None:
     assert run("fit", "customers.csv", "-k", 5, "--report", "a.html", "-m", "m.pm", "-q").code == 0
     alone = run("report", "m.pm", "customers.csv", "-o", "b.html")
     assert (alone.code, alone.out.splitlines()[0]) == (0, "written: b.html")
-    assert "without the annealing" in alone.out
+    assert "the page lacks the annealing" in alone.out
     pages = [Path(page).read_text(encoding="utf-8") for page in ("a.html", "b.html")]
     assert ['id="annealing"' in page for page in pages] == [True, False]
     assert run("choose-k", "customers.csv", "--to", 4, "--plot", "k.png", "-q").code == 0
@@ -527,8 +527,7 @@ def test_what_is_transparent_is_refused_as_jpeg_before_the_work(run, monkeypatch
     monkeypatch.setattr("powermeans.command_line.palettes.palette_of", None)
     ended = run("palette", "picture.png", "-o", "out.jpg")
     assert ended.err == (
-        "powermeans: out.jpg: images that are partly transparent cannot be written as JPEG: name "
-        "a .png\n"
+        "powermeans: out.jpg: partly transparent images cannot be written as JPEG: name a .png\n"
     )
     assert ended.code == OF_USE
 
@@ -536,14 +535,14 @@ def test_what_is_transparent_is_refused_as_jpeg_before_the_work(run, monkeypatch
 def test_a_picture_of_nothing_that_is_seen_has_no_colours(run) -> None:
     Image.fromarray(np.zeros((2, 2, 4), dtype=np.uint8)).save("picture.png")
     ended = run("palette", "picture.png")
-    assert (ended.code, ended.err) == (3, "powermeans: the picture is wholly transparent\n")
+    assert (ended.code, ended.err) == (3, "powermeans: every pixel of the picture is transparent\n")
 
 
 # Every error that a user can make, and the exact line that is printed.
 
 OF_DATA, OF_USE, OF_OUTPUT = 3, 2, 4
 SEE_HELP = " (see powermeans --help)"
-NO_FILE = "- is the standard output, to which only labels are written: name a file"
+NO_FILE = "- is the standard output, which takes only labels: name a file"
 FILES = {
     "text.csv": "x,kind,y\n1,red,2\n3,blue,4\n",
     "empty.csv": "",

@@ -148,7 +148,7 @@ def test_a_fit_goes_on_from_its_checkpoint_and_says_so(run) -> None:
     first = run(*command)
     assert (first.code, first.err) == (0, "")
     again = run(*command)
-    assert again.err.startswith("powermeans: note: the fit goes on from state")
+    assert again.err.startswith("powermeans: note: the fit resumes from state")
     same = (re.sub(r"fitted in .*", "", ended.out) for ended in (first, again))
     assert next(same) == next(same)
     other = run(*command, "--runs", 2, "--seed", 3)
@@ -331,13 +331,13 @@ def test_k_is_chosen_in_parts(run) -> None:
     ended = run("choose-k", "folder", "--columns", "a,b,c", "--to", 6, "--effort", "fast", "-q")
     assert ended.code == 0, ended.err
     assert "recommended: k = 4" in ended.out
-    assert re.search(r"read part by part; silhouette: of 1\d\d\d rows drawn", ended.out)
+    assert re.search(r"read part by part; silhouette of 1\d\d\d rows drawn", ended.out)
 
 
 @pytest.mark.parametrize(
     ("command", "code", "message"),
     [
-        ("fit folder -k 2 --report r.html", failures.USAGE, "--report looks at all rows at once"),
+        ("fit folder -k 2 --report r.html", failures.USAGE, "--report needs all rows at once"),
         ("fit folder -k 2 --missing drop", failures.USAGE, "--missing is error or observed"),
         ("fit folder -k 2 --divergence manhattan", failures.DATA, "folder is read part by part, b"),
         ("fit folder -k 2 --divergence mahalanobis", failures.DATA, "covariance from all points"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import shlex
 
 import numpy as np
 import pytest
 
 from powermeans import PowerKMeans, choose_k
+from powermeans.command_line.data_files import split_names
 from powermeans.command_line.failures import in_options
 from powermeans.errors import Argument, ArgumentError, EntryError, ExplainedWarning, FewRowsError
 from powermeans.parts.checkpoint import Claim
@@ -19,7 +21,7 @@ THREADS = ArgumentError("is too many", argument="n_threads", value=5000)
 @pytest.mark.parametrize(
     ("error", "in_python", "typed"),
     [
-        (COLUMNS, 'has text: leave it out with columns=["x", "a b"]', "--columns x,a b"),
+        (COLUMNS, 'has text: leave it out with columns=["x", "a b"]', "--columns 'x,a b'"),
         (THREADS, "n_threads=5000 is too many", "--threads 5000 is too many"),
         (ExplainedWarning("t", Argument("decimal", ",")), 't: decimal=","', "t: --decimal ,"),
         (ArgumentError("t", "pass ", Argument("delimiter")), "t: pass delimiter=", "--delimiter"),
@@ -34,6 +36,13 @@ THREADS = ArgumentError("is too many", argument="n_threads", value=5000)
 def test_each_interface_names_what_its_users_type(error, in_python, typed) -> None:
     assert str(error) == in_python
     assert in_options(error).endswith(typed)
+
+
+def test_names_of_a_way_out_come_back_from_the_shell_as_they_were() -> None:
+    names = ["a,b", 'the "x"', "it's", "größe", "plain"]
+    said = in_options(ArgumentError("has text", "pass ", Argument("columns", names)))
+    option, typed = shlex.split(said.partition("pass ")[2])
+    assert (option, split_names(typed)) == ("--columns", names)
 
 
 @pytest.mark.parametrize(

@@ -1076,7 +1076,7 @@ def test_estimators_refuse_what_has_no_rows_on_a_device():
     ):
         with pytest.raises(ValueError, match=complaint):
             model.fit(tensor(points))
-    with pytest.raises(ValueError, match="device='cpu' has rows for dense points alone"):
+    with pytest.raises(ValueError, match="device='cpu' takes only dense points"):
         KMeans(2, device="cpu").fit(sparse.csr_array(points))
     with pytest.raises(ValueError, match=r"device='cpu' cannot be had, since missing="):
         KMeans(2, device="cpu", missing="observed").fit(points)

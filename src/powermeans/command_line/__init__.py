@@ -1,6 +1,6 @@
 """The command ``powermeans``.
 
-Each command imports only what it needs, when it runs. This room may import every other.
+Each command imports only what it needs, when it runs.
 """
 
 from __future__ import annotations
@@ -16,13 +16,7 @@ from powermeans.command_line import failures
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command and exit with its code.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of the process by default.
-    """
+    """Run a command, by default the one in the arguments of the process, and exit with its code."""
     wanted = list(sys.argv[1:] if arguments is None else arguments)
     is_debugging = "--debug" in wanted
     wanted = [argument for argument in wanted if argument != "--debug"]
@@ -41,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _note
-        # The commands choose columns by their names.
+        # The commands have matched the columns by name.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         try:
             code = app(arguments, prog_name="powermeans", standalone_mode=False)
@@ -58,7 +52,7 @@ def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> i
 def _explain(error: BaseException) -> int:
     """Say in one line what went wrong, and return the exit code."""
     if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
-        # The reader has enough; without this Python would complain when it flushes at exit.
+        # The reader closed the pipe; without this, Python's flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return failures.PIPE_CLOSED
     if isinstance(error, SystemExit):

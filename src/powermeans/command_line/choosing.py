@@ -45,7 +45,7 @@ def choose(
     screen: Screen,
     limits: Limits,
 ) -> None:
-    """Try each k, and tell what the criteria recommend."""
+    """Try each k, and print the recommendation of the criteria."""
     from powermeans.choosing_k.choose import choose_k
 
     check_outputs(reads=files.paths, picture=plot)
@@ -79,7 +79,7 @@ def choose(
         screen.say(f"written: {written}")
     if was_interrupted():
         raise failures.Failure(
-            "interrupted: this is of what was found so far", failures.INTERRUPTED
+            "interrupted: this is the recommendation so far", failures.INTERRUPTED
         )
 
 
@@ -100,7 +100,7 @@ def _tell(choice: Any, files: DataFiles, data: FitData, elapsed: float, screen: 
     if left_out := rows_left_out(data.is_kept):
         screen.say(left_out)
     if isinstance(data.points, PartedData) and choice.silhouette_sample:
-        screen.say(f"read part by part; silhouette: of {choice.silhouette_sample} rows drawn")
+        screen.say(f"read part by part; silhouette of {choice.silhouette_sample} rows drawn")
     screen.say()
     screen.show(["k", "inertia", "fall", "said by"], _rows(choice, sizes), left=[3])
     screen.say()
@@ -123,7 +123,7 @@ def _tell(choice: Any, files: DataFiles, data: FitData, elapsed: float, screen: 
 
 
 def _rows(choice: Any, sizes: list[int]) -> Iterator[list[str]]:
-    """Yield for each k its inertia, the fall from the k before, and the criteria that say it."""
+    """Yield each k, its inertia, the fall from the k before, and the criteria that recommend it."""
     inertias = [float(inertia) for inertia in choice.table["inertia"]]
     for k, inertia, before in zip(sizes, inertias, [None, *inertias], strict=False):
         fall = f"{1 - inertia / before:.1%}" if before else ""
@@ -143,16 +143,16 @@ def _draw(choice: Any, path: str) -> None:
 
 
 class _Progress(ProgressInParts):
-    """Progress without inertias, which differ with k, and without time left."""
+    """Show no inertias, which differ with k, and no time left."""
 
     def words(self, state: SweepState) -> str:
-        """Return where the sweeps are."""
+        """Return the sweep, the number of centers and the time so far."""
         return f"sweep {state.sweep}, {len(state.centers)} centers, {self.time_so_far()}"
 
 
 @contextlib.contextmanager
 def _remembering_interrupt() -> Iterator[Callable[[], bool]]:
-    """Remember the first Ctrl-C, for the callback to stop the fits; a second one interrupts."""
+    """Remember the first Ctrl-C, on which the callback stops the fits; a second one interrupts."""
     seen: list[int] = []
 
     def remember(number: int, frame: object) -> None:
@@ -167,7 +167,7 @@ def _remembering_interrupt() -> Iterator[Callable[[], bool]]:
 
 
 def _callback(tell: Any, was_interrupted: Callable[[], bool]) -> Callable[[SweepState], bool]:
-    """Count the sweeps for all k as those of one fit."""
+    """Count the sweeps of all k as if of one fit, and stop after Ctrl-C."""
     sweeps = itertools.count(1)
 
     def watch(state: SweepState) -> bool:

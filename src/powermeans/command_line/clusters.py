@@ -1,4 +1,4 @@
-"""The clusters of rows: counted as they are labelled, and shown as a table."""
+"""Label rows, count them by cluster, and show the clusters as a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VALUES_AT_ONCE = 2**20
 
 
 class Sizes:
-    """The rows of each cluster and their weight, and the score of the model on them."""
+    """Count the rows of each cluster and their weight, and hold the score of the model."""
 
     def __init__(self, n_clusters: int) -> None:
         self.sizes, self.weights = np.zeros(n_clusters, dtype=np.int64), np.zeros(n_clusters)
@@ -40,7 +40,7 @@ class Sizes:
 
 
 class Tally(Sizes):
-    """Sums over the rows of each cluster, about its center so that no digits are lost."""
+    """Sum over the rows of each cluster, about its center so that no digits cancel."""
 
     def __init__(self, centers: Points) -> None:
         super().__init__(len(centers))
@@ -49,7 +49,7 @@ class Tally(Sizes):
         self._lowest, self._highest = np.full((2, centers.shape[1]), np.nan)
 
     def add(self, points: Points, labels: Labels, weights: FloatArray | None = None) -> None:
-        """Add some rows; a missing value counts as that of the center."""
+        """Add some rows; a missing value counts as the value of the center."""
         super().add(points, labels, weights)
         n_at_once = max(1, _VALUES_AT_ONCE // points.shape[1])
         for start in range(0, len(points), n_at_once):
@@ -94,7 +94,7 @@ class Tally(Sizes):
 
 
 def labelled(model: Any, data: PartedData, tally: Sizes) -> Iterator[Labels]:
-    """Yield the labels of one part after another, and count them as they come."""
+    """Yield the labels of each part, and count them."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     admission = Admission(has_missing=getattr(last, "missing", "error") == "observed")
     parts: Iterator[Any] = read_ahead(data.partition(admission).read())
@@ -102,18 +102,17 @@ def labelled(model: Any, data: PartedData, tally: Sizes) -> Iterator[Labels]:
         labels, score = labels_and_score(model, points, weights)
         tally.add(points, labels, weights)
         tally.score += score
-        del points, weights
+        del points, weights  # so that the part is freed while the caller writes its labels
         yield labels
 
 
 def labels_and_score(
     model: Any, points: Points, weights: FloatArray | None
 ) -> tuple[Labels, float]:
-    """Predict labels and score points, by looking once at distances if both are told by them."""
+    """Predict labels and score points, in one pass where the model inherits both methods."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     kind, base = type(last), CenterEstimator
-    told_by_distances = issubclass(kind, base) and kind.predict is base.predict
-    if not told_by_distances or kind.score is not base.score:
+    if not issubclass(kind, base) or (kind.predict, kind.score) != (base.predict, base.score):
         return model.predict(points), float(model.score(points, sample_weight=weights))
     if last is not model:
         points = model[:-1].transform(points)
@@ -124,7 +123,7 @@ def labels_and_score(
 def show_clusters(
     screen: Screen, clusters: Sequence[ClusterSummary], names: list[str], *, has_weights: bool
 ) -> None:
-    """Show size, share, spread, and the columns in which each cluster differs most from all."""
+    """Show size, share, spread and the columns in which each cluster differs most from the rest."""
     shown = sorted(clusters, key=lambda cluster: -cluster.weight)[:_MOST_SHOWN]
     header = ["cluster", "size", *(["weight"] if has_weights else []), "share", "spread"]
     screen.show(
@@ -158,14 +157,14 @@ def _apart(cluster: ClusterSummary, names: list[str]) -> str:
 
 
 def hint_at_scale(columns: Columns) -> str | None:
-    """Return what to say where one column decides nearly everything."""
+    """Return a note if one column decides nearly everything."""
     found = unlike_scales(columns)
     if found is None:
         return None
     widest, narrowest, times = found
     return (
         f'note: "{widest}" spreads {times} times as far as "{narrowest}" and so counts for more: '
-        "--scale standard makes columns count alike"
+        "--scale standard gives all columns the same spread"
     )
 
 
@@ -175,7 +174,7 @@ def clusters_for_machines(
     spreads: Iterable[float],
     names: list[str],
 ) -> list[dict[str, Any]]:
-    """Return what the table shows for JSON, with centers and spreads in some unit."""
+    """Return the clusters for JSON, with these centers and spreads."""
     return [
         {
             "label": cluster.label,

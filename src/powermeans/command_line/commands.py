@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Callable
 from enum import StrEnum
@@ -61,6 +63,7 @@ DataParts = Annotated[
         "and folders of them, are read part by part.",
     ),
 ]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="File that fit --model wrote.")]
 Memory = Annotated[
     str | None,
     typer.Option(
@@ -69,7 +72,7 @@ Memory = Annotated[
 ]
 Checkpoint = Annotated[
     str | None,
-    typer.Option(help="File from which the fit goes on if it was killed."),
+    typer.Option(help="File that keeps the state of the fit, which resumes there if killed."),
 ]
 CheckpointSeconds = Annotated[
     float | None,
@@ -77,13 +80,13 @@ CheckpointSeconds = Annotated[
 ]
 Clusters = Annotated[int, typer.Option("-k", "--clusters", min=1, help="Number of clusters.")]
 Columns = Annotated[
-    str | None, typer.Option(help="Columns to use: names or numbers from 1, with commas.")
+    str | None, typer.Option(help="Columns to use, with commas: names, or numbers from 1.")
 ]
 Weights = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of weights.")]
 MissingValues = Annotated[Missing, typer.Option(help="What to do with missing values.")]
 Delimiter = Annotated[str | None, typer.Option(help="Character between columns of text.")]
 Header = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether the first row holds names.")
+    bool | None, typer.Option("--header/--no-header", help="The first row holds names, or data.")
 ]
 Array = Annotated[str | None, typer.Option(metavar="NAME", help="Array of an NPZ file.")]
 Decimal = Annotated[str | None, typer.Option(metavar="MARK", help="Decimal mark of text: . or ,")]
@@ -110,23 +113,43 @@ def _options(
 
 def _files(
     data: str | list[str],
-    columns: str | None,
-    weights: str | None,
-    missing: Missing,
-    delimiter: str | None,
-    header: bool | None,
-    array: str | None,
-    decimal: str | None,
+    columns: Columns = None,
+    weights: Weights = None,
+    missing: MissingValues = Missing.error,
+    delimiter: Delimiter = None,
+    header: Header = None,
+    array: Array = None,
+    decimal: Decimal = None,
 ) -> Any:
     from powermeans.command_line.data_files import DataFiles
 
     mark = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     if mark is not None and len(mark) != 1:
-        raise typer.BadParameter(f"--delimiter {delimiter!r} is not one character")
+        raise typer.BadParameter(f"--delimiter must be one character, not {delimiter!r}")
     if decimal not in (None, ".", ","):
-        raise typer.BadParameter(f"--decimal is . or , and not {decimal!r}")
+        raise typer.BadParameter(f"--decimal must be . or , and not {decimal!r}")
     paths = (data,) if isinstance(data, str) else tuple(data)
     return DataFiles(paths, columns, weights, missing.value, mark, header, array, decimal)
+
+
+def _reading(data: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Put the argument `data` and the options of `_files` in place of a command's `files`."""
+    _, *options = inspect.signature(_files, eval_str=True).parameters.values()
+
+    def give_options(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            reading = {option.name: given.pop(option.name) for option in options}
+            command(files=_files(given.pop("data"), **reading), **given)
+
+        own = dict(inspect.signature(command, eval_str=True).parameters)
+        own["files"] = own["files"].replace(name="data", annotation=data)
+        parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in (*own.values(), *options)]
+        # Typer reads the arguments and options of a command from its signature.
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return run
+
+    return give_options
 
 
 def _screen(*, as_json: bool, output: str | None = None) -> Any:
@@ -136,13 +159,11 @@ def _screen(*, as_json: bool, output: str | None = None) -> Any:
 
 
 @app.command()
+@_reading(DataParts)
 def fit(
-    data: DataParts,
+    files: Any,
     clusters: Clusters,
-    columns: Columns = None,
-    weights: Weights = None,
     scale: Scaling = Scale.none,
-    missing: MissingValues = Missing.error,
     divergence: Annotated[
         str, typer.Option(help="Distance: cosine, poisson, manhattan, mahalanobis, ...")
     ] = "squared_euclidean",
@@ -167,10 +188,6 @@ def fit(
     checkpoint_seconds: CheckpointSeconds = None,
     seed: Seed = 0,
     threads: Threads = None,
-    delimiter: Delimiter = None,
-    header: Header = None,
-    array: Array = None,
-    decimal: Decimal = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -180,28 +197,27 @@ def fit(
     from powermeans.command_line.parts import Limits
 
     if max_seconds is not None and not max_seconds > 0:
-        raise typer.BadParameter(f"--max-seconds is more than 0, not {max_seconds:g}")
+        raise typer.BadParameter(f"--max-seconds must be above 0, not {max_seconds:g}")
     if checkpoint is None and checkpoint_seconds is not None:
         raise typer.BadParameter("--checkpoint-seconds needs --checkpoint: name a file with it")
     settings = {
         "n_clusters": clusters,
         "divergence": _divergence(divergence, trials),
-        "power": _number_or_auto(power, "--power", lambda value: value < 0, "is negative"),
+        "power": _number_or_auto(power, "--power", lambda value: value < 0, "below 0"),
         "growth": _number_or_auto(
-            growth, "--growth", lambda value: 1 < value < math.inf, "is more than 1"
+            growth, "--growth", lambda value: 1 < value < math.inf, "above 1"
         ),
         "effort": effort.value,
         "refine": refine,
         "n_init": runs,
         "max_seconds": max_seconds,
-        "missing": "observed" if missing == Missing.observed else "error",
+        "missing": files.missing_in_fit,
         "random_state": seed,
         "n_threads": threads,
     }
     shown: dict[str, Any] = {"divergence": divergence}
     shown |= {} if trials is None else {"trials": trials}
     wanted = Wanted(settings, scale.value, output, model, report, quiet, shown)
-    files = _files(data, columns, weights, missing, delimiter, header, array, decimal)
     limits = Limits(memory_limit, checkpoint, checkpoint_seconds)
     run(files, wanted, limits, _screen(as_json=as_json, output=output))
 
@@ -221,37 +237,31 @@ def _divergence(name: str, trials: float | None) -> Any:
     if trials is None:
         raise typer.BadParameter("--divergence binomial needs --trials: pass the number of trials")
     if not 0 < trials < math.inf:
-        raise typer.BadParameter(f"--trials is more than 0, not {trials:g}")
+        raise typer.BadParameter(f"--trials must be above 0, not {trials:g}")
     return Binomial(trials)
 
 
 def _number_or_auto(
-    text: str, option: str, may_be: Callable[[float], bool], condition: str
+    text: str, option: str, is_in_range: Callable[[float], bool], range_in_words: str
 ) -> float | str:
     if text == "auto":
         return text
     try:
         value = float(text)
     except ValueError:
-        raise typer.BadParameter(f'{option} is a number or "auto", not {text!r}') from None
-    if not may_be(value):
-        raise typer.BadParameter(f"{option} {condition}, not {text}")
+        raise typer.BadParameter(f'{option} must be a number or "auto", not {text!r}') from None
+    if not is_in_range(value):
+        raise typer.BadParameter(f"{option} must be {range_in_words}, not {text}")
     return value
 
 
 @app.command()
+@_reading(DataParts)
 def predict(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="File that fit --model wrote.")],
-    data: DataParts,
+    model: Model,
+    files: Any,
     output: Labels = None,
-    columns: Columns = None,
-    weights: Weights = None,
-    missing: MissingValues = Missing.error,
     memory_limit: Memory = None,
-    delimiter: Delimiter = None,
-    header: Header = None,
-    array: Array = None,
-    decimal: Decimal = None,
     as_json: Json = False,
 ) -> None:
     """Label new rows by a saved model.
@@ -261,32 +271,25 @@ def predict(
     from powermeans.command_line.parts import Limits
     from powermeans.command_line.predicting import predict as run
 
-    files = _files(data, columns, weights, missing, delimiter, header, array, decimal)
     screen = _screen(as_json=as_json, output=output or ("" if as_json else "-"))
     run(model, files, output, Limits(memory_limit), screen)
 
 
 @app.command(name="choose-k")
+@_reading(DataParts)
 def choose_k(
-    data: DataParts,
+    files: Any,
     least: Annotated[int, typer.Option("--from", min=1, help="Smallest k.")] = 2,
     most: Annotated[int, typer.Option("--to", min=1, help="Largest k.")] = 20,
     criteria: Annotated[
         str, typer.Option(help='Names with commas, "default", or "all", which takes longer.')
     ] = "default",
-    columns: Columns = None,
-    weights: Weights = None,
     scale: Scaling = Scale.none,
-    missing: MissingValues = Missing.error,
     effort: Search = Effort.balanced,
     memory_limit: Memory = None,
     plot: Annotated[str | None, typer.Option(help="File for a picture: .png, .svg, .pdf.")] = None,
     seed: Seed = 0,
     threads: Threads = None,
-    delimiter: Delimiter = None,
-    header: Header = None,
-    array: Array = None,
-    decimal: Decimal = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -297,11 +300,11 @@ def choose_k(
     if most < least:
         raise typer.BadParameter(f"--to {most} is less than --from {least}")
     choose(
-        _files(data, columns, weights, missing, delimiter, header, array, decimal),
+        files,
         range(least, most + 1),
         {
             "effort": effort.value,
-            "missing": "observed" if missing == Missing.observed else "error",
+            "missing": files.missing_in_fit,
             "random_state": seed,
             "n_threads": threads,
         },
@@ -315,49 +318,35 @@ def choose_k(
 
 
 @app.command()
+@_reading(Data)
 def compare(
-    data: Data,
+    files: Any,
     clusters: Clusters,
-    columns: Columns = None,
-    weights: Weights = None,
     scale: Scaling = Scale.none,
-    missing: MissingValues = Missing.error,
     seed: Seed = 0,
-    delimiter: Delimiter = None,
-    header: Header = None,
-    array: Array = None,
-    decimal: Decimal = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare methods of this and other installed packages."""
     from powermeans.command_line.comparing import compare as run
 
-    files = _files(data, columns, weights, missing, delimiter, header, array, decimal)
     screen = _screen(as_json=as_json)
     run(files, clusters, seed=seed, scale=scale.value, is_quiet=quiet, screen=screen)
 
 
 @app.command()
+@_reading(Data)
 def report(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="File that fit --model wrote.")],
-    data: Data,
+    model: Model,
+    files: Any,
     output: Annotated[str, typer.Option("--output", "-o", help="File for the page.")] = (
         "report.html"
     ),
-    columns: Columns = None,
-    weights: Weights = None,
-    missing: MissingValues = Missing.error,
-    delimiter: Delimiter = None,
-    header: Header = None,
-    array: Array = None,
-    decimal: Decimal = None,
     as_json: Json = False,
 ) -> None:
     """Write a report on a saved model and data, one HTML page."""
     from powermeans.command_line.predicting import write_report
 
-    files = _files(data, columns, weights, missing, delimiter, header, array, decimal)
     write_report(model, files, output, _screen(as_json=as_json))
 
 

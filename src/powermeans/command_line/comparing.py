@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ Fit = Callable[[Points, FloatArray | None], Any]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one method found."""
+    """The result of one method."""
 
     method: str
     labels: Labels
@@ -47,7 +48,7 @@ def compare(
     is_quiet: bool,
     screen: Screen,
 ) -> None:
-    """Compare our methods and those of other packages that are installed on the same data."""
+    """Compare our methods, and those of other installed packages, on the same data."""
     data = read_scaled(files, scale, n_clusters, "--clusters")
     has_missing = bool(np.isnan(data.points).any())
     methods = list(_ours(n_clusters, seed, missing="observed" if has_missing else "error"))
@@ -65,10 +66,7 @@ def compare(
 
 def _ours(n_clusters: int, seed: int, missing: str) -> Iterator[tuple[str, Fit]]:
     """Yield our methods, as names and functions that return centers."""
-
-    def centers(kind: Any, **settings: Any) -> Fit:
-        return _centers_of(kind, n_clusters, seed, missing=missing, **settings)
-
+    centers = partial(_centers_of, n_clusters=n_clusters, seed=seed, missing=missing)
     for effort in ("fast", "balanced", "thorough"):
         yield f"powermeans {effort}", centers(PowerKMeans, effort=effort)
     yield "powermeans Lloyd", centers(KMeans)
@@ -77,13 +75,10 @@ def _ours(n_clusters: int, seed: int, missing: str) -> Iterator[tuple[str, Fit]]
 
 def _theirs(n_clusters: int, seed: int) -> Iterator[tuple[str, Fit]]:
     """Yield the methods of other packages, which take no missing values."""
-    theirs = sklearn.cluster
-    yield "scikit-learn KMeans", _centers_of(theirs.KMeans, n_clusters, seed, n_init=1)
-    yield "scikit-learn KMeans, best of 10", _centers_of(theirs.KMeans, n_clusters, seed, n_init=10)
-    yield (
-        "scikit-learn MiniBatchKMeans",
-        _centers_of(theirs.MiniBatchKMeans, n_clusters, seed, n_init=3),
-    )
+    centers, theirs = partial(_centers_of, n_clusters=n_clusters, seed=seed), sklearn.cluster
+    yield "scikit-learn KMeans", centers(theirs.KMeans, n_init=1)
+    yield "scikit-learn KMeans, best of 10", centers(theirs.KMeans, n_init=10)
+    yield "scikit-learn MiniBatchKMeans", centers(theirs.MiniBatchKMeans, n_init=3)
     if importlib.util.find_spec("faiss") is not None:
         yield "faiss Kmeans", _centers_of_faiss(n_clusters, seed)
 
@@ -112,7 +107,10 @@ def _centers_of_faiss(n_clusters: int, seed: int) -> Fit:
 
 
 def _outcome(method: str, fit: Fit, data: FitData, *, has_missing: bool) -> Outcome:
-    """Time a fit after a warm-up, and take labels and inertia from its centers in one way."""
+    """Time a fit after a warm-up, and compute labels and inertia from its centers.
+
+    All methods are thus judged by the same float64 distances.
+    """
     points, weights = data.points, data.weights
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -129,7 +127,7 @@ def _tell(
     outcomes: list[Outcome], files: DataFiles, data: FitData, n_clusters: int, screen: Screen
 ) -> None:
     best = min(outcomes, key=lambda outcome: outcome.inertia)
-    methods = [
+    methods: list[dict[str, Any]] = [
         {
             "method": outcome.method,
             "inertia": outcome.inertia,
@@ -147,21 +145,17 @@ def _tell(
     if left_out := rows_left_out(data.is_kept):
         screen.say(left_out)
     screen.say()
-    words: tuple[Callable[[Any], str], ...] = (
-        str,
-        number,
-        "{:.2%}".format,
-        seconds,
-        "{:.3f}".format,
-    )
-    screen.show(
-        ["method", "inertia", "above least", "time", "agreement"],
+    rows = [
         [
-            [word(value) for word, value in zip(words, method.values(), strict=True)]
-            for method in methods
-        ],
-        left=[0],
-    )
+            found["method"],
+            number(found["inertia"]),
+            f"{found['excess']:.2%}",
+            seconds(found["seconds"]),
+            f"{found['agreement']:.3f}",
+        ]
+        for found in methods
+    ]
+    screen.show(["method", "inertia", "above least", "time", "agreement"], rows, left=[0])
     screen.say("agreement: adjusted Rand index with the labels of least inertia")
     screen.tell_machines(
         {"data": files.first, "n_clusters": n_clusters, "n_rows": n_rows, "methods": methods}

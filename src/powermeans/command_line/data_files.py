@@ -1,4 +1,4 @@
-"""The files that a command reads, and what it fits."""
+"""Read the data files of a command, and scale their columns."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _NO_NAME = re.compile(r"c\d+")
 
 @dataclass(frozen=True, slots=True)
 class DataFiles:
-    """Files of data, and how to read them; see `powermeans.tables.read_table`.
+    """Paths of data and how to read them, as in `powermeans.tables.read_table`.
 
-    Only what is read part by part may be several files or a folder.
+    Several files, or a folder, are read part by part.
     """
 
     paths: tuple[str, ...]
@@ -41,7 +41,7 @@ class DataFiles:
 
     @property
     def first(self) -> str:
-        """The first path, which stands for all in what machines are told."""
+        """The first path, which stands for all in the JSON output."""
         return self.paths[0]
 
     @property
@@ -50,6 +50,11 @@ class DataFiles:
         if len(self.paths) > 1:
             return f"{self.first} and {len(self.paths) - 1} more"
         return "standard input" if self.first == "-" else self.first
+
+    @property
+    def missing_in_fit(self) -> Literal["error", "observed"]:
+        """What an estimator does with missing values, once rows to drop are gone."""
+        return "observed" if self.missing == "observed" else "error"
 
     @property
     def asked_columns(self) -> list[str] | None:
@@ -63,13 +68,7 @@ class DataFiles:
         return {name: getattr(self, name) for name in names}
 
     def read(self, choose: Chooser | None = None) -> tuple[Table, float]:
-        """Return the table, and how many seconds it took to read.
-
-        Parameters
-        ----------
-        choose : callable, optional
-            Chooses the columns among the names; by default they are those asked for.
-        """
+        """Return the table and the seconds it took; `choose` overrides the columns asked for."""
         started = time.perf_counter()
         with failures.refusing(TableError):
             table = read_table(
@@ -82,14 +81,14 @@ class DataFiles:
         return table, time.perf_counter() - started
 
     def reading_of(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return how to read a table of these columns again: `read_table`'s other arguments."""
+        """Return the arguments of `read_table`, besides the path, that read these columns again."""
         how = {name: value for name, value in asdict(self).items() if name != "paths"}
         return {**how, "columns": list(names) if are_names(names) else self.asked_columns}
 
 
 @dataclass(frozen=True, slots=True)
 class FitData:
-    """What to fit: scaled points in memory, or rows that are read part by part."""
+    """Scaled points in memory, or rows that are read part by part."""
 
     points: Any  # an array or PartedData
     names: list[str]
@@ -100,7 +99,7 @@ class FitData:
 
 
 def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) -> FitData:
-    """Read a table of enough rows for the clusters that an option asks for, and scale it."""
+    """Read and scale a table; refuse fewer rows than the clusters that the option asks for."""
     table, elapsed = files.read()
     n_rows = len(table.points)
     if n_clusters > n_rows:
@@ -110,7 +109,7 @@ def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) ->
         )
     points, scaler, weights = table.points, None, table.weights
     if scale != "none":
-        # Points that may be written to are scaled in place, which saves their memory.
+        # Scaling in place saves the memory of a copy; a memory map, say, is read-only.
         kind = StandardScaler if scale == "standard" else MinMaxScaler
         scaler = kind(copy=not points.flags.writeable)
         with failures.refusing():
@@ -122,17 +121,16 @@ def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) ->
 
 
 def rows_left_out(is_kept: NDArray[np.bool_] | None) -> str:
-    """Return what to say of rows that were left out; empty where there are none."""
+    """Return a sentence on the rows that were left out, empty if there are none."""
     if is_kept is None:
         return ""
     n_left_out = int(np.count_nonzero(~is_kept))
-    if n_left_out == 1:
-        return "1 row with missing values was left out"
-    return f"{n_left_out} rows with missing values were left out"
+    were = "row with missing values was" if n_left_out == 1 else "rows with missing values were"
+    return f"{n_left_out} {were} left out"
 
 
 def are_names(names: Sequence[str]) -> bool:
-    """Tell whether columns have names of their own, and not only numbers."""
+    """Return whether the columns have names of their own, and not just c1, c2, …."""
     return bool(names) and not all(_NO_NAME.fullmatch(name) for name in names)
 
 
@@ -142,7 +140,7 @@ def split_names(names: str) -> list[str]:
     try:
         rows = list(csv.reader(lines, skipinitialspace=True))
     except csv.Error as error:
-        raise failures.Failure(f"{names!r} is no list of names: {error}") from None
+        raise failures.Failure(f"{names!r} is not a list of names: {error}") from None
     found = [name.strip() for row in rows for name in row if name.strip()]
     if not found:
         raise failures.Failure(f"{names!r} names nothing: leave it out")

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import numpy as np
 
 from powermeans.command_line import failures
 from powermeans.command_line.data_files import DataFiles
-from powermeans.command_line.fitting import Wanted, fit, shown_command
+from powermeans.command_line.fitting import Wanted, fit
 from powermeans.command_line.outputs import check_outputs, write_text
 from powermeans.command_line.parts import Limits
 from powermeans.command_line.screen import Screen
 from powermeans.types import FloatArray
 
 COLUMNS = ("visits_per_month", "basket", "share_at_weekend", "years_of_loyalty", "discount")
-# Five kinds of customers: the mean of each column, and how far they are from it.
+# Kinds of customers: name, number, mean and standard deviation of each column.
 _KINDS = (
     ("families", 180, (8.0, 95.0, 0.70, 6.0, 0.10), (1.5, 15.0, 0.08, 2.0, 0.04)),
     ("commuters", 150, (18.0, 14.0, 0.08, 3.0, 0.03), (2.5, 4.0, 0.05, 1.5, 0.02)),
@@ -41,20 +42,20 @@ def as_csv(points: FloatArray) -> str:
 
 
 def _is_there(data: str, example: str, results: list[str]) -> bool:
-    """Tell whether the example was written before; refuse to replace other files."""
+    """Return whether the example was written before; refuse to replace other files."""
     if os.path.isfile(data):
         others = [] if Path(data).read_bytes() == example.encode() else [data]
     else:
         others = [path for path in results if os.path.isfile(path)]
     if others:
         raise failures.Failure(
-            f"{others[0]} exists and is not of the example: name another file for it with --data"
+            f"{others[0]} exists and is not part of the example: name another file with --data"
         )
     return os.path.isfile(data)
 
 
 def demonstrate(data: str, screen: Screen) -> None:
-    """Write the example, say what to type, and do it."""
+    """Write the example, cluster it, and print the commands to try next."""
     stem = Path(data).with_suffix("")
     output, model = f"{stem}-clusters.csv", f"{stem}.pm"
     check_outputs(data, output, model)
@@ -64,7 +65,7 @@ def demonstrate(data: str, screen: Screen) -> None:
     screen.say(f"{data} has 600 made-up customers of a shop, of five kinds.")
     screen.say()
     command = ("fit", data, "-k", 5, "--scale", "standard", "--output", output, "--model", model)
-    screen.say(f"$ {shown_command(*command)}", is_whole=True)
+    screen.say(f"$ {_shown(*command)}", is_whole=True)
     wanted = Wanted({"n_clusters": 5, "random_state": 0}, "standard", output, model, is_quiet=True)
     fit(DataFiles((data,)), wanted, Limits(), screen)
     screen.say()
@@ -74,4 +75,9 @@ def demonstrate(data: str, screen: Screen) -> None:
         ("compare", data, "-k", 5, "--scale", "standard"),
         ("predict", model, data),
     ):
-        screen.say(f"  {shown_command(*words)}", is_whole=True)
+        screen.say(f"  {_shown(*words)}", is_whole=True)
+
+
+def _shown(*words: object) -> str:
+    """Return a command as one types it."""
+    return shlex.join(["powermeans", *map(str, words)])

@@ -1,9 +1,12 @@
-"""What can go wrong at the command line, in one line each, and the exit code that tells of it."""
+"""Errors as the command line tells them: one line each, and an exit code."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -28,15 +31,7 @@ _OPTIONS = {
 
 
 class Failure(Exception):
-    """An end that was foreseen.
-
-    Parameters
-    ----------
-    message : str
-        One line for people: what it is about, what is wrong, and the way out.
-    code : int
-        The exit code of the command.
-    """
+    """A foreseen error: a line that names the problem and the way out, and the exit code."""
 
     def __init__(self, message: str, code: int = USAGE) -> None:
         super().__init__(message)
@@ -44,7 +39,7 @@ class Failure(Exception):
 
 
 def needing(package: str, what_for: str, extra: str = "cli") -> Failure:
-    """Return the failure of a command for want of an optional package."""
+    """Return the failure of a command whose optional package is not installed."""
     return Failure(f'{what_for} needs {package}: pip install "powermeans[{extra}]"')
 
 
@@ -59,7 +54,7 @@ def refusing(kind: type[Exception] = ValueError) -> Iterator[None]:
 
 
 def in_options(message: Exception) -> str:
-    """Return the text of an error or warning, with options where Python has arguments."""
+    """Return the text of an error or warning, with options in place of Python's arguments."""
     if not isinstance(message, Explained):
         return one_line(str(message))
     subject = f"{_option(message.argument)} {_typed(message.value)} " if message.argument else ""
@@ -75,8 +70,9 @@ def in_options(message: Exception) -> str:
 
 def _as_option(argument: Argument) -> str:
     value = argument.value
-    typed = "" if value is None else f" {value if isinstance(value, str) else ','.join(value)}"
-    return _option(argument.name) + typed
+    if value is None:
+        return _option(argument.name)
+    return f"{_option(argument.name)} {value if isinstance(value, str) else _typed_names(value)}"
 
 
 def _option(name: str) -> str:
@@ -84,12 +80,19 @@ def _option(name: str) -> str:
 
 
 def _typed(value: Any) -> str:
-    return ",".join(value) if isinstance(value, list) else repr(value)
+    return _typed_names(value) if isinstance(value, list) else repr(value)
+
+
+def _typed_names(names: list[str]) -> str:
+    """Return names as one types them: in CSV's quotes at commas, in the shell's at blanks."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return shlex.quote(line.getvalue())
 
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file where the system fails to write it."""
+    """Name the file that the system cannot write."""
     try:
         yield
     except BrokenPipeError:
@@ -101,7 +104,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reading(name: str, *, writes: str | None = None) -> Iterator[None]:
-    """Name the data where the system fails to read them, or the file that is written meanwhile."""
+    """Name the data that the system cannot read, or the file `writes` that it cannot write."""
     try:
         yield
     except OSError as error:
@@ -112,7 +115,7 @@ def reading(name: str, *, writes: str | None = None) -> Iterator[None]:
 
 
 def read_from(name: str, pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Yield the same pieces, and blame an error of the system on the data, not on the output."""
+    """Yield the same pieces, and name the data that the system cannot read for them."""
     with reading(name):
         yield from pieces
 

@@ -1,9 +1,8 @@
-"""``powermeans fit``, of a table in memory or of rows that are read part by part."""
+"""``powermeans fit``: cluster a table in memory, or rows that are read part by part."""
 
 from __future__ import annotations
 
 import contextlib
-import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,9 +25,9 @@ from powermeans.command_line.clusters import (
 from powermeans.command_line.data_files import DataFiles, FitData, Scale, are_names, rows_left_out
 from powermeans.command_line.outputs import (
     check_outputs,
-    everywhere,
     interruptible,
     listed,
+    with_rows_left_out,
     write_labels,
 )
 from powermeans.command_line.parts import (
@@ -48,8 +47,8 @@ from powermeans.saving.model_files import save
 from powermeans.sources import PartedData, Scaling
 from powermeans.types import Labels
 
-# With these divergences a column counts for more if its numbers are larger.
-_BY_SCALE = ("squared_euclidean", "manhattan")
+# With these divergences a column of larger numbers counts for more.
+_DEPEND_ON_SCALE = ("squared_euclidean", "manhattan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Wanted:
     model: str | None = None
     report: str | None = None
     is_quiet: bool = False
-    shown: dict[str, Any] = field(default_factory=dict)  # for settings that JSON cannot show
+    shown: dict[str, Any] = field(default_factory=dict)  # replaces settings that JSON cannot hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ class Fitted:
 
 
 def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> None:
-    """Read, fit, write and tell."""
+    """Read the data, fit, write the files asked for and print the clusters."""
     why = why_in_parts(files, limits)
     _check_outputs(files, wanted, limits, why)
     n_clusters = wanted.settings["n_clusters"]
@@ -108,8 +107,8 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
 def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | None) -> None:
     if why is not None and wanted.report is not None:
         raise failures.Failure(
-            f"--report looks at all rows at once, and {files.name} is read part by part: leave "
-            "it out, and report on some of the rows"
+            f"--report needs all rows at once, and {files.name} is read part by part: leave it "
+            "out, and report on some of the rows"
         )
     reads = files.paths if why is None else [*files.paths, *all_paths(files)]
     outputs = (wanted.model, limits.checkpoint)
@@ -117,7 +116,7 @@ def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | 
 
 
 def _fitted(data: FitData, files: DataFiles, wanted: Wanted, tell: FitProgress | None) -> Fitted:
-    """Fit; a Ctrl-C ends the fit with what there is."""
+    """Fit; Ctrl-C ends the fit and keeps the centers it has reached."""
     model = PowerKMeans(**wanted.settings)
     recorder = PathRecorder() if wanted.report else None
     started, was_interrupted = time.perf_counter(), False
@@ -139,7 +138,7 @@ def _fitted(data: FitData, files: DataFiles, wanted: Wanted, tell: FitProgress |
 
 @contextlib.contextmanager
 def _naming_entries(data: FitData, files: DataFiles) -> Iterator[None]:
-    """Say where in its file an entry is that cannot be used."""
+    """Name the file, column and row of an entry that cannot be used."""
     try:
         yield
     except EntryError as error:
@@ -168,7 +167,7 @@ def _both(tell: Any, recorder: Any) -> Any:
 def _fitted_in_parts(
     data: FitData, files: DataFiles, wanted: Wanted, limits: Limits
 ) -> tuple[Fitted, int | None]:
-    """Fit to rows that are read part by part, and return how many there are if that is known."""
+    """Fit to rows that are read part by part, and return their number if known."""
     rows: PartedData = data.points
     tell = None if wanted.is_quiet else ProgressInParts(rows.n_rows)
     with failures.reading(files.name, writes=limits.checkpoint), watching(rows, tell):
@@ -176,7 +175,8 @@ def _fitted_in_parts(
     n_rows = rows.n_rows if tell is None else tell.n_rows
     if rows.scaling is None:
         return fitted, n_rows
-    fitted.model.scaling_ = None  # since the scaler does it
+    # The saved pipeline scales before the model, which must not scale again.
+    fitted.model.scaling_ = None
     return replace(fitted, scaler=scaler_of(rows.scaling, wanted.scale)), n_rows
 
 
@@ -206,37 +206,37 @@ def _write_labels(
     done: list[str],
 ) -> None:
     """Count the rows of each cluster, and write their labels if wanted."""
-    pieces = _labels(fitted.model, data, tally, say)
+    pieces = failures.read_from(files.name, _labels(fitted.model, data, tally, say))
     with failures.refusing():
         if wanted.output is not None:
-            write_labels(wanted.output, failures.read_from(files.name, pieces))
+            write_labels(wanted.output, pieces)
             done.append(wanted.output)
         else:
-            for _ in failures.read_from(files.name, pieces):
+            for _ in pieces:  # labelling a piece counts its rows
                 pass
     if isinstance(data.points, PartedData):
         if fitted.scaler is not None:
             fitted.scaler.n_samples_seen_ = tally.n_rows
         if fitted.was_interrupted:
-            # That of the centers as they are, not of those a sweep before.
+            # The interrupted fit knows the inertia only of the centers one sweep earlier.
             fitted.model.inertia_ = -tally.score
 
 
 def _labels(
     model: PowerKMeans, data: FitData, tally: Tally, say: Callable[[int], object]
 ) -> Iterator[Labels]:
-    """Yield the labels of all rows, -1 for those that were left out."""
+    """Yield the labels of all rows, -1 for rows that were left out."""
     if isinstance(data.points, PartedData):
         for labels in labelled(model, data.points, tally):
             say(tally.n_rows)
             yield labels
     else:
         tally.add(data.points, model.labels_, data.weights)
-        yield everywhere(model.labels_, data.is_kept)
+        yield with_rows_left_out(model.labels_, data.is_kept)
 
 
 def name_columns(fitted: Fitted, names: Sequence[str]) -> None:
-    """Let the model and the scaler know the names of the columns, if there are any."""
+    """Give the model and the scaler the names of the columns, if there are any."""
     for part in (fitted.model, fitted.scaler):
         if part is not None:
             part.__dict__.pop("feature_names_in_", None)
@@ -271,7 +271,7 @@ def _write_model_and_report(
 def _tell(
     fitted: Fitted, data: FitData, tally: Tally, files: DataFiles, wanted: Wanted, screen: Screen
 ) -> None:
-    """Show the table of the clusters, or tell machines the same."""
+    """Print the clusters as a table or as JSON."""
     reading, names, model = data.seconds_reading, data.names, fitted.model
     columns, clusters = tally.summaries(names)
     how_read = "read part by part" if reading is None else f"read in {seconds(reading)}"
@@ -287,8 +287,8 @@ def _tell(
     screen.say()
     sweeps = f" after {model.n_iter_} sweeps" if model.n_iter_ else ""
     screen.say(f"inertia {number(model.inertia_)}{sweeps}")
-    goes_by_scale = wanted.settings.get("divergence", "squared_euclidean") in _BY_SCALE
-    if goes_by_scale and (hint := hint_at_scale(columns)):
+    depends_on_scale = wanted.settings.get("divergence", "squared_euclidean") in _DEPEND_ON_SCALE
+    if depends_on_scale and (hint := hint_at_scale(columns)):
         screen.say(hint)
     screen.tell_machines(
         {
@@ -316,7 +316,7 @@ def _tell(
 def _for_machines(
     fitted: Fitted, tally: Tally, clusters: list[ClusterSummary], names: list[str]
 ) -> list[dict[str, Any]]:
-    """Return the clusters in the units of the data, and beside that as they were scaled."""
+    """Return the clusters in the units of the data and, if these were scaled, as scaled too."""
     centers, scaler = fitted.model.cluster_centers_, fitted.scaler
     spreads = [cluster.spread for cluster in clusters]
     as_fitted = clusters_for_machines(clusters, centers, spreads, names)
@@ -334,7 +334,7 @@ def _for_machines(
 
 
 def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
-    """Say what was written, and whether the fit was interrupted."""
+    """Name the files written; fail if the fit was interrupted."""
     written = listed(wanted.output, wanted.model, wanted.report)
     if fitted.was_interrupted:
         rest = f", written to {written}" if written else ""
@@ -343,8 +343,3 @@ def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
         )
     if written:
         screen.say(f"written: {written}")
-
-
-def shown_command(*words: object) -> str:
-    """Return a command as one types it."""
-    return shlex.join(["powermeans", *map(str, words)])

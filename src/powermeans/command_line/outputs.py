@@ -1,4 +1,4 @@
-"""The files that commands write: each whole, or not at all."""
+"""Check and write the files of results; each is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -36,14 +36,12 @@ def check_outputs(
     """Refuse, before anything is computed, outputs that cannot be written or that are inputs."""
     files = [path for path in (*paths, page, picture) if path is not None]
     if "-" in files:
-        raise failures.Failure(
-            "- is the standard output, to which only labels are written: name a file"
-        )
+        raise failures.Failure("- is the standard output, which takes only labels: name a file")
     files += [labels] if labels is not None and labels != "-" else []
-    for number, path in enumerate(files):
+    for place, path in enumerate(files):
         _check_place(path)
         _refuse_read(path, reads)
-        _refuse_same(path, files[:number], "would be written twice: name two files")
+        _refuse_same(path, files[:place], "would be written twice: name two files")
     _check_kind(page, ("", ".html", ".htm"), "the report is a page of HTML: .html")
     _check_kind(picture, _KINDS_OF_PICTURES, f"pictures are {', '.join(_KINDS_OF_PICTURES)}")
     if labels != "-":
@@ -62,8 +60,8 @@ def _refuse_read(path: str, reads: Iterable[str]) -> None:
     for folder in reads:
         if os.path.isdir(folder) and is_read_with(path, folder):
             raise failures.Failure(
-                f"{path} is in the folder {folder}, which is read, and would be read as rows the "
-                "next time: name a file elsewhere"
+                f"{path} is in the folder {folder}, and the next command would read it as data: "
+                "name a file elsewhere"
             )
 
 
@@ -114,13 +112,13 @@ def write_labels(path: str, pieces: Iterable[Labels]) -> None:
 
 def _print_labels(pieces: Iterable[Labels]) -> None:
     for text in _as_text(pieces):
-        for start in range(0, len(text), _AT_ONCE):  # so that a reader who has enough is noticed
+        for start in range(0, len(text), _AT_ONCE):  # a closed pipe ends this soon
             sys.stdout.buffer.write(text[start : start + _AT_ONCE])
             sys.stdout.buffer.flush()
 
 
-def everywhere(labels: Labels, is_kept: NDArray[np.bool_] | None) -> Labels:
-    """Return a label for each row that was read, -1 for those that were left out."""
+def with_rows_left_out(labels: Labels, is_kept: NDArray[np.bool_] | None) -> Labels:
+    """Return a label for each row of the file: -1 for rows that were left out."""
     if is_kept is None:
         return labels
     found = np.full(len(is_kept), -1, dtype=np.int32)
@@ -141,7 +139,7 @@ def _as_text(pieces: Iterable[Labels]) -> Iterator[bytes]:
 
 
 def _lines_up_to(label: int) -> NDArray[np.bytes_]:
-    """Return a line for each label, and last, where -1 points, that of a row without one."""
+    """Return a line for each label, and last, at index -1, the empty line of a row without one."""
     return np.array([*(b"%d\n" % number for number in range(label + 1)), b"\n"])
 
 
@@ -152,12 +150,11 @@ def _write_columns(file: IO[bytes], pieces: Iterable[Labels], suffix: str) -> No
     except ImportError:
         raise failures.needing("PyArrow", f"writing {suffix}") from None
     schema = pa.schema([("cluster", pa.int32())])
-    packed = pa.ipc.IpcWriteOptions(compression="lz4")
-    writer: Any = (
-        parquet.ParquetWriter(file, schema)
-        if suffix == ".parquet"
-        else pa.ipc.new_file(file, schema, options=packed)
-    )
+    writer: Any
+    if suffix == ".parquet":
+        writer = parquet.ParquetWriter(file, schema)
+    else:
+        writer = pa.ipc.new_file(file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
     with writer:
         for labels in pieces:
             column = pa.array(labels, type=pa.int32(), mask=labels < 0)
@@ -166,7 +163,7 @@ def _write_columns(file: IO[bytes], pieces: Iterable[Labels], suffix: str) -> No
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[list[str]]:
-    """Yield a list for the files that are written, which the message of a Ctrl-C names."""
+    """Yield a list for the names of files once written; the message on Ctrl-C names them."""
     written: list[str] = []
     try:
         yield written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import time
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ _MOST_OF_16_BITS = 65535
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours from the most frequent to the least, and the place of the one of each pixel."""
+    """Colours from the most frequent to the least, and the index of the colour of each pixel."""
 
     colours: Bytes
     shares: NDArray[np.float64]
@@ -34,7 +35,7 @@ class Palette:
     error: float
 
     def codes(self) -> list[str]:
-        """Return the colours as web pages write them."""
+        """Return the colours in hexadecimal, as #rrggbb."""
         return ["#" + bytes(colour).hex() for colour in self.colours]
 
 
@@ -47,7 +48,7 @@ def quantise(
     settings: dict[str, Any],
     screen: Screen,
 ) -> None:
-    """Write an image with few colours, and the colours."""
+    """Reduce an image to a few colours, and write it and the colours."""
     stem = Path(image).with_suffix("")
     output = output or f"{stem}-{n_colours}.png"
     palette = palette or f"{stem}-{n_colours}.txt"
@@ -82,10 +83,10 @@ def quantise(
 def palette_of(
     pixels: Bytes, n_colours: int, settings: dict[str, Any], alpha: Bytes | None = None
 ) -> Palette:
-    """Find the colours that change least what can be seen of the pixels."""
+    """Find the colours that change the visible pixels least."""
     is_seen = np.ones(len(pixels), dtype=bool) if alpha is None else alpha.ravel() > 0
     if not is_seen.any():
-        raise failures.Failure("the picture is wholly transparent", failures.DATA)
+        raise failures.Failure("every pixel of the picture is transparent", failures.DATA)
     codes = pixels[is_seen].astype(np.uint32) @ np.array([65536, 256, 1], dtype=np.uint32)
     distinct, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
     points = np.stack([distinct >> 16, distinct >> 8 & 255, distinct & 255], axis=1).astype(float)
@@ -103,7 +104,7 @@ def palette_of(
 
 
 def _read(path: str) -> tuple[Bytes, Bytes | None]:
-    """Read red, green and blue of each pixel, and its opacity if any is not opaque."""
+    """Read red, green and blue of each pixel, and the opacities if the image has any."""
     pillow = _pillow()
     if not Path(path).exists():
         raise failures.Failure(f"{path} does not exist", failures.DATA)
@@ -111,24 +112,18 @@ def _read(path: str) -> tuple[Bytes, Bytes | None]:
         with pillow.open(path) as image:
             has_alpha = image.has_transparency_data
             mode = "RGBA" if has_alpha else "RGB"
-            pixels = np.asarray(_of_eight_bits(_upright(image), path).convert(mode))
+            upright = _pillow("ImageOps").exif_transpose(image)  # turned as the camera was held
+            pixels = np.asarray(_of_eight_bits(upright, path).convert(mode))
     except failures.Failure:
         raise
     except Exception as error:
         reason = failures.one_line(str(error))
-        raise failures.Failure(f"{path} is no image: {reason}", failures.DATA) from error
+        raise failures.Failure(f"{path} is not an image: {reason}", failures.DATA) from error
     return pixels[..., :3], pixels[..., 3] if has_alpha else None
 
 
-def _upright(image: Any) -> Any:
-    """Turn an image by how the camera was held."""
-    from PIL import ImageOps
-
-    return ImageOps.exif_transpose(image)
-
-
 def _of_eight_bits(image: Any, path: str) -> Any:
-    """Bring grey of 16 bits to 8 bits; Pillow would cut it off at 255."""
+    """Scale grey of 16 bits to 8 bits; Pillow would cut it off at 255."""
     if not image.mode.startswith(("I", "F")):
         return image
     values = np.asarray(image, dtype=np.float64)
@@ -142,12 +137,12 @@ def _of_eight_bits(image: Any, path: str) -> Any:
 
 
 def _check_kind(path: str, *, has_alpha: bool) -> None:
-    """Refuse a kind of image that cannot hold transparency where this image has some."""
+    """Refuse a format that cannot hold this image, such as its transparency."""
     kind, pillow = _kind_of(path), _pillow()
     try:
         pillow.new("RGBA" if has_alpha else "RGB", (1, 1)).save(io.BytesIO(), format=kind)
     except (OSError, KeyError, ValueError):
-        what = "images that are partly transparent" if has_alpha else "such images"
+        what = "partly transparent images" if has_alpha else "such images"
         raise failures.Failure(f"{path}: {what} cannot be written as {kind}: name a .png") from None
 
 
@@ -169,16 +164,15 @@ def _write(path: str, found: Palette, shape: tuple[int, ...], alpha: Bytes | Non
 def _kind_of(path: str) -> str:
     kind: str | None = _pillow().registered_extensions().get(Path(path).suffix.lower())
     if kind is None:
-        raise failures.Failure(f"{path}: name a kind of image, as .png")
+        raise failures.Failure(f"{path}: the suffix names no kind of image: name a .png")
     return kind
 
 
-def _pillow() -> Any:
+def _pillow(module: str = "Image") -> Any:
     try:
-        from PIL import Image
+        return importlib.import_module(f"PIL.{module}")
     except ImportError:
         raise failures.needing("Pillow", "palette") from None
-    return Image
 
 
 def _tell(found: Palette, image: str, elapsed: float, screen: Screen) -> None:

@@ -1,4 +1,4 @@
-"""Data that is read part by part: when, how it is opened, and how far a pass is."""
+"""Decide when to read data part by part, open it, and show the progress of each pass."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _HDF5 = b"\x89HDF"
 
 _MEMINFO, _OWN_GROUPS = Path("/proc/meminfo"), Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
-# The files of a control group, version 2 and 1: its limit, its use, and how much of that are pages
-# of files, which the system gives back as soon as somebody needs the memory.
+# The limit and the use of a control group, version 2 and 1, and the pages of files within its use,
+# which the system frees when a process needs the memory.
 _FILES_OF_GROUPS = (
     ("memory.max", "memory.current", ("inactive_file", "active_file")),
     (
@@ -40,7 +40,7 @@ _FILES_OF_GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Options that only reading part by part can meet."""
+    """Options that need reading part by part."""
 
     memory: str | None = None
     checkpoint: str | None = None
@@ -48,15 +48,15 @@ class Limits:
 
 
 def why_in_parts(files: DataFiles, limits: Limits) -> str | None:
-    """Return why data is read part by part: empty if it must be, None for data read as a whole."""
+    """Return why data is read part by part: empty if by option or format; None if read whole."""
     is_limited = limits.memory is not None or limits.checkpoint is not None
     path, is_asked = Path(files.first), is_limited or len(files.paths) > 1
     if "-" in files.paths:
         if not is_asked:
             return None
         raise failures.Failure(
-            "standard input can be read only once, and rows are read once for each sweep: write "
-            "them to a file, or leave --memory-limit, --checkpoint and other files out"
+            "standard input can be read only once, and each sweep reads the rows: write them to a "
+            "file, or leave out --memory-limit, --checkpoint and other files"
         )
     if is_asked or path.is_dir():
         return ""
@@ -89,7 +89,7 @@ def _format_of(path: Path, files: DataFiles) -> FileFormat:
 
 
 def free_memory() -> int | None:
-    """Return the bytes that the machine and the control group leave free; None where unknown."""
+    """Return the bytes that the machine and its control groups leave free; None if unknown."""
     found: list[int] = []
     with contextlib.suppress(OSError, ValueError, StopIteration, IndexError):
         lines = _MEMINFO.read_text().splitlines()
@@ -105,7 +105,7 @@ def free_memory() -> int | None:
 
 
 def _groups() -> Iterator[Path]:
-    """Yield the folders where the control groups of this process, and those above, may be."""
+    """Yield the folders that may hold the control groups of this process and those above them."""
     yield from (_GROUPS, _GROUPS / "memory")
     with contextlib.suppress(OSError):
         for line in _OWN_GROUPS.read_text().splitlines():
@@ -125,7 +125,7 @@ def _pages_of_files(group: Path, names: tuple[str, ...]) -> int:
 
 
 def all_paths(files: DataFiles) -> list[str]:
-    """Return all that is read: folders, the files in them, and other files."""
+    """Return every path that is read: folders, the files in them, and other files."""
     folders = [path for path in files.paths if Path(path).is_dir()]
     with failures.refusing():
         return folders + [str(file) for path in files.paths for file in files_at(Path(path))]
@@ -139,7 +139,7 @@ def names_in(files: DataFiles) -> list[str]:
 def data_to_fit(
     files: DataFiles, limits: Limits, why: str | None, scale: Scale, n_clusters: int, option: str
 ) -> FitData:
-    """Read the data as a whole, or open it part by part if there is a reason why."""
+    """Read the data whole, or open it for reading part by part if there is a reason why."""
     if why is None:
         return read_scaled(files, scale, n_clusters, option)
     data = open_parts(files, limits, columns=files.asked_columns, scale=scale)
@@ -150,11 +150,11 @@ def data_to_fit(
 def open_parts(
     files: DataFiles, limits: Limits, columns: Sequence[str] | None, scale: Scale = "none"
 ) -> PartedData:
-    """Open the data, to be read part by part."""
+    """Open the data for reading part by part."""
     if files.missing == "drop":
         raise failures.Failure(
-            f"{files.name} is read part by part, where --missing is error or observed: leave out "
-            "such rows in the file"
+            f"{files.name} is read part by part, which --missing drop does not support: remove "
+            "those rows from the file, or pass --missing observed"
         )
     checkpoint: Any = {"checkpoint": limits.checkpoint}
     if limits.checkpoint_seconds is not None:
@@ -170,7 +170,7 @@ def open_parts(
             **files.reading,
         )
     if data.checkpoint is not None:
-        note = f"the fit goes on from {limits.checkpoint}: what is in there is not computed again"
+        note = f"the fit resumes from {limits.checkpoint} and computes nothing there again"
         data.checkpoint = replace(
             data.checkpoint, when_used=lambda: warnings.warn(note, stacklevel=2)
         )
@@ -178,19 +178,13 @@ def open_parts(
 
 
 def note_parts(files: DataFiles, why: str) -> None:
-    """Warn that rows are read part by part, unless that was asked for."""
+    """Warn of reading part by part where no option asked for it."""
     if why:
         warnings.warn(f"{files.name} is read part by part, since {why}", stacklevel=2)
 
 
 class ProgressInParts(FitProgress):
-    """Progress of sweeps, and of passes that take long.
-
-    Parameters
-    ----------
-    n_rows : int, optional
-        The number of rows; if unknown, the first pass counts them.
-    """
+    """Show the progress of sweeps and of long passes; the first pass counts the rows if unknown."""
 
     def __init__(self, n_rows: int | None = None) -> None:
         super().__init__()
@@ -200,17 +194,17 @@ class ProgressInParts(FitProgress):
     def read(self, n_rows: int) -> None:
         """Show how many rows of a pass are read."""
         if n_rows <= self._n_before and self.n_rows is None:
-            self.n_rows = self._n_before  # since a new pass has begun
+            self.n_rows = self._n_before  # a new pass has begun
         self._n_before = n_rows
         super().pass_goes_on(n_rows, self.n_rows)
 
     def pass_goes_on(self, n_done: int, n_in_all: int | None = None) -> None:
-        """Show nothing: rows that are read tell more, and scaling is no pass over parts."""
+        """Show nothing: `read` shows the same progress in finer steps."""
 
 
 @contextlib.contextmanager
 def watching(rows: Any, tell: ProgressInParts | None) -> Iterator[None]:
-    """Show how far each pass over rows is, if they are read part by part."""
+    """Show the progress of each pass over rows that are read part by part."""
     if tell is None or not isinstance(rows, PartedData):
         yield
         return
@@ -223,13 +217,7 @@ def watching(rows: Any, tell: ProgressInParts | None) -> Iterator[None]:
 
 
 class _Watched:
-    """A source that tells how many rows of a pass it has read.
-
-    Parameters
-    ----------
-    tell : callable
-        Called after each block with the number of rows.
-    """
+    """A source that calls `tell` after each block with the number of rows read in this pass."""
 
     def __init__(self, source: Any, tell: Callable[[int], None]) -> None:
         self.source, self._tell = source, tell
@@ -243,5 +231,5 @@ class _Watched:
         for block in self.source.blocks(first_row, at_once):
             n_read += block.points.shape[0]
             yield block
-            del block
+            del block  # so that one block at a time is in memory
             self._tell(n_read)

@@ -14,9 +14,9 @@ from powermeans.command_line.clusters import Sizes, labelled, labels_and_score
 from powermeans.command_line.data_files import DataFiles, are_names, rows_left_out
 from powermeans.command_line.outputs import (
     check_outputs,
-    everywhere,
     interruptible,
     listed,
+    with_rows_left_out,
     write_labels,
 )
 from powermeans.command_line.parts import (
@@ -72,12 +72,12 @@ def predict(
 
 
 def _labels(model: Any, data: Table | PartedData, sizes: Sizes) -> Iterable[Labels]:
-    """Return the labels of all rows, -1 for those that were left out, part by part."""
+    """Return the labels of all rows, part by part, -1 for rows that were left out."""
     if isinstance(data, PartedData):
         return labelled(model, data, sizes)
     labels, sizes.score = labels_and_score(model, data.points, data.weights)
     sizes.add(data.points, labels, data.weights)
-    return [everywhere(labels, data.is_kept)]
+    return [with_rows_left_out(labels, data.is_kept)]
 
 
 def _tell(
@@ -90,7 +90,7 @@ def _tell(
     screen: Screen,
     for_machines: dict[str, Any],
 ) -> None:
-    """Tell the score and the sizes, to people or to machines."""
+    """Print the score and the sizes of the clusters."""
     screen.say(
         f"{counted(sizes.n_rows, 'row')} of {files.name} by {path} in {seconds(elapsed)}, "
         f"score {number(sizes.score)}"
@@ -146,21 +146,21 @@ def load_model(path: str) -> Any:
         ) from error
     if not hasattr(model, "predict"):
         raise failures.Failure(
-            f"{path} holds a {type(model).__name__}, which has labels for its own rows only",
+            f"{path} holds a {type(model).__name__}, which has labels only for the rows of its fit",
             failures.DATA,
         )
     return model
 
 
 def read_for(model: Any, path: str, files: DataFiles) -> Table:
-    """Read the columns that a model was fitted to."""
+    """Read the columns to which a model was fitted."""
     table, _ = files.read(lambda there: _columns_for(model, path, files, there))
     _check_width(table.points.shape[1], model, path, files)
     return table
 
 
 def open_for(model: Any, path: str, files: DataFiles, limits: Limits) -> PartedData:
-    """Open the columns that a model was fitted to, to be read part by part."""
+    """Open the columns to which a model was fitted, for reading part by part."""
     columns = _columns_for(model, path, files, names_in(files))
     data = open_parts(files, limits, columns)
     _check_width(data.n_features, model, path, files)
@@ -170,7 +170,7 @@ def open_for(model: Any, path: str, files: DataFiles, limits: Limits) -> PartedD
 def _columns_for(
     model: Any, path: str, files: DataFiles, there: Sequence[str]
 ) -> Sequence[str] | None:
-    """Return the columns of a model in its order, or as they are if it or the data has no names."""
+    """Return the columns of a model in its order; None if the model or the data has no names."""
     names = [str(name) for name in getattr(model, "feature_names_in_", [])]
     asked = files.asked_columns
     if asked is not None:
@@ -190,7 +190,7 @@ def _columns_for(
 def _in_order(
     asked: list[str], names: list[str], path: str, files: DataFiles, there: Sequence[str]
 ) -> list[str]:
-    """Return the columns asked for in the order of the model, unless they have other names."""
+    """Return the columns asked for, in the order of the model if it has the same names."""
     by_number = {str(number): name for number, name in enumerate(there, start=1)}
     found = [name if name in there else by_number.get(name, name) for name in asked]
     if not are_names(names) or set(found).isdisjoint(names):
@@ -204,7 +204,7 @@ def _in_order(
 
 
 def _check_width(n_found: int, model: Any, path: str, files: DataFiles) -> None:
-    """Refuse more or fewer columns than those of the model."""
+    """Refuse another number of columns than the model has."""
     if n_found != model.n_features_in_:
         raise failures.Failure(
             f"{files.name} has {n_found} columns, and {path} was fitted to "
@@ -241,5 +241,5 @@ def write_report(path: str, files: DataFiles, output: str, screen: Screen) -> No
             sample_weight=table.weights,
         )
     screen.say(f"written: {output}")
-    screen.say("without the annealing, which a saved model does not hold: fit --report shows it")
+    screen.say("the page lacks the annealing, which a saved model does not hold: use fit --report")
     screen.tell_machines({"model": path, "data": files.first, "written": {"report": output}})

@@ -26,15 +26,7 @@ _WIDTH_OF_PIPES = 100
 
 
 class Screen:
-    """Where a command prints.
-
-    Parameters
-    ----------
-    as_json : bool
-        Whether to print one JSON object for machines, and nothing else.
-    to_stderr : bool
-        Whether the standard output is taken by something else.
-    """
+    """Print for people, or one JSON object for machines; to_stderr leaves standard output free."""
 
     def __init__(self, *, as_json: bool = False, to_stderr: bool = False) -> None:
         self.as_json = as_json
@@ -43,35 +35,31 @@ class Screen:
         self._console = Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
     def say(self, line: str = "", *, is_whole: bool = False) -> None:
-        """Print a line for people; terminals wrap it between words, unless it must stay whole."""
+        """Print a line for people; terminals wrap it between words unless it must stay whole."""
         if not self.as_json:
             self._console.print(Text(line), soft_wrap=is_whole or not self._console.is_terminal)
 
     def show(
         self, names: Sequence[str], rows: Iterable[Sequence[str | Text]], left: Iterable[int] = ()
     ) -> None:
-        """Print a table for people, with the columns of words at these places, else numbers."""
+        """Print a table for people; the columns at `left` hold words, the others numbers."""
         if self.as_json:
             return
         grid = Grid(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         words = set(left)
-        for number, name in enumerate(names):
-            is_words = number in words
-            grid.add_column(
-                name,
-                justify="left" if is_words else "right",
-                no_wrap=not is_words,
-                overflow="fold",
-            )
+        for place, name in enumerate(names):
+            side: Any = "left" if place in words else "right"
+            grid.add_column(name, justify=side, no_wrap=place not in words, overflow="fold")
         for row in rows:
             grid.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+        # Rich pads every line to the width of the table.
         with self._console.capture() as shown:
             self._console.print(grid)
         lines = [line.rstrip() for line in shown.get().splitlines()]
         self._console.file.write("\n".join(lines) + "\n")
 
     def tell_machines(self, what: dict[str, Any]) -> None:
-        """Print the same as JSON."""
+        """Print the result as JSON, if that was asked for."""
         if self.as_json:
             text = json.dumps(_plain(what), indent=2, ensure_ascii=False, allow_nan=False)
             self._console.print(Text(text), soft_wrap=True)
@@ -81,9 +69,9 @@ class Screen:
 def waiting_for(
     what: str, *, is_quiet: bool, n_rows: int | None = None
 ) -> Iterator[Callable[[int], object]]:
-    """Show on a terminal what is being done, with a bar if the number of rows is known.
+    """Show a task on a terminal, and yield a function that takes the number of rows done.
 
-    Yields a function to be called with the number of rows that are done.
+    A bar shows the progress if the number of rows is known.
     """
     if is_quiet or not sys.stderr.isatty():
         yield lambda n_done: None

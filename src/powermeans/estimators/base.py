@@ -50,13 +50,14 @@ from powermeans.inputs.points import check_domain, divide_by_power_of_two, expon
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, says_stop
 from powermeans.loop.history import History, SweepRecords, SweepState
 from powermeans.rows import open_rows
-from powermeans.rows.on_device import is_tensor, like, on_host, shares_of, threads_at
+from powermeans.rows.on_device import like, shares_of, threads_at
 from powermeans.rows.protocol import Rows
 from powermeans.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
 from powermeans.seeds.parallel import Candidates, ParallelSeeds
 from powermeans.seeds.samples import distinct_places
 from powermeans.sources import Scaling, is_dask
 from powermeans.sources.kinds import Kind, kind_of
+from powermeans.system.host_memory import is_tensor, on_host
 from powermeans.system.label_files import write_labels
 from powermeans.types import FloatArray, Labels, Points
 

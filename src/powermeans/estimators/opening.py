@@ -22,11 +22,12 @@ from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, Rea
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
 from powermeans.rows.native import NativeRows
-from powermeans.rows.on_device import admit_tensor, check_tensor, is_tensor, open_on_device
+from powermeans.rows.on_device import admit_tensor, check_tensor, open_on_device
 from powermeans.rows.protocol import Rows
 from powermeans.sources import PartedData, Scaling, open_data
 from powermeans.sources.kinds import Kind, kind_of
 from powermeans.sources.partition import Admission, Partition
+from powermeans.system.host_memory import is_tensor
 from powermeans.system.timer import PassLines, Tell
 from powermeans.types import FloatArray, Points, SparsePoints
 

@@ -1,4 +1,4 @@
-"""Where points can live. Each kind is one file with the same few methods (see `protocol`)."""
+"""Points in memory or on a device: one file a kind, all with the methods of `protocol`."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def open_rows(
     divergence: Divergence = "squared_euclidean",
     has_missing: bool = False,
 ) -> Rows:
-    """Open points in memory, which are in the domain of the divergence.
+    """Open valid points in memory; with `has_missing`, NaN stands for a missing entry.
 
-    With `has_missing` NaN stands for missing entries, and distances are squared Euclidean.
+    Missing entries need squared Euclidean distances.
     """
     return _open(points, sample_weight, divergence, has_missing, n_threads=n_threads)
 
@@ -53,7 +53,7 @@ def open_batch(
 ) -> NativeRows:
     """Open points as `open_rows` does, for only a sweep or two.
 
-    They use the threads of a team, or of the rows `beside` them, instead of their own.
+    The rows share the threads of `team`, or of the rows `beside` them.
     """
     if isinstance(beside, NativeRows):
         team = beside.team

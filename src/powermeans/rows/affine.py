@@ -1,6 +1,6 @@
-"""Points in memory whose distances are affine: height of the point + lift - <point, slope>.
+"""Base of rows whose distances are affine: height of the point + lift - <point, slope>.
 
-Some need a second number beside each value: the rows then hold pairs.
+Distances that need a second number beside each value have rows of pairs.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from powermeans.rows.native import NativeRows
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 _ELEMENTS_AT_ONCE = 2**18
-# In units of the precision of the points: what cancellation leaves of a distance.
+# The error that cancellation leaves in a distance, in units of the precision of the points.
 _ROUNDING_UNITS = 64
 
 
 class AffineRows(NativeRows, abc.ABC):
-    """Base of rows that see a center as a plane. A subclass says `planes`, and sets the heights."""
+    """See a center as a plane over the points; a subclass has `planes`, and sets the heights."""
 
-    # Columns may be those of pairs, whose moments do not tell the mean of the points or the inertia
+    # The columns may hold pairs, whose moments tell neither the mean of the points nor the inertia
     # about it; and the compiled seeds are for squared Euclidean distances.
     _find_mean = BaseRows._find_mean
     _find_inertia_about_mean = BaseRows._find_inertia_about_mean
@@ -32,11 +32,11 @@ class AffineRows(NativeRows, abc.ABC):
 
     @abc.abstractmethod
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return slopes, (n_centers, n_values), and lifts, for points less the compiled origin."""
+        """Return slopes, (n_centers, n_values), and lifts for points less the compiled origin."""
 
     @abc.abstractmethod
     def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
-        """Return distances of these points, each to a center of its own, by the definition."""
+        """Return the distance of each of these points to its own center, by the definition."""
 
     def as_compiled(self, centers: FloatArray) -> FloatArray:
         """Return the slopes, and the lifts in a last column."""
@@ -62,7 +62,7 @@ class AffineRows(NativeRows, abc.ABC):
 
 
 class PairedRows(AffineRows):
-    """Base of rows that hold values less `_shift`, and as many numbers beside them."""
+    """Hold values less `_shift`, and one more number beside each."""
 
     _n_features: int
     _shift: FloatArray
@@ -72,7 +72,7 @@ class PairedRows(AffineRows):
         return self._n_features
 
     def sq_distances(self, centers: FloatArray) -> Points:
-        """Return all distances by differences, which unlike sums of products do not cancel."""
+        """Return all distances from differences, which do not cancel as products do."""
         distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
         shifted = centers - self._shift
         for rows, pairs in dense_chunks(self._points, elements_per_point=shifted.size):
@@ -96,5 +96,5 @@ class PairedRows(AffineRows):
 
 
 def rounding_of_products(dtype: np.dtype[np.floating]) -> float:
-    """Return `Rows.rounding`: products lose digits in proportion to the distance from the mean."""
+    """Return `Rows.rounding` of products, whose error grows with the distance from the mean."""
     return _ROUNDING_UNITS * float(np.finfo(dtype).eps)

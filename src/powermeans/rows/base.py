@@ -1,8 +1,7 @@
-"""What rows can do by definition once they can sweep and measure distances.
+"""Base of rows: derive the rest of the protocol from sweeps and distances.
 
-A new kind of rows implements the abstract methods of `powermeans.rows.protocol`, says near which
-place the mean lies, and overrides what it computes faster. One whose points lie in a single memory
-begins with `MemoryRows`.
+A new kind of rows implements the abstract methods of `powermeans.rows.protocol` and `_middle`, and
+overrides what it computes faster. Rows whose points lie in a single memory extend `MemoryRows`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from powermeans.types import FloatArray, IndexArray
 
 
 class BaseRows(Rows):
-    """Rows that derive what the protocol does not ask of them, for Euclidean units."""
+    """Derive the methods that the protocol leaves open, for Euclidean units."""
 
     def descends(self, rule: Rule) -> bool:
         return rule.descends
@@ -76,7 +75,7 @@ class BaseRows(Rows):
         return self._find_inertia_about_mean()
 
     def _find_mean(self) -> FloatArray:
-        """Return the mean: all points belong to a single center, wherever it stands."""
+        """Return the mean: the center of all points after one sweep from any place."""
         middle = self._middle()[None, :]
         mean: FloatArray = self.sweep(middle, Hard()).centers(fallback=middle)[0]
         return mean
@@ -90,10 +89,9 @@ class BaseRows(Rows):
 
 
 class MemoryRows(BaseRows):
-    """Rows whose points lie in one memory, of this process or of a device.
+    """Hold points in one memory, of this process or of a device.
 
-    A subclass sets the weights by `in_unit`, and mean and variance of each column, in which every
-    point counts once, whatever its weight.
+    A subclass sets the weights by `in_unit`, and the unweighted mean and variance of each column.
     """
 
     _weights: FloatArray | None
@@ -135,7 +133,7 @@ class MemoryRows(BaseRows):
 
 
 def in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float]:
-    """Divide weights by a power of two, so that the largest is between 1/2 and 1."""
+    """Divide weights by a power of two, which is exact, so that the largest is in [1/2, 1)."""
     if sample_weight is None:
         return None, 1.0
     largest = float(np.max(sample_weight, initial=0.0))

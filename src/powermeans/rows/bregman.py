@@ -1,4 +1,4 @@
-"""Points in memory with a Bregman divergence."""
+"""Rows in memory whose distances are a Bregman divergence."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ from powermeans.rows.affine import AffineRows
 from powermeans.rows.native import NativeRows
 from powermeans.types import FloatArray, Points, SparsePoints
 
-# For the critical power at most this many values are put into the units of their features.
+# The critical power scales at most this many values, since that copies them.
 _MOST_VALUES_SCALED = 2**22
 
 
 class BregmanRows(AffineRows):
-    """Rows whose distances are a Bregman divergence of the point from the center.
-
-    Points are in the domain of the divergence; options are those of `NativeRows`.
-    """
+    """Measure by a Bregman divergence of the point from the center; options as for `NativeRows`."""
 
     # A center is the mean of its points, whatever the divergence.
     _find_mean = NativeRows._find_mean
@@ -62,7 +59,7 @@ class BregmanRows(AffineRows):
         return critical_power(in_units(some, self.unit_steps()), weights)
 
     def _weighted_mean(self) -> FloatArray:
-        """Return the mean before there are heights to sweep with."""
+        """Return the mean without a sweep, which needs the heights that follow from it."""
         if self._weights is None or not self._weights.any():
             return self._column_mean
         mean = self._points.T @ (self._weights / np.sum(self._weights))
@@ -79,19 +76,19 @@ class BregmanRows(AffineRows):
 
 
 def check_heights(heights: FloatArray, divergence: Bregman, first_row: int = 0) -> None:
-    """Raise where a point is infinitely far from the mean; the first is in this row of all."""
+    """Raise where a point is infinitely far from the mean; `first_row` is the row of the first."""
     if not np.isfinite(heights).all():
         row = first_row + int(np.argmin(np.isfinite(heights)))
         raise ValueError(
-            f"X is in row {row} infinitely far from the mean by {divergence!r}: scale X, or what "
-            "the divergence is given"
+            f"row {row} of X is infinitely far from the mean by {divergence!r}: scale X, or the "
+            "parameters of the divergence"
         )
 
 
 def unit_steps_at(tangent: FloatArray, divergence: Bregman) -> FloatArray:
-    """Return how far along each feature a divergence of one is, next to a place inside the domain.
+    """Return the step along each feature at which the divergence from the tangent point is one.
 
-    Nearby a divergence is half of the curvature times the square.
+    Near that point a divergence is half of the curvature times the squared step.
     """
     curvature = divergence.curvature(tangent)
     is_convex = np.isfinite(curvature) & (curvature > 0)
@@ -104,12 +101,12 @@ def unit_steps_at(tangent: FloatArray, divergence: Bregman) -> FloatArray:
 
 
 def step_between_scaled(n_points: int, n_features: int) -> int:
-    """Return of how many points one is scaled to find the critical power."""
+    """Return the step between the points that are scaled to find the critical power."""
     return -(-n_points * n_features // _MOST_VALUES_SCALED)
 
 
 def in_units(points: Points | SparsePoints, steps: float | FloatArray) -> Points | SparsePoints:
-    """Return the points with each feature in units of its own."""
+    """Return the points with each feature divided by its step."""
     if isinstance(points, np.ndarray):
         return points / steps
     return sparse.csr_array(points.multiply(1 / np.asarray(steps)))

@@ -1,4 +1,4 @@
-"""What rows have no faster way for, by its definition: sweeps, nearness and greedy seeds."""
+"""Sweeps, nearness and greedy seeds by their definitions, for rows without a faster way."""
 
 from __future__ import annotations
 
@@ -22,13 +22,7 @@ def sweep_by_formula(
     n_centers: int,
     rule: Rule,
 ) -> Sums:
-    """Sweep with a rule that has no kernel.
-
-    Parameters
-    ----------
-    distances : iterable of (slice, (n_rows, n_centers))
-        Those of some points at a time to all centers, with the points they are of.
-    """
+    """Sweep with a rule that has no kernel, over chunks of points and their distances."""
     sums = Sums(np.zeros((n_centers, points.shape[1])), np.zeros(n_centers), 0.0, 0.0)
     for chunk, sq_dist in distances:
         counts = np.ones(len(sq_dist)) if sample_weight is None else sample_weight[chunk]
@@ -44,10 +38,7 @@ def sweep_by_formula(
 
 
 class NearnessByDefinition:
-    """Nearness in memory, from a function of points and centers to their distances.
-
-    It calculates in the dtype of the points and of the weights.
-    """
+    """Keep nearest distances by a pairwise function, in the dtype of the points and weights."""
 
     def __init__(
         self,
@@ -68,7 +59,7 @@ class NearnessByDefinition:
         farthest = np.max(self._nearest[self._weight > 0])
         mass = self._weight
         if 0 < farthest < np.inf:
-            # In units of the farthest, so that no exponent overflows.
+            # Divided by the farthest, so that no exponent overflows.
             mass = self._weight * (self._nearest / farthest) ** (exponent / 2)
         drawn: IndexArray = self._order[draw_indices(_float64(mass[self._order]), uniforms)]
         return drawn
@@ -107,10 +98,7 @@ def _float64(values: NDArray[Any]) -> FloatArray:
 def greedy_seeds(
     rows: Rows, order: IndexArray, first: float, others: FloatArray, exponent: float
 ) -> IndexArray:
-    """Choose seeds by greedy k-means++ (see `Rows.greedy_seeds`).
-
-    Each is the best of some points that are drawn by their distance to the seeds before.
-    """
+    """Choose seeds by greedy k-means++: each is the best of some points drawn by distance."""
     nearness = rows.nearness(np.empty((0, rows.n_features)), order)
     chosen = np.empty(1 + len(others), dtype=np.intp)
     for seed in range(len(chosen)):
@@ -121,7 +109,7 @@ def greedy_seeds(
 
 
 def _best(nearness: Nearness, candidates: IndexArray) -> int:
-    """Return the candidate that leaves the least inertia, the first of several."""
+    """Return the candidate that leaves the least inertia, the first if several do."""
     if len(candidates) == 1:
         return int(candidates[0])
     return int(candidates[np.argmin(nearness.potentials(candidates))])

@@ -1,4 +1,4 @@
-"""Points in memory compared by direction: spherical k-means and its soft kin."""
+"""Rows in memory compared by direction: spherical k-means and its soft variants."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from powermeans.rules import Rule
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
-# Squared Euclidean distances of unit vectors are twice one minus the cosine, so directions are held
-# in this length.
+# Squared distances of unit vectors are twice one minus the cosine. Directions of this length halve
+# them.
 LENGTH = math.sqrt(0.5)
 
 
 class UnitSums(Sums):
-    """Sums whose centers are directions: the means, brought to unit length."""
+    """Add up directions; the centers are means scaled to unit length."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class UnitSums(Sums):
         return cls(sums.points / LENGTH, sums.weights, sums.objective, sums.inertia, sums.n_skipped)
 
     def centers(self, fallback: FloatArray) -> FloatArray:
-        """Return weighted means of unit length; where points cancel out, the row of `fallback`."""
+        """Return weighted means of unit length; where points cancel, the row of `fallback`."""
         means = super().centers(fallback)
         lengths = np.linalg.norm(means, axis=1, keepdims=True)
         is_lost = lengths < 1e-12
@@ -39,9 +39,9 @@ class UnitSums(Sums):
 
 
 class CosineRows(NativeRows):
-    """Rows whose distance is one minus the cosine of the angle. Holds a copy of the points.
+    """Measure by one minus the cosine of the angle, on a copy of the points.
 
-    No point is zero, which has no direction; options are those of `NativeRows`.
+    No point is zero, which has no direction; options are as for `NativeRows`.
     """
 
     # Moments of the columns do not tell the mean direction.

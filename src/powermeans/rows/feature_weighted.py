@@ -1,7 +1,7 @@
-"""Points in memory whose features count by weights that may change from sweep to sweep.
+"""Rows in memory whose features have weights that may change from sweep to sweep.
 
-The distance sum v (x - theta)^2 is linear in the pair (x, x^2) that the rows hold, and a sweep adds
-these pairs up, so that the scatter along each feature is known from its sums.
+The distance sum v (x - theta)^2 is linear in the pair (x, x^2) that the rows hold. A sweep adds up
+these pairs, and its sums give the scatter along each feature.
 """
 
 from __future__ import annotations
@@ -19,15 +19,9 @@ from powermeans.types import FloatArray, IndexArray, Points
 
 @dataclass(frozen=True, slots=True)
 class SquaredSums(Sums):
-    """Sums that tell the scatter along each feature.
+    """Add up squares too, which give the scatter along each feature."""
 
-    Attributes
-    ----------
-    squares : (n_centers, n_features)
-        Sum over the points of `sample_weight_i * w_ij * (x_i - shift) ** 2`.
-    shift : (n_features,)
-    """
-
+    # Sum over the points of sample_weight_i * w_ij * (x_i - shift) ** 2, (n_centers, n_features).
     squares: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     shift: FloatArray = field(default_factory=lambda: np.empty(0))
 
@@ -39,7 +33,7 @@ class SquaredSums(Sums):
         return replace(Sums.__mul__(self, unit), squares=self.squares * unit, shift=self.shift)
 
     def scatter(self, centers: FloatArray) -> FloatArray:
-        """Return the weighted sum of squared differences from these centers along each feature."""
+        """Return the weighted sum of squared differences from these centers, by feature."""
         shifted = centers - self.shift
         points = self.points - self.weights[:, None] * self.shift
         by_center = self.squares - 2 * shifted * points + shifted**2 * self.weights[:, None]
@@ -47,19 +41,16 @@ class SquaredSums(Sums):
 
 
 class FeatureWeightedRows(PairedRows):
-    """Rows whose distance is sum v (x - theta)^2. Holds two float64 for each entry.
+    """Measure by sum v (x - theta)^2, with two float64 for each entry.
 
-    Attributes
-    ----------
-    feature_weights : (n_features,)
-        v, the same for all features at first; they add to one. May be set between sweeps.
+    `feature_weights`, v, are equal at first, add to one, and may be set between sweeps.
     """
 
     def __init__(
         self, points: Points, sample_weight: FloatArray | None = None, **options: Any
     ) -> None:
         n_points, self._n_features = points.shape
-        # Not the mean of points that count for nothing.
+        # Weighted, since a far point of no weight would cost digits.
         self._shift = np.average(points.astype(np.float64), axis=0, weights=sample_weight)
         self.feature_weights: FloatArray = np.full(self._n_features, 1 / self._n_features)
         pairs = np.empty((n_points, 2 * self._n_features))  # squares leave the range of float32
@@ -98,7 +89,7 @@ class FeatureWeightedRows(PairedRows):
         return np.square(values - (centers - self._shift)) @ self.feature_weights
 
     def unit_steps(self) -> FloatArray:
-        """Return steps that are long along features that count little."""
+        """Return steps, longer along features of less weight."""
         return np.asarray(1 / np.sqrt(np.maximum(self.feature_weights, 1e-12)))
 
     def mean_variance(self) -> float:

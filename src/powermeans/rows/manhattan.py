@@ -1,16 +1,15 @@
-"""Points in memory compared by sums of absolute differences: k-medians and its soft kin.
+"""Rows in memory compared by sums of absolute differences: k-medians and its soft variants.
 
-What the protocol calls a squared distance is here y = sum_f |x_f - theta_f|, squared nowhere, and
-what it calls a mean is a median. So inertia adds up distances, and a draw at the exponent 2 is in
-proportion to them.
+The squared distance of the protocol is here y = sum_f |x_f - theta_f|, and its mean is a median.
+Inertia thus adds up distances, and a draw at the exponent 2 is in proportion to them.
 
 The center that minimises sum_i w_i y_i has a weighted median in each feature: any place between
-the lower median, at which the weights of the points up to there reach half of all, and the upper
-one, at which they pass it. Here it is the midpoint of the two, so that neither the order of the
-points nor copies in place of weights change it.
+the lower median, where the cumulative weight reaches half, and the upper one, where it exceeds
+half. The rows take the midpoint, which depends neither on the order of the points nor on whether a
+weight of two stands for two copies.
 
-At a center that is a point, the power mean of its distances has a kink, of the slope k^(1/|s|). So
-with powers s near zero, and few points for each center, centers may stay at points for some sweeps.
+At a center that is a point, the power mean of its distances has a kink of the slope k^(1/|s|). With
+powers s near zero and few points for each center, centers may thus stay at points for some sweeps.
 """
 
 from __future__ import annotations
@@ -38,26 +37,21 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoint
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 Order = NDArray[Any]
-"""Which points come one after another, in integers as short as can be."""
+"""A permutation of the points, in the shortest integers that hold it."""
 
-# Half of the weights is reached or passed up to this share of them: that moves no objective by
-# more than twice as much of itself.
+# A cumulative weight this near to half, as a share, counts as half, so that rounding decides none,
+# and the objective changes by at most twice this share.
 _ROUNDING = 1e-13
 _CHUNK_ELEMENTS = 2**17
-# Soft weights in memory at a time: those of as many centers as have no more together.
+# Soft weights in memory at a time; with more, the centers take turns.
 _MOST_WEIGHTS_KEPT = 2**26
 
 
 @dataclass(frozen=True, slots=True)
 class MedianSums(Sums):
-    """Sums whose centers are weighted medians. They do not add: medians of parts tell too little.
+    """Hold weighted medians, NaN for centers of no weight; `points` are medians times weights.
 
-    Attributes
-    ----------
-    points : (n_centers, n_features)
-        The medians times the weights.
-    medians : (n_centers, n_features)
-        NaN where a center has no weight.
+    These sums do not add: medians of parts do not give the median of all.
     """
 
     medians: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
@@ -69,22 +63,21 @@ class MedianSums(Sums):
         return replace(Sums.__mul__(self, unit), medians=self.medians)
 
     def centers(self, fallback: FloatArray) -> FloatArray:
-        """Return weighted medians; a center that no point weighs keeps its row of `fallback`."""
+        """Return weighted medians; a center of no weight keeps its row of `fallback`."""
         return np.where(np.isnan(self.medians), fallback, self.medians)
 
     def moved(self, former: int, cluster: int, point: FloatArray, weight: float) -> Self:
-        """Make the point the median of its cluster; the former keeps its own until a sweep."""
+        """Make the point the median of its cluster; the former cluster keeps its median."""
         medians = self.medians.copy()
         medians[cluster] = point
         return replace(Sums.moved(self, former, cluster, point, weight), medians=medians)
 
 
 class ManhattanRows(NativeRows):
-    """Rows whose distances are sums of absolute differences. Points must be dense.
+    """Measure dense points by sums of absolute differences.
 
-    Each feature is sorted once. A sweep with soft weights then takes a number of steps in
-    proportion to points times centers times features, and memory for the weights of all points;
-    one with hard weights has its medians in points times features.
+    Each feature is sorted once. A soft sweep then takes time in points times centers times features
+    and memory for the weights of all points; a hard one finds its medians in points times features.
     """
 
     def __init__(
@@ -95,14 +88,14 @@ class ManhattanRows(NativeRows):
     ) -> None:
         if sparse.issparse(points):
             raise ValueError(
-                "X is sparse, and Manhattan distances are for dense points: pass X.toarray(), or "
+                "X is sparse, and Manhattan distances need dense points: pass X.toarray(), or "
                 "choose another divergence"
             )
         super().__init__(points, sample_weight, **options)
         self._values: Points = points
 
     def sweep(self, centers: FloatArray, rule: Rule) -> MedianSums:
-        """Weigh every point by the rule, and take the weighted medians."""
+        """Weigh every point by the rule, and find the weighted medians."""
         if isinstance(rule, Hard):
             return self._sweep_hard(centers)
         weights, medians = np.empty(len(centers)), np.empty(centers.shape)
@@ -157,17 +150,17 @@ class ManhattanRows(NativeRows):
     greedy_seeds = BaseRows.greedy_seeds
 
     def unit_steps(self) -> float | FloatArray:
-        """Return the step in each feature: a distance D from the median is D / n_features there."""
+        """Return the mean distance from the median, shared evenly among the features."""
         return math.sqrt(self.inertia_about_mean() / self.total_weight / self.n_features)
 
     def critical_power(self) -> float:
-        """Return about the power above which all centers collapse to the median.
+        """Estimate the power above which all centers collapse to the median.
 
-        With r = x - median, the sum R of its magnitudes, and p the densities of the features at
-        their medians, centers near the median move apart by the factor (1 - s) / 2 times the
-        largest eigenvalue of diag(1 / p) E[sign(r) sign(r)^T / R] in each sweep. For d independent
-        normal features that is one at about s = 1 - 2 d / pi; with squared distances, at 1 - d / 2.
-        Since densities are hard to estimate, the latter is scaled in this proportion.
+        Let r = x - median, R = sum |r_f|, and p the densities of the features at their medians.
+        Each sweep moves centers near the median apart by the factor (1 - s) / 2 times the largest
+        eigenvalue of diag(1 / p) E[sign(r) sign(r)^T / R]. For d independent normal features this
+        factor is one at about s = 1 - 2 d / pi; for squared distances it is one at s = 1 - d / 2.
+        Densities are hard to estimate, so the power for squared distances is scaled by 4 / pi.
         """
         return 1 - 4 / math.pi * (1 - super().critical_power())
 
@@ -179,14 +172,14 @@ class ManhattanRows(NativeRows):
         return self.assign(self._mean[None, :])[1]
 
     def _groups(self, n_centers: int) -> list[slice]:
-        """Cut the centers into those whose weights are in memory together: all, if few."""
+        """Cut the centers into groups whose weights fit into memory together."""
         n_together = max(1, _MOST_WEIGHTS_KEPT // self.n_points)
         return [slice(j, min(j + n_together, n_centers)) for j in range(0, n_centers, n_together)]
 
     def _weigh(
         self, centers: FloatArray, rule: Rule, group: slice
     ) -> tuple[FloatArray, float, float]:
-        """Return weights of the points in this group of centers, objective and inertia."""
+        """Return the weights of the points for this group of centers, objective and inertia."""
         weighted = np.empty((self.n_points, group.stop - group.start))
 
         def of_part(rows: slice) -> tuple[float, float]:
@@ -201,7 +194,7 @@ class ManhattanRows(NativeRows):
         return weighted, float(objective), float(inertia)
 
     def _nearest(self, centers: FloatArray) -> tuple[Labels, FloatArray]:
-        """Return the label of the nearest center of each point, and its distance."""
+        """Return the label of the center nearest to each point, and its distance."""
         labels, nearest = np.empty(self.n_points, dtype=np.int32), np.empty(self.n_points)
 
         def of_part(rows: slice) -> None:
@@ -220,7 +213,7 @@ class ManhattanRows(NativeRows):
         )
 
     def _medians(self, of_feature: Callable[[Points, Order], FloatArray]) -> FloatArray:
-        """Return medians, (n_centers, n_features), by a function of values and their order."""
+        """Return medians, (n_centers, n_features), by a function of a feature and its order."""
         medians = self._each(
             lambda f: of_feature(self._values[:, f], self._orders[f]), range(self.n_features)
         )
@@ -228,7 +221,7 @@ class ManhattanRows(NativeRows):
 
     @cached_property
     def _orders(self) -> list[Order]:
-        """The points in the order of each feature."""
+        """The points sorted by each feature."""
         dtype = np.int32 if self.n_points <= np.iinfo(np.int32).max else np.int64
         return self._each(
             lambda f: np.argsort(np.ascontiguousarray(self._values[:, f])).astype(dtype),
@@ -239,17 +232,17 @@ class ManhattanRows(NativeRows):
         return float(np.sum(values if self._weights is None else self._weights * values))
 
     def _counts(self, rows: slice) -> FloatArray:
-        """Return weights of some points, in units of `_weight_unit`."""
+        """Return the weights of these points, in units of `_weight_unit`."""
         return np.ones(rows.stop - rows.start) if self._weights is None else self._weights[rows]
 
     def _parts(self, n_centers: int) -> list[slice]:
-        """Cut the points into parts, in the same way whatever the number of threads."""
+        """Cut the points into parts that do not depend on the number of threads."""
         n_rows = max(1, _CHUNK_ELEMENTS // max(n_centers, self.n_features))
         starts = range(0, self.n_points, n_rows)
         return [slice(start, min(start + n_rows, self.n_points)) for start in starts]
 
     def _each(self, work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-        """Do the work on each part by all threads, and return the results in order."""
+        """Do the work on each part with all threads, and return the results in order."""
         n_threads = min(self.team.n_threads, len(parts))
         if n_threads == 1:
             return [work(part) for part in parts]
@@ -258,10 +251,10 @@ class ManhattanRows(NativeRows):
 
 
 def _soft_medians(values: Points, order: Order, weights: FloatArray) -> FloatArray:
-    """Return weighted medians of a feature, for each column of weights.
+    """Return the weighted medians of a feature, one for each column of weights.
 
-    Along the order the weights are added up block by block; only within the block in which half of
-    all is reached, point by point.
+    Weights add up block by block along the order, and point by point only in the block that reaches
+    half: a cumulative sum over all points would take as much memory as the weights.
     """
     size = math.isqrt(len(order))
     starts = np.append(np.arange(0, len(order), size), len(order)).astype(order.dtype)
@@ -275,14 +268,14 @@ def _soft_medians(values: Points, order: Order, weights: FloatArray) -> FloatArr
 
 
 def _around_half(total: Any) -> tuple[Any, Any]:
-    """Return what twice the cumulative weights reach at the lower and at the upper median."""
+    """Return what twice the cumulative weight reaches at the lower and the upper median."""
     return total * (1 - _ROUNDING), np.nextafter(total * (1 + _ROUNDING), np.inf)
 
 
 def _points_at(
     target: FloatArray, ends: FloatArray, order: Order, size: int, weights: FloatArray
 ) -> Order:
-    """Return for each center the first point at which twice the cumulative weight is enough."""
+    """Return for each center the first point where twice the cumulative weight reaches a target."""
     centers = np.arange(len(target))
     block = np.count_nonzero(2 * ends < target, axis=0)
     block = np.minimum(block, len(ends) - 1)
@@ -302,7 +295,7 @@ def _hard_medians(
     counts: IndexArray,
     weights: FloatArray | None,
 ) -> FloatArray:
-    """Return weighted medians of a feature over the points of each label."""
+    """Return the weighted medians of a feature over the points of each label."""
     members = order[np.argsort(labels[order], kind="stable")]
     ends = np.cumsum(counts)
     medians = np.full(len(counts), np.nan)

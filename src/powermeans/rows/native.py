@@ -1,4 +1,4 @@
-"""Points in this process's memory, dense or sparse, swept over by the compiled core."""
+"""Rows in the memory of this process, dense or sparse, that the compiled core sweeps over."""
 
 from __future__ import annotations
 
@@ -28,16 +28,10 @@ _ENTRIES_AT_ONCE = 2**20
 
 
 class NativeRows(MemoryRows):
-    """Rows in memory. Points must be C-contiguous or CSR, finite, float32 or float64; never copied.
+    """Sweep over finite float32 or float64 points, C-contiguous or CSR, without a copy.
 
-    Parameters
-    ----------
-    sample_weight : ndarray of shape (n_points,), optional
-        Float64 weights, none negative.
-    team : Team, optional
-        Of other rows, to be shared with them, instead of `n_threads` of their own.
-    known : Known, optional
-        What `known` said of the same points, dense ones, when they were opened before.
+    `team` holds threads to share with other rows; `known` is that of the same dense points when
+    they were opened before.
     """
 
     def __init__(
@@ -80,9 +74,9 @@ class NativeRows(MemoryRows):
         return int(self._points.nnz if sparse.issparse(self._points) else self._points.size)
 
     def weigh(self, sample_weight: FloatArray) -> None:
-        """Give the points these weights, none larger than the largest they were opened with.
+        """Give the points these weights, none above the largest so far.
 
-        The compiled points look at the same array.
+        The array is changed in place, since the compiled points refer to it.
         """
         assert self._weights is not None, "the rows were opened with weights"
         np.divide(sample_weight, self._weight_unit, out=self._weights)
@@ -117,7 +111,7 @@ class NativeRows(MemoryRows):
         return Sums(points, weights, objective, inertia, n_skipped) * self._weight_unit
 
     def _sweep_in_turn(self, centers: FloatArray, online: Online) -> Reached:
-        """Let the points come one after another, each moving its nearest center."""
+        """Present the points one after another; each moves its nearest center."""
         reached, counts = centers.astype(np.float64, order="C"), online.counts.astype(np.float64)
         inertia = self._native.present(
             online.order, online.rates, self._weight_unit, reached, counts
@@ -125,7 +119,7 @@ class NativeRows(MemoryRows):
         return Reached.at(reached, counts, inertia)
 
     def expect_few_sweeps(self) -> None:
-        """Leave out what only many sweeps repay, such as an order of the points by place."""
+        """Skip preparations that only many sweeps repay, such as ordering the points by place."""
         self._native.expect_few_sweeps()
 
     def spread(self, centers: FloatArray) -> Spread:
@@ -167,16 +161,16 @@ class NativeRows(MemoryRows):
         return self._points[indices]
 
     def as_compiled(self, centers: FloatArray) -> FloatArray:
-        """Return the centers as the compiled points take them."""
+        """Return the centers in the form that the compiled points take."""
         return np.ascontiguousarray(centers)
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
-        """Yield distances for rules that have no kernel, of some points at a time."""
+        """Yield the distances of some points at a time, for rules that have no kernel."""
         return squared_euclidean.in_chunks(self._points, centers)
 
 
 class NativeNearness:
-    """Nearness that holds squared distances in the unit of the compiled points."""
+    """Keep nearest squared distances in the unit of the compiled points."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
-"""Points with missing entries: distances and means over the entries that were observed.
+"""Rows of points with missing entries: distances and means over the observed entries.
 
 With the mask m of a point x, its squared distance is affine in the pair (m x, m) that the rows
-hold: sum m (x - theta)^2 = sum m x^2 - 2 <m x, theta> + <m, theta^2>. A sweep adds these pairs up,
-and their quotient is the mean of each feature over the points that have it (Chi, Chi & Baraniuk
-2016, "k-POD"). Nothing is imputed.
+hold: sum m (x - theta)^2 = sum m x^2 - 2 <m x, theta> + <m, theta^2>. A sweep adds up these pairs;
+their quotient is the mean of each feature over the points that have it (Chi, Chi & Baraniuk 2016,
+"k-POD"). Nothing is imputed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,9 @@ from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 @dataclass(frozen=True, slots=True)
 class ObservedSums(Sums):
-    """Sums over the points that have a feature.
+    """Add up each feature over the points that have it."""
 
-    Attributes
-    ----------
-    observed : (n_centers, n_features)
-        Sum over the points that have the feature of `sample_weight_i * w_ij`.
-    """
-
+    # Sum of sample_weight_i * w_ij over the points that have the feature, (n_centers, n_features).
     observed: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     def __add__(self, other: Self) -> Self:
@@ -40,14 +35,14 @@ class ObservedSums(Sums):
         return replace(Sums.__mul__(self, unit), observed=self.observed * unit)
 
     def centers(self, fallback: FloatArray) -> FloatArray:
-        """Return weighted means of each feature; one that no point of a center has is kept."""
+        """Return weighted means; a feature that no point of a center has keeps its `fallback`."""
         has_points = self.weights > self._least_weight(fallback)
         is_known = (self.observed > 0) & has_points[:, None]
         means = self.points / np.where(is_known, self.observed, 1.0)
         return np.where(is_known, means, fallback)
 
     def moved(self, former: int, cluster: int, point: FloatArray, weight: float) -> Self:
-        """Move the point's weight with it, as if all of the point had been observed."""
+        """Move the weight of the point with it, as if every entry had been observed."""
         observed = self.observed.copy()
         observed[former] = np.maximum(observed[former] - weight, 0.0)
         observed[cluster] = weight
@@ -56,9 +51,9 @@ class ObservedSums(Sums):
 
 
 class ObservedRows(PairedRows):
-    """Rows of points with missing entries, NaN. Holds two numbers for each entry.
+    """Leave out missing entries, NaN, with two numbers for each entry.
 
-    No row and no column is all NaN; options are those of `NativeRows`.
+    No row and no column is all NaN; options are as for `NativeRows`.
     """
 
     def __init__(
@@ -101,21 +96,21 @@ class ObservedRows(PairedRows):
         return np.asarray(np.sum(np.square(values - (centers - self._shift)) * is_there, axis=1))
 
     def mean_variance(self) -> float:
-        """Return the mean over the features of the variance of what was observed, unweighted."""
+        """Return the mean over the features of the unweighted variance of observed entries."""
         return float(np.mean(self._mean_squares()))
 
     def column_moments(self) -> ColumnMoments:
-        """Return those of what was observed."""
+        """Return the moments of the observed entries."""
         counts = np.rint(self.n_points * self._column_mean[self._n_features :])
         return ColumnMoments(counts, self._shift, self.n_points * self._mean_squares())
 
     def _mean_squares(self) -> FloatArray:
-        """Return the mean square of each column of values, zeros for what is missing."""
+        """Return the mean square of each column of values, with zeros for missing entries."""
         means = self._column_mean[: self._n_features]
         return np.asarray(self._column_variance[: self._n_features] + np.square(means))
 
     def sample(self, indices: IndexArray) -> Points:
-        """Return these points, NaN where an entry is missing: `take` has means there."""
+        """Return these points with NaN for missing entries, where `take` has means."""
         pairs = self._points[indices]
         values = pairs[:, : self._n_features] + self._shift.astype(self.dtype)
         values[pairs[:, self._n_features :] == 0] = np.nan
@@ -123,14 +118,14 @@ class ObservedRows(PairedRows):
 
 
 def _observed_means(points: Points, is_missing: np.ndarray) -> FloatArray:
-    """Return the mean of each column over its entries that are there; zero where there is none."""
+    """Return the mean of each column over its observed entries; zero where there are none."""
     counts = np.count_nonzero(~is_missing, axis=0)
     sums = np.sum(points, axis=0, where=~is_missing, dtype=np.float64)
     return np.asarray(sums / np.maximum(counts, 1))
 
 
 def filled(points: Points | SparsePoints, filling: FloatArray | None) -> Points | SparsePoints:
-    """Return the points with these values, (n_features,), for what is missing."""
+    """Return the points with these values, (n_features,), in place of missing entries."""
     if filling is None or sparse.issparse(points):
         return points
     return np.where(np.isnan(points), filling.astype(points.dtype), points)

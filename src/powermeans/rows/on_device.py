@@ -1,6 +1,6 @@
-"""Rows at a device of PyTorch, and what else is done where a user's tensors are.
+"""Check and open points on a device of PyTorch, and return results as tensors.
 
-PyTorch is imported only where a tensor or a device is given.
+PyTorch is imported only where a user passes a tensor or a device.
 """
 
 from __future__ import annotations
@@ -16,24 +16,13 @@ from scipy import sparse
 from powermeans.divergences import Divergence
 from powermeans.inputs.points import Admitted
 from powermeans.rows.protocol import PartRows
-from powermeans.system.host_memory import is_tensor, on_host
+from powermeans.system.host_memory import is_tensor
 from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray
 
-__all__ = [
-    "admit_tensor",
-    "check_tensor",
-    "is_tensor",
-    "like",
-    "on_host",
-    "open_on_device",
-    "shares_of",
-    "threads_at",
-]
-
 
 def check_tensor(points: Any, device: str | None) -> None:
-    """Raise where points have no form that rows take at their device, or at the one asked for."""
+    """Raise where rows on the device do not take points of this form; None is the points' own."""
     from powermeans.rows.torch import admission
 
     admission.check_numbers(points)
@@ -50,10 +39,10 @@ def admit_tensor(
     divergence: Divergence = "squared_euclidean",
     must_differ: bool = False,
 ) -> Admitted:
-    """Let a tensor that `check_tensor` passes across the border, or say what is wrong with it.
+    """Admit a tensor that `check_tensor` passes, or raise saying what is wrong with it.
 
-    Weights and initial centers that are tensors must be on the device of the points. With
-    `must_differ`, squared distances among the points must not vanish.
+    Tensors of weights and initial centers must be on the device of the points. With `must_differ`,
+    squared distances among the points must not underflow to zero.
     """
     from powermeans.rows.torch import admission
 
@@ -77,11 +66,11 @@ def open_on_device(
     device: str | None,
     divergence: Divergence = "squared_euclidean",
 ) -> PartRows:
-    """Open a tensor, or an array that is to be worked on at a device; by default the tensor's."""
+    """Open a tensor or an array for work on a device, by default that of the tensor."""
     if sparse.issparse(points):
         raise ValueError(
-            f"X is sparse, and device={device!r} has rows for dense points alone: pass "
-            "X.toarray(), or leave device out"
+            f"X is sparse, and device={device!r} takes only dense points: pass X.toarray(), or "
+            "leave device out"
         )
     try:
         import powermeans.rows.torch as tensor_rows
@@ -106,16 +95,16 @@ def threads_at(
     try:
         from powermeans.rows.torch.placing import threads_of_torch
     except ImportError:
-        return nullcontext()  # opening the rows says that PyTorch is not there
+        return nullcontext()  # `open_on_device` raises that PyTorch is missing
     return threads_of_torch(effective_n_threads(n_threads))
 
 
 def like(values: Any, result: Any) -> Any:
-    """Return a result as a tensor on the device of these values, if they are a tensor."""
+    """Return a result as a tensor on the device of these values if they are a tensor."""
     if not is_tensor(values):
         return result
     torch = sys.modules["torch"]
-    # The device is given, since PyTorch's default may be another.
+    # PyTorch's default device may be another than the CPU.
     there = torch.as_tensor(np.array(result), device="cpu")
     return _as_held_by(values.device.type, there).to(values.device)
 
@@ -127,10 +116,9 @@ def _as_held_by(device_type: str, values: Any) -> Any:
 
 
 def shares_of(distances: Iterable[Any], exponent: float) -> Iterator[Any]:
-    """Yield how much points belong to centers, from blocks of distances, on their device.
+    """Yield the shares of points in centers, on their device, from blocks of distances.
 
-    The blocks are tensors, (n_points, n_centers). Shares are in proportion to the distances to
-    this exponent, which is negative; those of a point add up to one.
+    Shares are in proportion to the distance to this negative exponent, and add up to one.
     """
     from powermeans.rows.torch.formulas import shares
 

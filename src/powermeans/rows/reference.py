@@ -1,4 +1,4 @@
-"""Slow and readable rows: every quantity by its formula, in NumPy, for tests to compare with."""
+"""Slow and readable rows: every quantity by its formula in NumPy, as a reference for tests."""
 
 from __future__ import annotations
 
@@ -19,19 +19,10 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoint
 
 
 class ReferenceRows(BaseRows):
-    """Weighted points in memory, with whole (n_points, n_centers) arrays and no tricks.
+    """Compute with whole (n_points, n_centers) arrays, in any precision; results are float64.
 
-    Parameters
-    ----------
-    points : (n_points, n_features)
-        Dense or CSR, float32 or float64; valid, as after input checking.
-    sample_weight : (n_points,), optional
-        Not negative, not all zero.
-    precision : type, default float64
-        In what to calculate; long double gives the truth that accuracy is measured against.
-        Results are float64 all the same.
-    divergence : Bregman, optional
-        Squared Euclidean distances if not given.
+    Long double gives the truth against which tests measure accuracy. Without a divergence,
+    distances are squared Euclidean.
     """
 
     def __init__(
@@ -133,9 +124,8 @@ class ReferenceRows(BaseRows):
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
         sq_dist = self._sq_dist(centers)
-        return np.argmin(sq_dist, axis=1).astype(np.int32), float(
-            self._weight @ sq_dist.min(axis=1)
-        )
+        labels = np.argmin(sq_dist, axis=1).astype(np.int32)
+        return labels, float(self._weight @ sq_dist.min(axis=1))
 
     def sq_distances(self, centers: FloatArray) -> Points:
         return self._sq_dist(centers).astype(self.dtype)

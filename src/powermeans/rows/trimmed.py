@@ -1,8 +1,8 @@
-"""Rows that leave out the points farthest from all centers, anew in every sweep.
+"""Rows that leave out the points farthest from all centers, chosen again in every sweep.
 
 Trimmed k-means (Cuesta-Albertos, Gordaliza & Matrán 1997) lowers the inertia of the best part of
-the points. Here any rows and any rule can be trimmed: the rows within get other weights for each
-sweep, zero for what is left out.
+the points. Here any rows and any rule can be trimmed: each sweep gives the inner rows new weights,
+zero for points that are left out.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 from powermeans.weighted_draws import draw_indices
 
-# A sum of weights that misses what is kept by this share of it misses it by rounding.
+# A sum of weights within this share of the kept weight differs from it only by rounding.
 _ROUNDING = 1e-12
-# Fewer values than these are sorted; of more, one half after the other is put aside.
+# At most this many values are sorted; more are halved first, which takes linear time.
 _FEW_VALUES = 1024
-# Medians are of all points up to this many values, beyond of at most this many points drawn evenly.
+# Medians take all points up to this many values, and above it at most this many points.
 _MOST_VALUES_SORTED = 2**20
 _MOST_POINTS_DRAWN = 1001
 
@@ -33,19 +33,17 @@ class ReweighableRows(Rows, Protocol):
     """Rows whose weights can be changed."""
 
     def weigh(self, sample_weight: FloatArray) -> None:
-        """Give the points these weights, none larger than the largest they were opened with."""
+        """Give the points these weights, none above the largest so far."""
         ...
 
 
 class TrimmedRows(BaseRows):
-    """Rows that leave out a share of the weight of other rows: that of the farthest points.
+    """Leave out the share `trim`, in [0, 1), of the weight: the points farthest from all centers.
 
-    How far a point is away is its distance to the nearest center. Points exactly as far as the last
-    that is kept are kept in part, by the same part of their weight, so that a weight of three is as
-    good as three copies. Seeds are drawn among the points that those before them leave.
+    Points exactly as far as the last one kept keep the same part of their weight, so that a weight
+    of three equals three copies. Seeds are drawn among the points that the seeds before them keep.
 
-    The rows within are of the same points with all their weight, and nothing else may use them;
-    `trim` is the share to leave out, at least zero and less than one.
+    The inner rows are opened with the same points and weights, and nothing else may use them.
     """
 
     def __init__(self, rows: ReweighableRows, sample_weight: FloatArray, trim: float) -> None:
@@ -69,11 +67,11 @@ class TrimmedRows(BaseRows):
         return self._kept_weight
 
     def descends(self, rule: Rule) -> bool:
-        # What is far from the nearest center need not add most to a soft objective.
+        # The point farthest from its nearest center may not add most to a soft objective.
         return rule.descends and (self.trim == 0 or isinstance(rule, Hard))
 
     def mean_variance(self) -> float:
-        """Return that of the points near the mean, weighted, since some of the weights are zero."""
+        """Return the weighted variance of the points kept about the mean."""
         mean_square = self._inertia_about_mean / self._kept_weight / self.n_features
         return mean_square * float(np.mean(np.square(self.unit_steps())))
 
@@ -84,7 +82,7 @@ class TrimmedRows(BaseRows):
         return self._rows.rounding()
 
     def critical_power(self) -> float:
-        """Return that of the points that are kept with regard to the mean."""
+        """Return the critical power of the points kept about the mean."""
         self.keep_without_centers()
         return self._rows.critical_power()
 
@@ -93,9 +91,9 @@ class TrimmedRows(BaseRows):
         return self._rows.sweep(centers, rule)
 
     def spread(self, centers: FloatArray) -> Spread:
-        """Return that of the points kept; no distance counts more than the largest of theirs.
+        """Return the spread of the points kept; no distance counts more than their largest.
 
-        Without a center its points would be left out, if they were then farther than others.
+        If a center goes, its points may be left out instead of reaching the next center.
         """
         limit = self._keep_near(centers)
         spread = self._rows.spread(centers)
@@ -105,12 +103,12 @@ class TrimmedRows(BaseRows):
         return Spread(spread.error, np.minimum(spread.utility, most), spread.weights)
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
-        """Label every point, and add up the inertia of those that are kept."""
+        """Label every point, and add up the inertia of the points kept."""
         self._keep_near(centers)
         return self._rows.assign(centers)
 
     def left_out(self, centers: FloatArray) -> tuple[NDArray[np.bool_], float]:
-        """Return which points are left out whole, and the largest distance that is kept."""
+        """Return which points are left out fully, and the largest distance kept."""
         sq_dist = self._rows.nearness(centers).sq_dist()
         limit = self._keep(sq_dist)
         return sq_dist > limit, limit
@@ -125,25 +123,25 @@ class TrimmedRows(BaseRows):
         return self._rows.take(indices)
 
     def sample_weight(self, indices: IndexArray) -> FloatArray:
-        """Return what the last sweep kept of the weights of these points."""
+        """Return the weights of these points that the last sweep kept."""
         return self._rows.sample_weight(indices)
 
     def sample(self, indices: IndexArray) -> Points | SparsePoints:
         return self._rows.sample(indices)
 
     def keep_without_centers(self) -> None:
-        """Leave out what is far from the mean."""
+        """Leave out the points farthest from the mean."""
         self._keep_near(self._mean[None, :])
 
     def keep_nearest(self, nearness: Nearness) -> None:
-        """Leave out what is far from all centers so far."""
+        """Leave out the points farthest from all centers so far."""
         self._keep(nearness.sq_dist())
 
     def _keep_near(self, centers: FloatArray) -> float:
         return self._keep(self._rows.nearness(centers).sq_dist()) if self.trim else math.inf
 
     def _keep(self, sq_dist: FloatArray) -> float:
-        """Weigh the points anew, and return the largest distance that is kept."""
+        """Weigh the points again, and return the largest distance kept."""
         if not self.trim:
             return math.inf
         kept, limit = trimmed_weights(sq_dist, self._weights, self._kept_weight)
@@ -160,18 +158,18 @@ class TrimmedRows(BaseRows):
 
 
 class TrimmedNearness:
-    """Nearness that draws and compares seeds among the points that are kept."""
+    """Draw and compare seeds among the points that are kept."""
 
     def __init__(self, rows: TrimmedRows, nearness: Nearness, has_centers: bool) -> None:
         self._rows, self._nearness, self._has_centers = rows, nearness, has_centers
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
-        """Leave out what is farthest now, and draw from the rest."""
+        """Leave out the farthest points, and draw from the rest."""
         self._leave_out()
         return self._nearness.draw(uniforms, exponent)
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
-        """Return those of the points from which was drawn last."""
+        """Return the potentials over the points of the last draw."""
         return self._nearness.potentials(candidates)
 
     def add(self, center: FloatArray) -> None:
@@ -183,7 +181,7 @@ class TrimmedNearness:
         return self._nearness.farthest()
 
     def inertia(self) -> float:
-        """Return that of the points that are kept now."""
+        """Leave out the farthest points, and return the inertia of the rest."""
         self._leave_out()
         return self._nearness.inertia()
 
@@ -200,10 +198,10 @@ class TrimmedNearness:
 def trimmed_weights(
     values: FloatArray, weights: FloatArray, kept_weight: float
 ) -> tuple[FloatArray, float]:
-    """Return the weights that are kept, those of the smallest values, and the limit of the values.
+    """Keep the weights of the smallest values, `kept_weight` in all, and return them and the limit.
 
-    All of the weight of a value below the limit is kept, the same share of each at the limit, and
-    none above it, so that `kept_weight` is left, which is more than zero.
+    Values below the limit keep all their weight, values at the limit the same share of it each, and
+    values above it none.
     """
     limit = _weighted_quantile(values, weights, kept_weight * (1 - _ROUNDING))
     kept = np.where(values < limit, weights, 0.0)
@@ -215,7 +213,7 @@ def trimmed_weights(
 
 
 def _weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return of each column the least value that has, with all below it, half of the weight."""
+    """Return the least value of each column up to which the weights reach half."""
     order = np.argsort(values, axis=0)
     reached = np.cumsum(weights[order], axis=0) >= weights.sum() / 2 * (1 - _ROUNDING)
     first = np.argmax(reached, axis=0)[None, :]
@@ -223,7 +221,7 @@ def _weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _weighted_quantile(values: FloatArray, weights: FloatArray, below: float) -> float:
-    """Return the least value that weighs so much together with all below it."""
+    """Return the least value up to which the weights reach `below`."""
     while len(values) > _FEW_VALUES:
         order = np.argpartition(values, len(values) // 2)
         halves = np.split(order, [len(values) // 2])
