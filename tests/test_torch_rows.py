@@ -519,7 +519,7 @@ def test_smaller_blocks_add_up_to_the_same(kernel, monkeypatch):
     points, weights, centers = clusters(700, 20, 5)
     expected = TorchRows(tensor(points), weights).sweep(centers, Power(-3.0))
     monkeypatch.setattr(placing, "free_bytes", lambda device: 20 * 8 * 6 * 128)
-    with pytest.warns(RuntimeWarning, match="128 points are worked on at once instead of 700"):
+    with pytest.warns(RuntimeWarning, match="works on 128 points at once instead of 700"):
         rows = TorchRows(tensor(points), weights, kernel=kernel)
     assert_same_sums(rows.sweep(centers, Power(-3.0)), expected, 1e-6)
 
@@ -665,7 +665,7 @@ def test_lower_precision_is_taken_only_where_it_is_asked_for():
 def test_plain_pytorch_on_a_card_is_told_as_its_own_switch_says(monkeypatch):
     chosen, card = rows_of_torch._chosen_precision, torch.device("cuda", 0)
     monkeypatch.setattr(rows_of_torch, "_precision_of_torch", lambda: "high")
-    with pytest.raises(ValueError, match=r'"highest" cannot be had by plain PyTorch on cuda:0'):
+    with pytest.raises(ValueError, match=r'"highest" is not available to plain PyTorch on cuda:0'):
         chosen("highest", card)
     assert chosen("highest", None) == chosen("highest", torch.device("cpu")) == "highest"
     assert chosen(None, card) == chosen("high", card) == "high"
@@ -742,7 +742,9 @@ def test_a_pytorch_that_does_not_tell_shared_memory_has_that_of_the_least_card(m
 
 def test_kernels_that_cannot_be_had_are_an_error(monkeypatch):
     points = tensor(clusters(20, 3, 2)[0], torch.float64)
-    with pytest.raises(ValueError, match=r'kernel="triton" cannot be had: the points are float64'):
+    with pytest.raises(
+        ValueError, match=r'kernel="triton" is not available: the points are float64'
+    ):
         TorchRows(points, kernel="triton")
     monkeypatch.setenv("TRITON_INTERPRET", "0")
     if not HAS_GPU:
@@ -797,7 +799,7 @@ def admitted(points, **requirements):
     ("points", "complaint"),
     [
         (lambda: torch.zeros((3, 2), requires_grad=True), r"requires a gradient.*X\.detach\(\)"),
-        (lambda: torch.zeros((2, 3)).T, r"not contiguous, its strides are \(1, 3\).*contiguous"),
+        (lambda: torch.zeros((2, 3)).T, r"not contiguous, with strides \(1, 3\).*contiguous"),
         (lambda: torch.zeros(3), r"the shape \(3,\)"),
         (lambda: torch.zeros((0, 2)), "at least one point"),
         (lambda: torch.zeros((3, 2), dtype=torch.int32), r"dtype torch.int32.*X\.float\(\)"),
@@ -857,12 +859,12 @@ def test_weights_may_be_tensors_or_arrays():
 
 @pytest.mark.skipif(HAS_GPU, reason="there is a CUDA device")
 def test_a_gpu_that_is_not_there_is_an_error():
-    with pytest.raises(ValueError, match=r"device='cuda' cannot be had.*finds no CUDA device"):
+    with pytest.raises(ValueError, match=r"device='cuda' is not available.*finds no CUDA device"):
         placing.find_device("cuda")
 
 
 def test_devices_that_are_none_are_an_error():
-    with pytest.raises(ValueError, match="device='graphics' is no device of PyTorch"):
+    with pytest.raises(ValueError, match="device='graphics' is not a device of PyTorch"):
         placing.find_device("graphics")
     with pytest.raises(ValueError, match="device='meta' is not supported"):
         placing.find_device("meta")
@@ -1036,8 +1038,8 @@ def test_a_checkpoint_is_of_fits_at_the_same_device(tmp_path):
 @pytest.mark.parametrize(
     ("options", "wrong"),
     [
-        ({"device": "cuda:99"}, "device='cuda:99' cannot be had"),
-        ({"device": "tpu"}, "device='tpu' is no device of PyTorch"),
+        ({"device": "cuda:99"}, "device='cuda:99' is not available"),
+        ({"device": "tpu"}, "device='tpu' is not a device of PyTorch"),
         ({"device": "cpu", "missing": "observed"}, 'missing="observed" has no rows for tensors'),
     ],
     ids=["too many", "unknown", "missing entries"],

@@ -6,8 +6,8 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
-# Type checkers and editors read these imports; Python reads the table below and imports a name when
-# it is first used, since to import all of them takes a second.
+# Type checkers and editors read these imports. Python reads the table below and imports a name at
+# its first use, since importing all of them takes a second.
 if TYPE_CHECKING:
     from powermeans import datasets as datasets
     from powermeans import plots as plots
@@ -107,10 +107,10 @@ _MODULE_OF = {
 __all__ = sorted([*_MODULE_OF, "datasets", "plots"])
 
 
-if not TYPE_CHECKING:  # else a type checker would take every misspelt name for one of any type
+if not TYPE_CHECKING:  # so that type checkers report misspelt names
 
     def __getattr__(name: str) -> Any:
-        """Import a public name or a module of the package when it is first used."""
+        """Import a public name or a module of the package at its first use."""
         if name in _MODULE_OF:
             value = getattr(importlib.import_module(_MODULE_OF[name]), name)
         elif name == "__version__":
@@ -127,6 +127,6 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-# Both are loaded at once, so that limits which threadpoolctl sets from now on hold for the core.
+# These are loaded at once, so that later limits of threadpoolctl apply to the core.
 for _module in ("powermeans._native", "powermeans.system.threads"):
     importlib.import_module(_module)

@@ -7,12 +7,12 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-# A warning is about the code that called these.
+# A warning points at the line of the user's code that led into these packages.
 _NOT_THE_CALLER = ("powermeans", "sklearn")
 
 
 def warn_caller(message: str | Warning, category: type[Warning] | None = None) -> None:
-    """Warn about the line that has led here, outside of the package and of scikit-learn."""
+    """Warn about the nearest calling line outside the package and scikit-learn."""
     frame, level = sys._getframe(1), 2
     while frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER and frame.f_back:
         frame, level = frame.f_back, level + 1
@@ -21,7 +21,7 @@ def warn_caller(message: str | Warning, category: type[Warning] | None = None) -
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument that a way out names, as one types it in Python; without a value if None."""
+    """An argument that a way out names, with the value to pass if there is one."""
 
     name: str
     value: str | list[str] | None = None
@@ -38,18 +38,9 @@ class Argument:
 
 
 class Explained(Exception):
-    """A message in fields, so that the command line can name options where Python has arguments.
+    """A message in fields, so that the command line can name options in place of arguments.
 
-    Attributes
-    ----------
-    problem : str
-        What is wrong, said of the argument at fault, or else of a file that it names.
-    way_out : tuple of str and Argument
-        What to do about it, in pieces of text.
-    argument : str
-        The argument at fault; empty for a file.
-    value : object
-        The value of that argument.
+    Its text is "argument=value problem: way out"; without an argument, the problem names its file.
     """
 
     def __init__(
@@ -81,11 +72,11 @@ class EntryError(ArgumentError):
 
 
 class NotInPartsError(ArgumentError):
-    """Rows are read part by part, which the fit that was asked for cannot do."""
+    """A fit that needs all rows at once was given rows that are read part by part."""
 
 
 class FewRowsError(ArgumentError):
-    """There are fewer rows than clusters; the text has the form that scikit-learn gives it."""
+    """There are fewer rows than clusters; scikit-learn's checks match the text."""
 
     def __init__(self, n_rows: int, n_clusters: int) -> None:
         super().__init__(
@@ -105,15 +96,15 @@ class FewRowsError(ArgumentError):
 
 
 class ObjectiveRoseWarning(RuntimeWarning):
-    """The objective rose between two sweeps at equal power by more than rounding explains.
+    """The objective rose between two sweeps at equal power by more than rounding.
 
     See Also
     --------
-    powermeans.PowerKMeans : Watches its sweeps.
+    powermeans.PowerKMeans : Issues it after a sweep.
 
     Examples
     --------
-    To end a program instead of going on with a wrong result:
+    Stop a program instead of using a wrong result:
 
     >>> import warnings
     >>> from powermeans import ObjectiveRoseWarning, PowerKMeans
@@ -124,11 +115,11 @@ class ObjectiveRoseWarning(RuntimeWarning):
 
 
 class IndefiniteKernelWarning(UserWarning):
-    """A kernel has negative eigenvalues, which are taken as zero.
+    """A kernel has negative eigenvalues, which the fit replaces with zero.
 
     See Also
     --------
-    powermeans.KernelPowerKMeans : Gives it.
+    powermeans.KernelPowerKMeans : Issues it.
 
     Examples
     --------
@@ -143,12 +134,12 @@ class IndefiniteKernelWarning(UserWarning):
 
 
 class ModelFileError(ValueError):
-    """A file holds no model, or one that only a newer powermeans can read.
+    """A file holds no model, or a model that only a newer powermeans can read.
 
     See Also
     --------
     powermeans.load : Raises it.
-    powermeans.save : Writes files that load.
+    powermeans.save : Writes model files.
 
     Examples
     --------
@@ -169,7 +160,7 @@ class MissingDataError(FileNotFoundError):
     See Also
     --------
     powermeans.datasets.load_data_set : Raises it.
-    powermeans.errors.WrongDataError : The file holds something else.
+    powermeans.errors.WrongDataError : The file holds other data.
 
     Examples
     --------
@@ -182,7 +173,7 @@ class MissingDataError(FileNotFoundError):
 
 
 class WrongDataError(ValueError):
-    """The file of a real data set holds something else.
+    """The file of a real data set holds other data.
 
     See Also
     --------

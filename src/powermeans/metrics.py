@@ -1,4 +1,4 @@
-"""How alike two clusterings are, and how near a solution comes to a reference."""
+"""Compare two clusterings, or a solution with a reference."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from powermeans.types import FloatArray, Points, SparsePoints
 
 
 def variation_of_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Variation of information H(U|V) + H(V|U) of two clusterings, in nats.
+    """Return the variation of information H(U|V) + H(V|U) of two clusterings, in nats.
 
-    A metric: zero for equal clusterings, whatever their labels are called, at most log n.
+    It is a metric, zero for clusterings that are equal up to the names of labels, at most log n.
 
     Parameters
     ----------
     labels_true : (n_points,)
     labels_pred : (n_points,)
-        Exchanging the two changes nothing.
+        The measure is symmetric.
 
     Returns
     -------
@@ -46,17 +46,17 @@ def variation_of_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> 
     if len(u) != len(v):
         raise ValueError(
             f"labels_true has {len(u)} labels but labels_pred has {len(v)}: "
-            "pass one label of each kind for every point"
+            "pass one label of each clustering for every point"
         )
     pairs, in_both = np.unique(u.astype(np.int64) * len(in_v) + v, return_counts=True)
     u_of_pair, v_of_pair = np.divmod(pairs, len(in_v))
-    # log p(u) + log p(v) - 2 log p(u, v), each ratio taken whole so that equal counts give zero.
+    # log p(u) + log p(v) - 2 log p(u, v) as logarithms of ratios, so that equal counts give zero.
     surprise = np.log(in_u[u_of_pair] / in_both) + np.log(in_v[v_of_pair] / in_both)
     return float(in_both @ surprise / len(u)) if len(u) else 0.0
 
 
 def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Mutual information over the geometric mean of the entropies, I(U, V) / sqrt(H(U) H(V)).
+    """Return the normalized mutual information I(U, V) / sqrt(H(U) H(V)) of two clusterings.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike
     Returns
     -------
     float
-        Between 0 and 1, which is for equal clusterings.
+        0 for independent clusterings, 1 for equal ones.
 
     See Also
     --------
@@ -81,7 +81,7 @@ def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike
     >>> round(normalized_mutual_information([0, 0, 1, 1], [0, 0, 1, 2]), 4)  # 1 / sqrt(1.5)
     0.8165
     """
-    # Imported when used: it takes longer than the rest of the package together.
+    # This import takes longer than the rest of the package together.
     from sklearn.metrics import normalized_mutual_info_score
 
     pair = on_host(labels_true), on_host(labels_pred)
@@ -89,7 +89,7 @@ def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike
 
 
 def adjusted_rand_index(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Rand index adjusted for chance: 1 for equal clusterings, 0 on average for random ones.
+    """Return the Rand index adjusted for chance: 1 for equal clusterings, on average 0 for random.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def adjusted_rand_index(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     See Also
     --------
     variation_of_information : A metric, in nats.
-    powermeans.criteria.weighted_rand_index : Of points that count as copies.
+    powermeans.criteria.weighted_rand_index : Weighs each point by its number of copies.
 
     Examples
     --------
@@ -111,17 +111,17 @@ def adjusted_rand_index(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     >>> round(adjusted_rand_index([0, 0, 1, 1], [1, 1, 0, 2]), 4)
     0.5714
     """
-    # Imported when used: it takes longer than the rest of the package together.
+    # This import takes longer than the rest of the package together.
     from sklearn.metrics import adjusted_rand_score
 
     return float(adjusted_rand_score(on_host(labels_true), on_host(labels_pred)))
 
 
 def centroid_index(centers_a: ArrayLike, centers_b: ArrayLike) -> int:
-    """How many centers sit in the wrong place (Fränti, Rezaei & Zhao 2014).
+    """Count the centers in the wrong place (Fränti, Rezaei & Zhao 2014).
 
-    Each center of one set goes to the nearest of the other; those to which none goes are orphans.
-    The index is the larger number of orphans of the two directions.
+    Each center of one set goes to the nearest center of the other; centers to which none goes are
+    orphans. The index is the larger number of orphans in the two directions.
 
     Parameters
     ----------
@@ -146,14 +146,11 @@ def centroid_index(centers_a: ArrayLike, centers_b: ArrayLike) -> int:
     >>> centroid_index([[0.0], [5.0], [50.0]], [[2.5], [49.0], [51.0]])
     1
     """
-    sq_dist = squared_euclidean.pairwise(_as_centers(centers_a), _as_centers(centers_b))
-    return max(
-        len(targets) - len(np.unique(nearest))
-        for targets, nearest in (
-            (sq_dist.T, np.argmin(sq_dist, axis=1)),
-            (sq_dist, np.argmin(sq_dist, axis=0)),
-        )
-    )
+    a, b = (np.asarray(on_host(centers), dtype=np.float64) for centers in (centers_a, centers_b))
+    sq_dist = squared_euclidean.pairwise(a, b)
+    n_orphans_of_a = len(a) - len(np.unique(np.argmin(sq_dist, axis=0)))
+    n_orphans_of_b = len(b) - len(np.unique(np.argmin(sq_dist, axis=1)))
+    return max(n_orphans_of_a, n_orphans_of_b)
 
 
 def quality_ratio(
@@ -164,9 +161,9 @@ def quality_ratio(
     form: Literal["squared", "unsquared"] = "squared",
     sample_weight: FloatArray | None = None,
 ) -> float:
-    """Root of the ratio of the error of the centers to that of reference centers.
+    """Return the square root of the error of centers over the error of reference centers.
 
-    The tables of Xu & Lange 2019 come out with the unsquared form.
+    The tables of Xu & Lange 2019 agree with the unsquared form.
 
     Parameters
     ----------
@@ -175,19 +172,19 @@ def quality_ratio(
     centers : (n_centers, n_features)
     reference_centers : (n_reference_centers, n_features)
     form : {"squared", "unsquared"}
-        What is added over the points: squared distances to the nearest center, or distances.
+        The error adds up squared distances to the nearest center, or distances.
     sample_weight : (n_points,), optional
 
     Returns
     -------
     float
-        1 where the two are equally good, more where the centers are worse; infinite if only the
-        reference has no error.
+        1 if both are equally good, more if the centers are worse; infinite if only the reference
+        has no error.
 
     See Also
     --------
     centroid_index : How many centers are misplaced.
-    powermeans.power_mean.objective : The error itself, at the power -inf.
+    powermeans.power_mean.objective : At the power -inf, the squared error itself.
 
     Examples
     --------
@@ -209,13 +206,9 @@ def quality_ratio(
 
 
 def _dense_labels(labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Labels counted from zero, and how often each occurs."""
+    """Return labels numbered from zero, and the count of each."""
     _, dense, counts = np.unique(on_host(labels), return_inverse=True, return_counts=True)
     return dense.ravel(), counts
-
-
-def _as_centers(centers: ArrayLike) -> FloatArray:
-    return np.asarray(on_host(centers), dtype=np.float64)
 
 
 def _error(
@@ -224,7 +217,7 @@ def _error(
     exponent: float,
     sample_weight: FloatArray | None,
 ) -> float:
-    """Sum over the points of the squared distance to the nearest center, to the exponent."""
+    """Add up the squared distances to the nearest center, each raised to the exponent."""
     total = 0.0
     for rows, sq_dist in squared_euclidean.in_chunks(points, centers):
         nearest = sq_dist.min(axis=1) ** exponent

@@ -1,4 +1,4 @@
-"""Names for the arrays that travel through the package."""
+"""Types of the arrays in the package."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Points in PyTorch tensors, swept where they are: on a GPU or in the memory of the host.
+"""Rows in PyTorch tensors, swept where they lie: on a GPU or in host memory.
 
-Nothing imports this room before there is a tensor or a device. It is the only one that imports
-PyTorch and Triton.
+Only this package imports PyTorch and Triton, and only a tensor or a device loads it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The border for tensors: the only place that says what is wrong with them."""
+"""Check tensors; no other module says what is wrong with them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ def admit_points(
 ) -> torch.Tensor:
     """Return the same points, never a copy, or raise saying what is wrong with them.
 
-    There must be at least `n_clusters` of them. With `must_differ`, squared distances among them
-    must not vanish.
+    With `must_differ`, squared distances among them must not underflow to zero.
     """
     check_numbers(points)
     check_form(points, device)
@@ -69,10 +68,7 @@ def admit_init(init: Any, points: torch.Tensor) -> Any:
 
 
 def device_for(points: torch.Tensor, wanted: str | None) -> torch.device:
-    """Return the device that is asked for, or the one of the points.
-
-    Points on one GPU are not moved to another, nor to host memory.
-    """
+    """Return the device `wanted`, or that of the points; points on a GPU must stay there."""
     if wanted is None:
         return points.device
     device = find_device(wanted)
@@ -87,18 +83,18 @@ def device_for(points: torch.Tensor, wanted: str | None) -> torch.device:
 
 
 def _is_same(one: torch.device, other: torch.device) -> bool:
-    """Return whether both are the same; without a number a device is the first, as in mps:0."""
+    """Return whether both are the same device; mps, for one, is mps:0."""
     return one.type == other.type and (one.index or 0) == (other.index or 0)
 
 
 def check_numbers(points: torch.Tensor) -> None:
-    """Raise where a tensor does not hold numbers that rows can work with."""
+    """Raise where a tensor holds no numbers, or lies on a device without rows."""
     if (fault := fault_of_tensor(points, "X")) is not None:
         raise ValueError(f"X {fault}")
     if points.device.type not in _DEVICES:
         raise ValueError(
-            f"X is on {points.device}, where there are no rows for tensors: pass X.cpu(), which is "
-            "worked on by PyTorch on the CPU, or X.cpu().numpy(), which is by the compiled core"
+            f"X is on {points.device}, which is not supported: pass X.cpu() to compute with "
+            "PyTorch on the CPU, or X.cpu().numpy() to compute with the compiled core"
         )
 
 
@@ -118,7 +114,7 @@ def check_form(points: torch.Tensor, device: torch.device) -> None:
         raise ValueError("X has the dtype torch.float64, which mps lacks: pass X.float()")
     if not points.is_contiguous():
         raise ValueError(
-            f"X is not contiguous, its strides are {points.stride()}: pass X.contiguous(), which "
+            f"X is not contiguous, with strides {points.stride()}: pass X.contiguous(), which "
             "copies it"
         )
 
@@ -149,8 +145,8 @@ def _not_finite(block: torch.Tensor, first_row: int) -> str:
     way_out = "Leave such rows out, or fill the entries in"
     if block.dtype == torch.float16 and not is_nan:
         way_out = (
-            "float16 holds nothing above 65504: convert from what X was made of with "
-            ".to(torch.bfloat16), or scale that down first"
+            "float16 holds nothing above 65504: convert the original values with "
+            ".to(torch.bfloat16), or scale them down first"
         )
     return (
         f"Input X contains {kind}: the first entry that is not finite is in "

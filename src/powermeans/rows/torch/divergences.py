@@ -1,4 +1,4 @@
-"""Rows of a tensor whose distances are a Bregman divergence, or one minus a cosine."""
+"""Rows of a tensor whose distances are a Bregman divergence or one minus a cosine."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ _ENTRIES_ON_HOST = 2**22
 
 
 class TorchBregmanRows(TorchRows):
-    """Rows whose distances are a Bregman divergence of the point from the center.
+    """Measure by a Bregman divergence of the point from the center; options as for `TorchRows`.
 
-    The term that depends only on the point is computed in NumPy when the rows are opened, so that
-    any divergence of the package will do; sweeps stay on the device. Options are those of
-    `TorchRows`.
+    NumPy computes the heights of the points once, so that every divergence of the package works;
+    sweeps stay on the device.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class TorchBregmanRows(TorchRows):
         return np.asarray(sums.cpu().numpy() / np.sum(self._weights), dtype=np.float64)
 
     def _chosen_scale(self, largest: float) -> float:
-        return 1.0  # a divergence has no unit that could be changed
+        return 1.0  # a divergence does not scale with its points
 
     def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
         origin = np.broadcast_to(self._view.origin_in_float64(), self._tangent.shape)
@@ -83,9 +82,9 @@ class TorchBregmanRows(TorchRows):
 
 
 class TorchCosineRows(TorchRows):
-    """Rows whose distance is one minus the cosine of the angle. Holds a copy of the points.
+    """Measure by one minus the cosine of the angle, on a copy of the points.
 
-    No point is zero, which has no direction; options are those of `TorchRows`.
+    No point is zero, which has no direction; options are as for `TorchRows`.
     """
 
     def __init__(
@@ -104,16 +103,15 @@ class TorchCosineRows(TorchRows):
     _find_mean = BaseRows._find_mean
 
     def critical_power(self) -> float:
-        # Of the directions as they are held, whose mean is not of unit length.
-        held = _Euclidean.beside(self)
-        return held.critical_power()
+        # The mean of the directions, unlike the center that the rows report, has not unit length.
+        return _Euclidean.beside(self).critical_power()
 
     def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
         return super()._planes_in_view(np.asarray(cosine.directions(centers)) * LENGTH)
 
 
 class _Euclidean(TorchRows):
-    """The directions as plain points."""
+    """Treat the directions as plain points."""
 
     @classmethod
     def beside(cls, rows: TorchRows) -> _Euclidean:
@@ -125,12 +123,12 @@ class _Euclidean(TorchRows):
 
 
 def _halved_directions(points: torch.Tensor) -> torch.Tensor:
-    """Return points of the length sqrt(1/2), in float32 at least, where the points are."""
+    """Return directions of length sqrt(1/2) on the device of the points, in float32 at least."""
     dtype = torch.float64 if points.dtype == torch.float64 else torch.float32
     halved = torch.empty(points.shape, dtype=dtype, device=points.device)
     for rows in blocks(len(points), max(1, 2**24 // points.shape[1])):
         block = points[rows].to(dtype)
-        # Over the largest entry first, so that no square leaves the range of the dtype.
+        # Dividing by the largest entry first keeps squares within the range of the dtype.
         block = block / block.abs().amax(1, keepdim=True)
         halved[rows] = block / torch.linalg.vector_norm(block, dim=1, keepdim=True) * LENGTH
     return halved

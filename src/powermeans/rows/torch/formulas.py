@@ -1,8 +1,8 @@
 """Distances, weights and sums of some points at a time, in plain PyTorch.
 
 Distances are affine: y_ij = height(x_i) + lift_j - 2 <x_i, slope_j>, for points less an origin, in
-a unit that is a power of two. The letters a, S and the weights are those of `power_mean`; weights
-stay logarithms until the largest of each center is known, so that none leaves the range of float32.
+a unit that is a power of two. S and the weights are as in `power_mean`; weights stay logarithms
+until the largest of each center is known, so that none leaves the range of float32.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from powermeans.rows.torch.placing import blocks
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.types import FloatArray
 
-# Up to this many features squared differences are added up; beyond, products are taken.
+# With more features, products replace sums of squared differences.
 MOST_FEATURES_DIRECT = 16
-# Below this share of the sizes of its terms a distance is computed again.
+# A distance below this share of its terms has lost digits, and is computed again.
 _CANCELLATION = {torch.float32: 1 / 64, torch.float64: 1 / 1024}
 _PAIRS_ENTRIES = 2**22
 _LEAST_POWER = -1e30
@@ -29,23 +29,12 @@ _LEAST_POWER = -1e30
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How points are looked at: less an origin, times a scale, in a dtype.
+    """Look at points less an origin, times a scale, in a dtype."""
 
-    Attributes
-    ----------
-    dtype : torch.dtype
-        Of products: float32 or float64.
-    wide : torch.dtype
-        Of sums: float64 where the device has it.
-    origin : (n_features,), optional
-    scale : float
-        A power of two.
-    """
-
-    dtype: torch.dtype
-    wide: torch.dtype
-    origin: torch.Tensor | None = None
-    scale: float = 1.0
+    dtype: torch.dtype  # of products: float32 or float64
+    wide: torch.dtype  # of sums: float64 where the device has it
+    origin: torch.Tensor | None = None  # (n_features,)
+    scale: float = 1.0  # a power of two, which rounds nothing
 
     def of(self, points: torch.Tensor) -> torch.Tensor:
         """Return the points in this view."""
@@ -73,31 +62,19 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Planes:
-    """Centers as planes over the points in a view.
+    """Centers as planes over the points in a view."""
 
-    Attributes
-    ----------
-    slopes : (n_centers, n_features)
-    lifts : (n_centers,)
-    is_euclidean : bool
-        Whether slopes are the places of the centers, and lifts the squares of their lengths.
-    reach : float
-        The largest magnitude among the slopes.
-    in_wide : Planes, optional
-        The same in the dtype of sums, where that is another.
-    """
-
-    slopes: torch.Tensor
-    lifts: torch.Tensor
-    is_euclidean: bool
-    reach: float = 0.0
-    in_wide: Planes | None = None
+    slopes: torch.Tensor  # (n_centers, n_features)
+    lifts: torch.Tensor  # (n_centers,)
+    is_euclidean: bool  # slopes are the places of the centers, and lifts their squared lengths
+    reach: float = 0.0  # the largest magnitude of a slope
+    in_wide: Planes | None = None  # the same in the dtype of sums, if that is another
 
     @classmethod
     def of(
         cls, slopes: FloatArray, lifts: FloatArray, view: View, like: torch.Tensor, euclidean: bool
     ) -> Planes:
-        """Bring planes from float64 in host memory to the dtypes of a view, where a tensor is."""
+        """Move planes from float64 in host memory to the dtypes of a view and a tensor's device."""
         reach = float(np.max(np.abs(slopes)))
 
         def in_dtype(dtype: torch.dtype, in_wide: Planes | None = None) -> Planes:
@@ -116,32 +93,19 @@ class Planes:
 
     @property
     def is_direct(self) -> bool:
-        """Whether distances are sums of squared differences, which never cancel."""
+        """Distances are sums of squared differences, which never cancel."""
         return self.is_euclidean and self.slopes.shape[1] <= MOST_FEATURES_DIRECT
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some points on the device, with heights and weights.
+    """Some points on the device, with heights and weights."""
 
-    Attributes
-    ----------
-    points : (n_points, n_features)
-        As they are stored.
-    heights : (n_points,)
-    weights : (n_points,)
-        Those of the user over the unit of weights, in the dtype of sums.
-    rows : slice
-        Which of all points they are.
-    lengths : (n_points,), optional
-        Of the points in the view, where heights are not their squares.
-    """
-
-    points: torch.Tensor
-    heights: torch.Tensor
-    weights: torch.Tensor
-    rows: slice
-    lengths: torch.Tensor | None = None
+    points: torch.Tensor  # (n_points, n_features), as they are stored
+    heights: torch.Tensor  # (n_points,)
+    weights: torch.Tensor  # (n_points,), over the unit of weights, in the dtype of sums
+    rows: slice  # the place of these points among all
+    lengths: torch.Tensor | None = None  # (n_points,), if heights are not their squares
 
     def __getitem__(self, rows: slice | torch.Tensor) -> Part:
         """Return some of these points."""
@@ -149,13 +113,13 @@ class Part:
         return Part(self.points[rows], self.heights[rows], self.weights[rows], self.rows, lengths)
 
     def in_blocks(self, n_at_once: int) -> Any:
-        """Yield so many of them at a time, with the slice they are of."""
+        """Yield `n_at_once` points at a time, with their slice of this part."""
         return ((rows, self[rows]) for rows in blocks(len(self.points), n_at_once))
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Sums over points in a view, on the device: in its unit, from its origin."""
+    """Sums over points on the device, in the unit and from the origin of a view."""
 
     points: torch.Tensor
     weights: torch.Tensor
@@ -206,7 +170,7 @@ def sizes_to_own(part: Part, planes: Planes, labels: torch.Tensor) -> torch.Tens
 
 
 def as_they_are(values: torch.Tensor) -> AbstractContextManager[Any]:
-    """Let products keep the dtype of their factors here, even where `torch.autocast` is on."""
+    """Let products keep the dtype of their factors, even under `torch.autocast`."""
     kind = values.device.type
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
@@ -219,7 +183,7 @@ def nearest(found: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class RowTerms:
-    """What the weights of a point depend on besides its distance to a center.
+    """The terms of a point in its weights, beside its distance to each center.
 
     With a power s: log w_ij = term_i + (s - 1) log(y_ij / reference_i); with Gaussians of variance
     v: log w_ij = term_i + (reference_i - e_ij) / (2 v), e_ij = y_ij - 2 v log q_j.
@@ -247,7 +211,7 @@ def power_terms(
     log_means = torch.log(means.clamp(min=lowest)) - 2 * math.log(scale)
     log_units = log_means - math.log(rule.unit)
     terms = terms + (-1 / power - 1) * math.log(n_centers) + (-power - 1) * log_units
-    # In the unit of squared distances, which the sums are divided by.
+    # In the unit of squared distances, by which the rows divide all objectives.
     objectives = torch.where(means > 0, torch.exp(log_means * (rule.p / 2)), 0.0) * scale**2
     return RowTerms(terms, objectives)
 
@@ -271,7 +235,7 @@ def log_shares(rule: Gaussian, n_centers: int) -> FloatArray:
 
 
 def sweep(part: Part, planes: Planes, view: View, rule: Rule) -> Added:
-    """Weigh these points by the rule and add up; they are few enough for one block."""
+    """Weigh these points, few enough for one block, by the rule and add up."""
     found, points = distances(part, planes, view)
     least, labels = nearest(found)
     log_weights, objectives = _log_weights(found, least, labels, view, rule)
@@ -333,7 +297,7 @@ def _log_weights(
 def _power_logs(
     found: torch.Tensor, least: torch.Tensor, view: View, rule: Power | Harmonic
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    # 0 / 0 is at a center, y / 0 infinitely farther away than it.
+    # Ratios: 0 / 0 is one, since the point is at that center; y / 0 is infinite.
     log_ratio = found.div_(least[:, None]).nan_to_num_(nan=1.0, posinf=math.inf).log_()
     exponents = max(rule.power, _LEAST_POWER) * log_ratio
     log_sums = torch.log(exponents.exp().sum(1)).to(view.wide)
@@ -370,12 +334,12 @@ def shares(sq_dist: torch.Tensor, exponent: float) -> torch.Tensor:
     """Return shares y_j^e / sum_l y_l^e of each point, in float64 where the device has it.
 
     Memberships at a power s have the exponent s - 1 (`powermeans.power_mean.memberships`). At -inf
-    the first of the least distances takes all; several zeros share the point equally.
+    the first least distance takes all; otherwise several zeros share the point equally.
     """
     wide = sq_dist.to(torch.float32 if sq_dist.device.type == "mps" else torch.float64)
     if exponent == -math.inf:
         return torch.zeros_like(wide).scatter_(1, wide.argmin(1)[:, None], 1.0)
-    # 0 / 0 is at a center, y / 0 infinitely farther away than it.
+    # Ratios: 0 / 0 is one, since the point is at that center; y / 0 is infinite.
     ratios = wide / wide.amin(1, keepdim=True)
     logs = ratios.nan_to_num_(nan=1.0, posinf=math.inf).log_()
     return torch.softmax(logs.mul_(exponent), dim=1)
@@ -394,7 +358,7 @@ def _squared_differences(points: torch.Tensor, places: torch.Tensor) -> torch.Te
 
 
 def _mend(found: torch.Tensor, part: Part, planes: Planes, view: View) -> None:
-    """Compute the distances again that cancellation has spoilt, in the dtype of sums."""
+    """Compute the distances that cancellation has spoilt again, in the dtype of sums."""
     limits = _sizes(found, part, planes).mul_(_CANCELLATION[found.dtype])
     i, j = (found < limits).nonzero(as_tuple=True)
     for pairs in blocks(len(i), max(1, _PAIRS_ENTRIES // part.points.shape[1])):
@@ -403,7 +367,7 @@ def _mend(found: torch.Tensor, part: Part, planes: Planes, view: View) -> None:
 
 
 def _sizes(found: torch.Tensor, part: Part, planes: Planes) -> torch.Tensor:
-    """Return sizes of the terms that distances are differences of, (n_points, n_centers)."""
+    """Return the sizes of the terms whose differences are distances, (n_points, n_centers)."""
     heights = part.heights.to(found.dtype)[:, None]
     if part.lengths is None:
         return heights + planes.lifts[None, :]

@@ -17,20 +17,20 @@ from powermeans.rows.torch.placing import blocks
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.types import FloatArray
 
-# A distance below this share of the squares that it is the difference of has lost digits, and its
-# point is swept in float64.
+# A distance is a difference of squares. Below this share of them it has lost digits, and its point
+# is swept in float64.
 _CANCELLATION = 1 / 256
-# By how much products may miss the difference of two distances, in units of the same squares.
+# The error of products in the difference of two distances, in units of the same squares.
 _ALIKE = {"highest": 2.0**-14, "high": 2.0**-6}
-# The least distance that a float32 holds with all its digits.
+# Float32 holds all digits of distances down to this.
 _LEAST = 1e-30
 MOST_FEATURES_SOFT = 256
 # The two passes of soft rules compute distances by different instructions, with different rounding,
 # which the power multiplies in the weights. Plain PyTorch computes them once.
 STEEPEST_POWER = -1024.0
-# By how much the two passes may differ in a distance, in units of the squares of its difference,
+# The two passes may differ this much in a distance, in units of the squares of its difference,
 _UNLIKE = 2.0**-23
-# and in a weight.
+# and this much, relatively, in a weight.
 _UNLIKE_WEIGHTS = 2.0**-10
 _POINTS_OF_CHUNK = 256
 _CHUNKS_AT_ONCE = 32
@@ -39,38 +39,31 @@ _POINTS_OF_STRETCH = 16_384
 _FEWEST_POINTS_OF_STRETCH = 512
 # Several for each of the 132 multiprocessors of a large card.
 _PROGRAMS_FOR_A_CARD = 512
-# As long as the second axis of a grid may be.
+# The limit of the second axis of a CUDA grid.
 _MOST_STRETCHES = 65_535
 _POINTS_OF_TILE = 64
 _MOST_ENTRIES_OF_STRETCHES = 2**25
-# Labels below this fit into 16 bits, which are sorted sooner.
+# Labels below this fit into 16 bits, which sort faster.
 _MOST_SHORT_LABELS = 2**15
-# Triton's default, which newer versions want to be told.
+# Triton's default, which newer versions ask for explicitly.
 _LAUNCH = {"enable_fp_fusion": True}
 PRODUCTS = {"highest": "tf32x3", "high": "tf32"}
-# The first that multiplies TF32, and has enough shared memory.
+# The first compute capability that multiplies TF32, and the least shared memory among such cards.
 _LEAST_CAPABILITY = (8, 0)
 _LEAST_SHARED = 101_376
 
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """Sweeps over parts of the points, in a view of float32.
+    """Sweep over parts of the points, in a view of float32.
 
-    Parameters
-    ----------
-    precision : {"highest", "high"}
-        As `torch.set_float32_matmul_precision` has it.
-    rows_at_once : function
-        From the entries of a point to how many points to work on in plain PyTorch.
-    counts : Counter
-        "float64" counts each time a point was swept again in float64, "too steep" each time the
-        rule kept the kernels from a part.
+    `counts` holds how often points were swept again in "float64", and how often a rule was
+    "too steep" for the kernels.
     """
 
     view: View
-    precision: str
-    rows_at_once: Callable[[int], int]
+    precision: str  # "highest" or "high", as in torch.set_float32_matmul_precision
+    rows_at_once: Callable[[int], int]  # the points of a block, from the entries of each
     counts: Counter[str] = field(default_factory=Counter)
 
     def can_sweep(self, rule: Rule, planes: Planes) -> bool:
@@ -127,7 +120,7 @@ class Fused:
         return labels
 
     def _certain_labels(self, part: Part, planes: Planes) -> torch.Tensor:
-        """Label points whose distances have lost digits: in float64 where two are alike."""
+        """Label points whose distances have lost digits, in float64 if the two least are alike."""
         labels, least, second = self._nearest(part, planes, tells_second=True)
         sizes = formulas.sizes_to_own(part, planes, labels)
         is_alike = second - least < _ALIKE[self.precision] * sizes
@@ -138,7 +131,7 @@ class Fused:
     def _exactly(
         self, part: Part, planes: Planes
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return labels, least and second least distances of some points, from float64."""
+        """Return labels, least and second least distances of some points, computed in float64."""
         self.counts["float64"] += len(part.points)
         found, _ = formulas.distances(part, planes.exact, self.view.exact)
         least, labels = formulas.nearest(found)
@@ -146,14 +139,14 @@ class Fused:
         return labels.int(), least.float(), second.float()
 
     def _some(self, indices: torch.Tensor, n_centers: int) -> Iterator[torch.Tensor]:
-        """Yield as many of these points at a time as may have all their distances in memory."""
+        """Yield these points in groups whose distances to all centers fit into memory."""
         n_at_once = self.rows_at_once(n_centers)
         return (indices[some] for some in blocks(len(indices), n_at_once))
 
     def _nearest(
         self, part: Part, planes: Planes, *, tells_second: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return labels, the distances to them, and the least ones to others if asked for."""
+        """Return labels, least distances and, if asked for, second least distances."""
         n_points = len(part.points)
         labels = torch.empty(n_points, dtype=torch.int32, device=part.points.device)
         least = torch.empty(n_points, dtype=torch.float32, device=part.points.device)
@@ -192,7 +185,7 @@ class Fused:
         return Added(chunks.add(sums), weights, inertia, inertia)
 
     def _by_label_and_height(self, part: Part, planes: Planes, labels: torch.Tensor) -> Added:
-        """Add up by label where planes are not places: the inertia by heights and slopes."""
+        """Add up by label, with the inertia by heights and slopes since planes are not places."""
         places = Planes(torch.zeros_like(planes.exact.slopes), planes.exact.lifts, True)
         added = self._by_label(part, places, labels)
         inertia = torch.zeros_like(added.inertia)
@@ -224,10 +217,10 @@ class Fused:
     def _log_sums(
         self, part: Part, used: Planes, shares: torch.Tensor, rule: Rule
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return references, log-sums, least distances, and the centers of these if they matter."""
+        """Return references, log-sums and least distances, and the labels if they matter."""
         n_points, device = len(part.points), part.points.device
         found = torch.empty((3, n_points), dtype=torch.float32, device=device)
-        # The size of what has cancelled depends on the center.
+        # For such planes the size of the cancelled terms depends on the center.
         tells_label = not used.is_euclidean
         labels = torch.empty(n_points if tells_label else 1, dtype=torch.int32, device=device)
         inputs, sizes, options = self._given(nearest_tiles, part, used)
@@ -291,7 +284,7 @@ class Fused:
     def _given(
         self, tiles: Callable[..., dict[str, Any]], part: Part, used: Planes
     ) -> tuple[tuple[torch.Tensor, ...], tuple[int, int, int, float], dict[str, Any]]:
-        """Return what kernels of distances are given: arrays, sizes and scale, and options."""
+        """Return the arguments of kernels of distances: arrays, sizes with scale, and options."""
         n_centers, n_features = used.slopes.shape
         inputs = (part.points, self._origin(part), used.slopes, used.lifts, part.heights.float())
         dtype, shared = used.slopes.dtype, _shared(part.points)
@@ -313,7 +306,7 @@ class Fused:
         return torch.zeros(part.points.shape[1], dtype=torch.float32, device=part.points.device)
 
     def _rounded(self, part: Part, planes: Planes) -> Planes:
-        """Return the centers as 16-bit products take them, where these were asked for."""
+        """Return the centers rounded for 16-bit products, if these were asked for."""
         half = part.points.dtype
         if half == torch.float32 or self.precision == "highest" or planes.is_direct:
             return planes
@@ -361,7 +354,7 @@ class _Chunks:
         per_cluster = torch.diff(offsets).add_(_POINTS_OF_CHUNK - 1) // _POINTS_OF_CHUNK
         first_chunks = torch.zeros_like(offsets)
         first_chunks[1:] = torch.cumsum(per_cluster, 0)
-        # As many as there can be, so that the host need not wait to know how many there are.
+        # The upper bound, so that the host need not wait for the device to count them.
         n_chunks = len(labels) // _POINTS_OF_CHUNK + n_centers
         every = torch.arange(n_chunks, device=labels.device)
         clusters = torch.searchsorted(first_chunks[1:].contiguous(), every, right=True)
@@ -373,7 +366,7 @@ class _Chunks:
         return len(self.clusters)
 
     def add(self, parts: torch.Tensor) -> torch.Tensor:
-        """Return the sums of clusters from those of chunks."""
+        """Return the sums of clusters from the sums of chunks."""
         n_centers, n_features = len(self.offsets) - 1, parts.shape[1]
         sums = torch.empty((n_centers, n_features), dtype=torch.float64, device=parts.device)
         tiles = adding_tiles(n_features)
@@ -384,7 +377,7 @@ class _Chunks:
 
 
 def why_not(points: torch.Tensor, device: torch.device) -> str | None:
-    """Return what keeps the kernels from these points, if anything does."""
+    """Return the reason why the kernels cannot take these points; None if they can."""
     if points.dtype == torch.float64:
         return "the points are float64"
     if device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
@@ -412,16 +405,16 @@ def _current(points: torch.Tensor) -> AbstractContextManager[Any]:
 
 
 def _shared(points: torch.Tensor) -> int:
-    """Return the bytes of shared memory of a program; elsewhere, those on the least card."""
+    """Return the shared memory of a program in bytes; off the GPU, that of the least card."""
     if not points.is_cuda:
         return _LEAST_SHARED
-    # PyTorch 2.6 does not tell; every card that the kernels run on has as much as the least.
+    # PyTorch 2.6 lacks this property; every supported card has at least this much.
     card = torch.cuda.get_device_properties(points.device)
     return int(getattr(card, "shared_memory_per_block_optin", _LEAST_SHARED))
 
 
 def _cancellation(rule: Rule) -> float:
-    """Return the least share of the squares at which weights by the rule keep their digits."""
+    """Return the least share of the squares at which weights of the rule keep their digits."""
     if isinstance(rule, (Power, Harmonic)):
         return max(_CANCELLATION, -rule.power * _UNLIKE / _UNLIKE_WEIGHTS)
     return _CANCELLATION
@@ -438,15 +431,15 @@ def _power_of_two(number: int, least: int = 16) -> int:
 def nearest_tiles(
     dtype: torch.dtype, precision: str, n_features: int, n_centers: int, shared: int
 ) -> dict[str, Any]:
-    """Return the sizes of the tiles of kernels that work on a block of points.
+    """Return the tile sizes of kernels that work on a block of points.
 
-    They are the largest that, compiled for several compute capabilities, fit into registers and
-    into so many bytes of shared memory.
+    They are the largest that fit into registers and this shared memory, as compiled for several
+    compute capabilities.
     """
     is_half = dtype != torch.float32
     most_features = 32
     if is_half:
-        # Tiles of points and centers, three of each on the way.
+        # Three stages hold a tile of points and a tile of centers each.
         is_roomy = n_features <= 128 or shared >= 3 * 2 * 128 * 128 * dtype.itemsize
         most_features = 128 if is_roomy else 64
     features = min(most_features, _power_of_two(n_features))
@@ -461,7 +454,7 @@ def nearest_tiles(
 
 
 def chunk_tiles(n_features: int) -> dict[str, Any]:
-    """Return the sizes of the tiles for sums of a cluster."""
+    """Return the tile sizes for sums of a cluster."""
     return {
         "LENGTH": _POINTS_OF_CHUNK,
         "ROWS": 32,
@@ -470,14 +463,14 @@ def chunk_tiles(n_features: int) -> dict[str, Any]:
 
 
 def adding_tiles(n_features: int) -> dict[str, Any]:
-    """Return the sizes of the tiles for adding up chunks."""
+    """Return the tile sizes for adding up chunks."""
     return {"ROWS": _CHUNKS_AT_ONCE, "FEATURES": min(64, _power_of_two(n_features, least=1))}
 
 
 def soft_tiles(
     dtype: torch.dtype, precision: str, n_features: int, n_centers: int, shared: int
 ) -> dict[str, Any]:
-    """Return the sizes of the tiles for soft sums over points."""
+    """Return the tile sizes for soft sums over points."""
     features = min(32, _power_of_two(n_features))
     is_wide = dtype == torch.float32 and n_features > 128
     return {

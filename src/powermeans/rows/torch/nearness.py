@@ -1,7 +1,7 @@
 """Nearness on tensors: distances to the nearest center chosen so far stay on the device.
 
-Draws add up masses in blocks of a fixed size, and the sums of blocks on the host: a running sum
-over all points at once would depend on the order in which the device happens to work.
+Draws add up masses in blocks of a fixed size on the device, and the sums of blocks on the host. A
+running sum over all points would depend on the order in which the device works.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BLOCK = 1024
 
 
 class Distances(Protocol):
-    """What nearness asks of the rows that it is for."""
+    """The methods of rows that nearness calls."""
 
     @property
     def weights_there(self) -> torch.Tensor:
@@ -27,20 +27,20 @@ class Distances(Protocol):
 
     @property
     def units(self) -> tuple[float, float]:
-        """What squared distances, and weights, are to be multiplied by."""
+        """Factors of squared distances and of weights to the user's units."""
         ...
 
     def distance_blocks(self, centers: FloatArray) -> Iterator[tuple[slice, torch.Tensor]]:
-        """All squared distances, some points at a time, in the dtype of sums."""
+        """Yield all squared distances, some points at a time, in the dtype of sums."""
         ...
 
     def take(self, indices: IndexArray) -> FloatArray:
-        """These points."""
+        """Return these points."""
         ...
 
 
 class TorchNearness:
-    """Nearness that holds squared distances in the unit of the rows, on their device."""
+    """Keep nearest squared distances in the unit of the rows, on their device."""
 
     def __init__(self, rows: Distances, centers: FloatArray, order: IndexArray | None) -> None:
         self._rows = rows
@@ -54,8 +54,7 @@ class TorchNearness:
             self._approach(centers)
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
-        walk = _Walk(self._mass(exponent))
-        drawn = walk.at(uniforms)
+        drawn = _Walk(self._mass(exponent)).at(uniforms)
         return drawn if self._host_order is None else np.asarray(self._host_order[drawn])
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
@@ -83,7 +82,7 @@ class TorchNearness:
         return np.asarray(chosen.cpu().numpy() * self._rows.units[0], dtype=np.float64)
 
     def choose(self, candidates: IndexArray) -> int:
-        """Add the best of some points as a center in one pass, and return it."""
+        """Add the best candidate as a center in one pass over the points, and return it."""
         found = self._nearest.new_empty((len(self._nearest), len(candidates)))
         for rows, block in self._rows.distance_blocks(self._rows.take(candidates)):
             torch.minimum(block, self._nearest[rows, None], out=found[rows])
@@ -96,22 +95,22 @@ class TorchNearness:
             self._nearest[rows] = torch.minimum(self._nearest[rows], found.amin(1))
 
     def _mass(self, exponent: float) -> torch.Tensor:
-        """Return what draws are in proportion to, in the order of the walk."""
+        """Return the masses of the points for a draw, in the order of the walk."""
         weighs = self._weights > 0
         farthest = torch.where(weighs, self._nearest, 0.0).amax()
-        # In units of the farthest, so that no exponent overflows.
+        # Divided by the farthest, so that no exponent overflows.
         mass = self._weights * (self._nearest / farthest).pow_(exponent / 2)
         has_mass = (farthest > 0) & torch.isfinite(farthest)
         mass = torch.where(weighs & has_mass, mass, torch.where(has_mass, 0.0, self._weights))
         return mass if self._order is None else mass[self._order]
 
     def _weighted(self) -> torch.Tensor:
-        """Return weight times squared distance; a point of no weight counts zero anywhere."""
+        """Return weight times squared distance, zero for a point of no weight at any distance."""
         return torch.where(self._weights > 0, self._weights * self._nearest, 0.0)
 
 
 class _Walk:
-    """Cumulative masses in two levels, of which only the upper one leaves the device."""
+    """Cumulative masses in two levels; only the upper level leaves the device."""
 
     def __init__(self, mass: torch.Tensor) -> None:
         n_blocks = -(-len(mass) // _BLOCK)
@@ -129,7 +128,7 @@ class _Walk:
         before = np.where(chosen > 0, ends[chosen - 1], 0.0)
         there = torch.as_tensor(chosen, device=self._blocks.device)
         within = np.cumsum(self._blocks[there].cpu().numpy().astype(np.float64), axis=1)
-        # Rounding may ask for a little more than a block has: then it is its last with mass.
+        # Rounding may ask for slightly more mass than the block has; then its last point with mass is.
         is_beyond = within > (wanted - before)[:, None]
         is_last = within >= within[:, -1:]
         place = np.argmax(is_beyond | is_last, axis=1)

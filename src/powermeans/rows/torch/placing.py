@@ -1,4 +1,4 @@
-"""Where tensors lie, how much memory is free there, and how much work is done at once."""
+"""Place tensors on devices, within the memory and the threads that are free there."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from powermeans.types import IndexArray, Points
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
-# Entries of the largest temporary array, and how many such arrays are alive at the same time.
+# Entries of the largest temporary array, and the number of these arrays alive at the same time.
 _ENTRIES_ON_GPU = 2**26
 _ENTRIES_ON_CPU = 2**20
 _ARRAYS_AT_ONCE = 6
 _FEWEST_ROWS = 128
-# What points may take of the free memory; the rest is for the work on them.
+# The share of the free memory for points; the rest is for the work on them.
 _SHARE_FOR_POINTS = 0.7
-# With what a sweep holds for each of them, also where these have few features.
+# The share for points and what a sweep holds for each, which is more where features are few.
 _SHARE_WITH_WORK = 0.9
 _BYTES_OF_A_SWEEP = 100
-# Weights, heights and what seeding keeps: these stay on the device for all points.
+# Weights, heights and the state of seeding stay on the device for all points.
 _BYTES_KEPT = 40
 _LARGEST_PIECE = 2**30
 _PIECES_IN_FREE_MEMORY = 8
 
 
 def free_bytes(device: torch.device) -> float:
-    """Return how much memory is free on the device; infinite where PyTorch does not tell."""
+    """Return the free memory of the device in bytes; infinite where PyTorch does not tell."""
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return float(torch.cuda.mem_get_info(device)[0] + unused)
@@ -49,25 +49,25 @@ def find_device(wanted: str | torch.device) -> torch.device:
         device = torch.device(wanted)
     except RuntimeError as error:
         raise ValueError(
-            f'device={wanted!r} is no device of PyTorch: pass "cuda", "cuda:1", "mps" or "cpu"'
+            f'device={wanted!r} is not a device of PyTorch: pass "cuda", "cuda:1", "mps" or "cpu"'
         ) from error
     if device.type == "cuda":
         n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if n_devices == 0:
             raise ValueError(
-                f"device={wanted!r} cannot be had: PyTorch {torch.__version__} finds no CUDA "
+                f"device={wanted!r} is not available: PyTorch {torch.__version__} finds no CUDA "
                 'device. Install a CUDA build of PyTorch and a driver, or pass device="cpu"'
             )
         if device.index is not None and device.index >= n_devices:
             raise ValueError(
-                f"device={wanted!r} cannot be had: there are {n_devices} CUDA devices, which "
-                "count from 0"
+                f"device={wanted!r} is not available: there are {n_devices} CUDA devices, "
+                "numbered from 0"
             )
         if device.index is None:
             return torch.device("cuda", torch.cuda.current_device())
         return device
     if device.type == "mps" and not torch.backends.mps.is_available():
-        raise ValueError(f'device={wanted!r} cannot be had on this machine: pass device="cpu"')
+        raise ValueError(f'device={wanted!r} is not available on this machine: pass device="cpu"')
     if device.type not in ("cpu", "mps"):
         raise ValueError(f'device={wanted!r} is not supported: pass "cuda", "mps" or "cpu"')
     return device
@@ -76,16 +76,9 @@ def find_device(wanted: str | torch.device) -> torch.device:
 def rows_at_once(
     n_points: int, width: int, device: torch.device, itemsize: int, free: float | None = None
 ) -> int:
-    """Return how many points to work on at once.
+    """Return the number of points to work on at once, with `width` temporary entries each.
 
-    It depends only on the sizes, unless memory is short: then it is fewer, with a warning.
-
-    Parameters
-    ----------
-    width : int
-        Entries for each point in the largest temporary array, each of `itemsize` bytes.
-    free : float, optional
-        Free bytes; those of the device if not given.
+    It depends only on the sizes, unless memory is short: then it is smaller, with a warning.
     """
     entries = _ENTRIES_ON_CPU if device.type == "cpu" else _ENTRIES_ON_GPU
     wanted = min(n_points, max(_FEWEST_ROWS, entries // width))
@@ -102,7 +95,7 @@ def rows_at_once(
         )
     rows = min(wanted, 1 << (affordable.bit_length() - 1))
     warnings.warn(
-        f"{available / 2**20:.0f} MiB are free on {device}: {rows} points are worked on at once "
+        f"{available / 2**20:.0f} MiB are free on {device}: the fit works on {rows} points at once "
         f"instead of {wanted}, which is slower and may change last digits",
         RuntimeWarning,
         stacklevel=2,
@@ -111,7 +104,7 @@ def rows_at_once(
 
 
 def lack_of_memory_is_told(work: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Raise Python's MemoryError, with the way out, where the device runs out of memory."""
+    """Raise a MemoryError with a way out where the device runs out of memory."""
 
     @functools.wraps(work)
     def told(*args: _Arguments.args, **options: _Arguments.kwargs) -> _Result:
@@ -119,8 +112,8 @@ def lack_of_memory_is_told(work: Callable[_Arguments, _Result]) -> Callable[_Arg
             return work(*args, **options)
         except torch.OutOfMemoryError as error:
             raise MemoryError(
-                f"{error}. Free memory on the device, pass X in host memory with device=, from "
-                "where it is streamed if it does not fit, or use fewer centers"
+                f"{error}. Free memory on the device, use fewer centers, or pass X in host memory "
+                "with device=, which streams X if it does not fit"
             ) from error
 
     return told
@@ -129,26 +122,21 @@ def lack_of_memory_is_told(work: Callable[_Arguments, _Result]) -> Callable[_Arg
 def from_array(points: Points) -> torch.Tensor:
     """Return an array in host memory as a tensor that shares it."""
     with warnings.catch_warnings():
-        # PyTorch warns of read-only memory; these tensors are never written to.
+        # PyTorch warns of read-only memory, but the rows never write to their points.
         warnings.simplefilter("ignore", UserWarning)
         return torch.from_numpy(points)
 
 
 def blocks(n_points: int, n_at_once: int) -> Iterator[slice]:
-    """Yield slices of so many points."""
+    """Yield slices of at most `n_at_once` points."""
     for start in range(0, n_points, n_at_once):
         yield slice(start, min(start + n_at_once, n_points))
 
 
 class Held:
-    """Points that lie on the device, or in host memory from where they are streamed to it.
+    """Hold points on the device if they fit, else stream them to it from host memory.
 
-    Parameters
-    ----------
-    device : torch.device
-        Where the work is done. Points in host memory move there, if they fit.
-    rows_of_piece : int, optional
-        Stream so many points at a time; by default only where the points do not fit.
+    With `rows_of_piece`, stream that many points at a time in any case.
     """
 
     def __init__(
@@ -162,11 +150,11 @@ class Held:
 
     @property
     def is_streamed(self) -> bool:
-        """Whether each sweep brings the points to the device anew."""
+        """Each sweep copies the points to the device again."""
         return self._rows_of_piece is not None
 
     def pieces(self) -> Iterator[tuple[slice, torch.Tensor]]:
-        """Yield the points on the device, all or some at a time, with the slice they are of."""
+        """Yield the points on the device, all or some at a time, with their slice."""
         if self._rows_of_piece is None:
             yield slice(0, len(self.points)), self.points
         elif self.device.type == "cuda" and not self.points.is_cuda:
@@ -203,7 +191,7 @@ class Held:
         return piece
 
     def _copied_ahead(self, n_rows: int) -> Iterator[tuple[slice, torch.Tensor]]:
-        """Yield pieces while the next is copied, through pinned memory on a stream of its own."""
+        """Yield pieces while a stream of its own copies the next through pinned memory."""
         copier = torch.cuda.Stream(self.device)
         slots: list[Any] = [None, None]
         pieces = list(blocks(len(self.points), n_rows))
@@ -240,9 +228,9 @@ class Held:
 
 
 class _Threads:
-    """The numbers of threads asked for, and the one that PyTorch had before the first of them.
+    """Keep the numbers of threads asked for, and PyTorch's number before the first of them.
 
-    PyTorch has a number for each thread of Python, and a new thread begins with the one that any
+    PyTorch has a number for each thread of Python, and a new thread starts with the number that any
     thread set last.
     """
 
@@ -276,7 +264,7 @@ _THREADS = _Threads()
 
 @contextlib.contextmanager
 def threads_of_torch(n_threads: int) -> Iterator[None]:
-    """Let PyTorch use so many threads for what this thread computes on the CPU."""
+    """Let PyTorch use this many threads for the CPU work of this thread."""
     before = _THREADS.enter(n_threads)
     try:
         yield

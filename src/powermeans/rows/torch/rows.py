@@ -31,14 +31,14 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points
 Kernel = Literal["auto", "triton", "plain"]
 Precision = Literal["highest", "high"]
 
-# Squares of numbers beyond come near the ends of float32.
+# Squares of numbers outside come near the ends of float32.
 _UNIT_RANGE = (1e-6, 1e6)
-# Of points that products round to float16, also when they are told from elsewhere.
+# Products round points to float16, whose range is smaller.
 _UNIT_RANGE_OF_FLOAT16 = (2.0**-6, 2.0**12)
-# Of a scale: itself as a number of the dtype, and its square as one of float64.
+# The dtype must hold a scale, and float64 its square.
 _LARGEST_EXPONENT = {torch.float32: 126, torch.float64: 510}
 _MOST_FEATURES_FORMED = 4096
-# So that the kernels, and the sort they need, can count them with 32 bits.
+# The kernels, and the sort that they need, index points with 32 bits.
 _MOST_POINTS_OF_PART = 2**29
 _ROWS_SAMPLED = 10_000
 # 256 MiB of float64.
@@ -48,24 +48,12 @@ _ROUNDING = {"high": 2.0**-8, "highest": 2.0**-18}
 
 
 class TorchRows(MemoryRows):
-    """Rows in a tensor. Points must be contiguous and finite, of 16, 32 or 64 bits.
+    """Sweep over a contiguous, finite tensor on its device, or on another that it is moved to.
 
-    Parameters
-    ----------
-    points : Tensor of shape (n_points, n_features)
-        On the device, or in host memory.
-    sample_weight : ndarray of shape (n_points,), optional
-        Float64 weights, none negative.
-    device : torch.device, optional
-        Where to work; by default where the points are.
-    kernel : {"auto", "triton", "plain"}
-        "auto" takes Triton where it can, which `placement` tells.
-    precision : {"highest", "high"}, optional
-        By default that of PyTorch's own switch, which plain PyTorch on a card always follows.
-        "high" allows TF32 products of float32, and 16-bit ones of 16-bit points, for which centers
-        are rounded; sums of the hard rule keep theirs.
-    rows_of_piece : int, optional
-        Stream so many points at a time; by default only where they do not fit on the device.
+    The kernel "auto" takes Triton where it can. The precision is by default that of PyTorch's own
+    switch, which plain PyTorch on a GPU always follows; "high" allows TF32 products of float32, and
+    16-bit products of 16-bit points with rounded centers, but not in sums of the hard rule.
+    `rows_of_piece` is as for `Held`.
     """
 
     def __init__(
@@ -89,11 +77,9 @@ class TorchRows(MemoryRows):
         self._weights, self._weight_unit = in_unit(sample_weight)
         self._look_at_columns()
 
-    # What is there.
-
     @property
     def device(self) -> torch.device:
-        """Where the work is done."""
+        """The device that does the work."""
         return self._held.device
 
     @property
@@ -109,7 +95,7 @@ class TorchRows(MemoryRows):
 
     @property
     def n_swept_again(self) -> int:
-        """How often a point was swept again in float64, since its distances had lost digits."""
+        """Number of times a point was swept again in float64, after its distances lost digits."""
         return 0 if self._fused is None else self._fused.counts["float64"]
 
     @property
@@ -179,7 +165,9 @@ class TorchRows(MemoryRows):
     @lack_of_memory_is_told
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         if isinstance(rule, Online):
-            raise TypeError("rows of tensors cannot sweep with the rule Online: points would wait")
+            raise TypeError(
+                "rows of tensors cannot sweep with the rule Online, which takes points one by one"
+            )
         planes = self._planes_of(centers)
         swept = (self._sweep_part(part, planes, rule) for part in self._parts())
         return self._as_sums(reduce(operator.add, swept))
@@ -254,14 +242,14 @@ class TorchRows(MemoryRows):
         return np.ldexp(found, 2 * exponent) if exponent else found
 
     def sq_distances_in_view(self, centers: FloatArray) -> tuple[Points, int]:
-        """Return those of points and centers divided by a power of two, and its exponent."""
+        """Return distances of points and centers over a power of two, and its exponent."""
         found = torch.cat([there.cpu() for there in self._distances_in_view(centers)])
         return np.asarray(found.numpy()), -round(math.log2(self._view.scale))
 
     def distances_there(self, centers: FloatArray, *, is_squared: bool) -> Iterator[torch.Tensor]:
         """Yield distances, or roots of squared ones, on the device, some rows at a time."""
         for found in self._distances_in_view(centers):
-            # Roots come before the unit, in which squares may leave the range of float32.
+            # The root comes first, since squares in the user's unit may leave float32.
             yield found.sqrt_().div_(self._view.scale) if is_squared else found
 
     def _distances_in_view(self, centers: FloatArray) -> Iterator[torch.Tensor]:
@@ -281,7 +269,7 @@ class TorchRows(MemoryRows):
     def greedy_seeds(
         self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
     ) -> IndexArray:
-        """Choose seeds in one pass over the points for each, if distances to all candidates fit."""
+        """Choose seeds in one pass over the points each, if distances to all candidates fit."""
         n_candidates = others.shape[1] if len(others) else 1
         if self.n_points * n_candidates > self.most_entries_kept():
             return super().greedy_seeds(order, first, others, exponent)
@@ -308,7 +296,7 @@ class TorchRows(MemoryRows):
         return 1 / self._view.scale**2, self._weight_unit
 
     def most_entries_kept(self) -> float:
-        """Return how many distances may be kept on the device."""
+        """Return the number of distances that the device can keep."""
         entries = free_bytes(self.device) / 32
         return entries if math.isfinite(entries) else _MOST_ENTRIES_WHERE_FREE_IS_UNKNOWN
 
@@ -333,7 +321,7 @@ class TorchRows(MemoryRows):
         return Planes.of(slopes, lifts, self._view, self.weights_there, is_euclidean)
 
     def _look_at_columns(self) -> None:
-        """Find mean and variance of the columns, and from them the view and the heights."""
+        """Compute mean and variance of the columns, and from them the view and the heights."""
         sums, largest = np.zeros(self.n_features), 0.0
         for _, block in self._stored_blocks(self._n_at_once(1)):
             wide = block.to(self._view.wide)
@@ -349,7 +337,7 @@ class TorchRows(MemoryRows):
         self._lengths = self._all_lengths()
 
     def _chosen_view(self, largest: float) -> View:
-        """Center where the mean is far away; scale where squares would leave float32."""
+        """Return a view centered if the mean is far away, scaled if squares would leave float32."""
         view = self._view
         is_far = float(self._column_mean @ self._column_mean) > np.sum(self._column_variance)
         origin = self._there(self._column_mean) if is_far else None
@@ -364,14 +352,14 @@ class TorchRows(MemoryRows):
         return float(2.0 ** -max(-most, min(math.frexp(largest)[1], most)))
 
     def _all_heights(self) -> torch.Tensor:
-        """Return the term of distances that depends only on the point: here squared lengths."""
+        """Return the term of distances that depends only on the point: here its squared length."""
         heights = torch.empty(self.n_points, dtype=self._view.dtype, device=self.device)
         for rows, points in self._stored_blocks(self._n_at_once(1)):
             heights[rows] = self._view.of(points).square().sum(1)
         return heights
 
     def _all_lengths(self) -> torch.Tensor | None:
-        """Return lengths of the points in the view, where heights are not their squares."""
+        """Return lengths of the points in the view, or None if heights are their squares."""
         return None
 
     @cached_property
@@ -382,7 +370,7 @@ class TorchRows(MemoryRows):
         return torch.as_tensor(self._weights, dtype=self._view.wide, device=self.device)
 
     def _there(self, values: FloatArray, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """Bring host values to the device, by default in the dtype of products."""
+        """Move host values to the device, by default in the dtype of products."""
         return torch.as_tensor(values, dtype=dtype or self._view.dtype, device=self.device)
 
     def _parts(self) -> Iterator[Part]:
@@ -396,13 +384,13 @@ class TorchRows(MemoryRows):
                 yield block
 
     def _stored_blocks(self, n_at_once: int) -> Iterator[tuple[slice, torch.Tensor]]:
-        """Yield so many points at a time as they are stored, with the slice they are of."""
+        """Yield at most `n_at_once` stored points at a time, with their slice."""
         for of_piece, points in self._held.pieces():
             for rows in blocks(len(points), n_at_once):
                 yield slice(of_piece.start + rows.start, of_piece.start + rows.stop), points[rows]
 
     def _n_at_once(self, width: int) -> int:
-        """Return the points of a block with so many entries for each, always the same number."""
+        """Return the points of a block with `width` entries each; the first answer stays."""
         wider = max(width, self.n_features)
         if wider not in self._n_by_width:
             itemsize = self._view.wide.itemsize
@@ -415,13 +403,13 @@ def _chosen_kernel(wanted: Kernel, points: torch.Tensor, device: torch.device) -
         return "plain"
     obstacle = fused.why_not(points, device)
     if wanted == "triton" and obstacle is not None:
-        raise ValueError(f'kernel="triton" cannot be had: {obstacle}. Pass kernel="plain"')
+        raise ValueError(f'kernel="triton" is not available: {obstacle}. Pass kernel="plain"')
     is_for_gpu = device.type == "cuda" or wanted == "triton"
     return "triton" if obstacle is None and is_for_gpu else "plain"
 
 
 def _chosen_precision(wanted: Precision | None, plain_on: torch.device | None) -> Precision:
-    """Choose that of the products; for plain PyTorch on a card its own switch decides."""
+    """Choose the precision of products; for plain PyTorch on a GPU its own switch decides."""
     of_torch = _precision_of_torch()
     if wanted is None:
         return of_torch
@@ -429,15 +417,15 @@ def _chosen_precision(wanted: Precision | None, plain_on: torch.device | None) -
         return wanted
     if (wanted, of_torch) == ("highest", "high"):
         raise ValueError(
-            f'precision="highest" cannot be had by plain PyTorch on {plain_on}, whose own switch '
-            'allows less: call torch.set_float32_matmul_precision("highest")'
+            f'precision="highest" is not available to plain PyTorch on {plain_on}, whose own '
+            'switch allows less: call torch.set_float32_matmul_precision("highest")'
         )
     return of_torch
 
 
 def _precision_of_torch() -> Precision:
-    """Return what PyTorch's switch, the newer or the older one, says of float32 products."""
-    # To ask the older one is an error where the newer one was used.
+    """Return the precision that PyTorch's newer or older switch sets for float32 products."""
+    # Reading the older switch is an error once the newer one was set.
     newer = getattr(torch.backends.cuda.matmul, "fp32_precision", "none")
     if newer != "none":
         return "highest" if newer == "ieee" else "high"
