@@ -128,7 +128,7 @@ class _Walk:
         before = np.where(chosen > 0, ends[chosen - 1], 0.0)
         there = torch.as_tensor(chosen, device=self._blocks.device)
         within = np.cumsum(self._blocks[there].cpu().numpy().astype(np.float64), axis=1)
-        # Rounding may ask for slightly more mass than the block has; then its last point with mass is.
+        # Rounding may ask for more mass than the block has; its last point with mass is then drawn.
         is_beyond = within > (wanted - before)[:, None]
         is_last = within >= within[:, -1:]
         place = np.argmax(is_beyond | is_last, axis=1)
