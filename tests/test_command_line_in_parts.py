@@ -338,7 +338,7 @@ def test_k_is_chosen_in_parts(run) -> None:
     ("command", "code", "message"),
     [
         ("fit folder -k 2 --report r.html", failures.USAGE, "--report needs all rows at once"),
-        ("fit folder -k 2 --missing drop", failures.USAGE, "--missing is error or observed"),
+        ("fit folder -k 2 --missing drop", failures.USAGE, "pass --missing observed"),
         ("fit folder -k 2 --divergence manhattan", failures.DATA, "folder is read part by part, b"),
         ("fit folder -k 2 --divergence mahalanobis", failures.DATA, "covariance from all points"),
         ("fit - -k 2 --memory-limit 1GB", failures.USAGE, "input can be read only once"),
