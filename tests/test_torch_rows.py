@@ -505,7 +505,7 @@ def test_a_block_of_distances_is_far_smaller_than_all_of_them():
 
 
 def test_a_block_shrinks_where_memory_is_short_and_says_so():
-    with pytest.warns(RuntimeWarning, match=r"8 MiB are free on cpu: 256 points .* instead of"):
+    with pytest.warns(RuntimeWarning, match=r"8 MiB are free on cpu: .* 256 points at once"):
         assert placing.rows_at_once(10**6, 1000, torch.device("cpu"), 4, 8 * 2**20) == 256
 
 
