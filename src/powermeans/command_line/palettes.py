@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import time
 from dataclasses import dataclass
@@ -106,13 +105,15 @@ def palette_of(
 def _read(path: str) -> tuple[Bytes, Bytes | None]:
     """Read red, green and blue of each pixel, and the opacities if the image has any."""
     pillow = _pillow()
+    from PIL import ImageOps
+
     if not Path(path).exists():
         raise failures.Failure(f"{path} does not exist", failures.DATA)
     try:
         with pillow.open(path) as image:
             has_alpha = image.has_transparency_data
             mode = "RGBA" if has_alpha else "RGB"
-            upright = _pillow("ImageOps").exif_transpose(image)  # turned as the camera was held
+            upright = ImageOps.exif_transpose(image)  # turned as the camera was held
             pixels = np.asarray(_of_eight_bits(upright, path).convert(mode))
     except failures.Failure:
         raise
@@ -168,11 +169,12 @@ def _kind_of(path: str) -> str:
     return kind
 
 
-def _pillow(module: str = "Image") -> Any:
+def _pillow() -> Any:
     try:
-        return importlib.import_module(f"PIL.{module}")
+        from PIL import Image
     except ImportError:
         raise failures.needing("Pillow", "palette") from None
+    return Image
 
 
 def _tell(found: Palette, image: str, elapsed: float, screen: Screen) -> None:
