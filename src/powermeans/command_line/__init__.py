@@ -1,6 +1,6 @@
 """The command ``powermeans``.
 
-Each command imports only what it needs, when it runs.
+Each command imports what it needs when it runs. These modules may import all others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Points in memory or on a device: one file a kind, all with the methods of `protocol`."""
+"""Points in memory or on a device: one file a kind, all with the methods of `protocol`.
+
+Rows import input checks and the mathematics, never the loop that sweeps over them.
+"""
 
 from __future__ import annotations
 
