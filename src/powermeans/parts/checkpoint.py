@@ -270,7 +270,7 @@ class Journal:
             self._take_back(start)
             raise OSError(
                 error.errno,
-                f"{error.strerror}: the checkpoint is incomplete; make room for it, and run the "
+                f"{error.strerror}: the checkpoint was not written; make room for it, and run the "
                 "same fit again to go on from what it holds",
                 str(self._path),
             ) from error
