@@ -25,7 +25,7 @@ def test_sizes_means_and_spreads_are_those_by_hand() -> None:
     assert first.spread == pytest.approx(1.0)
     # (10, 1) and (12, 5) are both 1 and 2 from their mean (11, 3).
     assert second.spread == pytest.approx(math.sqrt(5))
-    np.testing.assert_allclose(second.heights, [5 / math.sqrt(26), 1 / math.sqrt(3)])
+    np.testing.assert_allclose(second.z_scores, [5 / math.sqrt(26), 1 / math.sqrt(3)])
 
 
 def test_words_name_what_is_high_and_low_the_most_first() -> None:
@@ -60,13 +60,13 @@ def test_squares_within_and_between_add_up_dense_and_sparse(seed: int, n_cluster
     _, thin = summarize(sparse.csr_matrix(points), labels, n_clusters, list("abc"))
     for one, other in zip(clusters, thin, strict=True):
         assert one.spread == pytest.approx(other.spread)
-        np.testing.assert_allclose(one.heights, other.heights, atol=1e-12)
+        np.testing.assert_allclose(one.z_scores, other.z_scores, atol=1e-12)
 
 
 def test_a_constant_column_sets_nothing_apart() -> None:
     points = np.hstack([POINTS, np.full((4, 1), 0.1)])
     _, (first, _) = summarize(points, LABELS, 2, list("abc"))
-    assert first.heights[2] == pytest.approx(0.0, abs=1e-12)
+    assert first.z_scores[2] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_means_are_at_zero_and_one_along_the_line_between_them() -> None:

@@ -108,7 +108,7 @@ def test_a_tally_is_the_summary_of_all_rows_at_once() -> None:
         assert (one.size, one.nearest) == (other.size, other.nearest)
         assert one.weight == pytest.approx(other.weight)
         assert one.spread == pytest.approx(other.spread, rel=1e-6)
-        np.testing.assert_allclose(one.heights, other.heights, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(one.z_scores, other.z_scores, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "npy", "parquet", "feather"])

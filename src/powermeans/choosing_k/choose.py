@@ -431,8 +431,8 @@ def _decide(chosen: dict[str, int | None], decide_by: str, sizes: list[int]) -> 
     if not ranked or (decide_by not in ("auto", "vote") and decide_by not in votes):
         silent = decide_by if decide_by in CRITERIA else ", ".join(chosen)
         raise ArgumentError(
-            f"{silent} says nothing about k in {sizes}",
-            "pass other values of k (a gap that rises to the last needs larger ones), or other "
+            f"{silent} recommends no k in {sizes}",
+            "pass other values of k (larger ones if the gap still rises at the largest), or other "
             "criteria",
         )
     if decide_by == "vote":

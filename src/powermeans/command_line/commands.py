@@ -98,7 +98,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Labels = Annotated[
     str | None,
-    typer.Option("--output", "-o", help="File for labels: .csv, .tsv, .npy, .parquet, .feather."),
+    typer.Option(
+        "--output", "-o", help="File for labels: .csv, .tsv, .txt, .npy, .parquet, .feather."
+    ),
 ]
 
 

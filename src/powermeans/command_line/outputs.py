@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.command_line import failures
-from powermeans.sources.opening import is_read_with
+from powermeans.sources.parted_data import is_read_with
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.label_files import write_npy
 from powermeans.types import Labels
 
-_KINDS_OF_LABELS = (".csv", ".tsv", ".txt", ".npy", ".parquet", ".feather")
 _KINDS_OF_PICTURES = (".png", ".svg", ".pdf")
 _AT_ONCE = 2**16
 _MAY_BE_WRITTEN = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -46,11 +46,11 @@ def check_outputs(
     _check_kind(picture, _KINDS_OF_PICTURES, f"pictures are {', '.join(_KINDS_OF_PICTURES)}")
     if labels != "-":
         _check_kind(
-            labels, _KINDS_OF_LABELS, f"labels are written as {', '.join(_KINDS_OF_LABELS)}"
+            labels, _WRITERS_OF_LABELS, f"labels are written as {', '.join(_WRITERS_OF_LABELS)}"
         )
 
 
-def _check_kind(path: str | None, kinds: tuple[str, ...], problem: str) -> None:
+def _check_kind(path: str | None, kinds: Collection[str], problem: str) -> None:
     if path is not None and Path(path).suffix.lower() not in kinds:
         raise failures.Failure(f"{path}: {problem}")
 
@@ -100,14 +100,9 @@ def write_labels(path: str, pieces: Iterable[Labels]) -> None:
     if path == "-":
         _print_labels(pieces)
         return
-    suffix = Path(path).suffix.lower()
+    write = _WRITERS_OF_LABELS[Path(path).suffix.lower()]
     with failures.writing(path), atomic_write(path) as file:
-        if suffix == ".npy":
-            write_npy(file, pieces)
-        elif suffix in (".parquet", ".feather"):
-            _write_columns(file, pieces, suffix)
-        else:
-            file.writelines(_as_text(pieces))
+        write(file, pieces)
 
 
 def _print_labels(pieces: Iterable[Labels]) -> None:
@@ -143,7 +138,11 @@ def _lines_up_to(label: int) -> NDArray[np.bytes_]:
     return np.array([*(b"%d\n" % number for number in range(label + 1)), b"\n"])
 
 
-def _write_columns(file: IO[bytes], pieces: Iterable[Labels], suffix: str) -> None:
+def _write_text(file: IO[bytes], pieces: Iterable[Labels]) -> None:
+    file.writelines(_as_text(pieces))
+
+
+def _write_columns(suffix: str, file: IO[bytes], pieces: Iterable[Labels]) -> None:
     try:
         import pyarrow as pa
         import pyarrow.parquet as parquet
@@ -159,6 +158,17 @@ def _write_columns(file: IO[bytes], pieces: Iterable[Labels], suffix: str) -> No
         for labels in pieces:
             column = pa.array(labels, type=pa.int32(), mask=labels < 0)
             writer.write_table(pa.table([column], schema=schema))
+
+
+# A new format is one line here; `--help` and errors name the suffixes.
+_WRITERS_OF_LABELS: dict[str, Callable[[IO[bytes], Iterable[Labels]], None]] = {
+    ".csv": _write_text,
+    ".tsv": _write_text,
+    ".txt": _write_text,
+    ".npy": write_npy,
+    ".parquet": functools.partial(_write_columns, ".parquet"),
+    ".feather": functools.partial(_write_columns, ".feather"),
+}
 
 
 @contextlib.contextmanager

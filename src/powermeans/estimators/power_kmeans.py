@@ -72,9 +72,9 @@ class PowerKMeans(CenterEstimator):
     effort : {"fast", "balanced", "thorough"}, default="balanced"
         How much to search for lower inertia. "fast" improves one descent by breathing: it adds
         centers where the error is and removes the least useful. "balanced" improves several starts
-        and crosses them. "thorough" also anneals inside the breaths of the best start, crosses for
-        longer, and continues for smaller gains. If `init` gives the centers, the search starts only
-        from them, once annealed and once not. More than 1000 centers are not crossed.
+        and crosses them. "thorough" also anneals inside the breaths of the four best starts,
+        crosses for longer, and continues for smaller gains. If `init` gives the centers, the search
+        starts only from them, once annealed and once not. More than 1000 centers are not crossed.
     refine : int, default=5
         Number of centers that the first breath adds and removes (Fritzke 2020), but at least a
         fifth and at most half of all centers. With 0 there is no search, only one descent from the

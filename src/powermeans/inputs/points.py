@@ -102,8 +102,8 @@ def check_points(
 ) -> float:
     """Return the largest magnitude; raise on entries or squared distances out of range.
 
-    Errors call the first point `first_row`. Without a total weight each point counts one. If points
-    must differ, their squared distances must not vanish, and no column may be all NaN.
+    Errors call the first point `first_row`. Without a total weight each point counts one. With
+    `must_differ`, raise if squared distances would vanish, or if a column has no observed entry.
     """
     if has_missing:
         _refuse_nothing_observed(points, name, of_columns=must_differ, first_row=first_row)
@@ -167,7 +167,7 @@ def refuse_tiny_spread(spread: float, name: str) -> None:
 
 
 def exponent_to_square(largest: float, dtype: np.dtype[Any]) -> int:
-    """Return e so that float32 holds squared distances of points over 2**e; 0 if it does as is."""
+    """Return e such that float32 holds squared distances of points divided by 2**e, mostly 0."""
     if dtype != np.float32 or largest == 0 or 1e-15 < largest < 1e15:
         return 0
     return math.frexp(largest)[1]

@@ -52,8 +52,8 @@ MOST_CENTERS_BRED = 1000
 class Effort:
     """How much a search may do.
 
-    Smaller gains than `least_gain`, a share of the inertia, are taken but count as in vain: they do
-    not delay smaller breaths and the end of breeding, and Lloyd's rule ends at such a sweep.
+    A gain below `least_gain`, a share of the inertia, is kept but counts as none: the next breath
+    is smaller, breeding comes nearer to its end, and a stage of Lloyd's rule ends.
     """
 
     n_starts: int  # from seeds of their own, improved by breaths of Lloyd's rule; one is annealed
@@ -61,8 +61,8 @@ class Effort:
     n_crossings: int  # in a row in vain that end breeding; 0 for no breeding
     least_gain: float = _ROUNDING
     n_powers: int = 12  # of the annealing of the first start
-    # Starts with few centers are cheap and may all end in the same place, so there are as many as
-    # have this many centers together, up to twice `n_starts`.
+    # Starts with few centers are cheap and may all end in the same place: make this many divided by
+    # k, at least `n_starts` and at most twice as many.
     n_centers_started: int = 0
 
     def starts_for(self, n_centers: int) -> int:
@@ -108,7 +108,9 @@ class Search:
     _: KW_ONLY
     start_power: float  # s_0 of annealing
     critical_power: float  # above it all centers collapse
-    depth: int  # centers that the first breaths add at least, if there are twice as many
+    depth: (
+        int  # centers that the first breath adds and removes: at least these, at most half of all
+    )
     max_iter: int  # sweeps of one stage
     tol: float  # Lloyd's rule ends at this or before, in units of the mean variance
     rng: np.random.RandomState
@@ -228,7 +230,7 @@ class Search:
         return ends[-1].centers
 
     def measured(self, centers: FloatArray) -> Solution:
-        """Sweep by Lloyd's rule, which leaves the centers where they are."""
+        """Return these centers with the error and utility of each; none moves."""
         return Solution(centers, self.rows.spread(centers))
 
     def _begin(self, solution: Solution) -> None:

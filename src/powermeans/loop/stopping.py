@@ -1,4 +1,7 @@
-"""Stop rules: they end a stage of a fit by the records of its sweeps."""
+"""Stop rules: they end a stage of a fit by the records of its sweeps.
+
+A new rule is a class here. Estimators choose the rule of each stage in `_stages`.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from powermeans.inputs.parts import PartFacts
 from powermeans.parts.executors import Call, Executor, PartOpener, Result
 from powermeans.rows.cosine import UnitSums
 from powermeans.rows.observed import ObservedSums
-from powermeans.sources.opening import Checkpoint
+from powermeans.sources.parted_data import Checkpoint
 from powermeans.sums import ColumnMoments, Spread, Sums
 from powermeans.system.atomic_write import check_folder
 from powermeans.system.fingerprint import fingerprint

@@ -191,10 +191,10 @@ def _heat_head(name: str) -> str:
 def _heat_rows(subject: Subject, columns: IndexArray) -> str:
     clusters, deviations = subject.weighing, subject.own_deviations()
     means = subject.in_own_units(np.stack([cluster.mean for cluster in clusters]))
-    reach = max(float(np.abs([cluster.heights for cluster in clusters]).max()), 1e-12)
+    reach = max(float(np.abs([cluster.z_scores for cluster in clusters]).max()), 1e-12)
     rows = []
     for cluster, mean in zip(clusters, means, strict=True):
-        shares = cluster.heights / reach
+        shares = cluster.z_scores / reach
         cells = [_heat_cell(_number(mean[f], deviations[f]), shares[f]) for f in columns]
         rows.append(f'<tr><th scope="row">{cluster.label}</th>{"".join(cells)}</tr>')
     return "".join(rows)

@@ -58,8 +58,8 @@ class Subject:
 
     def distinguishing(self, most: int) -> IndexArray:
         """Return the columns in which the clusters differ most, in their order."""
-        heights = np.stack([cluster.heights for cluster in self.weighing])
-        return fitted.most_distinguishing(heights, most)
+        z_scores = np.stack([cluster.z_scores for cluster in self.weighing])
+        return fitted.most_distinguishing(z_scores, most)
 
     def in_own_units(self, values: Any) -> Any:
         """Undo the scaling of rows."""

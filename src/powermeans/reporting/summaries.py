@@ -46,14 +46,14 @@ class ClusterSummary:
     share: float  # of the weight of all points
     spread: float  # root of the mean squared distance of its points from their mean
     mean: FloatArray  # (n_features,), NaN if its points weigh nothing
-    heights: FloatArray  # (n_features,), the mean in standard deviations from that of all points
+    z_scores: FloatArray  # (n_features,), the mean in standard deviations from that of all points
     nearest: int | None  # the cluster whose mean is nearest
 
     def distinguishing(self, names: list[str], most: int = _MOST_NAMED) -> list[tuple[str, float]]:
-        """Return the columns in which it differs most from all points, and its heights there."""
-        order = np.argsort(-np.abs(self.heights), kind="stable")[:most]
-        found = ((names[feature], float(self.heights[feature])) for feature in order)
-        return [(name, height) for name, height in found if abs(height) >= _NOTABLE]
+        """Return the columns in which it differs most from all points, and its z-scores there."""
+        order = np.argsort(-np.abs(self.z_scores), kind="stable")[:most]
+        found = ((names[feature], float(self.z_scores[feature])) for feature in order)
+        return [(name, score) for name, score in found if abs(score) >= _NOTABLE]
 
     def words(self, names: list[str]) -> str:
         """Say in a sentence what sets the cluster apart."""
@@ -111,7 +111,7 @@ def summaries_of_sums(
             share=float(weights[label] / total),
             spread=math.sqrt(squares[label] / divisors[label]),
             mean=means[label],
-            heights=(means[label] - columns.means) / columns.units(),
+            z_scores=(means[label] - columns.means) / columns.units(),
             nearest=nearest[label],
         )
         for label, size in enumerate(sizes)

@@ -57,7 +57,10 @@ from powermeans.system.values import (
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """The kind and axes of a value. Axes of one letter have one length throughout an estimator."""
+    """The kind and the axes of a value.
+
+    Axes with the same name have the same length throughout an estimator; a digit is a length.
+    """
 
     text: str
     kinds: tuple[str, ...]
@@ -164,7 +167,10 @@ def _write_estimator(encoder: Encoder, model: Any, name: str) -> list[Any]:
         if not (key in params or key in _NOT_SAVED or is_dask(value))
     }
     if strange := sorted(set(attributes) - set(ESTIMATORS[kind])):
-        raise TypeError(f"{kind.__name__} has the attribute {strange[0]}, which is not its own")
+        raise TypeError(
+            f"{kind.__name__} has the attribute {strange[0]}, which powermeans did not set: delete "
+            "it before saving"
+        )
     saved = {key: value for key, value in params.items() if key not in _NOT_SAVED}
     return [kind.__name__, encoder.named(saved), encoder.named(attributes)]
 
@@ -213,15 +219,15 @@ def _checked_waiting(waiting: Any, found: Mapping[str, Any], owner: str) -> Any:
     """Check a stream that has not begun, and return it with its points admitted as inputs are."""
     (chunk,), learned = waiting.chunks, waiting.learned
     kind = "_Counted" if "counts_" in found else "_Remembered"
-    is_likely = (
+    is_consistent = (
         chunk.points.shape[0] == waiting.n_points >= waiting.n_seen
         and (learned is None) == ("cluster_centers_" not in found)
         and type(learned).__name__ in ("NoneType", kind)
         and chunk.points.dtype in (np.float32, np.float64)
         and "n_features_in_" in found
     )
-    if not is_likely:
-        raise ValueError(f"_stream of {owner} awaits points in a way that cannot have come about")
+    if not is_consistent:
+        raise ValueError(f"_stream of {owner} contradicts itself")
     points = chunk.points if _is_sparse(chunk.points) else np.ascontiguousarray(chunk.points)
     return Waiting((admit(points, chunk.weights),), waiting.n_points, learned, waiting.n_seen)
 

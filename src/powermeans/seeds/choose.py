@@ -1,7 +1,7 @@
 """Choose points as the first centers: by k-means++, greedy or plain, and at random.
 
-Draws follow an order of the points that depends on their places, not on their rows. So shuffling
-the rows does not change the seeds, and a point of weight three is drawn as three copies of it are.
+Draws follow an order of the points that depends on their coordinates, not on their row numbers. So
+shuffling the rows does not change the seeds, and a point of weight three is drawn as three copies.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def choose_seeds(
 ) -> tuple[FloatArray, IndexArray]:
     """Return seeds by k-means++ (Arthur & Vassilvitskii 2007), and their indices.
 
-    It draws the first by weight, and candidates for each other by weight times distance to the
-    nearest seed so far, to the power of `exponent`, and keeps the candidate that leaves the least
-    inertia. Points repeat once every point is at a seed.
+    The first is drawn in proportion to the weights w. Candidates for each later seed are drawn in
+    proportion to w * d**exponent, where d is the distance to the nearest seed so far; the candidate
+    that leaves the least inertia is kept. Points repeat once every point is at a seed.
     """
     order, _ = order_by_place(rows, rng)
     first, others = rng.uniform(), rng.uniform(size=(n_centers - 1, n_candidates))

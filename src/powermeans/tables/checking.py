@@ -102,7 +102,7 @@ def check_whole_numbers(
                 )
 
 
-def note_counted_rows(reader: Columns, wanted: Sequence[int], points: Points) -> None:
+def warn_of_index_column(reader: Columns, wanted: Sequence[int], points: Points) -> None:
     """Warn if the first column has no name and counts the rows, as pandas writes its index."""
     names = [reader.names[number] for number in wanted]
     if names[:1] != ["c1"] or names[1:2] in ([], ["c2"]) or len(points) < 2:

@@ -18,8 +18,8 @@ from powermeans.tables.arrays import Arrays, array_of_npy, array_of_npz
 from powermeans.tables.arrow import Batches
 from powermeans.tables.checking import (
     check_whole_numbers,
-    note_counted_rows,
     wanted_columns,
+    warn_of_index_column,
     with_last_as_weights,
     without_missing,
 )
@@ -83,7 +83,7 @@ def read_table(
         wanted = wanted_columns(reader, chosen, weights)
         points = reader.read(wanted)
     if chosen is None:
-        note_counted_rows(reader, wanted, points)
+        warn_of_index_column(reader, wanted, points)
     check_whole_numbers(reader, wanted, points)
     table = Table(points, tuple(reader.names[column] for column in wanted))
     if weights is not None:
@@ -100,7 +100,7 @@ def _as_file(source: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
             path = stack.enter_context(_copied(sys.stdin.buffer))
         else:
             name = os.fspath(source)
-            path = existing(Path(source))
+            path = path_of_file(Path(source))
         if (module := _packed_by(path, name)) is not None:
             path = stack.enter_context(_unpacked(path, module, name))
         yield path, name
@@ -141,8 +141,8 @@ def _start_of(path: Path, name: str, n_bytes: int) -> bytes:
         raise TableError(f"{name} cannot be read: {error.strerror}") from None
 
 
-def existing(path: Path) -> Path:
-    """Return the path; raise unless it is of a file."""
+def path_of_file(path: Path) -> Path:
+    """Return the path; raise if there is no file at it."""
     if path.is_dir():
         raise TableError(f"{path} is a directory: name a file in it")
     if not path.exists():

@@ -32,7 +32,7 @@ from powermeans.parts.executors import read_ahead
 from powermeans.rows import open_batch
 from powermeans.rows.protocol import Rows
 from powermeans.sources.kinds import Kind, kind_of
-from powermeans.sources.opening import Checkpoint
+from powermeans.sources.parted_data import Checkpoint
 from powermeans.sources.partition import Part
 from powermeans.types import FloatArray
 
