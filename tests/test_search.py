@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from powermeans import KMeans, PowerKMeans, SweepState
-from powermeans.estimators import power_kmeans
+from powermeans.estimators import base
 from powermeans.loop.history import History
 from powermeans.loop.search import (
     Effort,
@@ -493,7 +493,7 @@ def test_time_is_up_soon_after_the_limit() -> None:
 
 def test_time_may_be_up_in_the_middle_of_a_breath(points, monkeypatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(power_kmeans.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(base.time, "monotonic", lambda: now[0])
 
     def let_time_pass(state: SweepState) -> None:
         now[0] += 1 if len(state.centers) > 12 else 0
