@@ -50,7 +50,7 @@ class BregmanRows(AffineRows):
         return unit_steps_at(self._tangent, self._divergence)
 
     def critical_power(self) -> float:
-        """Return that of the points, or of some of them, in the units of their features."""
+        """Return the critical power of a sample, in the units of their features."""
         step = step_between_scaled(self.n_points, self.n_features)
         some = self._points[::step]
         weights = None if self._weights is None else self._weights[::step]

@@ -146,7 +146,7 @@ class ManhattanRows(NativeRows):
         weights = self.sample_weight(np.arange(self.n_points))
         return NearnessByDefinition(self._values, weights, centers, order, manhattan.pairwise)
 
-    # The compiled seeds are those of squared Euclidean distances.
+    # The compiled seeds are for squared Euclidean distances.
     greedy_seeds = BaseRows.greedy_seeds
 
     def unit_steps(self) -> float | FloatArray:

@@ -30,8 +30,7 @@ _ENTRIES_AT_ONCE = 2**20
 class NativeRows(MemoryRows):
     """Sweep over finite float32 or float64 points, C-contiguous or CSR, without a copy.
 
-    `team` holds threads to share with other rows; `known` is that of the same dense points when
-    they were opened before.
+    `team` holds threads to share with other rows; `known` comes from rows of the same dense points.
     """
 
     def __init__(

@@ -66,7 +66,7 @@ def open_on_device(
     device: str | None,
     divergence: Divergence = "squared_euclidean",
 ) -> PartRows:
-    """Open a tensor or an array for work on a device, by default that of the tensor."""
+    """Open a tensor or an array for work on a device, by default where the tensor is."""
     if sparse.issparse(points):
         raise ValueError(
             f"X is sparse, and device={device!r} takes only dense points: pass X.toarray(), or "

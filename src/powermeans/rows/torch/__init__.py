@@ -33,7 +33,7 @@ def open_tensor(
     divergence: Divergence = "squared_euclidean",
     **options: Any,
 ) -> TorchRows:
-    """Open a tensor that `admission.admit_points` passes; options are those of `TorchRows`."""
+    """Open a tensor that `admission.admit_points` passes; options are as for `TorchRows`."""
     if isinstance(divergence, Bregman):
         return TorchBregmanRows(points, sample_weight, divergence=divergence, **options)
     if divergence == "manhattan":

@@ -68,7 +68,7 @@ def admit_init(init: Any, points: torch.Tensor) -> Any:
 
 
 def device_for(points: torch.Tensor, wanted: str | None) -> torch.device:
-    """Return the device `wanted`, or that of the points; points on a GPU must stay there."""
+    """Return the device `wanted`, or the device of the points, which must stay on a GPU."""
     if wanted is None:
         return points.device
     device = find_device(wanted)
@@ -83,7 +83,7 @@ def device_for(points: torch.Tensor, wanted: str | None) -> torch.device:
 
 
 def _is_same(one: torch.device, other: torch.device) -> bool:
-    """Return whether both are the same device; mps, for one, is mps:0."""
+    """Return whether both are the same device; mps and mps:0 are the same."""
     return one.type == other.type and (one.index or 0) == (other.index or 0)
 
 

@@ -34,7 +34,7 @@ _UNLIKE = 2.0**-23
 _UNLIKE_WEIGHTS = 2.0**-10
 _POINTS_OF_CHUNK = 256
 _CHUNKS_AT_ONCE = 32
-# Sums within a stretch are in float32, those of stretches in float64.
+# Points of a stretch add up in float32, stretches in float64.
 _POINTS_OF_STRETCH = 16_384
 _FEWEST_POINTS_OF_STRETCH = 512
 # Several for each of the 132 multiprocessors of a large card.
@@ -67,7 +67,7 @@ class Fused:
     counts: Counter[str] = field(default_factory=Counter)
 
     def can_sweep(self, rule: Rule, planes: Planes) -> bool:
-        """Return whether a kernel keeps the digits of this rule with so many features."""
+        """Return whether a kernel keeps the digits of this rule with these features."""
         if not isinstance(rule, (Power, Harmonic, Gaussian)):
             return isinstance(rule, Hard)
         if planes.slopes.shape[1] > MOST_FEATURES_SOFT:
@@ -405,7 +405,7 @@ def _current(points: torch.Tensor) -> AbstractContextManager[Any]:
 
 
 def _shared(points: torch.Tensor) -> int:
-    """Return the shared memory of a program in bytes; off the GPU, that of the least card."""
+    """Return the shared memory of a program in bytes; off the GPU, as on the least card."""
     if not points.is_cuda:
         return _LEAST_SHARED
     # PyTorch 2.6 lacks this property; every supported card has at least this much.

@@ -50,8 +50,8 @@ _ROUNDING = {"high": 2.0**-8, "highest": 2.0**-18}
 class TorchRows(MemoryRows):
     """Sweep over a contiguous, finite tensor on its device, or on another that it is moved to.
 
-    The kernel "auto" takes Triton where it can. The precision is by default that of PyTorch's own
-    switch, which plain PyTorch on a GPU always follows; "high" allows TF32 products of float32, and
+    The kernel "auto" takes Triton where it can. The precision follows PyTorch's own switch by
+    default, and always in plain PyTorch on a GPU; "high" allows TF32 products of float32, and
     16-bit products of 16-bit points with rounded centers, but not in sums of the hard rule.
     `rows_of_piece` is as for `Held`.
     """
