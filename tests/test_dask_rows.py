@@ -540,7 +540,7 @@ def test_columns_and_weights_of_a_frame_are_named() -> None:
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"memory_limit": "1GB"}, "memory_limit='1GB' .* held by its workers"),
+        ({"memory_limit": "1GB"}, "memory_limit='1GB' .* workers hold those"),
         ({"rows_per_part": 10}, "rows_per_part=10 .* X.rechunk or X.repartition"),
         ({"delimiter": ";"}, "delimiter=';' is for files"),
         ({"columns": ["a"]}, "a Dask array has none with names"),
