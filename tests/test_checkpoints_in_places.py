@@ -232,6 +232,9 @@ def test_a_file_that_is_no_checkpoint_is_left_alone_and_nobody_says_to_remove_it
             fitted(points, other)
         assert str(told.value) == f"checkpoint={str(other)!r} is no checkpoint: name another file"
         assert other.read_bytes() == contents
+    other.write_bytes(b"powermeans checkpoint 1\nand results")
+    with pytest.raises(CheckpointError, match="of another version of powermeans: name another"):
+        fitted(points, other)
     with pytest.raises(OSError, match="Is a directory"):
         fitted(points, tmp_path)
 

@@ -460,3 +460,16 @@ def test_each_piece_of_labels_says_how_many_rows_there_were(run, monkeypatch) ->
     assert run("fit", "folder", "-k", 4, "--memory-limit", "100kB", "--refine", 0).code == 0
     assert said[0] == N_ROWS == said[-1]
     assert said[1:] == sorted(said[1:])
+
+
+def test_spreads_keep_their_digits_where_centers_are_far_from_their_rows() -> None:
+    near = np.random.default_rng(0).normal(size=(40, 2))
+    points = near + np.repeat([[1e9, 3e9], [3e9, 1e9]], 20, axis=0)
+    labels = np.repeat(np.arange(2, dtype=np.int32), 20)
+    tally = Tally(np.array([[0.3, 0.95], [0.95, 0.3]]))  # directions, as of cosine distances
+    for rows in (slice(0, 5), slice(5, 30), slice(30, 40)):
+        tally.add(points[rows], labels[rows])
+    _, clusters = tally.summaries(["a", "b"])
+    for cluster, members in zip(clusters, (points[:20], points[20:]), strict=True):
+        spread = np.sqrt(np.square(members - members.mean(axis=0)).sum(axis=1).mean())
+        assert cluster.spread == pytest.approx(spread, rel=1e-6)

@@ -40,13 +40,18 @@ class Sizes:
 
 
 class Tally(Sizes):
-    """Sum over the rows of each cluster, about its center so that no digits cancel."""
+    """Sum over the rows of each cluster, about the mean of its first rows so that no digits cancel.
+
+    A center would not do: with cosine distances it has length one, wherever its rows are.
+    """
 
     def __init__(self, centers: Points) -> None:
         super().__init__(len(centers))
         self.centers = np.asarray(centers, dtype=np.float64)
+        self._origins = self.centers.copy()
         self._deviations, self._squares = np.zeros((2, *centers.shape))
         self._lowest, self._highest = np.full((2, centers.shape[1]), np.nan)
+        self._is_placed = np.zeros(len(centers), dtype=bool)
 
     def add(self, points: Points, labels: Labels, weights: FloatArray | None = None) -> None:
         """Add some rows; a missing value counts as the value of the center."""
@@ -57,15 +62,30 @@ class Tally(Sizes):
             self._add(points[rows], labels[rows], None if weights is None else weights[rows])
 
     def _add(self, points: Points, labels: Labels, weights: FloatArray | None) -> None:
-        counts = np.ones(len(labels)) if weights is None else weights
-        deviations = points - self.centers[labels]
+        members = self._members(labels, np.ones(len(labels)) if weights is None else weights)
+        self._place_origins(points, labels)
+        deviations = points - self._origins[labels]
         deviations[np.isnan(deviations)] = 0.0
-        shape = (len(self.centers), len(labels))
-        members: Any = sparse.csr_array((counts, (labels, np.arange(len(labels)))), shape=shape)
         self._deviations += members @ deviations
         self._squares += members @ np.square(deviations)
         self._lowest = np.fmin(self._lowest, np.fmin.reduce(points, axis=0))
         self._highest = np.fmax(self._highest, np.fmax.reduce(points, axis=0))
+
+    def _members(self, labels: Labels, counts: FloatArray) -> Any:
+        shape = (len(self.centers), len(labels))
+        return sparse.csr_array((counts, (labels, np.arange(len(labels)))), shape=shape)
+
+    def _place_origins(self, points: Points, labels: Labels) -> None:
+        """Put the origin of each cluster that is met for the first time at the mean of its rows."""
+        sizes = np.bincount(labels, minlength=len(self.centers))
+        is_new = (sizes > 0) & ~self._is_placed
+        if is_new.any():
+            ones = np.ones(len(labels))
+            sums = self._members(labels, ones) @ points.astype(np.float64, copy=False)
+            means = sums[is_new] / sizes[is_new, None]
+            # A column with a missing value keeps the value of the center.
+            self._origins[is_new] = np.where(np.isnan(means), self._origins[is_new], means)
+            self._is_placed |= is_new
 
     def summaries(self, names: list[str]) -> tuple[Columns, list[ClusterSummary]]:
         """Summarize the columns and the clusters, as `powermeans.reporting.summaries` does."""
@@ -87,7 +107,7 @@ class Tally(Sizes):
         """Return the means, and by column the sums of squares about them."""
         apart = self._deviations / self._divisors()[:, None]
         squares = self._squares - self.weights[:, None] * np.square(apart)
-        return self.centers + apart, np.maximum(squares, 0.0)
+        return self._origins + apart, np.maximum(squares, 0.0)
 
     def _divisors(self) -> FloatArray:
         return np.where(self.weights > 0, self.weights, 1.0)

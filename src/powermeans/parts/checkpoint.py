@@ -40,7 +40,8 @@ from powermeans.system.values import ARRAY, DICT, TUPLE, Decoder, Encoder, Form,
 
 Found = TypeVar("Found")
 
-_MAGIC = b"powermeans checkpoint 2\n"
+_NAME = b"powermeans checkpoint "
+_MAGIC = _NAME + b"2\n"
 # Length of the contents and their checksum.
 _HEAD = struct.Struct("<QI")
 _N_WORDS = struct.Struct("<Q")
@@ -149,8 +150,15 @@ class Claim:
 
     def _refuse_what_is_no_checkpoint(self) -> None:
         start = os.read(self._number, len(_MAGIC)) if self.path.is_file() else b"?"
-        if not _MAGIC.startswith(start):
-            raise CheckpointError(self.path, "is no checkpoint", "name another file")
+        if _MAGIC.startswith(start):
+            return
+        if start.startswith(_NAME):
+            raise CheckpointError(
+                self.path,
+                "is a checkpoint of another version of powermeans",
+                "name another file, or remove this one to begin anew",
+            )
+        raise CheckpointError(self.path, "is no checkpoint", "name another file")
 
 
 _CLAIMS: WeakSet[Claim] = WeakSet()

@@ -152,9 +152,6 @@ _VALUE_OF = {kind.__name__: kind for kind in _VALUES}
 _NOT_SAVED = {
     "callback",
     "placement_",
-    "_covariances",
-    "_weights_of_run",
-    "_tally",
     "_metadata_request",
 }
 
