@@ -11,7 +11,7 @@ PEERS := .venv-peers
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-NATIVE := $(wildcard native/*.cpp native/*.hpp)
+NATIVE := $(wildcard native/*.cpp native/*.hpp native/kernels/*.cpp native/kernels/*.hpp)
 NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
 NATIVE_TEST_NAMES := $(basename $(notdir $(filter %.cpp,$(NATIVE_TESTS))))
 CPP := $(NATIVE) $(NATIVE_TESTS) $(wildcard benchmarks/*.cpp)
@@ -167,8 +167,8 @@ $(PEERS)/stamps/powermeans: $(PEERS)/stamps/peers CMakeLists.txt $(NATIVE) $(POW
 SANITIZERS := address thread
 SANITIZE_address := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_thread := -fsanitize=thread
-SANITIZE_SOURCES := $(filter-out native/bindings.cpp native/kernels.cpp native/seed_kernels.cpp,$(wildcard native/*.cpp))
-SANITIZE_FLAGS := -std=gnu++17 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -fno-math-errno -pthread -Inative \
+SANITIZE_SOURCES := $(filter-out native/bindings.cpp,$(wildcard native/*.cpp))
+SANITIZE_FLAGS := -std=gnu++17 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -fno-math-errno -pthread \
   -Wall -Wextra -Wno-psabi
 
 INSTRUCTION_SETS := baseline
@@ -190,11 +190,11 @@ build/sanitize/$(1)/%.o: native/%.cpp $(NATIVE) $(NATIVE_TESTS)
 	@mkdir -p $$(@D)
 	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) -c $$< -o $$@
 
-build/sanitize/$(1)/kernels_%.o: native/kernels.cpp $(NATIVE)
+build/sanitize/$(1)/kernels_%.o: native/kernels/sweep_kernels.cpp $(NATIVE)
 	@mkdir -p $$(@D)
 	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) -DPOWERMEANS_TABLE=kernels_$$* $$(FLAGS_$$*) -c $$< -o $$@
 
-build/sanitize/$(1)/seed_kernels_%.o: native/seed_kernels.cpp $(NATIVE)
+build/sanitize/$(1)/seed_kernels_%.o: native/kernels/seed_kernels.cpp $(NATIVE)
 	@mkdir -p $$(@D)
 	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) -DPOWERMEANS_SEED_TABLE=seed_kernels_$$* $$(FLAGS_$$*) -c $$< -o $$@
 

@@ -1,5 +1,5 @@
-// The only file that knows Python. Every argument is typed and taken as it is, never converted;
-// arrays that are written to come last.
+// The module that Python sees, and the only file that knows Python. Every argument is typed and taken as it
+// is, never converted; arrays that are written to come last.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -11,9 +11,11 @@
 #include <cmath>
 #include <optional>
 
+#include "dispatch.hpp"
 #include "draw.hpp"
 #include "online.hpp"
 #include "seed.hpp"
+#include "shortcuts.hpp"
 #include "sweep.hpp"
 #include "thread_limit.hpp"
 
@@ -27,6 +29,8 @@ template <class T, int ndim>
 using In = nb::ndarray<const T, nb::ndim<ndim>, nb::c_contig, nb::device::cpu>;
 template <class T, int ndim>
 using Out = nb::ndarray<T, nb::ndim<ndim>, nb::c_contig, nb::device::cpu>;
+using Vector = In<double, 1>;
+using Indices = In<int64_t, 1>;
 template <int ndim>
 using Result = nb::ndarray<nb::numpy, double, nb::ndim<ndim>>;
 
@@ -63,55 +67,39 @@ class Points {
   public:
     using T = typename Source::Computed;
     using Centers = In<double, 2>;
-    using Weights = std::optional<In<double, 1>>;
 
-    Points(Source source, Weights sample_weight, Team& team, std::vector<nb::object> kept)
+    Points(Source source, std::optional<Vector> sample_weight, Team& team, std::vector<nb::object> kept)
         : source_(std::move(source)),
           sample_weight_(std::move(sample_weight)),
           team_(team),
           kept_(std::move(kept)) {
-        require(!sample_weight_ || int64_t(sample_weight_->shape(0)) == source_.n_points,
-                "sample_weight must have one entry for each point");
+        of_points(sample_weight_, "sample_weight");  // throws where it does not fit
         require(source_.n_points > 0 && source_.n_features > 0,
                 "there must be at least one point and one feature");
     }
 
-    nb::tuple sweep_hard(Centers centers) const {
-        SweepResult result = swept(request(Task::hard_sums, centers));
-        const std::size_t k = centers.shape(0), d = n_features();
-        return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
-                              to_numpy<1>(std::move(result.weights), {k}), result.inertia, result.inertia,
-                              result.n_distances);
-    }
+    nb::tuple sweep_hard(Centers centers) const { return sums(request(Task::hard_sums, centers)); }
 
     nb::tuple sweep_power(Centers centers, double power, double mean_exponent, double mean_unit) const {
         require(power < 0 && std::isfinite(power), "power must be negative and finite");
         require(mean_unit > 0 && std::isfinite(mean_unit), "mean_unit must be positive and finite");
-        Request<Source> asked = request(Task::soft_sums, centers);
+        Request<T> asked = request(Task::soft_sums, centers);
         asked.power = power;
         asked.mean_exponent = mean_exponent;
         asked.mean_unit = mean_unit;
-        SweepResult result = swept(asked);
-        const std::size_t k = centers.shape(0), d = n_features();
-        return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
-                              to_numpy<1>(std::move(result.weights), {k}), result.objective, result.inertia,
-                              result.n_distances);
+        return sums(asked);
     }
 
-    nb::tuple sweep_gaussian(Centers centers, double variance, std::optional<In<double, 1>> shares) const {
+    nb::tuple sweep_gaussian(Centers centers, double variance, std::optional<Vector> shares) const {
         require(variance > 0 && std::isfinite(variance), "variance must be positive and finite");
-        Request<Source> asked = request(Task::soft_sums, centers);
+        Request<T> asked = request(Task::soft_sums, centers);
         asked.rule = SoftRule::gaussian;
         asked.variance = variance;
-        const std::size_t k = centers.shape(0), d = n_features();
         if (shares) {
-            require(shares->shape(0) == k, "shares must have one entry for each center");
+            require(shares->shape(0) == centers.shape(0), "shares must have one entry for each center");
             asked.shares = shares->data();
         }
-        SweepResult result = swept(asked);
-        return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
-                              to_numpy<1>(std::move(result.weights), {k}), result.objective, result.inertia,
-                              result.n_distances);
+        return sums(asked);
     }
 
     nb::tuple spread(Centers centers) const {
@@ -123,39 +111,36 @@ class Points {
     }
 
     double assign(Centers centers, Out<int32_t, 1> labels) const {
-        require(int64_t(labels.shape(0)) == source_.n_points, "labels must have one entry for each point");
-        Request<Source> asked = request(Task::assign, centers);
-        asked.labels = labels.data();
+        Request<T> asked = request(Task::assign, centers);
+        asked.labels = of_points(labels, "labels");
         return swept(asked).inertia;
     }
 
     void sq_distances(Centers centers, Out<T, 2> distances) const {
         require(int64_t(distances.shape(0)) == source_.n_points && distances.shape(1) == centers.shape(0),
                 "distances must be of shape (n_points, n_centers)");
-        Request<Source> asked = request(Task::distances, centers);
+        Request<T> asked = request(Task::distances, centers);
         asked.distances = distances.data();
         swept(asked);
     }
 
-    Result<1> potentials(Centers centers, In<double, 1> nearest) const {
-        Request<Source> asked = request(Task::potentials, centers);
-        asked.nearest = const_cast<double*>(checked(nearest));  // this task only reads it
+    Result<1> potentials(Centers centers, Vector nearest) const {
+        Request<T> asked = request(Task::potentials, centers);
+        asked.nearest = const_cast<double*>(of_points(nearest, "nearest"));  // only read
         return to_numpy<1>(std::move(swept(asked).weights), {centers.shape(0)});
     }
 
     void approach(Centers centers, Out<double, 1> nearest) const {
-        Request<Source> asked = request(Task::approach, centers);
-        asked.nearest = const_cast<double*>(checked(nearest));
+        Request<T> asked = request(Task::approach, centers);
+        asked.nearest = of_points(nearest, "nearest");
         swept(asked);
     }
 
-    void draw(In<double, 1> nearest, std::optional<In<int64_t, 1>> order, In<double, 1> uniforms,
-              double exponent, Out<int64_t, 1> indices) const {
+    void draw(Vector nearest, std::optional<Indices> order, Vector uniforms, double exponent,
+              Out<int64_t, 1> indices) const {
         require(uniforms.shape(0) == indices.shape(0), "indices must have one entry for each of uniforms");
-        require(!order || int64_t(order->shape(0)) == source_.n_points,
-                "order must have one entry for each point");
-        const Masses masses{checked(nearest), weights(), order ? order->data() : nullptr, source_.n_points,
-                            exponent};
+        const Masses masses{of_points(nearest, "nearest"), weights(), of_points(order, "order"),
+                            source_.n_points, exponent};
         const double* numbers = uniforms.data();
         const int64_t n_draws = int64_t(uniforms.shape(0));
         int64_t* to = indices.data();
@@ -163,18 +148,12 @@ class Points {
         powermeans::draw(masses, numbers, n_draws, team_, to);
     }
 
-    void greedy_seeds(In<int64_t, 1> order, double first, In<double, 2> others,
-                      Out<int64_t, 1> indices) const {
-        require(int64_t(order.shape(0)) == source_.n_points, "order must have one entry for each point");
+    void greedy_seeds(Indices order, double first, In<double, 2> others, Out<int64_t, 1> indices) const {
         require(indices.shape(0) == others.shape(0) + 1, "indices must have one entry more than others");
         require(others.shape(1) > 0, "others must have at least one column");
-        require(!source_.heights.values, "affine distances have no seeds of their own");
-        const SeedRequest asked{weights(),
-                                order.data(),
-                                first,
-                                others.data(),
-                                int64_t(indices.shape(0)),
-                                int64_t(others.shape(1))};
+        require(!is_affine(source_), "affine distances have no seeds of their own");
+        const SeedRequest asked{weights(),     of_points(order, "order"), first,
+                                others.data(), int64_t(indices.shape(0)), int64_t(others.shape(1))};
         int64_t* to = indices.data();
         nb::gil_scoped_release released;
         powermeans::greedy_seeds(source_, asked, team_, SignalWatch(), to);
@@ -182,17 +161,15 @@ class Points {
 
     void expect_few_sweeps() { source_.swept_often = false; }
 
-    double present(std::optional<In<int64_t, 1>> order, std::optional<In<double, 1>> rates,
-                   double weight_unit, Out<double, 2> centers, Out<double, 1> counts) const {
-        require(!source_.heights.values, "affine distances know no online steps");
+    double present(std::optional<Indices> order, std::optional<Vector> rates, double weight_unit,
+                   Out<double, 2> centers, Out<double, 1> counts) const {
+        require(!is_affine(source_), "affine distances know no online steps");
         require(centers.shape(0) > 0 && int64_t(centers.shape(1)) == source_.n_features,
                 "centers must have at least one row, and as many columns as the points");
         require(counts.shape(0) == centers.shape(0), "counts must have one entry for each center");
-        require(!order || int64_t(order->shape(0)) == source_.n_points,
-                "order must have one entry for each point");
         const OnlineRequest asked{weights(),
                                   weight_unit,
-                                  order ? order->data() : nullptr,
+                                  of_points(order, "order"),
                                   rates ? rates->data() : nullptr,
                                   rates ? int64_t(rates->shape(0)) : 0,
                                   int64_t(centers.shape(0)),
@@ -210,44 +187,56 @@ class Points {
         return to_numpy<1>(std::move(origin), {std::size_t(source_.n_features)});
     }
 
-    void use_heights(In<double, 1> heights) {
-        source_.heights = {checked(heights), 0};
+    void use_heights(Vector heights) {
+        source_.heights = {of_points(heights, "heights"), 0};
         for (int64_t i = 0; i < source_.n_points; ++i)
             source_.heights.largest = std::max(source_.heights.largest, std::abs(heights.data()[i]));
         heights_ = nb::cast(heights);
     }
 
   private:
-    Request<Source> request(Task task, const Centers& centers) const {
-        const int64_t n_lifts = source_.heights.values ? 1 : 0;
+    Request<T> request(Task task, const Centers& centers) const {
+        const int64_t n_lifts = is_affine(source_) ? 1 : 0;
         require(int64_t(centers.shape(1)) == source_.n_features + n_lifts,
                 "centers must have as many columns as the points, and one more for lifts");
         require(centers.shape(0) > 0, "centers must have at least one row");
-        Request<Source> asked{};
+        Request<T> asked{};
         asked.task = task;
-        asked.centers = centers.data();
+        asked.raw_centers = centers.data();
         asked.n_centers = int64_t(centers.shape(0));
         asked.sample_weight = weights();
         return asked;
     }
 
-    SweepResult swept(const Request<Source>& asked) const {
+    // Weighted points, weights, objective, inertia, number of distances.
+    nb::tuple sums(const Request<T>& asked) const {
+        SweepResult result = swept(asked);
+        const std::size_t k = std::size_t(asked.n_centers), d = std::size_t(source_.n_features);
+        return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
+                              to_numpy<1>(std::move(result.weights), {k}), result.objective, result.inertia,
+                              result.n_distances);
+    }
+
+    SweepResult swept(const Request<T>& asked) const {
         nb::gil_scoped_release released;
         return sweep(source_, asked, team_);
     }
 
     template <class Array>
-    const double* checked(const Array& nearest) const {
-        require(int64_t(nearest.shape(0)) == source_.n_points, "nearest must have one entry for each point");
-        return nearest.data();
+    auto* of_points(const Array& values, const char* name) const {
+        require(int64_t(values.shape(0)) == source_.n_points,
+                (std::string(name) + " must have one entry for each point").c_str());
+        return values.data();
+    }
+    template <class Array>
+    auto* of_points(const std::optional<Array>& values, const char* name) const {
+        return values ? of_points(*values, name) : nullptr;
     }
 
-    std::size_t n_features() const { return std::size_t(source_.n_features); }
-
-    const double* weights() const { return sample_weight_ ? sample_weight_->data() : nullptr; }
+    const double* weights() const { return of_points(sample_weight_, "sample_weight"); }
 
     Source source_;
-    Weights sample_weight_;
+    std::optional<Vector> sample_weight_;
     Team& team_;
     std::vector<nb::object> kept_;  // what the pointers above point into
     nb::object heights_;
@@ -255,16 +244,14 @@ class Points {
 
 template <class V>
 struct DensePoints : Points<DenseSource<V>> {
-    DensePoints(In<V, 2> values, std::optional<In<double, 1>> sample_weight, nb::object team,
-                const Moments* known)
+    DensePoints(In<V, 2> values, std::optional<Vector> sample_weight, nb::object team, const Moments* known)
         : DensePoints(values, std::move(sample_weight), team,
                       known ? checked_moments(values, *known) : described(values, nb::cast<Team&>(team))) {}
 
     Moments moments;
 
   private:
-    DensePoints(In<V, 2> values, std::optional<In<double, 1>> sample_weight, nb::object team,
-                Moments described)
+    DensePoints(In<V, 2> values, std::optional<Vector> sample_weight, nb::object team, Moments described)
         : Points<DenseSource<V>>(
               {values.data(), int64_t(values.shape(0)), int64_t(values.shape(1)), dense_frame<V>(described)},
               std::move(sample_weight), nb::cast<Team&>(team), {nb::cast(values), team}),
@@ -289,7 +276,7 @@ struct DensePoints : Points<DenseSource<V>> {
 template <class V>
 struct CsrPoints : Points<CsrSource<V>> {
     CsrPoints(In<V, 1> values, In<int32_t, 1> columns, In<int64_t, 1> row_starts, int64_t n_features,
-              double largest, std::optional<In<double, 1>> sample_weight, nb::object team)
+              double largest, std::optional<Vector> sample_weight, nb::object team)
         : Points<CsrSource<V>>({values.data(), columns.data(), row_starts.data(),
                                 int64_t(row_starts.shape(0)) - 1, n_features, Frame{{}, largest}},
                                std::move(sample_weight), nb::cast<Team&>(team),
@@ -328,9 +315,8 @@ void bind_sweeps(Binding& binding) {
 template <class V>
 void bind_points(nb::module_& module, const char* dense_name, const char* csr_name) {
     nb::class_<DensePoints<V>> dense(module, dense_name);
-    dense.def(nb::init<In<V, 2>, std::optional<In<double, 1>>, nb::object, const Moments*>(),
-              "values"_a.noconvert(), "sample_weight"_a.noconvert().none(), "team"_a,
-              "known"_a.none() = nb::none());
+    dense.def(nb::init<In<V, 2>, std::optional<Vector>, nb::object, const Moments*>(), "values"_a.noconvert(),
+              "sample_weight"_a.noconvert().none(), "team"_a, "known"_a.none() = nb::none());
     dense.def("moments", [](const DensePoints<V>& points) { return Moments(points.moments); });
     dense.def("mean", [](const DensePoints<V>& points) {
         return to_numpy<1>(std::vector<double>(points.moments.mean), {points.moments.mean.size()});
@@ -340,17 +326,26 @@ void bind_points(nb::module_& module, const char* dense_name, const char* csr_na
     });
     bind_sweeps<DensePoints<V>>(dense);
     nb::class_<CsrPoints<V>> csr(module, csr_name);
-    csr.def(nb::init<In<V, 1>, In<int32_t, 1>, In<int64_t, 1>, int64_t, double, std::optional<In<double, 1>>,
+    csr.def(nb::init<In<V, 1>, In<int32_t, 1>, In<int64_t, 1>, int64_t, double, std::optional<Vector>,
                      nb::object>(),
             "values"_a.noconvert(), "columns"_a.noconvert(), "row_starts"_a.noconvert(), "n_features"_a,
             "largest"_a, "sample_weight"_a.noconvert().none(), "team"_a);
     bind_sweeps<CsrPoints<V>>(csr);
 }
 
-template <class T, void (*const KernelTable::*function)(const T*, int64_t, T*)>
-void elementwise(In<T, 1> values, Out<T, 1> results) {
-    require(values.shape(0) == results.shape(0), "results must be as long as values");
-    (chosen_instruction_set().kernels->*function)(values.data(), int64_t(values.shape(0)), results.data());
+template <class T>
+void bind_elementary(nb::module_& module) {
+    using Kernels = ElementaryKernels<T>;
+    const auto bind = [&](const char* name, auto function) {
+        const auto apply = [function](In<T, 1> values, Out<T, 1> results) {
+            require(values.shape(0) == results.shape(0), "results must be as long as values");
+            const Kernels& kernels = *chosen_instruction_set().kernels;
+            (kernels.*function)(values.data(), int64_t(values.shape(0)), results.data());
+        };
+        module.def(name, apply, "values"_a.noconvert(), "results"_a.noconvert());
+    };
+    bind("log", &Kernels::log);
+    bind("exp", &Kernels::exp);
 }
 
 }  // namespace
@@ -383,12 +378,6 @@ NB_MODULE(_native, module) {
     module.def("takes_shortcuts", &takes_shortcuts);
     module.def("take_shortcuts", &take_shortcuts, "taken"_a);
     module.def("thread_limit", &powermeans_get_num_threads);
-    module.def("log", &elementwise<float, &KernelTable::log_float>, "values"_a.noconvert(),
-               "results"_a.noconvert());
-    module.def("log", &elementwise<double, &KernelTable::log_double>, "values"_a.noconvert(),
-               "results"_a.noconvert());
-    module.def("exp", &elementwise<float, &KernelTable::exp_float>, "values"_a.noconvert(),
-               "results"_a.noconvert());
-    module.def("exp", &elementwise<double, &KernelTable::exp_double>, "values"_a.noconvert(),
-               "results"_a.noconvert());
+    bind_elementary<float>(module);
+    bind_elementary<double>(module);
 }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels.hpp"
-#include "seed_kernels.hpp"
+#include "kernels/seed_kernels.hpp"
+#include "kernels/sweep_kernels.hpp"
 
 namespace powermeans {
 

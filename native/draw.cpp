@@ -1,7 +1,6 @@
 #include "draw.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -12,32 +11,28 @@ namespace {
 
 constexpr int64_t points_per_draw_stripe = 1 << 14;
 
-int64_t point_at(const Masses& masses, int64_t place) { return masses.order ? masses.order[place] : place; }
-
-double mass_of(const Masses& masses, int64_t i) {
-    const double weight = masses.sample_weight ? masses.sample_weight[i] : 1.0;
-    if (!masses.nearest) return weight;
-    if (masses.exponent == 2.0) return weight * masses.nearest[i];
-    // In units of the farthest, so that no exponent overflows.
-    return weight * std::pow(masses.nearest[i] / masses.farthest, masses.exponent / 2);
-}
-
 // Mass of the points before each stripe, and at the end that of all.
 std::vector<double> cumulative_masses(const Masses& masses, Team& team) {
     const int64_t n_stripes = divide_up(masses.n_points, points_per_draw_stripe);
     std::vector<double> cumulative(std::size_t(n_stripes) + 1);
     const auto compute = [&](int, int64_t stripe) {
-        double sum = 0;
-        const int64_t end = std::min(masses.n_points, (stripe + 1) * points_per_draw_stripe);
-        for (int64_t i = stripe * points_per_draw_stripe; i < end; ++i)
-            sum += mass_of(masses, point_at(masses, i));
-        cumulative[std::size_t(stripe) + 1] = sum;
+        const int64_t begin = stripe * points_per_draw_stripe;
+        const int64_t end = std::min(masses.n_points, begin + points_per_draw_stripe);
+        cumulative[std::size_t(stripe) + 1] = masses.between(begin, end);
     };
     const auto merge = [&](int, int64_t stripe) {
         cumulative[std::size_t(stripe) + 1] += cumulative[std::size_t(stripe)];
     };
     team.run(n_stripes, int(std::min<int64_t>(team.n_threads(), n_stripes / 4 + 1)), compute, merge);
     return cumulative;
+}
+
+double farthest_of(const Masses& masses) {
+    double farthest = 0;
+    for (int64_t i = 0; i < masses.n_points; ++i)
+        if (!masses.sample_weight || masses.sample_weight[i] > 0)
+            farthest = std::max(farthest, masses.nearest[i]);
+    return farthest;
 }
 
 }  // namespace
@@ -51,27 +46,15 @@ int64_t point_passing(const Masses& masses, const std::vector<double>& cumulativ
         int64_t last = -1;
         const int64_t end = std::min(masses.n_points, (stripe + 1) * points_per_stripe);
         for (int64_t i = stripe * points_per_stripe; i < end; ++i) {
-            const double mass = mass_of(masses, point_at(masses, i));
+            const double mass = masses.of_point(masses.point_at(i));
             if (!(mass > 0)) continue;
             last = i;
             sum += mass;
-            if (sum > target) return point_at(masses, i);
+            if (sum > target) return masses.point_at(i);
         }
-        if (last >= 0) return point_at(masses, last);
+        if (last >= 0) return masses.point_at(last);
     }
 }
-
-namespace {
-
-double farthest_of(const Masses& masses) {
-    double farthest = 0;
-    for (int64_t i = 0; i < masses.n_points; ++i)
-        if (!masses.sample_weight || masses.sample_weight[i] > 0)
-            farthest = std::max(farthest, masses.nearest[i]);
-    return farthest;
-}
-
-}  // namespace
 
 void draw(Masses masses, const double* uniforms, int64_t n_draws, Team& team, int64_t* indices) {
     if (masses.nearest && masses.exponent != 2.0) masses.farthest = farthest_of(masses);

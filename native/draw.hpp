@@ -1,6 +1,8 @@
-// Draws points with probability proportional to weight times a power of their distance.
+// Draws points with probability proportional to weight times a power of their distance. The caller says in
+// which order the draws count the points.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -11,10 +13,26 @@ namespace powermeans {
 struct Masses {
     const double* nearest;        // (n_points,): squared distances, or null before there is a center
     const double* sample_weight;  // (n_points,) or null
-    const int64_t* order;         // (n_points,): how the draws walk along the points, or null
+    const int64_t* order;         // (n_points,): which point comes when, or null for as they are stored
     int64_t n_points;
     double exponent;      // of the distance, not of its square
-    double farthest = 1;  // filled in by draw
+    double farthest = 1;  // squared distance of the farthest point; filled in by draw
+
+    int64_t point_at(int64_t place) const { return order ? order[place] : place; }
+
+    double of_point(int64_t i) const {
+        const double weight = sample_weight ? sample_weight[i] : 1.0;
+        if (!nearest) return weight;
+        if (exponent == 2.0) return weight * nearest[i];
+        // In units of the farthest, so that no exponent overflows.
+        return weight * std::pow(nearest[i] / farthest, exponent / 2);
+    }
+
+    double between(int64_t begin, int64_t end) const {
+        double sum = 0;
+        for (int64_t place = begin; place < end; ++place) sum += of_point(point_at(place));
+        return sum;
+    }
 };
 
 // The point at which the cumulative mass passes `target`; rounding may ask for more than there is,

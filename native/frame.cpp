@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels.hpp"
+#include "kernels/sweep_kernels.hpp"
 #include "rounding.hpp"
 
 namespace powermeans {
@@ -12,37 +12,23 @@ namespace {
 
 constexpr int64_t values_per_stripe = 1 << 18;
 
-struct Totals {
-    std::vector<double> sums;
-    double largest = 0, largest_shifted = 0;
-};
-
-// Adds visit(point, totals) over all points, stripe by stripe in order.
-template <class V, class Visit>
-Totals add_up(const V* values, int64_t n_points, int64_t n_features, Team& team, const Visit& visit) {
+// Calls add_points(begin, end, totals) for stripes of points, and adds their totals in order.
+template <class Totals, class AddPoints>
+Totals add_up(int64_t n_points, int64_t n_features, Team& team, const Totals& nothing,
+              const AddPoints& add_points) {
     const int64_t stripe_points = std::max<int64_t>(1, values_per_stripe / std::max<int64_t>(1, n_features));
     const int64_t n_stripes = divide_up(n_points, stripe_points);
-    const Totals nothing{std::vector<double>(std::size_t(n_features)), 0, 0};
+    const int n_workers = int(std::min<int64_t>(team.n_threads(), n_stripes));
     Totals all = nothing;
-    std::vector<Totals> parts(std::size_t(std::min<int64_t>(team.n_threads(), n_stripes)), nothing);
+    std::vector<Totals> parts(std::size_t(n_workers), nothing);
     const auto compute = [&](int worker, int64_t stripe) {
         Totals& part = parts[std::size_t(worker)] = nothing;
-        const int64_t end = std::min(n_points, (stripe + 1) * stripe_points);
-        for (int64_t i = stripe * stripe_points; i < end; ++i) visit(values + i * n_features, part);
+        add_points(stripe * stripe_points, std::min(n_points, (stripe + 1) * stripe_points), part);
     };
-    const auto merge = [&](int worker, int64_t) {
-        const Totals& part = parts[std::size_t(worker)];
-        for (std::size_t f = 0; f < part.sums.size(); ++f) all.sums[f] += part.sums[f];
-        all.largest = std::max(all.largest, part.largest);
-        all.largest_shifted = std::max(all.largest_shifted, part.largest_shifted);
-    };
-    team.run(n_stripes, int(std::min<int64_t>(team.n_threads(), n_stripes)), compute, merge);
+    team.run(n_stripes, n_workers, compute,
+             [&](int worker, int64_t) { all.add(parts[std::size_t(worker)]); });
     return all;
 }
-
-}  // namespace
-
-namespace {
 
 constexpr int64_t points_for_median = 255;
 constexpr int64_t features_at_once = 64;
@@ -123,24 +109,13 @@ template <class V>
 Deviations<V> deviations_from(const std::vector<double>& origin, const V* values, int64_t n_points,
                               Team& team) {
     const int64_t d = int64_t(origin.size());
-    const Deviations<V> nothing(origin.size());
-    Deviations<V> all = nothing;
-    const int64_t stripe_points = std::max<int64_t>(1, values_per_stripe / std::max<int64_t>(1, d));
-    const int64_t n_stripes = divide_up(n_points, stripe_points);
-    const int n_workers = int(std::min<int64_t>(team.n_threads(), n_stripes));
-    std::vector<Deviations<V>> parts(std::size_t(n_workers), nothing);
-    team.run(
-        n_stripes, n_workers,
-        [&](int worker, int64_t stripe) {
-            Deviations<V>& part = parts[std::size_t(worker)] = nothing;
-            const int64_t end = std::min(n_points, (stripe + 1) * stripe_points);
-            int64_t i = stripe * stripe_points;
-            for (; i + points_at_once <= end; i += points_at_once)
-                part.template add<points_at_once>(values + i * d, origin.data());
-            for (; i < end; ++i) part.template add<1>(values + i * d, origin.data());
-        },
-        [&](int worker, int64_t) { all.add(parts[std::size_t(worker)]); });
-    return all;
+    const auto add_points = [&](int64_t begin, int64_t end, Deviations<V>& to) {
+        int64_t i = begin;
+        for (; i + points_at_once <= end; i += points_at_once)
+            to.template add<points_at_once>(values + i * d, origin.data());
+        for (; i < end; ++i) to.template add<1>(values + i * d, origin.data());
+    };
+    return add_up(n_points, d, team, Deviations<V>(origin.size()), add_points);
 }
 
 // The moments from one pass, or false where rounding may have spoilt them.
@@ -164,36 +139,48 @@ bool moments_about_median(const Deviations<V>& deviations, int64_t n_points, Mom
     return true;
 }
 
-template <class V>
-void moments_in_two_passes(const V* values, int64_t n_points, int64_t n_features, Team& team,
-                           Moments& moments) {
-    const Totals first =
-        add_up(values, n_points, n_features, team, [n_features](const V* point, Totals& part) {
-            double largest = part.largest;
-            for (int64_t f = 0; f < n_features; ++f) {
-                part.sums[std::size_t(f)] += double(point[f]);
-                largest = std::max(largest, std::abs(double(point[f])));
+struct Totals {
+    std::vector<double> sums;
+    double largest = 0;
+
+    void add(const Totals& other) {
+        for (std::size_t f = 0; f < sums.size(); ++f) sums[f] += other.sums[f];
+        largest = std::max(largest, other.largest);
+    }
+};
+
+// By feature, the sum of term(deviation) over the points.
+template <class V, class Term>
+Totals totals_of(const V* values, int64_t n_points, const std::vector<double>& origin, Team& team,
+                 const Term& term) {
+    const int64_t d = int64_t(origin.size());
+    const auto add_points = [&](int64_t begin, int64_t end, Totals& to) {
+        double largest = to.largest;
+        for (int64_t i = begin; i < end; ++i)
+            for (int64_t f = 0; f < d; ++f) {
+                const double deviation = double(values[i * d + f]) - origin[std::size_t(f)];
+                to.sums[std::size_t(f)] += term(deviation);
+                largest = std::max(largest, std::abs(deviation));
             }
-            part.largest = largest;
-        });
+        to.largest = largest;
+    };
+    return add_up(n_points, d, team, Totals{std::vector<double>(origin.size())}, add_points);
+}
+
+template <class V>
+void moments_in_two_passes(const V* values, int64_t n_points, Team& team, Moments& moments) {
+    const std::vector<double> zero(moments.mean.size());
+    const Totals first = totals_of(values, n_points, zero, team, [](double x) { return x; });
     moments.mean = first.sums;
     for (double& mean : moments.mean) mean /= double(n_points);
     // Squares of scaled deviations, so that neither tiny nor huge values leave the range.
     const double scale = scale_for<double>(first.largest);
-    const double* mean = moments.mean.data();
-    const Totals second = add_up(values, n_points, n_features, team, [=](const V* point, Totals& part) {
-        double largest = part.largest_shifted;
-        for (int64_t f = 0; f < n_features; ++f) {
-            const double deviation = double(point[f]) - mean[f];
-            part.sums[std::size_t(f)] += (deviation * scale) * (deviation * scale);
-            largest = std::max(largest, std::abs(deviation));
-        }
-        part.largest_shifted = largest;
-    });
+    const Totals second = totals_of(values, n_points, moments.mean, team,
+                                    [scale](double x) { return (x * scale) * (x * scale); });
     moments.variance = second.sums;
     for (double& variance : moments.variance) variance = variance / double(n_points) / scale / scale;
     moments.largest = first.largest;
-    moments.largest_shifted = second.largest_shifted;
+    moments.largest_shifted = second.largest;
 }
 
 }  // namespace
@@ -205,7 +192,7 @@ Moments moments_of(const V* values, int64_t n_points, int64_t n_features, Team& 
     moments.mean = moments.variance = moments.median;
     const Deviations<V> deviations = deviations_from(moments.median, values, n_points, team);
     if (!moments_about_median(deviations, n_points, moments))
-        moments_in_two_passes(values, n_points, n_features, team, moments);
+        moments_in_two_passes(values, n_points, team, moments);
     return moments;
 }
 

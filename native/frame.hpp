@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "aligned.hpp"
 #include "team.hpp"
 
 namespace powermeans {
@@ -12,6 +13,8 @@ namespace powermeans {
 struct Frame {
     std::vector<double> origin;  // (n_features,), or empty for none
     double extent = 0;           // no |x - origin| is larger
+
+    double origin_of(int64_t feature) const { return origin.empty() ? 0 : origin[std::size_t(feature)]; }
 };
 
 struct Moments {
@@ -33,5 +36,12 @@ double scale_for(double largest);
 // the mean, it stays with the bulk of the points however far away a few of them are. V is their type.
 template <class V>
 Frame dense_frame(const Moments& moments);
+
+template <class T>
+Aligned<T> scaled_origin(const Frame& frame, int64_t n_features, double scale) {
+    Aligned<T> origin(static_cast<std::size_t>(n_features));
+    for (int64_t f = 0; f < n_features; ++f) origin[std::size_t(f)] = T(frame.origin_of(f) * scale);
+    return origin;
+}
 
 }  // namespace powermeans

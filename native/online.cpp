@@ -45,9 +45,9 @@ Vector load(const double* from) {
 
 // Centers in panels of eight, one in each lane: the squared distances to them add their features in order.
 template <class V>
-class DenseTurns {
+class DenseCenters {
   public:
-    DenseTurns(const DenseSource<V>& source, const OnlineRequest& request)
+    DenseCenters(const DenseSource<V>& source, const OnlineRequest& request)
         : values_(source.values),
           n_features_(source.n_features),
           n_centers_(request.n_centers),
@@ -62,7 +62,7 @@ class DenseTurns {
                 coordinate(j, f) = request.centers[j * n_features_ + f] * scale_;
     }
 
-    Winner meet(int64_t i) {
+    Winner nearest_to(int64_t i) {
         const V* row = values_ + i * n_features_;
         for (int64_t f = 0; f < n_features_; ++f) point_[std::size_t(f)] = double(row[f]) * scale_;
         Winner winner{0, std::numeric_limits<double>::infinity()};
@@ -75,7 +75,7 @@ class DenseTurns {
         return winner;
     }
 
-    // Towards the point met last.
+    // Towards the point asked about last.
     void move(int64_t center, double rate) {
         for (int64_t f = 0; f < n_features_; ++f) {
             double& value = coordinate(center, f);
@@ -119,9 +119,9 @@ class DenseTurns {
 // Center j is factor j times column j of the directions, so that a step, which shrinks all of the
 // center and adds a point of few entries, changes one factor and those entries.
 template <class V>
-class CsrTurns {
+class CsrCenters {
   public:
-    CsrTurns(const CsrSource<V>& source, const OnlineRequest& request)
+    CsrCenters(const CsrSource<V>& source, const OnlineRequest& request)
         : source_(source),
           n_centers_(request.n_centers),
           scale_(scale_of(source, request)),
@@ -136,7 +136,7 @@ class CsrTurns {
         }
     }
 
-    Winner meet(int64_t i) {
+    Winner nearest_to(int64_t i) {
         point_ = i;
         point_sq_norm_ = 0;
         std::fill(products_.begin(), products_.end(), 0.0);
@@ -208,19 +208,10 @@ class CsrTurns {
     std::vector<double> directions_;  // (n_features, n_centers)
     std::vector<double> factors_;     // (n_centers,)
     std::vector<double> sq_norms_;    // (n_centers,) of the centers
-    std::vector<double> products_;    // (n_centers,) of the centers with the point met last
+    std::vector<double> products_;    // (n_centers,) of the centers with the point asked about last
     int64_t point_ = 0;
     double point_sq_norm_ = 0;
 };
-
-template <class V>
-DenseTurns<V> turns_of(const DenseSource<V>& source, const OnlineRequest& request) {
-    return DenseTurns<V>(source, request);
-}
-template <class V>
-CsrTurns<V> turns_of(const CsrSource<V>& source, const OnlineRequest& request) {
-    return CsrTurns<V>(source, request);
-}
 
 // ---- One after another --------------------------------------------------------------------------
 
@@ -242,9 +233,10 @@ void require_enough_rates(const OnlineRequest& request, int64_t n_points) {
 }  // namespace
 
 template <class Source>
-double present(const Source& source, const OnlineRequest& request, const std::function<void()>& in_between) {
+double present(const Source& source, const OnlineRequest& request, const Interrupt& in_between) {
     if (request.rates) require_enough_rates(request, source.n_points);
-    auto turns = turns_of(source, request);
+    using V = typename Source::Stored;
+    std::conditional_t<Source::is_dense, DenseCenters<V>, CsrCenters<V>> centers(source, request);
     double inertia = 0;
     const double* rate = request.rates;
     for (int64_t place = 0; place < source.n_points; ++place) {
@@ -252,19 +244,19 @@ double present(const Source& source, const OnlineRequest& request, const std::fu
         const int64_t i = request.order ? request.order[place] : place;
         const double weight = weight_of(request, i);
         if (!(weight > 0)) continue;
-        const Winner winner = turns.meet(i);
+        const Winner winner = centers.nearest_to(i);
         double& count = request.counts[winner.center];
         count += weight;
-        turns.move(winner.center, rate ? rate_of_copies(*rate++, weight) : weight / count);
+        centers.move(winner.center, rate ? rate_of_copies(*rate++, weight) : weight / count);
         inertia += weight * winner.sq_dist;
     }
-    turns.store(request.centers);
-    return inertia * turns.unscale() * turns.unscale();
+    centers.store(request.centers);
+    return inertia * centers.unscale() * centers.unscale();
 }
 
-template double present(const DenseSource<float>&, const OnlineRequest&, const std::function<void()>&);
-template double present(const DenseSource<double>&, const OnlineRequest&, const std::function<void()>&);
-template double present(const CsrSource<float>&, const OnlineRequest&, const std::function<void()>&);
-template double present(const CsrSource<double>&, const OnlineRequest&, const std::function<void()>&);
+template double present(const DenseSource<float>&, const OnlineRequest&, const Interrupt&);
+template double present(const DenseSource<double>&, const OnlineRequest&, const Interrupt&);
+template double present(const CsrSource<float>&, const OnlineRequest&, const Interrupt&);
+template double present(const CsrSource<double>&, const OnlineRequest&, const Interrupt&);
 
 }  // namespace powermeans

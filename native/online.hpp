@@ -3,9 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
-#include "sweep.hpp"
+#include "source.hpp"
 
 namespace powermeans {
 
@@ -24,6 +23,6 @@ struct OnlineRequest {
 // The weighted sum of squared distances to the nearest centers, each as it was when its point came.
 // Calls in_between() every few points; if that throws, so does this, and the centers are as they were.
 template <class Source>
-double present(const Source& source, const OnlineRequest& request, const std::function<void()>& in_between);
+double present(const Source& source, const OnlineRequest& request, const Interrupt& in_between);
 
 }  // namespace powermeans

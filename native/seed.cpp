@@ -8,14 +8,14 @@
 #include <type_traits>
 #include <utility>
 
+#include "dispatch.hpp"
 #include "draw.hpp"
 #include "rounding.hpp"
-#include "seed_kernels.hpp"
 
 namespace powermeans {
 namespace {
 
-// Bytes that all of a seeding may take, so that small points are copied into the order of the walk.
+// Bytes that all of a seeding may take, so that small points are copied into the order of the draws.
 constexpr int64_t affordable_bytes = 40 << 20;
 // Products of codes are added up in 32 bits.
 constexpr int64_t widest_sketch = (int64_t{1} << 31) / (127 * 63) - 64;
@@ -36,86 +36,52 @@ constexpr int64_t shares_per_thread = 8;
 // untouched: a quarter, less what rounding may have added.
 constexpr double untouched_share = 0.25 * (1 - 1e-5);
 
-template <class Source>
-struct WalkOf;
+// What makes it faster to compare the points, as far as it is affordable: points of few features are
+// copied into the order of the draws, and points of many are sketched.
 template <class V>
-struct WalkOf<DenseSource<V>> {
-    using Type = DenseWalk<V>;
-};
-template <class V>
-struct WalkOf<CsrSource<V>> {
-    using Type = CsrWalk<V>;
-};
-
-const SeedKernels<DenseWalk<float>>& kernels_for(const DenseSource<float>&) {
-    return chosen_instruction_set().seed_kernels->dense_float;
-}
-const SeedKernels<DenseWalk<double>>& kernels_for(const DenseSource<double>&) {
-    return chosen_instruction_set().seed_kernels->dense_double;
-}
-const SeedKernels<CsrWalk<float>>& kernels_for(const CsrSource<float>&) {
-    return chosen_instruction_set().seed_kernels->csr_float;
-}
-const SeedKernels<CsrWalk<double>>& kernels_for(const CsrSource<double>&) {
-    return chosen_instruction_set().seed_kernels->csr_double;
-}
-
-void draw_sketch(const DenseWalk<float>& walk, const double* origin, int64_t begin, int64_t end,
-                 const Sketches& to) {
-    chosen_instruction_set().seed_kernels->sketch_float(walk, origin, begin, end, to);
-}
-void draw_sketch(const DenseWalk<double>& walk, const double* origin, int64_t begin, int64_t end,
-                 const Sketches& to) {
-    chosen_instruction_set().seed_kernels->sketch_double(walk, origin, begin, end, to);
-}
-
-// The points, and what makes it faster to compare them as far as it is affordable: a copy of points of
-// few features in the order of the draws' walk, sketches of points of many.
-template <class V>
-struct WalkedPoints {
+struct OrderedPoints {
     std::vector<V> copied;
     std::vector<uint8_t> codes;
     std::vector<double> steps, errors;
     std::vector<int32_t> sq_norms;
 
-    DenseWalk<V> along(const DenseSource<V>& source, const SeedRequest& request, Team& team) {
+    DenseRows<V> rows_of(const DenseSource<V>& source, const SeedRequest& request, Team& team) {
         const int64_t n = source.n_points, d = source.n_features;
         const int64_t width = round_up(d, codes_per_step);
-        DenseWalk<V> walk{source.values, scale_for<double>(source.frame.extent), d, {}};
+        DenseRows<V> rows{source.values, scale_for<double>(source.frame.extent), d, {}};
         const int64_t affordable = affordable_bytes + n * d * int64_t{sizeof(V)} / 16 - n * bytes_per_point;
         if (d >= sketched_features && request.n_seeds >= seeds_worth_sketches && width <= widest_sketch &&
             n * (width + bytes_beside_codes) <= affordable) {
-            sketch(source, width, team, walk);
+            sketch(source, width, team, rows);
         } else if (d < sketched_features && n * d * int64_t{sizeof(V)} <= affordable) {
             copied.resize(std::size_t(n * d));
             for (int64_t place = 0; place < n; ++place)
                 std::copy_n(source.values + request.order[place] * d, d, copied.data() + place * d);
-            walk.values = copied.data();
+            rows.values = copied.data();
         }
-        return walk;
+        return rows;
     }
 
-    CsrWalk<V> along(const CsrSource<V>& source, const SeedRequest&, Team&) {
+    Csr<V> rows_of(const CsrSource<V>& source, const SeedRequest&, Team&) {
         const double scale = scale_for<double>(source.frame.extent);
         return {source.values, source.columns, source.row_starts, scale, source.n_features};
     }
 
   private:
-    void sketch(const DenseSource<V>& source, int64_t width, Team& team, DenseWalk<V>& walk) {
+    void sketch(const DenseSource<V>& source, int64_t width, Team& team, DenseRows<V>& rows) {
         const std::size_t n = std::size_t(source.n_points);
         codes.resize(n * std::size_t(width));
         steps.resize(n);
         errors.resize(n);
         sq_norms.resize(n);
         const Sketches sketches{codes.data(), steps.data(), errors.data(), sq_norms.data(), width};
-        const int64_t n_stripes = divide_up(source.n_points, places_per_stripe);
-        const auto draw = [&](int, int64_t stripe) {
+        const SketchKernel<V>& kernel = *chosen_instruction_set().seed_kernels;
+        team.run(divide_up(source.n_points, places_per_stripe), team.n_threads(), [&](int, int64_t stripe) {
             const int64_t begin = stripe * places_per_stripe;
-            draw_sketch(walk, source.frame.origin.data(), begin,
-                        std::min(source.n_points, begin + places_per_stripe), sketches);
-        };
-        team.run(n_stripes, team.n_threads(), draw, [](int, int64_t) {});
-        walk.sketches = sketches;
+            const int64_t end = std::min(source.n_points, begin + places_per_stripe);
+            kernel.sketch(rows, source.frame.origin.data(), begin, end, sketches);
+        });
+        rows.sketches = sketches;
     }
 };
 
@@ -170,22 +136,22 @@ void put_sketch(const Sketches& sketches, int64_t place, int64_t lane, Compariso
 }
 
 template <class V>
-void put_candidate(const DenseWalk<V>& walk, int64_t place, int64_t lane, Comparison& to) {
-    const V* row = walk.values + place * walk.n_features;
-    for (int64_t f = 0; f < walk.n_features; ++f)
-        to.put(f * candidates_per_panel + lane, double(row[f]), walk.scale);
-    if (walk.sketches.codes) put_sketch(walk.sketches, place, lane, to);
+void put_candidate(const DenseRows<V>& rows, int64_t place, int64_t lane, Comparison& to) {
+    const V* row = rows.values + place * rows.n_features;
+    for (int64_t f = 0; f < rows.n_features; ++f)
+        to.put(f * candidates_per_panel + lane, double(row[f]), rows.scale);
+    if (rows.sketches.codes) put_sketch(rows.sketches, place, lane, to);
 }
 
 template <class V>
-void put_candidate(const CsrWalk<V>& walk, int64_t place, int64_t lane, Comparison& to) {
-    for (int64_t f = 0; f < walk.n_features; ++f) to.values[std::size_t(f * candidates_per_panel + lane)] = 0;
-    for (int64_t e = walk.row_starts[place]; e < walk.row_starts[place + 1]; ++e)
-        to.values[std::size_t(walk.columns[e] * candidates_per_panel + lane)] -=
-            double(walk.values[e]) * walk.scale;
+void put_candidate(const Csr<V>& rows, int64_t place, int64_t lane, Comparison& to) {
+    for (int64_t f = 0; f < rows.n_features; ++f) to.values[std::size_t(f * candidates_per_panel + lane)] = 0;
+    for (int64_t e = rows.row_starts[place]; e < rows.row_starts[place + 1]; ++e)
+        to.values[std::size_t(rows.columns[e] * candidates_per_panel + lane)] -=
+            double(rows.values[e]) * rows.scale;
     double& sq_norm = to.sq_norms[std::size_t(lane)] = 0;
-    for (int64_t e = walk.row_starts[place]; e < walk.row_starts[place + 1]; ++e) {
-        const double value = to.values[std::size_t(walk.columns[e] * candidates_per_panel + lane)];
+    for (int64_t e = rows.row_starts[place]; e < rows.row_starts[place + 1]; ++e) {
+        const double value = to.values[std::size_t(rows.columns[e] * candidates_per_panel + lane)];
         sq_norm += value * value;
     }
 }
@@ -194,8 +160,8 @@ template <class Source>
 class Seeding {
   public:
     Seeding(const Source& source, const SeedRequest& request, Team& team)
-        : kernels_(kernels_for(source)),
-          walk_(points_.along(source, request, team)),
+        : kernels_(*chosen_instruction_set().seed_kernels),
+          rows_(points_.rows_of(source, request, team)),
           order_(points_.copied.empty() ? request.order : nullptr),
           team_(team),
           n_points_(source.n_points),
@@ -217,12 +183,12 @@ class Seeding {
         }
         weights_ = weight_.empty() ? request.sample_weight : weight_.data();
         for (int64_t stripe = 0; stripe < n_stripes_; ++stripe)
-            cumulative_[std::size_t(stripe) + 1] = mass_of(masses_without_seeds(), stripe);
+            cumulative_[std::size_t(stripe) + 1] = mass_of_stripe(masses_without_seeds(), stripe);
         std::partial_sum(cumulative_.begin(), cumulative_.end(), cumulative_.begin());
         cumulative_weights_ = cumulative_;
     }
 
-    void run(const SeedRequest& request, const std::function<void()>& before_seed, int64_t* indices) {
+    void run(const SeedRequest& request, const Interrupt& before_seed, int64_t* indices) {
         std::vector<int64_t> candidates{draw(request.first)};
         put_candidates(candidates.data(), 1, best_);
         std::fill_n(best_.nearer.begin(), n_points_, uint8_t{0xff});
@@ -240,7 +206,8 @@ class Seeding {
     }
 
   private:
-    using Walk = typename WalkOf<Source>::Type;
+    using V = typename Source::Stored;
+    using Rows = std::conditional_t<Source::is_dense, DenseRows<V>, Csr<V>>;
 
     int64_t end_of(int64_t stripe) const { return std::min(n_points_, (stripe + 1) * places_per_stripe); }
 
@@ -249,14 +216,8 @@ class Seeding {
     Masses masses() const { return {nearest_.data(), weights_, order_, n_points_, 2.0}; }
     Masses masses_without_seeds() const { return {nullptr, weights_, order_, n_points_, 2.0}; }
 
-    // Of a stripe of the draws' walk.
-    double mass_of(const Masses& masses, int64_t stripe) const {
-        double sum = 0;
-        for (int64_t at = stripe * places_per_stripe; at < end_of(stripe); ++at) {
-            const int64_t place = order_ ? order_[at] : at;
-            sum += (weights_ ? weights_[place] : 1.0) * (masses.nearest ? masses.nearest[place] : 1.0);
-        }
-        return sum;
+    double mass_of_stripe(const Masses& masses, int64_t stripe) const {
+        return masses.between(stripe * places_per_stripe, end_of(stripe));
     }
 
     Panel panel(const Comparison& of) const {
@@ -289,7 +250,7 @@ class Seeding {
         std::atomic<int64_t> n_looked_at{0};
         for_stripes(work_of_comparing(), [&](int64_t stripe) {
             n_looked_at +=
-                kernels_.compare(walk_, panel(to), standings(), stripe * places_per_stripe, end_of(stripe),
+                kernels_.compare(rows_, panel(to), standings(), stripe * places_per_stripe, end_of(stripe),
                                  gains_.get() + stripe * candidates_per_panel, to.nearer.data());
         });
         n_looked_at_ = n_looked_at;
@@ -304,14 +265,14 @@ class Seeding {
     void put_candidates(const int64_t* places, int64_t n_places, Comparison& to) {
         for (int64_t lane = 0; lane < candidates_per_panel; ++lane) {
             const int64_t place = to.places[std::size_t(lane)] = places[std::min(lane, n_places - 1)];
-            put_candidate(walk_, place, lane, to);
+            put_candidate(rows_, place, lane, to);
         }
     }
 
     void find_untouched(const Comparison& candidates, int64_t n_candidates) {
         const int64_t n_seeds = int64_t(seeds_.size());
         between_seeds_.resize(std::size_t(n_seeds * candidates_per_panel));
-        kernels_.distances(walk_, panel(candidates), seeds_.data(), n_seeds, between_seeds_.data());
+        kernels_.distances(rows_, panel(candidates), seeds_.data(), n_seeds, between_seeds_.data());
         for (int64_t seed = 0; seed < n_seeds; ++seed) {
             const double* sq_dist = between_seeds_.data() + seed * candidates_per_panel;
             untouched_[std::size_t(seed)] =
@@ -324,11 +285,11 @@ class Seeding {
         seeds_.push_back(best_.places[std::size_t(best_.best_lane)]);
         untouched_.push_back(0);
         for_stripes(double(n_points_) * work_of_a_place, [&](int64_t stripe) {
-            kernels_.take(walk_, panel(best_), best_.best_lane, seed, best_.nearer.data(),
+            kernels_.take(rows_, panel(best_), best_.best_lane, seed, best_.nearer.data(),
                           stripe * places_per_stripe, end_of(stripe), standings());
         });
         for_stripes(double(n_points_) * work_of_a_place, [&](int64_t stripe) {
-            cumulative_[std::size_t(stripe) + 1] = mass_of(masses(), stripe);
+            cumulative_[std::size_t(stripe) + 1] = mass_of_stripe(masses(), stripe);
         });
         std::partial_sum(cumulative_.begin(), cumulative_.end(), cumulative_.begin());
     }
@@ -343,19 +304,15 @@ class Seeding {
     void for_stripes(double work, const Work& on_stripe) {
         const int n_workers = int(std::clamp(work / work_per_thread, 1.0, double(team_.n_threads())));
         const int64_t n_shares = n_workers == 1 ? 1 : std::min(n_stripes_, n_workers * shares_per_thread);
-        team_.run(
-            n_shares, n_workers,
-            [&](int, int64_t share) {
-                const int64_t end = n_stripes_ * (share + 1) / n_shares;
-                for (int64_t stripe = n_stripes_ * share / n_shares; stripe < end; ++stripe)
-                    on_stripe(stripe);
-            },
-            [](int, int64_t) {});
+        team_.run(n_shares, n_workers, [&](int, int64_t share) {
+            const int64_t end = n_stripes_ * (share + 1) / n_shares;
+            for (int64_t stripe = n_stripes_ * share / n_shares; stripe < end; ++stripe) on_stripe(stripe);
+        });
     }
 
-    const SeedKernels<Walk>& kernels_;
-    WalkedPoints<typename Source::Stored> points_;
-    Walk walk_;
+    const SeedKernels<Rows>& kernels_;
+    OrderedPoints<V> points_;
+    Rows rows_;
     const int64_t* order_;  // of the draws, where places are not in that order
     Team& team_;
     int64_t n_points_, n_features_, n_padded_, n_stripes_;
@@ -374,18 +331,14 @@ class Seeding {
 }  // namespace
 
 template <class Source>
-void greedy_seeds(const Source& source, const SeedRequest& request, Team& team,
-                  const std::function<void()>& before_seed, int64_t* indices) {
+void greedy_seeds(const Source& source, const SeedRequest& request, Team& team, const Interrupt& before_seed,
+                  int64_t* indices) {
     Seeding<Source>(source, request, team).run(request, before_seed, indices);
 }
 
-template void greedy_seeds(const DenseSource<float>&, const SeedRequest&, Team&, const std::function<void()>&,
-                           int64_t*);
-template void greedy_seeds(const DenseSource<double>&, const SeedRequest&, Team&,
-                           const std::function<void()>&, int64_t*);
-template void greedy_seeds(const CsrSource<float>&, const SeedRequest&, Team&, const std::function<void()>&,
-                           int64_t*);
-template void greedy_seeds(const CsrSource<double>&, const SeedRequest&, Team&, const std::function<void()>&,
-                           int64_t*);
+template void greedy_seeds(const DenseSource<float>&, const SeedRequest&, Team&, const Interrupt&, int64_t*);
+template void greedy_seeds(const DenseSource<double>&, const SeedRequest&, Team&, const Interrupt&, int64_t*);
+template void greedy_seeds(const CsrSource<float>&, const SeedRequest&, Team&, const Interrupt&, int64_t*);
+template void greedy_seeds(const CsrSource<double>&, const SeedRequest&, Team&, const Interrupt&, int64_t*);
 
 }  // namespace powermeans

@@ -6,7 +6,7 @@
 
 namespace powermeans {
 
-Crew::~Crew() {
+ThreadPool::~ThreadPool() {
     {
         std::lock_guard lock(mutex_);
         closing_ = true;
@@ -15,8 +15,7 @@ Crew::~Crew() {
     for (std::thread& thread : threads_) thread.join();
 }
 
-void Crew::run(int64_t n_stripes, int n_workers, const std::function<void(int, int64_t)>& compute,
-               const std::function<void(int, int64_t)>& merge) {
+void ThreadPool::run(int64_t n_stripes, int n_workers, const StripeWork& compute, const StripeWork& merge) {
     std::lock_guard one_caller(callers_);
     n_workers = int(std::min<int64_t>({n_workers, n_threads_, n_stripes}));
     // Before any thread sees the work: if one cannot be had, no other may be left with it.
@@ -44,7 +43,7 @@ void Crew::run(int64_t n_stripes, int n_workers, const std::function<void(int, i
     if (failure_) std::rethrow_exception(failure_);
 }
 
-void Crew::serve(int worker) {
+void ThreadPool::serve(int worker) {
     std::uint64_t n_jobs_seen = 0;
     for (;;) {
         {
@@ -60,7 +59,7 @@ void Crew::serve(int worker) {
     }
 }
 
-void Crew::work(int worker) {
+void ThreadPool::work(int worker) {
     try {
         for (int64_t stripe = worker; stripe < n_stripes_;) {
             (*compute_)(worker, stripe);
@@ -79,20 +78,20 @@ void Crew::work(int worker) {
     }
 }
 
-bool Crew::claim(int64_t& stripe) {
+bool ThreadPool::claim(int64_t& stripe) {
     std::lock_guard lock(mutex_);
     stripe = next_stripe_++;
     return stripe < n_stripes_ && !failure_;
 }
 
 // False when another worker failed, so that the turn will never come.
-bool Crew::wait_for_turn(int64_t stripe) {
+bool ThreadPool::wait_for_turn(int64_t stripe) {
     std::unique_lock lock(mutex_);
     turn_passed_.wait(lock, [&] { return next_merge_ == stripe || failure_; });
     return !failure_;
 }
 
-void Crew::record_failure() {
+void ThreadPool::record_failure() {
     {
         std::lock_guard lock(mutex_);
         if (!failure_) failure_ = std::current_exception();
@@ -103,26 +102,25 @@ void Crew::record_failure() {
 Team::Team(int n_threads)
     : n_threads_(std::max(1, n_threads)),
       owner_process_(getpid()),
-      crew_(std::make_unique<Crew>(n_threads_)) {}
+      pool_(std::make_unique<ThreadPool>(n_threads_)) {}
 
 Team::~Team() { leave_to_parent_process(); }
 
-void Team::run(int64_t n_stripes, int n_workers, const std::function<void(int, int64_t)>& compute,
-               const std::function<void(int, int64_t)>& merge) {
+void Team::run(int64_t n_stripes, int n_workers, const StripeWork& compute, const StripeWork& merge) {
     leave_to_parent_process();
-    if (!crew_) crew_ = std::make_unique<Crew>(n_threads_);
-    crew_->run(n_stripes, n_workers, compute, merge);
+    if (!pool_) pool_ = std::make_unique<ThreadPool>(n_threads_);
+    pool_->run(n_stripes, n_workers, compute, merge);
 }
 
 std::vector<int64_t> Team::stripes_by_worker() const {
-    return crew_ ? crew_->stripes_by_worker() : std::vector<int64_t>{};
+    return pool_ ? pool_->stripes_by_worker() : std::vector<int64_t>{};
 }
 
 // After a fork the threads stayed behind: joining them, or destroying what they wait for, would hang.
 void Team::leave_to_parent_process() {
     if (owner_process_ == getpid()) return;
     owner_process_ = getpid();
-    (void)crew_.release();
+    (void)pool_.release();
 }
 
 }  // namespace powermeans

@@ -1,5 +1,5 @@
-// Threads that live as long as one fit and share stripes of work. Whatever their number, stripes are
-// merged in order, so results do not depend on it.
+// Threads that live as long as one fit and share stripes of work. Stripes are merged in order, so that
+// results do not depend on how many threads there are.
 #pragma once
 
 #include <condition_variable>
@@ -11,23 +11,22 @@
 #include <thread>
 #include <vector>
 
-#include "room.hpp"
+#include "arena.hpp"
 
 namespace powermeans {
 
+// Called with the number of a worker and of a stripe.
+using StripeWork = std::function<void(int, int64_t)>;
+
 // The threads themselves and what they wait for.
-class Crew {
+class ThreadPool {
   public:
-    explicit Crew(int n_threads) : n_threads_(n_threads), rooms_(std::size_t(n_threads)) {}
-    ~Crew();
-    Crew(const Crew&) = delete;
-    Crew& operator=(const Crew&) = delete;
+    explicit ThreadPool(int n_threads) : n_threads_(n_threads), arenas_(std::size_t(n_threads)) {}
+    ~ThreadPool();
 
-    void run(int64_t n_stripes, int n_workers, const std::function<void(int, int64_t)>& compute,
-             const std::function<void(int, int64_t)>& merge);
-
+    void run(int64_t n_stripes, int n_workers, const StripeWork& compute, const StripeWork& merge);
     const std::vector<int64_t>& stripes_by_worker() const { return stripes_by_worker_; }
-    Room& room(int worker) { return rooms_[std::size_t(worker)]; }
+    Arena& arena(int worker) { return arenas_[std::size_t(worker)]; }
 
   private:
     void serve(int worker);
@@ -46,30 +45,28 @@ class Crew {
 
     int n_workers_ = 0, n_running_ = 0;
     int64_t n_stripes_ = 0, next_stripe_ = 0, next_merge_ = 0;
-    const std::function<void(int, int64_t)>* compute_ = nullptr;
-    const std::function<void(int, int64_t)>* merge_ = nullptr;
+    const StripeWork *compute_ = nullptr, *merge_ = nullptr;
     std::exception_ptr failure_;
     std::vector<int64_t> stripes_by_worker_;
-    std::vector<Room> rooms_;
+    std::vector<Arena> arenas_;
 };
 
+// A pool that a child process makes anew after a fork.
 class Team {
   public:
     explicit Team(int n_threads);
     ~Team();
-    Team(const Team&) = delete;
-    Team& operator=(const Team&) = delete;
-
     int n_threads() const { return n_threads_; }
 
     // Calls compute(worker, stripe) for each stripe, on at most n_workers threads, and after it
     // merge(worker, stripe), the merges one at a time and in the order of the stripes. Worker w
     // starts on stripe w; later stripes go to whoever is free.
-    void run(int64_t n_stripes, int n_workers, const std::function<void(int, int64_t)>& compute,
-             const std::function<void(int, int64_t)>& merge);
+    void run(
+        int64_t n_stripes, int n_workers, const StripeWork& compute,
+        const StripeWork& merge = [](int, int64_t) {});
 
     // The memory of a worker, to be used within a run only.
-    Room& room(int worker) { return crew_->room(worker); }
+    Arena& arena(int worker) { return pool_->arena(worker); }
 
     // Stripes that each thread computed in the last run.
     std::vector<int64_t> stripes_by_worker() const;
@@ -79,7 +76,7 @@ class Team {
 
     int n_threads_;
     int owner_process_;
-    std::unique_ptr<Crew> crew_;
+    std::unique_ptr<ThreadPool> pool_;
 };
 
 }  // namespace powermeans

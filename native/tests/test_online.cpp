@@ -2,6 +2,7 @@
 // Python; here only that both kinds of points and of order agree.
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <vector>
@@ -17,7 +18,7 @@ namespace {
 template <class Source>
 std::vector<double> passed(const Source& source, int64_t n_centers, const std::vector<int64_t>& order,
                            const std::vector<double>& rates) {
-    std::vector<double> state = random_values<double>(std::size_t(n_centers * source.n_features), 5);
+    std::vector<double> state = random_values<double>(n_centers * source.n_features, 5);
     std::vector<double> weight(std::size_t(source.n_points), 0.5);
     std::vector<double> counts(std::size_t(n_centers), 0.0);
     weight[1] = 0;
@@ -41,18 +42,10 @@ std::vector<double> passed(const Source& source, int64_t n_centers, const std::v
 
 template <class V>
 void agree(int64_t n_points, int64_t n_features, int64_t n_centers) {
-    const std::vector<V> values = random_values<V>(std::size_t(n_points * n_features), 1);
-    std::vector<int32_t> columns;
-    std::vector<int64_t> row_starts{0};
-    double largest = 0;
-    for (V value : values) largest = std::max(largest, std::abs(double(value)));
-    for (int64_t i = 0; i < n_points; ++i) {
-        for (int64_t f = 0; f < n_features; ++f) columns.push_back(int32_t(f));
-        row_starts.push_back(int64_t(columns.size()));
-    }
-    const DenseSource<V> dense{values.data(), n_points, n_features, Frame{{}, largest}};
-    const CsrSource<V> csr{values.data(), columns.data(), row_starts.data(),
-                           n_points,      n_features,     Frame{{}, largest}};
+    const SparsePoints<V> sparse(random_values<V>(n_points * n_features, 1), n_features,
+                                 -std::numeric_limits<V>::infinity());
+    const CsrSource<V>& csr = sparse.source;
+    const DenseSource<V> dense{csr.values, n_points, n_features, csr.frame};
     std::vector<int64_t> as_stored(std::size_t(n_points), 0);
     std::iota(as_stored.begin(), as_stored.end(), 0);
     for (const std::vector<double>& rates :

@@ -36,13 +36,13 @@ void seed_everywhere(const Source& source, const std::vector<double>& weight, in
 template <class Source>
 void run_every_task(const Source& source, int64_t n_centers, int n_threads) {
     Team team(n_threads);
-    const std::vector<double> centers = random_values<double>(std::size_t(n_centers * source.n_features), 7);
+    const std::vector<double> centers = random_values<double>(n_centers * source.n_features, 7);
     const std::vector<double> weight(std::size_t(source.n_points), 0.5);
     std::vector<int32_t> labels(std::size_t(source.n_points));
     std::vector<double> nearest(std::size_t(source.n_points), INFINITY);
     std::vector<typename Source::Computed> distances(std::size_t(source.n_points * n_centers));
-    Request<Source> request{};
-    request.centers = centers.data();
+    Request<typename Source::Computed> request{};
+    request.raw_centers = centers.data();
     request.n_centers = n_centers;
     request.sample_weight = weight.data();
     request.labels = labels.data();
@@ -57,20 +57,20 @@ void run_every_task(const Source& source, int64_t n_centers, int n_threads) {
     }
     require(std::abs(total_weight[0] - 0.5 * double(source.n_points)) < 1e-9, "hard weights add to all");
     require(total_weight[0] == total_weight[1], "spread counts the same points");
-    // Again, now with a memory; with a center more, with two less, and with others altogether.
+    // Again, now with bounds; with a center more, with two less, and with others altogether.
     std::vector<double> moved = centers;
     for (int change : {0, 1, -2, 7}) {
-        if (change == 7) moved = random_values<double>(moved.size(), 8);
+        if (change == 7) moved = random_values<double>(int64_t(moved.size()), 8);
         if (change == 1) moved.insert(moved.end(), centers.begin(), centers.begin() + source.n_features);
         if (change == -2 && int64_t(moved.size()) > 3 * source.n_features)
             moved.erase(moved.begin(), moved.begin() + 2 * source.n_features);
-        Request<Source> again = request;
+        Request<typename Source::Computed> again = request;
         again.task = Task::hard_sums;
-        again.centers = moved.data();
+        again.raw_centers = moved.data();
         again.n_centers = int64_t(moved.size()) / source.n_features;
         double sum = 0;
         for (double value : sweep(source, again, team).weights) sum += value;
-        require(sum == total_weight[0], "with a memory too");
+        require(sum == total_weight[0], "with bounds too");
     }
     request.task = Task::soft_sums;
     for (double power : {-0.1, -3.0, -50.0, -1000.0, -1e6}) {
@@ -91,30 +91,13 @@ void run_every_task(const Source& source, int64_t n_centers, int n_threads) {
 
 template <class V>
 void dense(int64_t n_points, int64_t n_features, int64_t n_centers, int n_threads) {
-    const std::vector<V> values = random_values<V>(std::size_t(n_points * n_features), 1);
-    Team team(n_threads);
-    const Moments moments = moments_of(values.data(), n_points, n_features, team);
-    run_every_task(DenseSource<V>{values.data(), n_points, n_features, dense_frame<V>(moments)}, n_centers,
-                   n_threads);
+    run_every_task(DensePoints<V>(n_points, n_features, n_threads).source, n_centers, n_threads);
 }
 
 template <class V>
 void sparse(int64_t n_points, int64_t n_features, int64_t n_centers, int n_threads) {
-    const std::vector<V> all = random_values<V>(std::size_t(n_points * n_features), 2);
-    std::vector<V> values;
-    std::vector<int32_t> columns;
-    std::vector<int64_t> row_starts{0};
-    for (int64_t i = 0; i < n_points; ++i) {
-        for (int64_t f = 0; f < n_features; ++f)
-            if (all[std::size_t(i * n_features + f)] > V(0.5)) {
-                values.push_back(all[std::size_t(i * n_features + f)]);
-                columns.push_back(int32_t(f));
-            }
-        row_starts.push_back(int64_t(values.size()));
-    }
-    const CsrSource<V> source{values.data(), columns.data(), row_starts.data(),
-                              n_points,      n_features,     Frame{{}, 6.0}};
-    run_every_task(source, n_centers, n_threads);
+    const SparsePoints<V> points(random_values<V>(n_points * n_features, 2), n_features, V(0.5));
+    run_every_task(points.source, n_centers, n_threads);
 }
 
 void require_all_worked(const Team& team) {
@@ -126,7 +109,7 @@ void require_all_worked(const Team& team) {
 template <class Source>
 void threads_share_every_task(const Source& source, int64_t n_centers) {
     const int64_t width = source.n_features + (source.heights.values ? 1 : 0);
-    const std::vector<double> centers = random_values<double>(std::size_t(n_centers * width), 7);
+    const std::vector<double> centers = random_values<double>(n_centers * width, 7);
     Team one(1), four(4);
     for (Task task : {Task::hard_sums, Task::soft_sums, Task::spread, Task::assign, Task::distances,
                       Task::approach, Task::potentials}) {
@@ -138,10 +121,10 @@ void threads_share_every_task(const Source& source, int64_t n_centers) {
             labels[i].resize(std::size_t(source.n_points));
             nearest[i].assign(std::size_t(source.n_points), 2.0);
             distances[i].resize(std::size_t(source.n_points * n_centers));
-            Request<Source> request{};
+            Request<typename Source::Computed> request{};
             request.task = task;
             request.power = -3;
-            request.centers = centers.data();
+            request.raw_centers = centers.data();
             request.n_centers = n_centers;
             request.labels = labels[i].data();
             request.nearest = nearest[i].data();
@@ -156,62 +139,39 @@ void threads_share_every_task(const Source& source, int64_t n_centers) {
     }
 }
 
-// A memory made with many centers, of which few are left.
+// Bounds from a sweep with many centers, of which few are left.
 void few_centers_after_many() {
     const int64_t n_points = 3000, n_features = 20, n_many = 600;
-    const std::vector<double> values = random_values<double>(std::size_t(n_points * n_features), 1);
-    std::vector<double> centers(values.begin(), values.begin() + n_many * n_features);
+    const DensePoints<double> points(n_points, n_features);
+    std::vector<double> centers(points.values.begin(), points.values.begin() + n_many * n_features);
     Team team(2);
-    const Moments moments = moments_of(values.data(), n_points, n_features, team);
-    const DenseSource<double> source{values.data(), n_points, n_features, dense_frame<double>(moments)};
-    Request<DenseSource<double>> request{};
+    Request<double> request{};
     request.task = Task::hard_sums;
-    request.centers = centers.data();
+    request.raw_centers = centers.data();
     request.n_centers = n_many;
     for (int s = 0; s < 4; ++s) {
-        sweep(source, request, team);
+        sweep(points.source, request, team);
         for (std::size_t i = 0; i < centers.size() / 8; ++i) centers[i] = -centers[i];
     }
     request.n_centers = 8;
-    const SweepResult found = sweep(source, request, team);
+    const SweepResult found = sweep(points.source, request, team);
     double sum = 0;
     for (double weight : found.weights) sum += weight;
     require(sum == double(n_points), "every point counts once after most centers went");
 }
 
-template <class V>
-void threads_share_dense(int64_t n_points, int64_t n_features, int64_t n_centers) {
-    const std::vector<V> values = random_values<V>(std::size_t(n_points * n_features), 1);
-    Team team(1);
-    const Moments moments = moments_of(values.data(), n_points, n_features, team);
-    DenseSource<V> source{values.data(), n_points, n_features, dense_frame<V>(moments)};
-    threads_share_every_task(source, n_centers);
-    const std::vector<double> heights(std::size_t(n_points), 9.0);
-    source.heights = {heights.data(), 9.0};
-    threads_share_every_task(source, n_centers);
-}
-
-void threads_share_sparse() {
-    const int64_t n_points = 40000, n_features = 20;
-    const std::vector<float> values = random_values<float>(std::size_t(3 * n_points), 2);
-    std::vector<int32_t> columns;
-    std::vector<int64_t> row_starts{0};
-    for (int64_t i = 0; i < n_points; ++i) {
-        for (int32_t f : {0, 3, 7}) columns.push_back(int32_t((f + i) % 10) + f);
-        std::sort(columns.end() - 3, columns.end());
-        row_starts.push_back(int64_t(columns.size()));
-    }
-    CsrSource<float> source{values.data(), columns.data(), row_starts.data(),
-                            n_points,      n_features,     Frame{{}, 6.0}};
-    threads_share_every_task(source, 30);
-    const std::vector<double> heights(std::size_t(n_points), 9.0);
-    source.heights = {heights.data(), 9.0};
-    threads_share_every_task(source, 30);
+// With squared Euclidean distances and with affine ones.
+template <class Points>
+void threads_share(Points&& points, int64_t n_centers) {
+    threads_share_every_task(points.source, n_centers);
+    const std::vector<double> heights(std::size_t(points.source.n_points), 9.0);
+    points.source.heights = {heights.data(), 9.0};
+    threads_share_every_task(points.source, n_centers);
 }
 
 void threads_share_moments_and_draws() {
     const int64_t n_points = 600000, n_features = 2;
-    const std::vector<double> values = random_values<double>(std::size_t(n_points * n_features), 1);
+    const std::vector<double> values = random_values<double>(n_points * n_features, 1);
     Team one(1), four(4);
     const Moments expected = moments_of(values.data(), n_points, n_features, one);
     const Moments found = moments_of(values.data(), n_points, n_features, four);
@@ -240,19 +200,16 @@ void callers_take_turns() {
     call(0);
     other.join();
     require(totals[0] == totals[1] && totals[0] == 50 * 190, "each caller gets its own work done");
-    team.run(0, 0, [](int, int64_t) {}, [](int, int64_t) {});  // nothing to do is soon done
+    team.run(0, 0, [](int, int64_t) {});  // nothing to do is soon done
 }
 
 void failures_reach_the_caller() {
     Team team(4);
     bool caught = false;
     try {
-        team.run(
-            50, 4,
-            [](int, int64_t stripe) {
-                if (stripe == 17) throw std::runtime_error("stripe 17");
-            },
-            [](int, int64_t) {});
+        team.run(50, 4, [](int, int64_t stripe) {
+            if (stripe == 17) throw std::runtime_error("stripe 17");
+        });
     } catch (const std::runtime_error&) {
         caught = true;
     }
@@ -267,9 +224,7 @@ void failures_reach_the_caller() {
 }  // namespace
 
 int main() {
-    for (const InstructionSet& set : instruction_sets()) {
-        if (!set.supported) continue;
-        use_instruction_set(set.name);
+    for_each_instruction_set([](const char* name) {
         for (int n_threads : {1, 4}) {
             dense<double>(3001, 2, 5, n_threads);
             dense<float>(3001, 2, 17, n_threads);
@@ -281,11 +236,11 @@ int main() {
             sparse<double>(701, 40, 9, n_threads);
             sparse<float>(701, 17, 20, n_threads);
         }
-        threads_share_dense<double>(40000, 3, 40);
-        threads_share_dense<float>(12000, 40, 40);
-        threads_share_sparse();
-        std::printf("%s: every task ran\n", set.name);
-    }
+        threads_share(DensePoints<double>(40000, 3), 40);
+        threads_share(DensePoints<float>(12000, 40), 40);
+        threads_share(SparsePoints<float>(random_values<float>(800000, 2), 20, 1.0f), 30);
+        std::printf("%s: every task ran\n", name);
+    });
     few_centers_after_many();
     threads_share_moments_and_draws();
     callers_take_turns();

@@ -1,10 +1,18 @@
-// What the native tests share: a check that ends the program, and points to compute with.
+// What the native tests share: a check that ends the program, and points to compute with. Random numbers
+// are the same in every run.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <vector>
+
+#include "../dispatch.hpp"
+#include "../source.hpp"
+
+namespace powermeans {
 
 inline void require(bool holds, const char* what) {
     if (holds) return;
@@ -13,10 +21,58 @@ inline void require(bool holds, const char* what) {
 }
 
 template <class V>
-std::vector<V> random_values(std::size_t n, unsigned seed) {
+std::vector<V> random_values(int64_t n, unsigned seed) {
     std::mt19937 generator(seed);
     std::normal_distribution<double> normal;
-    std::vector<V> values(n);
+    std::vector<V> values(static_cast<std::size_t>(n));
     for (V& value : values) value = V(normal(generator));
     return values;
 }
+
+template <class V>
+struct DensePoints {
+    std::vector<V> values;
+    DenseSource<V> source;
+
+    DensePoints(int64_t n_points, int64_t n_features, int n_threads = 2)
+        : values(random_values<V>(n_points * n_features, 1)) {
+        Team team(n_threads);
+        const Moments moments = moments_of(values.data(), n_points, n_features, team);
+        source = {values.data(), n_points, n_features, dense_frame<V>(moments)};
+    }
+};
+
+template <class V>
+struct SparsePoints {
+    std::vector<V> values;
+    std::vector<int32_t> columns;
+    std::vector<int64_t> row_starts{0};
+    CsrSource<V> source;
+
+    // Those of `all` that are above `least` are stored.
+    SparsePoints(const std::vector<V>& all, int64_t n_features, V least) {
+        for (std::size_t at = 0; at < all.size(); ++at) {
+            if (all[at] > least) {
+                values.push_back(all[at]);
+                columns.push_back(int32_t(int64_t(at) % n_features));
+            }
+            if (int64_t(at + 1) % n_features == 0) row_starts.push_back(int64_t(values.size()));
+        }
+        double largest = 0;
+        for (V value : values) largest = std::max(largest, std::abs(double(value)));
+        const int64_t n_points = int64_t(all.size()) / n_features;
+        source = {values.data(), columns.data(), row_starts.data(), n_points, n_features, Frame{{}, largest}};
+    }
+};
+
+// Calls body(name) with each instruction set of this machine in use.
+template <class Body>
+void for_each_instruction_set(const Body& body) {
+    for (const InstructionSet& set : instruction_sets()) {
+        if (!set.supported) continue;
+        use_instruction_set(set.name);
+        body(set.name);
+    }
+}
+
+}  // namespace powermeans

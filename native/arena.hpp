@@ -1,16 +1,17 @@
 // Memory that a thread keeps from one piece of work to the next: fresh pages cost more than the work of
-// a small sweep.
+// a small sweep. It is taken piece by piece and given back all at once.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "aligned.hpp"
 
 namespace powermeans {
 
-class Room {
+class Arena {
   public:
     // What was taken before may be taken anew.
     void clear() {
@@ -18,19 +19,25 @@ class Room {
         used_ = 0;
     }
 
-    // Not initialised; good until `clear`.
+    // Lets `to` point to n values that start on a cache line, not initialised; good until `clear`.
     template <class T>
-    T* take(std::size_t n) {
-        const std::size_t bytes = (n * sizeof(T) + line - 1) / line * line;
+    void take(T*& to, int64_t n) {
+        const std::size_t bytes = (std::size_t(n) * sizeof(T) + line - 1) / line * line;
         while (at_ < parts_.size() && used_ + bytes > parts_[at_].size) {
             ++at_;
             used_ = 0;
         }
         if (at_ == parts_.size())
             parts_.push_back({Aligned<char>(std::max(bytes, smallest_part)), std::max(bytes, smallest_part)});
-        char* from = parts_[at_].memory.get() + used_;
+        to = reinterpret_cast<T*>(parts_[at_].memory.get() + used_);
         used_ += bytes;
-        return reinterpret_cast<T*>(from);
+    }
+
+    // The same, set to one value.
+    template <class T>
+    void take_filled(T*& to, int64_t n, T value) {
+        take(to, n);
+        std::fill_n(to, n, value);
     }
 
   private:

@@ -32,33 +32,37 @@ POWERMEANS_INLINE void store_lanes(double* to, const Lanes& values) {
     for (int v = 0; v < vectors_per_unit; ++v) store(to + v * lanes<double>, values.at[v]);
 }
 
+// Places whose distances are taken together, those that come after them, and the distances.
+struct Tile {
+    int64_t places[tile_points], next[tile_points];
+    Lanes sq_dist[tile_points];
+};
+
 // Some features of the places that come next: rows are too short for the machine to see where they lead.
 template <class V>
-POWERMEANS_INLINE void fetch(const DenseWalk<V>& walk, const int64_t (&places)[tile_points], int64_t f) {
-    for (int64_t place : places) __builtin_prefetch(walk.values + place * walk.n_features + f, 0, 2);
+POWERMEANS_INLINE void fetch(const DenseRows<V>& rows, const int64_t (&places)[tile_points], int64_t f) {
+    for (int64_t place : places) __builtin_prefetch(rows.values + place * rows.n_features + f, 0, 2);
 }
 
 template <class V>
-POWERMEANS_INLINE void tile_in_doubles(const DenseWalk<V>& walk, const Panel& panel,
-                                       const int64_t (&places)[tile_points],
-                                       const int64_t (&next)[tile_points], Lanes (&sq_dist)[tile_points]) {
-    const V* rows[tile_points];
+POWERMEANS_INLINE void tile_in_doubles(const DenseRows<V>& rows, const Panel& panel, Tile& tile) {
+    const V* row[tile_points];
     for (int t = 0; t < tile_points; ++t) {
-        rows[t] = walk.values + places[t] * walk.n_features;
-        sq_dist[t] = {};
+        row[t] = rows.values + tile.places[t] * rows.n_features;
+        tile.sq_dist[t] = {};
     }
-    const DoubleVector scale = broadcast(walk.scale);
-    for (int64_t f = 0; f < walk.n_features; ++f) {
-        if (f % unit_lanes<V> == 0) fetch(walk, next, f);
+    const DoubleVector scale = broadcast(rows.scale);
+    for (int64_t f = 0; f < rows.n_features; ++f) {
+        if (f % unit_lanes<V> == 0) fetch(rows, tile.next, f);
         const Lanes candidates = load_lanes(panel.values + f * candidates_per_panel);
 #pragma GCC unroll 8
         for (int t = 0; t < tile_points; ++t) {
-            const DoubleVector x = broadcast(double(rows[t][f]));
+            const DoubleVector x = broadcast(double(row[t][f]));
 #pragma GCC unroll 4
             for (int v = 0; v < vectors_per_unit; ++v) {
                 // The product is exact, so that it does not matter where it is fused.
                 const DoubleVector difference = multiply_add(x, scale, candidates.at[v]);
-                sq_dist[t].at[v] = multiply_add(difference, difference, sq_dist[t].at[v]);
+                tile.sq_dist[t].at[v] = multiply_add(difference, difference, tile.sq_dist[t].at[v]);
             }
         }
     }
@@ -84,26 +88,23 @@ POWERMEANS_INLINE Floats add_product(Floats a, Floats b, Floats c) {
 #endif
 }
 
-POWERMEANS_INLINE void tile_in_floats(const DenseWalk<float>& walk, const Panel& panel,
-                                      const int64_t (&places)[tile_points],
-                                      const int64_t (&next)[tile_points], Lanes (&sq_dist)[tile_points]) {
-    const float* rows[tile_points];
+POWERMEANS_INLINE void tile_in_floats(const DenseRows<float>& rows, const Panel& panel, Tile& tile) {
+    const float* row[tile_points];
     for (int t = 0; t < tile_points; ++t) {
-        rows[t] = walk.values + places[t] * walk.n_features;
-        sq_dist[t] = {};
+        row[t] = rows.values + tile.places[t] * rows.n_features;
+        tile.sq_dist[t] = {};
     }
-    const double sq_scale = walk.scale * walk.scale;
-    for (int64_t first = 0; first < walk.n_features; first += floats_per_fold) {
-        const int64_t last =
-            first + floats_per_fold < walk.n_features ? first + floats_per_fold : walk.n_features;
+    const double sq_scale = rows.scale * rows.scale;
+    for (int64_t first = 0; first < rows.n_features; first += floats_per_fold) {
+        const int64_t last = smaller(first + floats_per_fold, rows.n_features);
         Floats sums[tile_points] = {};
-        for (int64_t f = first; f < last; f += unit_lanes<float>) fetch(walk, next, f);
+        for (int64_t f = first; f < last; f += unit_lanes<float>) fetch(rows, tile.next, f);
         for (int64_t f = first; f < last; ++f) {
             Floats candidates;
             __builtin_memcpy(&candidates, panel.floats + f * candidates_per_panel, sizeof candidates);
 #pragma GCC unroll 8
             for (int t = 0; t < tile_points; ++t) {
-                const Floats difference = candidates - rows[t][f];
+                const Floats difference = candidates - row[t][f];
                 sums[t] = add_product(difference, difference, sums[t]);
             }
         }
@@ -112,51 +113,47 @@ POWERMEANS_INLINE void tile_in_floats(const DenseWalk<float>& walk, const Panel&
             for (int lane = 0; lane < candidates_per_panel; ++lane) wide[lane] = double(sums[t][lane]);
             const Lanes part = load_lanes(wide);
             for (int v = 0; v < vectors_per_unit; ++v)
-                sq_dist[t].at[v] = multiply_add(part.at[v], broadcast(sq_scale), sq_dist[t].at[v]);
+                tile.sq_dist[t].at[v] = multiply_add(part.at[v], broadcast(sq_scale), tile.sq_dist[t].at[v]);
         }
     }
 }
 
-POWERMEANS_INLINE void tile_distances(const DenseWalk<double>& walk, const Panel& panel,
-                                      const int64_t (&places)[tile_points],
-                                      const int64_t (&next)[tile_points], Lanes (&sq_dist)[tile_points]) {
-    tile_in_doubles(walk, panel, places, next, sq_dist);
+POWERMEANS_INLINE void tile_distances(const DenseRows<double>& rows, const Panel& panel, Tile& tile) {
+    tile_in_doubles(rows, panel, tile);
 }
 
-POWERMEANS_INLINE void tile_distances(const DenseWalk<float>& walk, const Panel& panel,
-                                      const int64_t (&places)[tile_points],
-                                      const int64_t (&next)[tile_points], Lanes (&sq_dist)[tile_points]) {
+POWERMEANS_INLINE void tile_distances(const DenseRows<float>& rows, const Panel& panel, Tile& tile) {
     if (panel.floats)
-        tile_in_floats(walk, panel, places, next, sq_dist);
+        tile_in_floats(rows, panel, tile);
     else
-        tile_in_doubles(walk, panel, places, next, sq_dist);
+        tile_in_doubles(rows, panel, tile);
 }
 
 // |x - candidate|^2 from both rows, column by column.
 template <class V>
-double sq_dist_from_differences(const CsrWalk<V>& walk, int64_t place, int64_t candidate) {
-    int64_t i = walk.row_starts[place], j = walk.row_starts[candidate];
-    const int64_t i_end = walk.row_starts[place + 1];
-    const int64_t j_end = walk.row_starts[candidate + 1];
+double sq_dist_from_differences(const Csr<V>& rows, int64_t place, int64_t candidate) {
+    int64_t i = rows.row_starts[place], j = rows.row_starts[candidate];
+    const int64_t i_end = rows.row_starts[place + 1];
+    const int64_t j_end = rows.row_starts[candidate + 1];
     double sum = 0;
     while (i < i_end || j < j_end) {
-        const bool x_is_next = j == j_end || (i < i_end && walk.columns[i] <= walk.columns[j]);
-        const int32_t column = walk.columns[x_is_next ? i : j];
+        const bool x_is_next = j == j_end || (i < i_end && rows.columns[i] <= rows.columns[j]);
+        const int32_t column = rows.columns[x_is_next ? i : j];
         double difference = 0;
-        for (; i < i_end && walk.columns[i] == column; ++i) difference += double(walk.values[i]) * walk.scale;
-        for (; j < j_end && walk.columns[j] == column; ++j) difference -= double(walk.values[j]) * walk.scale;
+        for (; i < i_end && rows.columns[i] == column; ++i) difference += double(rows.values[i]) * rows.scale;
+        for (; j < j_end && rows.columns[j] == column; ++j) difference -= double(rows.values[j]) * rows.scale;
         sum = multiply_add(difference, difference, sum);
     }
     return sum;
 }
 
 template <class V>
-POWERMEANS_INLINE Lanes sparse_distances(const CsrWalk<V>& walk, const Panel& panel, int64_t place) {
+POWERMEANS_INLINE Lanes sparse_distances(const Csr<V>& rows, const Panel& panel, int64_t place) {
     Lanes products = {};
     double sq_norm = 0;
-    for (int64_t e = walk.row_starts[place]; e < walk.row_starts[place + 1]; ++e) {
-        const double value = double(walk.values[e]) * walk.scale;
-        const Lanes candidates = load_lanes(panel.values + walk.columns[e] * candidates_per_panel);
+    for (int64_t e = rows.row_starts[place]; e < rows.row_starts[place + 1]; ++e) {
+        const double value = double(rows.values[e]) * rows.scale;
+        const Lanes candidates = load_lanes(panel.values + rows.columns[e] * candidates_per_panel);
         sq_norm = multiply_add(value, value, sq_norm);
         for (int v = 0; v < vectors_per_unit; ++v)
             products.at[v] = multiply_add(broadcast(value), candidates.at[v], products.at[v]);
@@ -170,39 +167,37 @@ POWERMEANS_INLINE Lanes sparse_distances(const CsrWalk<V>& walk, const Panel& pa
     }
     for (int lane = 0; lane < candidates_per_panel; ++lane)
         if (sq_dist[lane] < cancellation * both[lane])
-            sq_dist[lane] = sq_dist_from_differences(walk, place, panel.places[lane]);
+            sq_dist[lane] = sq_dist_from_differences(rows, place, panel.places[lane]);
     return load_lanes(sq_dist);
 }
 
 template <class V>
-POWERMEANS_INLINE void tile_distances(const CsrWalk<V>& walk, const Panel& panel,
-                                      const int64_t (&places)[tile_points], const int64_t (&)[tile_points],
-                                      Lanes (&sq_dist)[tile_points]) {
-    for (int t = 0; t < tile_points; ++t)
-        sq_dist[t] =
-            t && places[t] == places[t - 1] ? sq_dist[t - 1] : sparse_distances(walk, panel, places[t]);
-}
-
-// Calls with_distances(i, lanes) for each of the places in order.
-template <class Walk, class Body>
-POWERMEANS_INLINE void for_each_place(const Walk& walk, const Panel& panel, const int64_t* places,
-                                      int64_t n_places, const Body& with_distances) {
-    for (int64_t at = 0; at < n_places; at += tile_points) {
-        int64_t tile[tile_points], next[tile_points];
-        for (int t = 0; t < tile_points; ++t) {
-            tile[t] = places[at + t < n_places ? at + t : n_places - 1];
-            next[t] = places[at + tile_points + t < n_places ? at + tile_points + t : n_places - 1];
-        }
-        Lanes sq_dist[tile_points];
-        tile_distances(walk, panel, tile, next, sq_dist);
-        for (int t = 0; t < tile_points && at + t < n_places; ++t) with_distances(at + t, sq_dist[t]);
+POWERMEANS_INLINE void tile_distances(const Csr<V>& rows, const Panel& panel, Tile& tile) {
+    for (int t = 0; t < tile_points; ++t) {
+        const bool is_repeated = t && tile.places[t] == tile.places[t - 1];
+        tile.sq_dist[t] = is_repeated ? tile.sq_dist[t - 1] : sparse_distances(rows, panel, tile.places[t]);
     }
 }
 
-template <class Walk>
-void distances(const Walk& walk, const Panel& panel, const int64_t* places, int64_t n_places,
+// Calls with_distances(i, lanes) for each of the places in order.
+template <class Rows, class Body>
+POWERMEANS_INLINE void for_each_place(const Rows& rows, const Panel& panel, const int64_t* places,
+                                      int64_t n_places, const Body& with_distances) {
+    for (int64_t at = 0; at < n_places; at += tile_points) {
+        Tile tile;
+        for (int t = 0; t < tile_points; ++t) {
+            tile.places[t] = places[smaller(at + t, n_places - 1)];
+            tile.next[t] = places[smaller(at + tile_points + t, n_places - 1)];
+        }
+        tile_distances(rows, panel, tile);
+        for (int t = 0; t < tile_points && at + t < n_places; ++t) with_distances(at + t, tile.sq_dist[t]);
+    }
+}
+
+template <class Rows>
+void distances(const Rows& rows, const Panel& panel, const int64_t* places, int64_t n_places,
                double* sq_dist) {
-    for_each_place(walk, panel, places, n_places,
+    for_each_place(rows, panel, places, n_places,
                    [&](int64_t i, const Lanes& y) { store_lanes(sq_dist + i * candidates_per_panel, y); });
 }
 
@@ -212,24 +207,24 @@ constexpr double smallest_useless_inverse = 1e300;
 
 // Codes of a place: x is close to step * (code - middle_code), and `error` says how close.
 template <class V>
-void draw_sketch(const DenseWalk<V>& walk, const double* origin, int64_t begin, int64_t end,
+void draw_sketch(const DenseRows<V>& rows, const double* origin, int64_t begin, int64_t end,
                  const Sketches& to) {
     for (int64_t place = begin; place < end; ++place) {
-        const V* row = walk.values + place * walk.n_features;
+        const V* row = rows.values + place * rows.n_features;
         uint8_t* codes = to.codes + place * to.width;
         double largest = 0;
-        for (int64_t f = 0; f < walk.n_features; ++f) {
+        for (int64_t f = 0; f < rows.n_features; ++f) {
             const double distance = __builtin_fabs(double(row[f]) - origin[f]);
-            largest = distance > largest ? distance : largest;
+            largest = larger(distance, largest);
         }
         // A place so close to the origin that its steps cannot be divided by has the code of the origin.
-        const double wanted_step = largest * walk.scale / largest_code;
-        const bool is_coded = walk.scale / wanted_step < smallest_useless_inverse;
-        const double step = is_coded ? wanted_step : 0, per_step = is_coded ? walk.scale / step : 0;
+        const double wanted_step = largest * rows.scale / largest_code;
+        const bool is_coded = rows.scale / wanted_step < smallest_useless_inverse;
+        const double step = is_coded ? wanted_step : 0, per_step = is_coded ? rows.scale / step : 0;
         double sq_error = 0;
         int32_t sq_norm = 0;
         for (int64_t f = 0; f < to.width; ++f) {
-            const double value = f < walk.n_features ? (double(row[f]) - origin[f]) * per_step : 0;
+            const double value = f < rows.n_features ? (double(row[f]) - origin[f]) * per_step : 0;
             codes[f] = uint8_t(value + (middle_code + 0.5));
             const int32_t code = int32_t(codes[f]) - middle_code;
             const double error = value - double(code);
@@ -240,7 +235,7 @@ void draw_sketch(const DenseWalk<V>& walk, const double* origin, int64_t begin, 
         to.sq_norms[place] = sq_norm;
         to.errors[place] = is_coded ? step * (__builtin_sqrt(sq_error) * (1 + rounding_of_sketch) +
                                               __builtin_sqrt(double(sq_norm)) * rounding_of_sketch)
-                                    : largest * walk.scale * __builtin_sqrt(double(walk.n_features)) *
+                                    : largest * rows.scale * __builtin_sqrt(double(rows.n_features)) *
                                           (1 + rounding_of_sketch);
     }
 }
@@ -311,30 +306,30 @@ POWERMEANS_INLINE bool may_be_nearer(const Sketches& sketches, const PanelSketch
 
 // Keeps the places that may be nearer to a candidate.
 template <class V>
-int64_t keep_near(const DenseWalk<V>& walk, const Panel& panel, const Standings& standings, int64_t* places,
+int64_t keep_near(const DenseRows<V>& rows, const Panel& panel, const Standings& standings, int64_t* places,
                   int64_t n_places) {
     if (!panel.sketch) return n_places;
     int64_t n_kept = 0;
     for (int64_t i = 0; i < n_places; ++i) {
         const int64_t place = places[i];
-        if (!may_be_nearer(walk.sketches, *panel.sketch, place, standings.nearest[place])) continue;
+        if (!may_be_nearer(rows.sketches, *panel.sketch, place, standings.nearest[place])) continue;
         places[n_kept++] = place;
     }
     return n_kept;
 }
 
 template <class V>
-int64_t keep_near(const CsrWalk<V>&, const Panel&, const Standings&, int64_t*, int64_t n_places) {
+int64_t keep_near(const Csr<V>&, const Panel&, const Standings&, int64_t*, int64_t n_places) {
     return n_places;
 }
 
 // ---- Comparing and taking -----------------------------------------------------------------------
 
-template <class Walk>
-void compare_places(const Walk& walk, const Panel& panel, const Standings& standings, int64_t* places,
+template <class Rows>
+void compare_places(const Rows& rows, const Panel& panel, const Standings& standings, int64_t* places,
                     int64_t n_places, Lanes& sums, uint8_t* nearer) {
-    n_places = keep_near(walk, panel, standings, places, n_places);
-    for_each_place(walk, panel, places, n_places, [&](int64_t i, const Lanes& sq_dist) {
+    n_places = keep_near(rows, panel, standings, places, n_places);
+    for_each_place(rows, panel, places, n_places, [&](int64_t i, const Lanes& sq_dist) {
         const int64_t place = places[i];
         const DoubleVector nearest = broadcast(standings.nearest[place]);
         const DoubleVector weight = broadcast(standings.weight ? standings.weight[place] : 1.0);
@@ -348,8 +343,8 @@ void compare_places(const Walk& walk, const Panel& panel, const Standings& stand
     });
 }
 
-template <class Walk>
-int64_t compare(const Walk& walk, const Panel& panel, const Standings& standings, int64_t begin, int64_t end,
+template <class Rows>
+int64_t compare(const Rows& rows, const Panel& panel, const Standings& standings, int64_t begin, int64_t end,
                 double* gains, uint8_t* nearer) {
     int64_t places[places_per_stripe];
     int64_t n_touched = 0;
@@ -360,15 +355,15 @@ int64_t compare(const Walk& walk, const Panel& panel, const Standings& standings
     }
     Lanes sums = {};
     for (int64_t at = 0; at < n_touched; at += places_at_once) {
-        const int64_t n_here = at + places_at_once < n_touched ? places_at_once : n_touched - at;
-        compare_places(walk, panel, standings, places + at, n_here, sums, nearer);
+        const int64_t n_here = smaller(places_at_once, n_touched - at);
+        compare_places(rows, panel, standings, places + at, n_here, sums, nearer);
     }
     store_lanes(gains, sums);
     return n_touched;
 }
 
-template <class Walk>
-void take(const Walk& walk, const Panel& panel, int lane, int32_t seed, const uint8_t* nearer, int64_t begin,
+template <class Rows>
+void take(const Rows& rows, const Panel& panel, int lane, int32_t seed, const uint8_t* nearer, int64_t begin,
           int64_t end, const Standings& standings) {
     int64_t places[places_per_stripe + 1];  // one is written before it is known to count
     const uint64_t lane_of_each = uint64_t{0x0101010101010101} << lane;
@@ -382,7 +377,7 @@ void take(const Walk& walk, const Panel& panel, int lane, int32_t seed, const ui
             n_places += nearer[place] >> lane & 1;
         }
     }
-    for_each_place(walk, panel, places, n_places, [&](int64_t i, const Lanes& y) {
+    for_each_place(rows, panel, places, n_places, [&](int64_t i, const Lanes& y) {
         double sq_dist[candidates_per_panel];
         store_lanes(sq_dist, y);
         standings.nearest[places[i]] = sq_dist[lane];
@@ -390,19 +385,15 @@ void take(const Walk& walk, const Panel& panel, int lane, int32_t seed, const ui
     });
 }
 
-template <class Walk>
-constexpr SeedKernels<Walk> kernels_for = {distances<Walk>, compare<Walk>, take<Walk>};
+template <class Rows>
+constexpr SeedKernels<Rows> kernels_for = {distances<Rows>, compare<Rows>, take<Rows>};
 
 }  // namespace
 
 extern const SeedKernelTable POWERMEANS_SEED_TABLE;
 const SeedKernelTable POWERMEANS_SEED_TABLE = {
-    kernels_for<DenseWalk<float>>,
-    kernels_for<DenseWalk<double>>,
-    kernels_for<CsrWalk<float>>,
-    kernels_for<CsrWalk<double>>,
-    draw_sketch<float>,
-    draw_sketch<double>,
+    kernels_for<DenseRows<float>>, kernels_for<DenseRows<double>>, kernels_for<Csr<float>>,
+    kernels_for<Csr<double>>,      {draw_sketch<float>},           {draw_sketch<double>},
 };
 
 }  // namespace powermeans

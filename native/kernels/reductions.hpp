@@ -63,9 +63,10 @@ POWERMEANS_INLINE bool has_two_up_to(const T* row, int64_t n_padded, T limit) {
 // The first center at this distance; the first of all where none is, as when a distance is NaN.
 template <class T>
 POWERMEANS_INLINE int64_t first_equal(const T* row, int64_t n_padded, T value) {
-    const Vector<T> wanted = broadcast(value);
-    for (int64_t j = 0; j < n_padded; j += lanes<T>)
-        if (const unsigned mask = lanes_equal<T>(load(row + j), wanted)) return j + __builtin_ctz(mask);
+    for (int64_t j = 0; j < n_padded; j += lanes<T>) {
+        const unsigned mask = lanes_where<T, Comparison::equal>(load(row + j), broadcast(value));
+        if (mask) return j + __builtin_ctz(mask);
+    }
     return 0;
 }
 

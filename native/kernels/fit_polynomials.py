@@ -1,6 +1,6 @@
-"""Print the polynomial coefficients of native/elementary.hpp: near-minimax fits by mpmath.
+"""Print the polynomial coefficients of native/kernels/elementary.hpp: near-minimax fits by mpmath.
 
-Run `python native/fit_polynomials.py` and compare, when a degree or an interval changes.
+Run `python native/kernels/fit_polynomials.py` and compare, when a degree or an interval changes.
 """
 
 from __future__ import annotations

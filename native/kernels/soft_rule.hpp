@@ -47,10 +47,12 @@ double offset_of(const Job<T>& job, int64_t center) {
 
 // Lists the centers of near ties with their float64 distances, takes them out of the row, and
 // returns how many there are; `nearest` becomes the smallest of them.
-template <class Storage, class T>
-int64_t take_ties(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
-                  int64_t p, double tie_ratio, double& nearest) {
-    T* row = work.dist + p * job.centers.n_padded;
+template <class Points>
+int64_t take_ties(const Block<Points>& block, int64_t p, double tie_ratio, double& nearest) {
+    using T = typename Points::Computed;
+    const Job<T>& job = block.job;
+    const Workspace<T>& work = block.work;
+    T* row = row_of(block, p);
     const double size = job.plan.direct ? nearest : work.sq_norms[p] + job.centers.largest_sq_norm;
     const T limit = T(tie_limit(job, tie_ratio, nearest, size));
     if (!has_two_up_to(row, job.centers.n_padded, limit)) return 0;
@@ -59,23 +61,23 @@ int64_t take_ties(const Storage& points, const Job<T>& job, const Workspace<T>& 
         for (unsigned mask = lanes_up_to<T>(load(row + j), broadcast(limit)); mask; mask &= mask - 1)
             work.tied[n_tied++] = j + __builtin_ctz(mask);
     for (int64_t t = 0; t < n_tied; ++t) {
-        work.tied_dist[t] =
-            precise_sq_dist(points, job, work, begin, p, work.tied[t]) + offset_of(job, work.tied[t]);
-        row[work.tied[t]] = T(__builtin_inf());
+        const int64_t j = work.tied[t];
+        work.tied_dist[t] = precise_sq_dist(block, p, j) + offset_of(job, j);
+        row[j] = T(__builtin_inf());
         if (t == 0 || work.tied_dist[t] < nearest) nearest = work.tied_dist[t];
     }
     return n_tied;
 }
 
 template <class T, class Put>
-double heights_of_ties(const Job<T>& job, const Workspace<T>& work, int64_t n_tied, double nearest,
-                       const Put& put) {
+double densities_of_ties(const Job<T>& job, const Workspace<T>& work, int64_t n_tied, double nearest,
+                         const Put& put) {
     double sum = 0;
     for (int64_t t = 0; t < n_tied; ++t) {
-        const double log_height = (nearest - work.tied_dist[t]) * job.sharpness;
-        const double height = log_height < double(job.lowest_log) ? 0 : exp_of_one(log_height);
-        put(work.tied[t], T(height));
-        sum += height;
+        const double log_density = (nearest - work.tied_dist[t]) * job.sharpness;
+        const double density = log_density < double(job.lowest_log) ? 0 : exp_of_one(log_density);
+        put(work.tied[t], T(density));
+        sum += density;
     }
     return sum;
 }
@@ -84,11 +86,11 @@ double heights_of_ties(const Job<T>& job, const Workspace<T>& work, int64_t n_ti
 template <class T, class Put>
 double soften_ties(const Job<T>& job, const Workspace<T>& work, int64_t n_tied, double nearest,
                    const Put& put) {
-    if (job.rule == SoftRule::gaussian) return heights_of_ties(job, work, n_tied, nearest, put);
+    if (job.rule == SoftRule::gaussian) return densities_of_ties(job, work, n_tied, nearest, put);
     const double abs_power = -job.power;
     double sum = 0;
     for (int64_t first = 0; first < n_tied; first += lanes<double>) {
-        const int64_t n = n_tied - first < lanes<double> ? n_tied - first : lanes<double>;
+        const int64_t n = smaller<int64_t>(n_tied - first, lanes<double>);
         double ratio[lanes<double>], soft[lanes<double>];
         for (int64_t t = 0; t < lanes<double>; ++t) {
             const double tied = work.tied_dist[first + (t < n ? t : 0)];
@@ -105,8 +107,6 @@ double soften_ties(const Job<T>& job, const Workspace<T>& work, int64_t n_tied, 
     return sum;
 }
 
-constexpr double highest_abs_power = 1e30;
-
 // ratio^|s| by the logarithm; what is zero stays zero.
 template <class T>
 struct AnyPower {
@@ -122,6 +122,14 @@ struct AnyPower {
         }
     }
 };
+
+// Far below this power every weight but the nearest's vanishes; beyond T it would be infinite.
+constexpr double highest_abs_power = 1e30;
+
+template <class T>
+AnyPower<T> any_power(const Job<T>& job) {
+    return {T(smaller(-job.power, highest_abs_power))};
+}
 
 // ratio^|s| by squaring, where |s| is a whole number.
 template <class T>
@@ -164,7 +172,7 @@ double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise pow
             }
             Vector<T> ratio;
             if constexpr (is_normal && Raise::takes_near_ratios)
-                ratio = near_quotient<T>(smallest, smaller(y, broadcast(Reciprocal<T>::largest)));
+                ratio = near_quotient<T>(smallest, smaller(y, broadcast(Format<T>::largest_divisor)));
             else
                 ratio = smallest / y;
             ratio = smaller(ratio, broadcast(T(1)));
@@ -190,35 +198,33 @@ double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise pow
     return n_zeros;
 }
 
-// Height of a Gaussian over that of the nearest, from how much nearer that is (which is not positive).
+// Density of a Gaussian over that of the nearest, from how much nearer it is (which is not positive).
 template <class T>
-POWERMEANS_INLINE Vector<T> height_of(Vector<T> nearer, const Job<T>& job) {
+POWERMEANS_INLINE Vector<T> density_of(Vector<T> nearer, const Job<T>& job) {
     const Vector<T> lowest = broadcast(job.lowest_log), logs = nearer * broadcast(T(job.sharpness));
     return keep_where_at_least<T>(logs, lowest, exp_of<T>(larger(logs, lowest)));
 }
 
-// Distances become heights of the Gaussians over the highest; returns their sum.
+// Turns distances into densities of the Gaussians over the highest; returns their sum.
 template <class T>
-double heights_of_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) {
+double densities_of_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) {
     Vector<T> sums[vectors_per_unit] = {};
     for (int64_t j = 0; j < n_padded; j += unit_lanes<T>)
         for (int v = 0; v < vectors_per_unit; ++v) {
             T* at = row + j + v * lanes<T>;
-            const Vector<T> heights = height_of(broadcast(nearest) - load(at), job);
-            sums[v] += heights;
-            store(at, heights);
+            const Vector<T> densities = density_of(broadcast(nearest) - load(at), job);
+            sums[v] += densities;
+            store(at, densities);
         }
     return sum_of_lanes<T>(sums);
 }
 
 template <class T>
 double soften_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) {
-    if (job.rule == SoftRule::gaussian) return heights_of_row(row, n_padded, nearest, job);
+    if (job.rule == SoftRule::gaussian) return densities_of_row(row, n_padded, nearest, job);
     if (job.whole_power)
         return soften_row(row, n_padded, nearest, job.lowest_ratio, WholePower<T>{job.whole_power});
-    // Far below the highest power every weight but the nearest's vanishes; beyond T it would be infinite.
-    const T abs_power = T(-job.power < highest_abs_power ? -job.power : highest_abs_power);
-    return soften_row(row, n_padded, nearest, job.lowest_ratio, AnyPower<T>{abs_power});
+    return soften_row(row, n_padded, nearest, job.lowest_ratio, any_power(job));
 }
 
 // What is common to a point's weights, but for its own: 1/S, or S^(1/s - 1) times the power mean to its
@@ -243,56 +249,63 @@ POWERMEANS_INLINE double objective_of(const Job<T>& job, double weight, double f
     return factor * softness * least;
 }
 
-template <class Storage, class T>
-void take_factors(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
-                  int64_t n) {
-    for (int64_t p = 0; p < n; p += lanes<double>)
-        store(work.factors + p, factors_of(job, load(work.softness + p), load(work.least + p)));
-    for (int64_t p = 0; p < n; ++p) work.factors[p] *= weight_of(job, place_of(points, begin + p));
+template <class Points>
+void take_factors(const Block<Points>& block) {
+    const auto& work = block.work;
+    for (int64_t p = 0; p < block.n; p += lanes<double>)
+        store(work.factors + p, factors_of(block.job, load(work.softness + p), load(work.least + p)));
+    for (int64_t p = 0; p < block.n; ++p) work.factors[p] *= weight_of(block, p);
 }
 
 // Where fewer weights than one in so many are positive, they are added one by one.
 constexpr int64_t few_positive = 10;
 
 // Multiplies the weights of a point by its factor, in units of `scale`; returns how many are positive.
-template <class T>
-int64_t take_factor(const Job<T>& job, const Workspace<T>& work, int64_t p, double scale, Partial& out) {
-    T* row = work.dist + p * job.centers.n_padded;
-    const Vector<T> factor = broadcast(T(work.factors[p] / scale));
+template <class Points>
+int64_t take_factor(const Block<Points>& block, int64_t p, double scale) {
+    using T = typename Points::Computed;
+    T* row = row_of(block, p);
+    const Vector<T> factor = broadcast(T(block.work.factors[p] / scale));
     int64_t n_positive = 0;
-    for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>) {
+    for (int64_t j = 0; j < block.job.centers.n_padded; j += lanes<T>) {
         const Vector<T> soft = load(row + j);
         const unsigned positive = lanes_above_zero<T>(soft);
         if (!positive) continue;
         n_positive += __builtin_popcount(positive);
         const Vector<T> weights = soft * factor;
         store(row + j, weights);
-        add_to(out.weights + j, weights, scale);
+        add_to(block.out.weights + j, weights, scale);
     }
     return n_positive;
 }
 
-// Adds up rows first .. first + n, their weights times their factors.
-template <class Storage, class T>
-void add_weighted(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin,
-                  int64_t first, int64_t n, double scale, Partial& out) {
-    for (int64_t p = first; p < first + n; ++p) {
-        const double weight = weight_of(job, place_of(points, begin + p));
-        out.objective += objective_of(job, weight, work.factors[p], work.softness[p], work.least[p]);
-        out.inertia += weight * work.nearest[p];
+template <class Points>
+void add_one_by_one(const Block<Points>& block, int64_t p, double scale) {
+    using T = typename Points::Computed;
+    const T* row = row_of(block, p);
+    for (int64_t j = 0; j < block.job.centers.n_padded; j += lanes<T>)
+        for (unsigned mask = lanes_above_zero<T>(load(row + j)); mask; mask &= mask - 1) {
+            const int64_t center = j + __builtin_ctz(mask);
+            add_point(block, p, center, double(row[center]) * scale);
+        }
+}
+
+// Adds up points `first` to `first + n` of the block, their weights times their factors.
+template <class Points>
+void add_weighted(const Block<Points>& block, int64_t first, int64_t n, double scale) {
+    const auto& job = block.job;
+    const auto& work = block.work;
+    const int64_t last = first + n;
+    for (int64_t p = first; p < last; ++p) {
+        const double weight = weight_of(block, p);
+        block.out.objective += objective_of(job, weight, work.factors[p], work.softness[p], work.least[p]);
+        block.out.inertia += weight * work.nearest[p];
     }
     int64_t n_positive = 0;
-    for (int64_t p = first; p < first + n; ++p) n_positive += take_factor(job, work, p, scale, out);
+    for (int64_t p = first; p < last; ++p) n_positive += take_factor(block, p, scale);
     if (!job.plan.sums_by_center || n_positive * few_positive > n * job.centers.n_padded)
-        return add_block(points, job, work, begin, first, n, scale, out);
-    for (int64_t p = first; p < first + n; ++p) {
-        const T* row = work.dist + p * job.centers.n_padded;
-        for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>)
-            for (unsigned mask = lanes_above_zero<T>(load(row + j)); mask; mask &= mask - 1) {
-                const int64_t center = j + __builtin_ctz(mask);
-                add_point(points, job, work, begin, p, center, double(row[center]) * scale, out);
-            }
-    }
+        return add_weighted_points(block, first, n, scale);
+    for (int64_t p = first; p < last; ++p) add_one_by_one(block, p, scale);
 }
 
 // Returns the smallest of the sums.
@@ -303,33 +316,34 @@ T add_offsets(const Job<T>& job, T* row) {
     return smallest_in(row, job.centers.n_padded);
 }
 
-template <class Storage, class T>
-void soft_sums(const Storage& points, const Job<T>& job, const Workspace<T>& work, int64_t begin, int64_t n,
-               Partial& out) {
+template <class Points>
+void soft_block(const Block<Points>& block) {
+    using T = typename Points::Computed;
+    const Job<T>& job = block.job;
+    const Workspace<T>& work = block.work;
     const double tie_ratio = tie_ratio_at(job);
-    for (int64_t p = 0; p < n; ++p) {
-        T* row = work.dist + p * job.centers.n_padded;
+    for (int64_t p = 0; p < block.n; ++p) {
+        T* row = row_of(block, p);
         double least = work.nearest[p];
         if (job.offsets) least = double(add_offsets(job, row));
-        const int64_t n_tied = take_ties(points, job, work, begin, p, tie_ratio, least);
+        const int64_t n_tied = take_ties(block, p, tie_ratio, least);
         if (!job.offsets) work.nearest[p] = least;
         work.least[p] = least;
         work.softness[p] = soften_row(row, job.centers.n_padded, T(least), job);
         work.softness[p] +=
             soften_ties(job, work, n_tied, least, [row](int64_t center, T weight) { row[center] = weight; });
     }
-    take_factors(points, job, work, begin, n);
+    take_factors(block);
     double lowest = __builtin_inf(), highest = 0;
-    for (int64_t p = 0; p < n; ++p) {
+    for (int64_t p = 0; p < block.n; ++p) {
         const double factor = work.factors[p];
-        if (factor > 0 && factor < lowest) lowest = factor;
-        if (factor > highest) highest = factor;
+        if (factor > 0) lowest = smaller(factor, lowest);
+        highest = larger(factor, highest);
     }
     if (highest == 0) return;
-    if (highest / lowest <= widest_factors<T>)
-        return add_weighted(points, job, work, begin, 0, n, highest, out);
-    for (int64_t p = 0; p < n; ++p)
-        if (work.factors[p] > 0) add_weighted(points, job, work, begin, p, 1, work.factors[p], out);
+    if (highest / lowest <= widest_factors<T>) return add_weighted(block, 0, block.n, highest);
+    for (int64_t p = 0; p < block.n; ++p)
+        if (work.factors[p] > 0) add_weighted(block, p, 1, work.factors[p]);
 }
 
 }  // namespace

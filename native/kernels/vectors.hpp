@@ -10,7 +10,7 @@
 #include <arm_neon.h>
 #endif
 
-#include "kernels.hpp"
+#include "sweep_kernels.hpp"
 
 namespace powermeans {
 namespace {
@@ -32,6 +32,7 @@ struct VectorTypes;
 
 template <>
 struct VectorTypes<float> {
+    using Index = int32_t;
     typedef float Vector __attribute__((vector_size(vector_bytes)));
     typedef float Loose __attribute__((vector_size(vector_bytes), aligned(4), may_alias));
     typedef int32_t Bits __attribute__((vector_size(vector_bytes)));
@@ -40,6 +41,7 @@ struct VectorTypes<float> {
 
 template <>
 struct VectorTypes<double> {
+    using Index = int64_t;
     typedef double Vector __attribute__((vector_size(vector_bytes)));
     typedef double Loose __attribute__((vector_size(vector_bytes), aligned(8), may_alias));
     typedef int64_t Bits __attribute__((vector_size(vector_bytes)));
@@ -48,6 +50,9 @@ struct VectorTypes<double> {
 
 template <class T>
 using Vector = typename VectorTypes<T>::Vector;
+// As wide as a T, so that lanes of indices are chosen by comparing lanes of T.
+template <class T>
+using Index = typename VectorTypes<T>::Index;
 template <class T>
 using Bits = typename VectorTypes<T>::Bits;
 template <class T>
@@ -106,40 +111,6 @@ POWERMEANS_INLINE double multiply_add(double a, double b, double c) {
 #endif
 }
 
-template <class T>
-struct Reciprocal;
-template <>
-struct Reciprocal<float> {
-    static constexpr int32_t magic = 0x7EF311C7;
-    static constexpr int n_steps = 2;
-    static constexpr float largest = 0x1p100f;
-};
-template <>
-struct Reciprocal<double> {
-    static constexpr int64_t magic = 0x7FDE623822FC16E6;
-    static constexpr int n_steps = 3;
-    static constexpr double largest = 0x1p1000;
-};
-
-// a / b within two units in the last place, for normal b up to `largest`. Subtracting the bits of b
-// from those of a suitable number gives 1 / b to 12 %; each step takes the error to its third power.
-// Where products and sums are fused that is done long before a division.
-template <class T>
-POWERMEANS_INLINE Vector<T> near_quotient(Vector<T> a, Vector<T> b) {
-#if defined(__FMA__) || defined(__ARM_NEON)
-    using R = Reciprocal<T>;
-    // Without signs, so that it is defined for a negative b too, whatever comes of that.
-    Vector<T> inverse = Vector<T>(Unsigned<T>(Bits<T>{} + R::magic) - Unsigned<T>(b));
-    for (int step = 0; step < R::n_steps; ++step) {
-        const Vector<T> error = multiply_add(-b, inverse, broadcast(T(1)));
-        inverse = multiply_add(inverse, multiply_add(error, error, error), inverse);
-    }
-    return a * inverse;
-#else
-    return a / b;
-#endif
-}
-
 // Of numbers, or lane by lane; the second where one is NaN.
 template <class V>
 POWERMEANS_INLINE V smaller(V a, V b) {
@@ -150,7 +121,7 @@ POWERMEANS_INLINE V larger(V a, V b) {
     return a > b ? a : b;
 }
 #if defined(POWERMEANS_INTRINSIC)
-// GCC does not recognise the wide ones in the lines above.
+// GCC makes two instructions of the lines above where it has another use for the comparison.
 POWERMEANS_INLINE FloatVector smaller(FloatVector a, FloatVector b) {
     return POWERMEANS_INTRINSIC(min_ps)(a, b);
 }
@@ -201,10 +172,6 @@ POWERMEANS_INLINE unsigned lanes_where(Vector<T> a, Vector<T> b) {
 #endif
 }
 
-template <class T>
-POWERMEANS_INLINE unsigned lanes_equal(Vector<T> v, Vector<T> value) {
-    return lanes_where<T, Comparison::equal>(v, value);
-}
 template <class T>
 POWERMEANS_INLINE unsigned lanes_up_to(Vector<T> v, Vector<T> limit) {
     return lanes_where<T, Comparison::up_to>(v, limit);

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "kernels.hpp"
+#include "sweep_kernels.hpp"
 
 namespace powermeans {
 
@@ -30,20 +30,11 @@ inline constexpr int64_t codes_per_step = 8;
 
 // Dense points; the kernels see x * scale.
 template <class V>
-struct DenseWalk {
+struct DenseRows {
     const V* values;  // (n_points, n_features)
     double scale;     // a power of two
     int64_t n_features;
     Sketches sketches;
-};
-
-template <class V>
-struct CsrWalk {
-    const V* values;
-    const int32_t* columns;  // sorted within a row
-    const int64_t* row_starts;
-    double scale;
-    int64_t n_features;
 };
 
 struct PanelSketch {
@@ -55,7 +46,7 @@ struct PanelSketch {
 };
 
 struct Panel {
-    const int64_t* places;      // (candidates_per_panel,): where the candidates are in the walk
+    const int64_t* places;      // (candidates_per_panel,): where the candidates are in the rows
     const double* values;       // (n_features, candidates_per_panel), scaled and negated
     const float* floats;        // the same as they are, or null where their squares leave the range
     const double* sq_norms;     // (candidates_per_panel,)
@@ -72,28 +63,30 @@ struct Standings {
     const double* weight;  // or null
 };
 
-template <class Walk>
+template <class Rows>
 struct SeedKernels {
     // Squared distances of some places to the panel, (n_places, candidates_per_panel).
-    void (*distances)(const Walk&, const Panel&, const int64_t* places, int64_t n_places, double* sq_dist);
+    void (*distances)(const Rows&, const Panel&, const int64_t* places, int64_t n_places, double* sq_dist);
     // For each candidate the inertia it would save, and for each place a bit if it would be nearer.
     // Returns how many places the triangle inequality left to look at.
-    int64_t (*compare)(const Walk&, const Panel&, const Standings&, int64_t begin, int64_t end, double* gains,
+    int64_t (*compare)(const Rows&, const Panel&, const Standings&, int64_t begin, int64_t end, double* gains,
                        uint8_t* nearer);
     // Takes one candidate as a seed for the places whose bit says so.
-    void (*take)(const Walk&, const Panel&, int lane, int32_t seed, const uint8_t* nearer, int64_t begin,
+    void (*take)(const Rows&, const Panel&, int lane, int32_t seed, const uint8_t* nearer, int64_t begin,
                  int64_t end, const Standings&);
 };
 
-struct SeedKernelTable {
-    SeedKernels<DenseWalk<float>> dense_float;
-    SeedKernels<DenseWalk<double>> dense_double;
-    SeedKernels<CsrWalk<float>> csr_float;
-    SeedKernels<CsrWalk<double>> csr_double;
-    void (*sketch_float)(const DenseWalk<float>&, const double* origin, int64_t begin, int64_t end,
-                         const Sketches& to);
-    void (*sketch_double)(const DenseWalk<double>&, const double* origin, int64_t begin, int64_t end,
-                          const Sketches& to);
+template <class V>
+struct SketchKernel {
+    void (*sketch)(const DenseRows<V>&, const double* origin, int64_t begin, int64_t end, const Sketches& to);
 };
+
+// With a base for each type of rows, as KernelTable has.
+struct SeedKernelTable : SeedKernels<DenseRows<float>>,
+                         SeedKernels<DenseRows<double>>,
+                         SeedKernels<Csr<float>>,
+                         SeedKernels<Csr<double>>,
+                         SketchKernel<float>,
+                         SketchKernel<double> {};
 
 }  // namespace powermeans

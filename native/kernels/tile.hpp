@@ -99,19 +99,18 @@ struct Tiling {
 // dist(row, column) (+)= products or squared differences of packed points and center panels.
 template <class T, bool squared_differences>
 struct DistanceTiles {
-    const T* packed;
+    const T* packed;  // (n_rows, padded_features)
     int64_t padded_features;
-    const T* panels;
-    int64_t n_features;
+    Centers<T> centers;
     int64_t first_feature;
     int64_t n_steps;
     bool starts_at_zero;
-    T* dist;
-    int64_t n_padded;
+    T* dist;  // (n_rows, n_padded)
 
     template <int rows, int units>
     POWERMEANS_INLINE void with_tile(int64_t first_row, int64_t first_unit) const {
         constexpr int64_t width = unit_lanes<T>;
+        const int64_t n_features = centers.n_features, n_padded = centers.n_padded;
         Accumulators<T, rows, units> acc;
         T* corner = dist + first_row * n_padded + first_unit * width;
 #pragma GCC unroll 16
@@ -120,8 +119,8 @@ struct DistanceTiles {
             for (int v = 0; v < units * vectors_per_unit; ++v)
                 acc.at[row][v] = starts_at_zero ? Vector<T>{} : load(corner + row * n_padded + v * lanes<T>);
         const Left<T> left{packed + first_row * padded_features + first_feature, padded_features, 1};
-        const Right<T> right{panels + (first_unit * n_features + first_feature) * width, n_features * width,
-                             width};
+        const Right<T> right{centers.panels + (first_unit * n_features + first_feature) * width,
+                             n_features * width, width};
         accumulate<T, rows, units, squared_differences>(left, right, n_steps, acc);
 #pragma GCC unroll 16
         for (int row = 0; row < rows; ++row)

@@ -1,4 +1,5 @@
-// Points of few features as the hard rule reads them: in groups, a point in each lane.
+// Points of few features in groups, a point in each lane, as the kernels read them. Where the groups are to
+// be compact, points that lie together are grouped.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,10 @@
 
 namespace powermeans {
 
-// Splits the points, a million at a time, at the median of their widest feature, again and again,
-// until at most `leaf_points` are left together. Depends on the points alone, never on threads.
-template <class V>
-std::vector<int32_t> spatial_order(const V* values, int64_t n_points, int64_t n_features, int64_t leaf_points,
-                                   Team& team);
-
 // Made when first asked for, and kept: the order, and the points packed in it where they take little
 // memory.
 template <class T>
-class Groups {
+class PackedGroups {
   public:
     // Which points lie together; null before, or without, an order.
     const int32_t* order() const { return order_.empty() ? nullptr : order_.data(); }
@@ -30,8 +25,9 @@ class Groups {
     const T* boxes() const { return boxes_.get(); }
     double scale() const { return scale_; }
 
-    const Groups& made_of(const T* values, int64_t n_points, int64_t n_features, const Frame& frame,
-                          bool ordered, Team& team);
+    // With `ordered` in spatial order, else as the points are stored; the same for every call.
+    const PackedGroups& made_of(const T* values, int64_t n_points, int64_t n_features, const Frame& frame,
+                                bool ordered, Team& team);
 
   private:
     void pack(const T* values, int64_t n_points, int64_t n_features, const Frame& frame, Team& team);

@@ -1,4 +1,4 @@
-#include "memory.hpp"
+#include "last_sweep.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -30,38 +30,50 @@ double distance(const A* a, const B* b, int64_t n_features, double scale) {
 }  // namespace
 
 template <class T>
-Recall<T> Memory<T>::recall(const T* values, int64_t n_points, int64_t n_features, const double* centers,
-                            int64_t n_centers, double scale, bool afresh) {
-    label_.resize(std::size_t(n_points));
-    others_.resize(std::size_t(n_points));
+Bounds<T> LastSweep<T>::bounds_for(const T* values, int64_t n_points, int64_t n_features,
+                                   const Request<T>& request, double scale) {
+    labels_.resize(std::size_t(n_points));
+    lower_.resize(std::size_t(n_points));
     step_ = std::max<int64_t>(1, n_points / sampled_points);
+    const bool afresh = request.task == Task::spread;
     bool is_worthwhile = false;
     movers_.clear();
     if (!centers_.empty() && !afresh) {
-        follow_centers(centers, n_centers, n_features, scale);
-        is_worthwhile = choose_movers(values, n_points, n_features, centers, n_centers, scale);
+        follow_centers(request.raw_centers, request.n_centers, n_features, scale);
+        is_worthwhile =
+            choose_movers(values, n_points, n_features, request.raw_centers, request.n_centers, scale);
     }
-    const bool is_known = is_worthwhile && remembers_all_;
-    // What would have been of use now will be of use next time.
-    remembers_all_ = is_worthwhile || afresh;
-    centers_.clear();  // until this sweep is complete
     // Points and centers are at most one away from the origin in each feature, times rounding.
     const double rounding = 16 * double(std::numeric_limits<T>::epsilon()) * std::sqrt(double(n_features));
-    return {label_.data(),          others_.data(), own_.data(), movers_.data(), int64_t(movers_.size()),
-            rest_shift_ + rounding, rounding,       scale,       is_known,       remembers_all_ ? 1 : step_};
+    Bounds<T> bounds{};
+    bounds.labels = labels_.data();
+    bounds.lower = lower_.data();
+    bounds.new_index = new_index_.data();
+    bounds.movers = movers_.data();
+    bounds.n_movers = int64_t(movers_.size());
+    bounds.rest_shift = rest_shift_ + rounding;
+    bounds.rounding = rounding;
+    bounds.scale = scale;
+    bounds.is_known = is_worthwhile && bounds_all_;
+    // What would have been of use now will be of use next time.
+    bounds_all_ = is_worthwhile || afresh;
+    bounds.step = bounds_all_ ? 1 : step_;
+    centers_.clear();  // until this sweep is complete
+    return bounds;
 }
 
 template <class T>
-void Memory<T>::keep(const double* centers, int64_t n_centers, int64_t n_features) {
-    centers_.assign(centers, centers + n_centers * n_features);
+void LastSweep<T>::keep(const Request<T>& request, int64_t n_features) {
+    centers_.assign(request.raw_centers, request.raw_centers + request.n_centers * n_features);
 }
 
 // Centers keep their order; some may have been taken out, or others put at the end.
 template <class T>
-void Memory<T>::follow_centers(const double* centers, int64_t n_centers, int64_t n_features, double scale) {
+void LastSweep<T>::follow_centers(const double* centers, int64_t n_centers, int64_t n_features,
+                                  double scale) {
     const int64_t n_before = int64_t(centers_.size()) / n_features;
     const int64_t n_missing = std::max<int64_t>(0, n_before - n_centers);
-    own_.assign(std::size_t(n_before), -1);
+    new_index_.assign(std::size_t(n_before), -1);
     shift_.assign(std::size_t(n_centers), infinity);
     int64_t first = 0;
     for (int64_t j = 0; j < n_centers && first < n_before; ++j) {
@@ -73,7 +85,7 @@ void Memory<T>::follow_centers(const double* centers, int64_t n_centers, int64_t
             shift_[std::size_t(j)] = shift;
             nearest = a;
         }
-        own_[std::size_t(nearest)] = int32_t(j);
+        new_index_[std::size_t(nearest)] = int32_t(j);
         first = nearest + 1;
     }
 }
@@ -81,15 +93,15 @@ void Memory<T>::follow_centers(const double* centers, int64_t n_centers, int64_t
 // Which centers to compare every point with, so that the others have moved little: as many as make the
 // sweep cheapest, judged by some of the points.
 template <class T>
-bool Memory<T>::choose_movers(const T* values, int64_t n_points, int64_t n_features, const double* centers,
-                              int64_t n_centers, double scale) {
+bool LastSweep<T>::choose_movers(const T* values, int64_t n_points, int64_t n_features, const double* centers,
+                                 int64_t n_centers, double scale) {
     std::vector<double> gaps;
     for (int64_t i = 0; i < n_points; i += step_) {
-        const int64_t own = own_[std::size_t(label_[std::size_t(i)])];
-        gaps.push_back(
-            own < 0 ? -infinity
-                    : double(others_[std::size_t(i)]) * scale -
-                          distance(values + i * n_features, centers + own * n_features, n_features, scale));
+        const int64_t own = new_index_[std::size_t(labels_[std::size_t(i)])];
+        gaps.push_back(own < 0 ? -infinity
+                               : double(lower_[std::size_t(i)]) * scale - distance(values + i * n_features,
+                                                                                   centers + own * n_features,
+                                                                                   n_features, scale));
     }
     std::sort(gaps.begin(), gaps.end());
     std::vector<int32_t> by_shift(static_cast<std::size_t>(n_centers));
@@ -115,7 +127,7 @@ bool Memory<T>::choose_movers(const T* values, int64_t n_points, int64_t n_featu
     return true;
 }
 
-template class Memory<float>;
-template class Memory<double>;
+template class LastSweep<float>;
+template class LastSweep<double>;
 
 }  // namespace powermeans

@@ -1,0 +1,79 @@
+// Squared distances of blocks of points to all centers, from the raw sums that dense and sparse points
+// give. Distances that cancellation has spoilt are taken again.
+#pragma once
+
+#include "dense_points.hpp"
+#include "sparse_points.hpp"
+
+namespace powermeans {
+namespace {
+
+// Below this share of |x|^2 + |center|^2 a distance from a product has lost too many digits and is
+// taken again from differences.
+template <class T>
+constexpr T cancellation = sizeof(T) == 4 ? T(1) / 64 : T(1) / 1024;
+
+// row = |x|^2 + |center|^2 + row, or height + lift + row; at least zero. Returns the smallest.
+template <class T>
+T complete_row(const Job<T>& job, const Workspace<T>& work, int64_t p) {
+    const int64_t n_padded = job.centers.n_padded;
+    T* row = work.dist + p * n_padded;
+    Vector<T> smallest = broadcast(T(__builtin_inf()));
+    if (work.folded) {
+        const double* folded = work.folded + p * n_padded;
+        for (int64_t j = 0; j < n_padded; ++j)
+            row[j] = T(work.sq_norms[p] + job.centers.sq_norms_wide[j] + folded[j]);
+    }
+    const Vector<T> norm = broadcast(T(work.sq_norms[p]));
+    for (int64_t j = 0; j < n_padded; j += lanes<T>) {
+        Vector<T> y = load(row + j);
+        if (!work.folded) y = (norm + load(job.centers.sq_norms + j)) + y;
+        y = larger(y, Vector<T>{});
+        store(row + j, y);
+        smallest = smaller(smallest, y);
+    }
+    return smallest_lane<T>(smallest);
+}
+
+// Takes the distances that cancellation has spoilt again; returns the smallest distance of the row.
+template <class Points, class T = typename Points::Computed>
+T mend_row(const Block<Points>& block, int64_t p) {
+    const Centers<T>& centers = block.job.centers;
+    T* row = row_of(block, p);
+    for (int64_t j = 0; j < centers.n_centers; ++j) {
+        const T size = larger(centers.sq_norms[j], -centers.sq_norms[j]);  // lifts may be negative
+        if (row[j] < cancellation<T> * (T(block.work.sq_norms[p]) + size))
+            row[j] = sq_dist_from_differences(block, p, j);
+    }
+    return smallest_in(row, centers.n_padded);
+}
+
+// From raw sums in work.dist to squared distances, the smallest of each point in work.nearest.
+template <class Points>
+void complete_distances(const Block<Points>& block) {
+    using T = typename Points::Computed;
+    const Job<T>& job = block.job;
+    // Affine distances have no differences to be taken from: what helps them is float64.
+    const bool can_mend = !job.heights || sizeof(T) < sizeof(double);
+    for (int64_t p = 0; p < block.n; ++p) {
+        if (job.plan.direct) {
+            block.work.nearest[p] = double(smallest_in(row_of(block, p), job.centers.n_padded));
+            continue;
+        }
+        T nearest = complete_row(job, block.work, p);
+        const double size = block.work.sq_norms[p] + job.centers.largest_sq_norm;
+        if (can_mend && double(nearest) < double(cancellation<T>) * size) nearest = mend_row(block, p);
+        block.work.nearest[p] = double(nearest);
+    }
+}
+
+template <class Points>
+void distances(const Block<Points>& block) {
+    raw_distances(block);
+    if (block.job.heights)  // they take the place of the squared norms
+        for (int64_t p = 0; p < block.n; ++p) block.work.sq_norms[p] = height_of(block, p);
+    complete_distances(block);
+}
+
+}  // namespace
+}  // namespace powermeans

@@ -1,0 +1,113 @@
+// The hard rule for points of few features, group by group. Where the points are in spatial order, a group
+// meets only the centers near its box.
+#pragma once
+
+#include "groups.hpp"
+#include "hard_rule.hpp"
+
+namespace powermeans {
+namespace {
+
+// Groups look for near centers while fewer than this share of all are near.
+constexpr int64_t near_tenths_worth_it = 7;
+
+template <class T>
+struct GroupedHardBlock {
+    const Block<Dense<T>>& block;
+    const Job<T>& job = block.job;
+    const Workspace<T>& work = block.work;
+    PartialSums& out = block.out;
+
+    int64_t n_features() const { return block.points.n_features; }
+    int n_wanted() const { return job.task == Task::spread ? 2 : 1; }
+
+    void run() const {
+        const Groups<T> groups(block);
+        const int64_t n_centers = job.centers.n_centers;
+        bool is_worth_it = block.points.order != nullptr;
+        const CenterList<T> list = is_worth_it ? centers_near(groups.box()) : CenterList<T>{};
+        for (int64_t g = 0; g < groups.count(); ++g) {
+            const int32_t* near = nullptr;
+            int64_t n_near = n_centers;
+            if (is_worth_it) {
+                near = work.inner;
+                n_near = find_candidates(list, n_features(), groups.box(g), n_wanted(), T(1), work.dist,
+                                         work.inner);
+                // Where most centers are near to one group, so they are to its neighbours.
+                is_worth_it = 10 * n_near < near_tenths_worth_it * n_centers;
+            }
+            add_group(groups[g], groups.columns(g), near, n_near);
+        }
+    }
+
+    CenterList<T> centers_near(const Box<T>& box) const {
+        const CenterList<T> all{job.centers.panels, nullptr, job.centers.n_centers};
+        const int64_t n = find_candidates(all, n_features(), box, n_wanted(), T(1), work.dist, work.outer);
+        gather_panels(job, work.outer, n, work.outer_panels);
+        return {work.outer_panels, work.outer, n};
+    }
+
+    void add_group(const Block<Dense<T>>& group, const T* columns, const int32_t* chosen,
+                   int64_t n_chosen) const {
+        Nearest<T> found;
+        const T* const no_heights = nullptr;
+        if (job.heights)
+            find_nearest_affine(group, found);
+        else if (job.task == Task::spread)
+            find_nearest<true, false>(columns, no_heights, job.centers, job.plan.padded_features, chosen,
+                                      n_chosen, found);
+        else
+            find_nearest<false, false>(columns, no_heights, job.centers, job.plan.padded_features, chosen,
+                                       n_chosen, found);
+        out.n_distances += double(group.n * n_chosen);
+        const bool is_summed = job.task == Task::hard_sums;
+        const bool together = is_summed && group.n == points_per_group && are_equal(found.index);
+        if (together) add_together(group, columns, found.index[0]);
+        for (int64_t p = 0; p < group.n; ++p) {
+            const int64_t center = found.index[p];
+            const double second = job.task == Task::spread ? double(found.second[p]) : 0.0;
+            take_point(group, p, center, double(found.nearest[p]), second);
+            if (!is_summed || together) continue;
+            const double weight = weight_of(group, p);
+            double* to = out.points + center * job.plan.padded_features;
+            for (int64_t f = 0; f < n_features(); ++f)
+                to[f] = multiply_add(double(columns[f * points_per_group + p]), weight, to[f]);
+        }
+    }
+
+    // Among all centers: points are not in another order where distances are affine.
+    void find_nearest_affine(const Block<Dense<T>>& group, Nearest<T>& found) const {
+        const AffineGroup affine(group);
+        Centers<double> wide{};
+        wide.n_features = job.centers.n_features;
+        wide.rows = job.centers.rows_wide;
+        wide.sq_norms = job.centers.sq_norms_wide;
+        Nearest<double> found_wide;
+        const int32_t* const all = nullptr;
+        find_nearest<true, true>(affine.columns, affine.heights, wide, job.plan.padded_features, all,
+                                 job.centers.n_centers, found_wide);
+        for (int64_t p = 0; p < points_per_group; ++p) {
+            found.nearest[p] = T(found_wide.nearest[p]);
+            found.second[p] = T(found_wide.second[p]);
+            found.index[p] = Index<T>(found_wide.index[p]);
+        }
+    }
+
+    static bool are_equal(const Index<T>* index) {
+        for (int64_t p = 1; p < points_per_group; ++p)
+            if (index[p] != index[0]) return false;
+        return true;
+    }
+
+    // Adds a whole group to one center.
+    void add_together(const Block<Dense<T>>& group, const T* columns, int64_t center) const {
+        double weights[points_per_group];
+        for (int64_t p = 0; p < points_per_group; ++p) weights[p] = weight_of(group, p);
+        for (int64_t f = 0; f < n_features(); ++f)
+            out.points[center * job.plan.padded_features + f] +=
+                weighted_sum(columns + f * points_per_group, weights);
+    }
+};
+
+}  // namespace
+}  // namespace powermeans

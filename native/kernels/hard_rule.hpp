@@ -1,0 +1,42 @@
+// The hard rule: the nearest center takes the point. Blocks of points have their distances already.
+#pragma once
+
+#include "distances.hpp"
+
+namespace powermeans {
+namespace {
+
+// What the hard rule does with a point, once its nearest center is known.
+template <class Points>
+POWERMEANS_INLINE void take_point(const Block<Points>& block, int64_t p, int64_t center, double nearest,
+                                  double second) {
+    const auto& job = block.job;
+    const double weight = weight_of(block, p);
+    if (job.labels) job.labels[index_of(block, p)] = int32_t(center);
+    block.out.weights[center] += weight;
+    block.out.inertia += weight * nearest;
+    if (job.task != Task::spread) return;
+    block.out.error[center] += weight * nearest;
+    if (job.centers.n_centers > 1) block.out.utility[center] += weight * (second - nearest);
+}
+
+template <class Points>
+void hard_block(const Block<Points>& block) {
+    using T = typename Points::Computed;
+    const int64_t n_padded = block.job.centers.n_padded;
+    for (int64_t p = 0; p < block.n; ++p) {
+        T* row = row_of(block, p);
+        const double nearest = block.work.nearest[p];
+        const int64_t center = first_equal(row, n_padded, T(nearest));
+        double second = 0;
+        if (block.job.task == Task::spread) {
+            row[center] = T(__builtin_inf());
+            second = double(smallest_in(row, n_padded));
+        }
+        take_point(block, p, center, nearest, second);
+        if (block.job.task == Task::hard_sums) add_point(block, p, center, weight_of(block, p));
+    }
+}
+
+}  // namespace
+}  // namespace powermeans

@@ -1,0 +1,157 @@
+#include "plan.hpp"
+
+#include <algorithm>
+
+#include "rounding.hpp"
+
+namespace powermeans {
+namespace {
+
+// ---- Thresholds ---------------------------------------------------------------------------------
+
+// The distances of a block and its packed points stay in the second-level cache between the kernels.
+constexpr int64_t block_bytes_of_distances = 512 << 10;
+constexpr int64_t block_bytes_of_points = 1 << 20;
+// Above this a block gains nothing from reading the centers once for more points.
+constexpr int64_t largest_block = 192;
+// Twelve rows are whole tiles of every instruction set.
+constexpr int64_t block_step = 12;
+
+// Groups are looked at together first where there are many centers: so many share their near centers.
+constexpr int64_t hard_groups_per_block = 8;
+// Soft weights reach farther than the nearest center, so fewer groups share the centers that matter.
+constexpr int64_t near_groups_per_block = 2;
+// Where no center is skipped, a block is as long as it can be: its lanes are added up once.
+constexpr int64_t soft_groups_per_block = 32;
+
+// Each stripe costs a merge of all sums, so that very many would cost more than they balance.
+constexpr int64_t most_stripes = 256;
+// About a millisecond of a hard sweep, in multiplications; power sweeps get half, as they take longer.
+constexpr int64_t work_per_stripe = 1 << 22;
+// Shorter stripes would cost as much to hand out as to compute.
+constexpr int64_t smallest_stripe = 192;
+// Adding up the sums of a stripe is one pass over them, which this many points for each value repay.
+constexpr int64_t points_per_value_summed = 512;
+// Wide sparse points would be one stripe by the same number.
+constexpr int64_t points_per_value_summed_of_csr = 16;
+
+// Waking a thread takes as long as this much work.
+constexpr double work_per_worker = 1 << 22;
+// A power takes as long as so many products, which all distances of a power sweep pay.
+constexpr double work_of_a_power = 3;
+// About how many centers are near to a group of points, whatever their number.
+constexpr int64_t centers_near_a_group = 24;
+
+// Below these an order of the points takes longer to make than it saves.
+constexpr int64_t centers_worth_an_order = 16;
+constexpr int64_t distances_worth_an_order = 1 << 16;
+// An order takes four bytes a point, which many short points together would notice.
+constexpr int64_t most_points_ordered = 8'000'000;
+constexpr int64_t bytes_worth_an_order = 48;
+// Power sweeps skip far centers only where weights end at a ratio that leaves few centers near,
+constexpr double ratio_worth_nearness = 1.0 / 64;
+// and in few dimensions: in more, most centers are about as far from a group.
+constexpr int64_t features_worth_nearness = 6;
+// Sums of all centers in each lane leave the second-level cache above so many bytes.
+constexpr int64_t most_lane_sums = 192 << 10;
+
+// Below these, bounds take longer to keep than they save.
+constexpr int64_t centers_worth_bounds = 8;
+constexpr int64_t distances_worth_bounds = 1 << 14;
+// Few features and few centers are compared as fast as bounds are looked up.
+constexpr int64_t features_worth_bounds = 9;
+constexpr int64_t vectors_worth_bounds = 50;
+// Bounds take eight or twelve bytes a point, which many short points together would notice.
+constexpr int64_t most_points_bounded = 4'000'000;
+constexpr int64_t bytes_worth_bounds = 128;
+
+// Of so many features the padding wastes little.
+constexpr int64_t features_that_fill_lanes = 48;
+
+// ---- Decisions ----------------------------------------------------------------------------------
+
+int64_t point_bytes(const SweepShape& shape) { return shape.n_features * shape.value_bytes; }
+
+int64_t padded_centers(const SweepShape& shape) { return round_up(shape.n_centers, shape.lanes()); }
+
+// Lanes hold centers or features, whichever wastes fewer of them.
+bool lanes_fit_features_better(const SweepShape& shape) {
+    const auto filled = [&](int64_t n) { return double(n) / double(round_up(n, shape.lanes())); };
+    return shape.n_features >= features_that_fill_lanes ||
+           filled(shape.n_features) >= filled(shape.n_centers);
+}
+
+bool is_worth_an_order(const SweepShape& shape) {
+    return shape.n_centers >= centers_worth_an_order &&
+           shape.n_points * shape.n_centers >= distances_worth_an_order &&
+           (shape.n_points <= most_points_ordered || point_bytes(shape) >= bytes_worth_an_order);
+}
+
+bool skips_far_centers(const SweepShape& shape) {
+    return shape.is_hard() || (shape.is_soft() && shape.n_features <= features_worth_nearness &&
+                               shape.lowest_ratio >= ratio_worth_nearness);
+}
+
+bool is_worth_bounds(const SweepShape& shape) {
+    // Sparse points have no kernel for it, and affine distances know no triangle inequality.
+    if (!shape.is_dense || shape.is_affine) return false;
+    const bool is_long = shape.n_features > direct_max_features ||
+                         (shape.n_features >= features_worth_bounds &&
+                          shape.n_features * shape.n_centers > vectors_worth_bounds * shape.lanes());
+    return is_long && shape.n_centers >= centers_worth_bounds &&
+           shape.n_points * shape.n_centers >= distances_worth_bounds &&
+           (shape.n_points <= most_points_bounded || point_bytes(shape) >= bytes_worth_bounds);
+}
+
+int64_t block_points(const SweepShape& shape, const Plan& plan) {
+    if (!plan.grouped) {
+        const int64_t by_distances = block_bytes_of_distances / (padded_centers(shape) * shape.value_bytes);
+        const int64_t by_points = block_bytes_of_points / (plan.padded_features * shape.value_bytes);
+        const int64_t fitting = std::min(by_distances, by_points);
+        return std::clamp(fitting / block_step * block_step, block_step, largest_block);
+    }
+    if (shape.is_hard()) return points_per_group * hard_groups_per_block;
+    return points_per_group * (plan.ordered ? near_groups_per_block : soft_groups_per_block);
+}
+
+int64_t stripe_points(const SweepShape& shape, const Plan& plan) {
+    const int64_t stored = shape.stored_per_point;
+    const int64_t by_work =
+        work_per_stripe / (shape.is_hard() ? 1 : 2) / (padded_centers(shape) * (stored + 16));
+    const int64_t per_value = shape.is_dense ? points_per_value_summed : points_per_value_summed_of_csr;
+    const int64_t by_sums = shape.sums_points() ? per_value * shape.n_features / stored : 0;
+    return round_up(std::max({by_work, by_sums, shape.n_points / most_stripes, smallest_stripe}),
+                    plan.block_points);
+}
+
+}  // namespace
+
+Plan plan_for(const SweepShape& shape) {
+    const int64_t d = shape.n_features;
+    Plan plan{};
+    const bool has_few_features = shape.is_dense && d <= direct_max_features;
+    plan.direct = has_few_features && !shape.is_affine;
+    plan.bounded = shape.is_hard() && shape.has_shortcuts && is_worth_bounds(shape);
+    plan.ordered = plan.direct && !plan.bounded && shape.has_shortcuts && skips_far_centers(shape) &&
+                   is_worth_an_order(shape);
+    const int64_t lane_sums = shape.is_soft() ? padded_centers(shape) * (d + 1) * shape.lanes() : 0;
+    const bool can_group =
+        shape.is_hard() || (shape.is_soft() && lane_sums * shape.value_bytes <= most_lane_sums);
+    plan.grouped = plan.ordered || (has_few_features && !plan.bounded && can_group);
+    plan.lane_sums = plan.grouped ? lane_sums : 0;
+    const bool in_units = shape.is_dense && ((!plan.direct && !plan.grouped) || plan.bounded);
+    plan.padded_features = in_units ? round_up(d, shape.lanes()) : d;
+    plan.sums_by_center = shape.task == Task::hard_sums || (in_units && lanes_fit_features_better(shape));
+    plan.block_points = block_points(shape, plan);
+    plan.stripe_points = stripe_points(shape, plan);
+    return plan;
+}
+
+int worthwhile_workers(const SweepShape& shape, const Plan& plan, int n_threads) {
+    const int64_t n_met = plan.ordered ? std::min(shape.n_centers, centers_near_a_group) : shape.n_centers;
+    const double work = double(shape.n_points) * double(n_met + 8) * double(shape.n_features + 16);
+    const double worth = work * (shape.is_soft() ? work_of_a_power : 1) / work_per_worker;
+    return int(std::clamp(worth, 1.0, double(n_threads)));
+}
+
+}  // namespace powermeans

@@ -1,0 +1,31 @@
+// Decides how a sweep is cut up and which shortcuts repay their making. Every threshold that decides it
+// stands in plan.cpp; the results of two plans differ by rounding.
+#pragma once
+
+#include "kernels/sweep_kernels.hpp"
+
+namespace powermeans {
+
+// All that a plan depends on: nothing that differs between machines, or results would.
+struct SweepShape {
+    Task task;
+    int64_t n_points, n_features, n_centers;
+    int64_t stored_per_point;  // values, on average
+    int64_t value_bytes;       // of the type that distances are computed in
+    bool is_dense;
+    bool is_affine;
+    bool has_shortcuts;
+    double lowest_ratio;  // of squared distances, nearest over another, that still has a weight; else 0
+
+    bool is_hard() const { return task == Task::hard_sums || task == Task::spread || task == Task::assign; }
+    bool is_soft() const { return task == Task::soft_sums; }
+    bool sums_points() const { return is_soft() || task == Task::hard_sums; }
+    int64_t lanes() const { return unit_bytes / value_bytes; }  // of a unit
+};
+
+Plan plan_for(const SweepShape& shape);
+
+// How many of the team's threads the work is worth waking.
+int worthwhile_workers(const SweepShape& shape, const Plan& plan, int n_threads);
+
+}  // namespace powermeans

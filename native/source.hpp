@@ -1,0 +1,69 @@
+// Where a sweep reads its points: dense or sparse rows that the caller keeps. Beside them stands what
+// sweeps over the same points share, which is made when it is first needed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "frame.hpp"
+#include "last_sweep.hpp"
+#include "packed_groups.hpp"
+
+namespace powermeans {
+
+// Called now and then in long work; if it throws, so does the work.
+using Interrupt = std::function<void()>;
+
+// What affine distances have of the points: height of the point + lift of the center - <x, slope>.
+struct Heights {
+    const double* values = nullptr;  // (n_points,), or null where distances are squared Euclidean
+    double largest = 0;              // of the absolute values
+};
+
+template <class V>
+struct DenseSource {
+    using Stored = V;
+    using Computed = V;  // the type of distances
+    static constexpr bool is_dense = true;
+    const V* values;  // (n_points, n_features)
+    int64_t n_points, n_features;
+    Frame frame;
+    Heights heights{};
+    bool swept_often = true;  // shortcuts are worth their making
+    std::shared_ptr<PackedGroups<V>> groups_as_stored = std::make_shared<PackedGroups<V>>();
+    std::shared_ptr<PackedGroups<V>> groups_in_space = std::make_shared<PackedGroups<V>>();
+    std::shared_ptr<LastSweep<V>> last_sweep = std::make_shared<LastSweep<V>>();
+
+    int64_t stored_per_point() const { return n_features; }
+};
+
+template <class V>
+struct CsrSource {
+    using Stored = V;
+    using Computed = double;
+    static constexpr bool is_dense = false;
+    const V* values;
+    const int32_t* columns;
+    const int64_t* row_starts;
+    int64_t n_points, n_features;
+    Frame frame;
+    Heights heights{};
+    bool swept_often = true;
+
+    // On average, and at least one.
+    int64_t stored_per_point() const { return row_starts[n_points] / n_points + 1; }
+};
+
+template <class Source>
+bool is_affine(const Source& source) {
+    return source.heights.values != nullptr;
+}
+
+// The unit of Request::nearest, which unlike the unit of a sweep does not depend on the centers.
+template <class Source>
+double nearest_scale(const Source& source) {
+    return is_affine(source) ? 1 : scale_for<typename Source::Computed>(source.frame.extent);
+}
+
+}  // namespace powermeans

@@ -1,0 +1,109 @@
+// What the workers of a sweep write to: a workspace for the block of points at hand, and the sums of a
+// stripe. Both lie in arenas, so that the next sweep finds their pages warm.
+#pragma once
+
+#include <cstdint>
+
+#include "arena.hpp"
+#include "plan.hpp"
+#include "rounding.hpp"
+
+namespace powermeans {
+
+template <class T>
+Workspace<T> take_workspace(Arena& arena, const SweepShape& shape, const Plan& plan, int64_t n_padded) {
+    Workspace<T> work{};
+    const int64_t block = plan.block_points, packed = block * plan.padded_features;
+    if (shape.is_dense) arena.take(work.packed, packed);
+    arena.take(work.dist, n_padded * (plan.grouped ? points_per_group : block));
+    const bool folds = sizeof(T) == 4 && !plan.direct && shape.n_features > features_per_fold;
+    if (folds) arena.take(work.folded, block * n_padded);
+    // Kernels read whole vectors of these, so that their ends need values.
+    for (double** per_point :
+         {&work.sq_norms, &work.nearest, &work.second, &work.least, &work.softness, &work.factors})
+        arena.take_filled(*per_point, round_up(block, unit_lanes<double>), 1.0);
+    arena.take(work.tied, n_padded);
+    arena.take(work.tied_dist, n_padded);
+    if (plan.ordered) {
+        arena.take(work.outer, n_padded);
+        arena.take(work.inner, n_padded);
+    }
+    if (plan.ordered || plan.bounded) arena.take(work.outer_panels, n_padded * plan.padded_features);
+    if (plan.lane_sums) arena.take(work.lane_sums, plan.lane_sums);
+    if (plan.bounded) {
+        arena.take(work.gathered, packed);
+        arena.take(work.gathered_nearest, block);
+        arena.take(work.gathered_sq_norms, block);
+        arena.take(work.left, block);
+    }
+    return work;
+}
+
+class StripeSums {
+  public:
+    PartialSums partial{};
+
+    StripeSums(Arena& arena, const SweepShape& shape, const Plan& plan, int64_t n_padded)
+        : n_padded_(n_padded) {
+        if (shape.sums_points()) {
+            sums_per_center_ = plan.sums_by_center ? plan.padded_features : 0;
+            n_sums_ =
+                plan.sums_by_center ? shape.n_centers * plan.padded_features : shape.n_features * n_padded;
+        }
+        arena.take_filled(partial.points, n_sums_, 0.0);
+        for (const auto sums : by_center) arena.take_filled(partial.*sums, n_padded, 0.0);
+    }
+
+    // Where `partial` has the sum of a feature over the points of a center.
+    int64_t index(int64_t center, int64_t feature) const {
+        return sums_per_center_ ? center * sums_per_center_ + feature : feature * n_padded_ + center;
+    }
+
+    void clear() {
+        each_used([this](int64_t first, int64_t last) {
+            std::fill(partial.points + first, partial.points + last, 0.0);
+        });
+        for (const auto sums : by_center) std::fill_n(partial.*sums, n_padded_, 0.0);
+        for (const auto sum : of_all) partial.*sum = 0;
+    }
+
+    void add(const StripeSums& other) {
+        other.each_used([&](int64_t first, int64_t last) {
+            for (int64_t i = first; i < last; ++i) partial.points[i] += other.partial.points[i];
+        });
+        for (const auto sums : by_center)
+            for (int64_t j = 0; j < n_padded_; ++j) (partial.*sums)[j] += (other.partial.*sums)[j];
+        for (const auto sum : of_all) partial.*sum += other.partial.*sum;
+    }
+
+  private:
+    static constexpr double* PartialSums::* by_center[] = {&PartialSums::weights, &PartialSums::error,
+                                                           &PartialSums::utility};
+    static constexpr double PartialSums::* of_all[] = {&PartialSums::objective, &PartialSums::inertia,
+                                                       &PartialSums::n_distances};
+
+    // Calls visit(first, last) for the ranges of sums that points have come to: those of all centers
+    // would be many, where a stripe has points of few.
+    template <class Visit>
+    void each_used(const Visit& visit) const {
+        if (!sums_per_center_) return visit(0, n_sums_);
+        for (int64_t j = 0; j * sums_per_center_ < n_sums_; ++j)
+            if (partial.weights[j] != 0) visit(j * sums_per_center_, (j + 1) * sums_per_center_);
+    }
+
+    int64_t n_padded_;
+    int64_t n_sums_ = 0;
+    int64_t sums_per_center_ = 0;  // where those of a center lie together, else 0
+};
+
+// A workspace and the sums of one worker, in its arena.
+template <class T>
+struct WorkerMemory {
+    Workspace<T> work;
+    StripeSums sums;
+
+    WorkerMemory(Arena& arena, const SweepShape& shape, const Plan& plan, int64_t n_padded)
+        : work(take_workspace<T>(arena, shape, plan, n_padded)), sums(arena, shape, plan, n_padded) {}
+};
+
+}  // namespace powermeans
