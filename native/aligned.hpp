@@ -1,4 +1,5 @@
-// Memory that starts on a cache line.
+// An array that starts on a cache line, so that whole vectors are loaded from it without a split. It is freed
+// with its owner.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Memory that a thread keeps from one piece of work to the next: fresh pages cost more than the work of
-// a small sweep. It is taken piece by piece and given back all at once.
+// Memory that a thread keeps from one sweep to the next, because fresh pages cost more than a small sweep.
+// It is handed out piece by piece and taken back all at once.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace powermeans {
 
 class Arena {
   public:
-    // What was taken before may be taken anew.
+    // Takes back all that was handed out.
     void clear() {
         at_ = 0;
         used_ = 0;
     }
 
-    // Lets `to` point to n values that start on a cache line, not initialised; good until `clear`.
+    // Points `to` at n values that start on a cache line. They are not initialized, and valid until `clear`.
     template <class T>
     void take(T*& to, int64_t n) {
         const std::size_t bytes = (std::size_t(n) * sizeof(T) + line - 1) / line * line;
@@ -33,7 +33,7 @@ class Arena {
         used_ += bytes;
     }
 
-    // The same, set to one value.
+    // Does the same, and sets them.
     template <class T>
     void take_filled(T*& to, int64_t n, T value) {
         take(to, n);

@@ -1,5 +1,5 @@
-// The module that Python sees, and the only file that knows Python. Every argument is typed and taken as it
-// is, never converted; arrays that are written to come last.
+// The Python module. No other file knows Python. Every argument is typed and never converted; arrays that
+// are written to come last.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -45,7 +45,7 @@ void require(bool holds, const char* what) {
     if (!holds) throw nb::value_error(what);
 }
 
-// Raises what a signal handler raises, as Ctrl-C does. Asks rarely, since asking takes the GIL.
+// Raises what a signal handler raises, as Ctrl-C does. It asks every 50 ms only: asking takes the GIL.
 class SignalWatch {
   public:
     void operator()() {
@@ -73,7 +73,7 @@ class Points {
           sample_weight_(std::move(sample_weight)),
           team_(team),
           kept_(std::move(kept)) {
-        of_points(sample_weight_, "sample_weight");  // throws where it does not fit
+        of_points(sample_weight_, "sample_weight");  // throws where there are more or fewer
         require(source_.n_points > 0 && source_.n_features > 0,
                 "there must be at least one point and one feature");
     }
@@ -126,7 +126,7 @@ class Points {
 
     Result<1> potentials(Centers centers, Vector nearest) const {
         Request<T> asked = request(Task::potentials, centers);
-        asked.nearest = const_cast<double*>(of_points(nearest, "nearest"));  // only read
+        asked.nearest = const_cast<double*>(of_points(nearest, "nearest"));  // this task only reads it
         return to_numpy<1>(std::move(swept(asked).weights), {centers.shape(0)});
     }
 
@@ -208,7 +208,7 @@ class Points {
         return asked;
     }
 
-    // Weighted points, weights, objective, inertia, number of distances.
+    // Returns weighted points, weights, objective, inertia, number of distances.
     nb::tuple sums(const Request<T>& asked) const {
         SweepResult result = swept(asked);
         const std::size_t k = std::size_t(asked.n_centers), d = std::size_t(source_.n_features);
@@ -238,7 +238,7 @@ class Points {
     Source source_;
     std::optional<Vector> sample_weight_;
     Team& team_;
-    std::vector<nb::object> kept_;  // what the pointers above point into
+    std::vector<nb::object> kept_;  // the owners of what source_ points to
     nb::object heights_;
 };
 
@@ -246,7 +246,7 @@ template <class V>
 struct DensePoints : Points<DenseSource<V>> {
     DensePoints(In<V, 2> values, std::optional<Vector> sample_weight, nb::object team, const Moments* known)
         : DensePoints(values, std::move(sample_weight), team,
-                      known ? checked_moments(values, *known) : described(values, nb::cast<Team&>(team))) {}
+                      moments_for(values, known, nb::cast<Team&>(team))) {}
 
     Moments moments;
 
@@ -257,17 +257,13 @@ struct DensePoints : Points<DenseSource<V>> {
               std::move(sample_weight), nb::cast<Team&>(team), {nb::cast(values), team}),
           moments(std::move(described)) {}
 
-    static Moments checked_moments(const In<V, 2>& values, const Moments& known) {
-        require(values.shape(0) > 0 && values.shape(1) == known.mean.size(),
-                "known are the moments of points with other features");
-        return known;
-    }
-
-    static Moments described(const In<V, 2>& values, Team& team) {
-        require(values.shape(0) > 0 && values.shape(1) > 0,
-                "there must be at least one point and one feature");
-        const V* data = values.data();
+    static Moments moments_for(const In<V, 2>& values, const Moments* known, Team& team) {
         const int64_t n_points = int64_t(values.shape(0)), n_features = int64_t(values.shape(1));
+        require(n_points > 0 && n_features > 0, "there must be at least one point and one feature");
+        require(!known || int64_t(known->mean.size()) == n_features,
+                "known are the moments of points with other features");
+        if (known) return *known;
+        const V* data = values.data();
         nb::gil_scoped_release released;
         return moments_of(data, n_points, n_features, team);
     }
@@ -354,9 +350,9 @@ void bind_elementary(nb::module_& module) {
 NB_MODULE(_native, module) {
     using namespace powermeans;
     module.doc() = "Sweeps over points in memory, compiled.";
-    // Whoever exits with rows in a global variable, or in a traceback, has done nothing wrong.
+    // A program may end with rows in a global variable or in a traceback: that is no leak.
     nanobind::set_leak_warnings(false);
-    // What the environment asks for and cannot be had is an error at import.
+    // A wrong environment variable fails at import, not in the first sweep.
     chosen_instruction_set();
     takes_shortcuts();
 

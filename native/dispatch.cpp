@@ -27,7 +27,7 @@ std::vector<InstructionSet> instruction_sets() {
 
 namespace {
 
-// An empty name asks for the best.
+// An empty name stands for the best.
 InstructionSet find(const std::string& name) {
     InstructionSet best{};
     std::string names;

@@ -1,4 +1,5 @@
-// Chooses the kernels for this machine's instruction set.
+// Chooses the kernels for this machine's instruction set, once, when the module is loaded. Tests may switch
+// between those that the machine supports.
 #pragma once
 
 #include <string>
@@ -16,13 +17,13 @@ struct InstructionSet {
     bool supported;
 };
 
-// All that were compiled in, the best last.
+// Returns all that were compiled in, the best last.
 std::vector<InstructionSet> instruction_sets();
 
-// The best supported one, or the one that POWERMEANS_ISA names; throws if that cannot be had.
+// Returns the best supported one, or the one that POWERMEANS_ISA names; throws if that is not supported.
 const InstructionSet& chosen_instruction_set();
 
-// Switches to another; throws if it cannot be had. For tests, between sweeps.
+// Switches to another; throws if it is not supported. For tests, between sweeps.
 void use_instruction_set(const std::string& name);
 
 }  // namespace powermeans

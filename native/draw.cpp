@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t points_per_draw_stripe = 1 << 14;
 
-// Mass of the points before each stripe, and at the end that of all.
+// Returns the mass of the points before each stripe, and at the end that of all points.
 std::vector<double> cumulative_masses(const Masses& masses, Team& team) {
     const int64_t n_stripes = divide_up(masses.n_points, points_per_draw_stripe);
     std::vector<double> cumulative(std::size_t(n_stripes) + 1);
@@ -60,7 +60,7 @@ void draw(Masses masses, const double* uniforms, int64_t n_draws, Team& team, in
     if (masses.nearest && masses.exponent != 2.0) masses.farthest = farthest_of(masses);
     const std::vector<double> cumulative = cumulative_masses(masses, team);
     const double total = cumulative.back();
-    // No point has any mass while there is no center, or once all are at one.
+    // All masses are infinite before there is a center, and zero once every point is at one.
     if (masses.nearest && !(0 < total && total < std::numeric_limits<double>::infinity())) {
         masses.nearest = nullptr;
         return draw(masses, uniforms, n_draws, team, indices);

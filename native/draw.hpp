@@ -1,5 +1,5 @@
-// Draws points with probability proportional to weight times a power of their distance. The caller says in
-// which order the draws count the points.
+// Draws points with probability proportional to weight times a power of distance. A draw adds up the masses
+// of the points in an order that the caller gives.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace powermeans {
 struct Masses {
     const double* nearest;        // (n_points,): squared distances, or null before there is a center
     const double* sample_weight;  // (n_points,) or null
-    const int64_t* order;         // (n_points,): which point comes when, or null for as they are stored
+    const int64_t* order;         // (n_points,): points in the order of the sums; null: as stored
     int64_t n_points;
     double exponent;      // of the distance, not of its square
     double farthest = 1;  // squared distance of the farthest point; filled in by draw
@@ -35,12 +35,12 @@ struct Masses {
     }
 };
 
-// The point at which the cumulative mass passes `target`; rounding may ask for more than there is,
-// then the last with any mass. cumulative[s] is the mass before stripe s, its last that of all.
+// Returns the point at which the cumulative mass passes `target`. Rounding may make the target larger than
+// the total: then it returns the last point with any mass. cumulative[s] is the mass before stripe s.
 int64_t point_passing(const Masses& masses, const std::vector<double>& cumulative, int64_t points_per_stripe,
                       double target);
 
-// One index for each of the numbers in [0, 1). Where no point has any mass, the weights alone decide.
+// Draws an index for each of the numbers in [0, 1): by weight where no point has any mass.
 void draw(Masses masses, const double* uniforms, int64_t n_draws, Team& team, int64_t* indices);
 
 }  // namespace powermeans

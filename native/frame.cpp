@@ -33,8 +33,8 @@ Totals add_up(int64_t n_points, int64_t n_features, Team& team, const Totals& no
 constexpr int64_t points_for_median = 255;
 constexpr int64_t features_at_once = 64;
 constexpr int64_t points_at_once = 4;
-// Deviations from the median are trusted to tell the variance up to this share of them that is the
-// mean's, and while their squares are within the range.
+// One pass about the median gives the variance, unless the mean is so far from the median that subtracting
+// its square cancels digits, or squares leave the range.
 constexpr double most_of_the_mean = 0.9;
 constexpr double smallest_deviation = 1e-140, largest_deviation = 1e140;
 
@@ -58,7 +58,7 @@ std::vector<double> medians_of_some(const V* values, int64_t n_points, int64_t n
     return medians;
 }
 
-// By feature, what points add up to about an origin.
+// What points add up to about an origin, for each feature.
 template <class V>
 struct Deviations {
     std::vector<double> sums, squares;
@@ -70,7 +70,7 @@ struct Deviations {
           lowest(n_features, std::numeric_limits<V>::infinity()),
           highest(n_features, -std::numeric_limits<V>::infinity()) {}
 
-    // Some points together: so the sums are read and written once for all of them.
+    // Adds n points together, so that the sums are read and written once for all of them.
     template <int64_t n>
     void add(const V* points, const double* origin) {
         const int64_t d = int64_t(sums.size());
@@ -118,7 +118,7 @@ Deviations<V> deviations_from(const std::vector<double>& origin, const V* values
     return add_up(n_points, d, team, Deviations<V>(origin.size()), add_points);
 }
 
-// The moments from one pass, or false where rounding may have spoilt them.
+// Fills in the moments from one pass; returns false where rounding may have spoilt them.
 template <class V>
 bool moments_about_median(const Deviations<V>& deviations, int64_t n_points, Moments& moments) {
     double largest = 0, largest_shifted = 0;
@@ -149,7 +149,7 @@ struct Totals {
     }
 };
 
-// By feature, the sum of term(deviation) over the points.
+// Adds up term(deviation) over the points, for each feature.
 template <class V, class Term>
 Totals totals_of(const V* values, int64_t n_points, const std::vector<double>& origin, Team& team,
                  const Term& term) {

@@ -1,4 +1,4 @@
-// The shift and the scale under which the kernels see the points: no square overflows or vanishes,
+// The shift and the scale under which the kernels see the points. With them no square overflows or vanishes,
 // and products lose no digits to a mean far from zero.
 #pragma once
 
@@ -28,12 +28,12 @@ struct Moments {
 template <class V>
 Moments moments_of(const V* values, int64_t n_points, int64_t n_features, Team& team);
 
-// A power of two that brings `largest` to between 1/2 and 1, within the normal range of V; 1 for zero.
+// Returns a power of two, normal in V, that brings `largest` to between 1/2 and 1; returns 1 for zero.
 template <class V>
 double scale_for(double largest);
 
-// The median of some points as origin, unless direct float64 differences make a shift needless. Unlike
-// the mean, it stays with the bulk of the points however far away a few of them are. V is their type.
+// Takes the median of some points as origin: unlike the mean, it stays with most points however far away a
+// few are. Direct float64 differences need no shift. V is the type of the points.
 template <class V>
 Frame dense_frame(const Moments& moments);
 

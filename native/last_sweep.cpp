@@ -10,11 +10,11 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int64_t sampled_points = 128;
-// What looking at its own center costs a point, and at each of the movers, which fill whole units; the
-// unit is the part of one center in a comparison with all.
+// The cost for a point to be compared with its own center, and with each of the movers, which fill whole
+// units. A comparison with all centers costs one for each of them.
 constexpr double cost_of_own = 6.0;
 constexpr double cost_of_a_mover = 2.0;
-// Not worth it above this share of the cost of comparing all with all.
+// Bounds are not used above this share of the cost of comparing every point with every center.
 constexpr double worthwhile_share = 0.8;
 
 template <class A, class B>
@@ -43,7 +43,7 @@ Bounds<T> LastSweep<T>::bounds_for(const T* values, int64_t n_points, int64_t n_
         is_worthwhile =
             choose_movers(values, n_points, n_features, request.raw_centers, request.n_centers, scale);
     }
-    // Points and centers are at most one away from the origin in each feature, times rounding.
+    // No coordinate of a point or a center is above one, so that rounding grows with the dimension only.
     const double rounding = 16 * double(std::numeric_limits<T>::epsilon()) * std::sqrt(double(n_features));
     Bounds<T> bounds{};
     bounds.labels = labels_.data();
@@ -55,7 +55,7 @@ Bounds<T> LastSweep<T>::bounds_for(const T* values, int64_t n_points, int64_t n_
     bounds.rounding = rounding;
     bounds.scale = scale;
     bounds.is_known = is_worthwhile && bounds_all_;
-    // What would have been of use now will be of use next time.
+    // If bounds for all points would have paid now, they will pay next time.
     bounds_all_ = is_worthwhile || afresh;
     bounds.step = bounds_all_ ? 1 : step_;
     centers_.clear();  // until this sweep is complete
@@ -67,7 +67,8 @@ void LastSweep<T>::keep(const Request<T>& request, int64_t n_features) {
     centers_.assign(request.raw_centers, request.raw_centers + request.n_centers * n_features);
 }
 
-// Centers keep their order; some may have been taken out, or others put at the end.
+// Matches the centers with those of the last sweep. Centers keep their order, though some may have been
+// taken out, and others put at the end.
 template <class T>
 void LastSweep<T>::follow_centers(const double* centers, int64_t n_centers, int64_t n_features,
                                   double scale) {
@@ -90,8 +91,8 @@ void LastSweep<T>::follow_centers(const double* centers, int64_t n_centers, int6
     }
 }
 
-// Which centers to compare every point with, so that the others have moved little: as many as make the
-// sweep cheapest, judged by some of the points.
+// Chooses the centers that moved farthest, to be compared with every point: as many as make the sweep
+// cheapest for a sample of the points.
 template <class T>
 bool LastSweep<T>::choose_movers(const T* values, int64_t n_points, int64_t n_features, const double* centers,
                                  int64_t n_centers, double scale) {

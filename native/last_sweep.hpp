@@ -1,5 +1,5 @@
-// What a hard sweep leaves for the next one: each point's center, and a lower bound on its distance to all
-// others. From how the centers have moved since, the next one knows which points can keep their center.
+// What a hard sweep leaves for the next one: the center of each point, and a lower bound on its distance to
+// all others. The next sweep knows how far the centers have moved, and so which points keep their center.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace powermeans {
 template <class T>
 class LastSweep {
   public:
-    // One sweep at a time may hold it; one that cannot goes without.
+    // One sweep at a time may use it.
     std::unique_lock<std::mutex> try_to_hold() { return std::unique_lock(held_, std::try_to_lock); }
 
-    // Looks at how the centers have moved, and forgets what is too old to help. A spread compares every
-    // point with all centers. The result points into this.
+    // Returns bounds for a sweep with these centers, which point into this. A spread compares every point
+    // with all centers.
     Bounds<T> bounds_for(const T* values, int64_t n_points, int64_t n_features, const Request<T>& request,
                          double scale);
 
-    // The sweep is complete: what it left belongs to these centers.
+    // Says that the sweep is complete, so that the bounds it left belong to these centers.
     void keep(const Request<T>& request, int64_t n_features);
 
   private:
@@ -32,12 +32,12 @@ class LastSweep {
     std::mutex held_;
     std::vector<int32_t> labels_;
     std::vector<T> lower_;
-    std::vector<double> centers_;  // of the last sweep; empty when there was none
+    std::vector<double> centers_;  // of the last complete sweep; empty if there is none
     std::vector<int32_t> new_index_, movers_;
-    std::vector<double> shift_;  // by new center, infinite where it is nobody's
+    std::vector<double> shift_;  // of each new center, infinite where it was none before
     double rest_shift_ = 0;
-    int64_t step_ = 1;         // one point in so many is a sample to judge by
-    bool bounds_all_ = false;  // and not the sample only
+    int64_t step_ = 1;         // one point in `step_` is in the sample
+    bool bounds_all_ = false;  // not only the sample
 };
 
 }  // namespace powermeans

@@ -21,8 +21,8 @@ struct Winner {
     double sq_dist;
 };
 
-// A power of two that keeps squares of differences within the range, wherever centers go: they stay
-// in the hull of the points and of where they began.
+// Returns a power of two that keeps squares of differences within the range. Centers stay in the convex hull
+// of the points and of where they began.
 template <class Source>
 double scale_of(const Source& source, const OnlineRequest& request) {
     double largest_origin = 0, largest_center = 0;
@@ -43,7 +43,7 @@ Vector load(const double* from) {
     return vector;
 }
 
-// Centers in panels of eight, one in each lane: the squared distances to them add their features in order.
+// Centers in panels of eight, one in each lane, so that squared distances add up their features in order.
 template <class V>
 class DenseCenters {
   public:
@@ -75,7 +75,7 @@ class DenseCenters {
         return winner;
     }
 
-    // Towards the point asked about last.
+    // Moves towards the point of the last nearest_to.
     void move(int64_t center, double rate) {
         for (int64_t f = 0; f < n_features_; ++f) {
             double& value = coordinate(center, f);
@@ -116,8 +116,8 @@ class DenseCenters {
 
 // ---- Sparse points ------------------------------------------------------------------------------
 
-// Center j is factor j times column j of the directions, so that a step, which shrinks all of the
-// center and adds a point of few entries, changes one factor and those entries.
+// Center j is factor j times column j of the directions. A step shrinks the center and adds a point with few
+// entries, so that it changes the factor and those entries only.
 template <class V>
 class CsrCenters {
   public:
@@ -183,7 +183,7 @@ class CsrCenters {
     double unscale() const { return 1 / scale_; }
 
   private:
-    // Below this factor, directions become so long that sums with them lose digits.
+    // Below this factor directions are so long that sums with them lose digits.
     static constexpr double least_factor = 1e-3;
 
     double entry(int64_t e) const { return double(source_.values[e]) * scale_; }
@@ -208,18 +208,16 @@ class CsrCenters {
     std::vector<double> directions_;  // (n_features, n_centers)
     std::vector<double> factors_;     // (n_centers,)
     std::vector<double> sq_norms_;    // (n_centers,) of the centers
-    std::vector<double> products_;    // (n_centers,) of the centers with the point asked about last
+    std::vector<double> products_;    // (n_centers,) of the centers and the point of the last nearest_to
     int64_t point_ = 0;
     double point_sq_norm_ = 0;
 };
-
-// ---- One after another --------------------------------------------------------------------------
 
 double weight_of(const OnlineRequest& request, int64_t i) {
     return request.sample_weight ? request.sample_weight[i] * request.weight_unit : 1.0;
 }
 
-// Of a point that weighs as much as so many copies, each of which makes a step of this rate.
+// A weight counts copies of the point, each of which makes a step of this rate.
 double rate_of_copies(double rate, double weight) {
     return weight == 1 ? rate : 1 - std::pow(1 - rate, weight);
 }

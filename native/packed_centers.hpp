@@ -18,7 +18,7 @@ struct Units {
     double scale, unit;
 };
 
-// A unit in which no affine distance is much larger than one, nor any part of it.
+// Returns units in which no affine distance, nor any term of one, is much larger than one.
 template <class Source>
 Units units_of_affine(const Source& source, const double* planes, int64_t n_centers) {
     const int64_t d = source.n_features;
@@ -28,12 +28,12 @@ Units units_of_affine(const Source& source, const double* planes, int64_t n_cent
         for (int64_t f = 0; f < d; ++f) size += std::abs(planes[j * (d + 1) + f]) * source.frame.extent;
         largest = std::max(largest, size);
     }
-    constexpr double most = 0x1p1022;  // of which a scale can still be made
+    constexpr double most = 0x1p1022;  // the size may have overflowed
     const double unit = scale_for<double>(std::sqrt(std::min(largest, most)));
     return {scale_for<typename Source::Computed>(source.frame.extent), unit};
 }
 
-// Centers may lie far outside of the points, as when new points are asked about.
+// Centers may lie far outside the points, for example those of a fit to other points.
 template <class Source>
 Units units_of(const Source& source, const double* centers, int64_t n_centers) {
     if (is_affine(source)) return units_of_affine(source, centers, n_centers);
@@ -98,7 +98,8 @@ class PackedCenters {
         view_.largest_sq_norm = std::max(view_.largest_sq_norm, std::abs(norm));
     }
 
-    // Centers of the padding are infinitely far; products leave that to their norms.
+    // Centers of the padding are infinitely far: their coordinates where distances are direct, else their
+    // norms.
     void pad(int64_t j) {
         for (int64_t f = 0; plan_.direct && f < source_.n_features; ++f)
             in_panel(j, f) = std::numeric_limits<T>::infinity();
@@ -131,7 +132,7 @@ class PackedCenters {
     const Units units_;
     int64_t n_padded_;
     Aligned<T> panels_, rows_;
-    Aligned<double> rows_wide_;  // only where rows are rounded
+    Aligned<double> rows_wide_;  // only where T is not double
     Aligned<T> sq_norms_;
     Aligned<double> sq_norms_wide_;
     Centers<T> view_{};

@@ -9,15 +9,15 @@
 namespace powermeans {
 namespace {
 
-// Packed points take as much memory as the points: this much is not noticed.
+// Packed points take as much memory as the points themselves. This much is always affordable.
 constexpr int64_t most_bytes_packed = int64_t{16} << 20;
 constexpr int64_t groups_per_stripe = 256;
 
-// Points are sorted a million at a time: more would need more memory, and a million fill any space densely.
+// Points are sorted a million at a time: more would take more memory, and make groups hardly smaller.
 constexpr int64_t points_sorted_together = int64_t{1} << 20;
-// A million points are halved until there are so many parts, each of which goes to one thread.
+// Halving stops at this many parts of a million points, each of which one thread sorts further.
 constexpr int64_t most_parts = 64;
-// Fewer points are sorted before other threads would be awake.
+// Fewer points than this are sorted before other threads are awake.
 constexpr int64_t points_worth_threads = 1 << 15;
 
 // Splits points at the median of their widest feature.
@@ -46,12 +46,12 @@ struct Splitter {
         }
         std::size_t widest = 0;
         for (std::size_t f = 1; f < low.size(); ++f)
-            // Halved, since the width of a feature may overflow.
+            // Halves, because the width of a feature may overflow.
             if (high[f] / 2 - low[f] / 2 > high[widest] / 2 - low[widest] / 2) widest = f;
         return int64_t(widest);
     }
 
-    // Returns how many points are on the left: whole groups, so that all groups but the last are full.
+    // Returns how many points are on the left: whole groups, so that only the last group is not full.
     int64_t split(int32_t* points, int64_t n, std::vector<Keyed>& keyed) const {
         const int64_t feature = widest_feature(points, n);
         const int64_t n_left = divide_up(n, points_per_group) / 2 * points_per_group;
@@ -70,12 +70,12 @@ struct Splitter {
             points += n_left;
             n -= n_left;
         }
-        // nth_element leaves an order that is the library's own.
+        // nth_element leaves an order that differs between standard libraries.
         std::sort(points, points + n);
     }
 };
 
-// Which points lie together: depends on the points, never on threads.
+// Returns an order in which neighbors in space follow each other. It depends on the points, never on threads.
 template <class V>
 std::vector<int32_t> spatial_order(const V* values, int64_t n_points, int64_t n_features, Team& team) {
     std::vector<int32_t> order(static_cast<std::size_t>(n_points));
@@ -88,7 +88,7 @@ std::vector<int32_t> spatial_order(const V* values, int64_t n_points, int64_t n_
     std::vector<std::vector<typename Splitter<V>::Keyed>> buffers(static_cast<std::size_t>(n_workers));
     const int64_t smallest_part =
         std::max(points_per_group, std::min(n_points, points_sorted_together) / most_parts);
-    // Parts are halved all at a time, until there are enough to be split down each on its own.
+    // First all parts are halved again and again, then each is split down to groups by one thread.
     for (bool is_halved = true; is_halved;) {
         const std::vector<int64_t> before = starts;
         std::vector<int64_t> n_left(before.size() - 1, 0);

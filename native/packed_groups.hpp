@@ -1,5 +1,5 @@
-// Points of few features in groups, a point in each lane, as the kernels read them. Where the groups are to
-// be compact, points that lie together are grouped.
+// Points of few features in groups, a point in each lane, as the kernels read them. In spatial order each
+// group is compact, so that few centers are near it.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,11 @@
 
 namespace powermeans {
 
-// Made when first asked for, and kept: the order, and the points packed in it where they take little
-// memory.
+// Made at the first call and then kept: the order, and the packed points where they take little memory.
 template <class T>
 class PackedGroups {
   public:
-    // Which points lie together; null before, or without, an order.
+    // Which points lie together; null where they are as stored.
     const int32_t* order() const { return order_.empty() ? nullptr : order_.data(); }
     // (n_groups, n_features, points_per_group), shifted and scaled; null where they are not kept.
     const T* columns() const { return columns_.get(); }
@@ -25,7 +24,7 @@ class PackedGroups {
     const T* boxes() const { return boxes_.get(); }
     double scale() const { return scale_; }
 
-    // With `ordered` in spatial order, else as the points are stored; the same for every call.
+    // Every call gives the same points. `ordered` asks for spatial order, else points stay as stored.
     const PackedGroups& made_of(const T* values, int64_t n_points, int64_t n_features, const Frame& frame,
                                 bool ordered, Team& team);
 

@@ -9,63 +9,64 @@ namespace {
 
 // ---- Thresholds ---------------------------------------------------------------------------------
 
-// The distances of a block and its packed points stay in the second-level cache between the kernels.
+// The distances and the packed points of a block stay in the second-level cache from kernel to kernel.
 constexpr int64_t block_bytes_of_distances = 512 << 10;
 constexpr int64_t block_bytes_of_points = 1 << 20;
-// Above this a block gains nothing from reading the centers once for more points.
+// Blocks read all centers once: longer ones save little of that.
 constexpr int64_t largest_block = 192;
-// Twelve rows are whole tiles of every instruction set.
+// Twelve rows fill whole tiles of most shapes, so that few rows are left over.
 constexpr int64_t block_step = 12;
 
-// Groups are looked at together first where there are many centers: so many share their near centers.
+// Neighboring groups share most of their near centers, which are searched for once for a block.
 constexpr int64_t hard_groups_per_block = 8;
-// Soft weights reach farther than the nearest center, so fewer groups share the centers that matter.
+// Soft weights reach farther, so that only close neighbors share the centers that matter.
 constexpr int64_t near_groups_per_block = 2;
-// Where no center is skipped, a block is as long as it can be: its lanes are added up once.
+// Where no center is skipped, a long block adds up its lanes less often.
 constexpr int64_t soft_groups_per_block = 32;
 
-// Each stripe costs a merge of all sums, so that very many would cost more than they balance.
+// Each stripe costs a merge of its sums: more stripes would cost more than they balance.
 constexpr int64_t most_stripes = 256;
-// About a millisecond of a hard sweep, in multiplications; power sweeps get half, as they take longer.
+// A stripe of this many products takes milliseconds, so that handing it out costs nothing beside it. Power
+// sweeps take longer for each, and get half as many.
 constexpr int64_t work_per_stripe = 1 << 22;
-// Shorter stripes would cost as much to hand out as to compute.
+// Shorter stripes would cut blocks short.
 constexpr int64_t smallest_stripe = 192;
-// Adding up the sums of a stripe is one pass over them, which this many points for each value repay.
+// A merge is one pass over the sums, which this many points for each stored value repay.
 constexpr int64_t points_per_value_summed = 512;
-// Wide sparse points would be one stripe by the same number.
+// With the same number, wide sparse points would be one stripe, for one thread.
 constexpr int64_t points_per_value_summed_of_csr = 16;
 
 // Waking a thread takes as long as this much work.
 constexpr double work_per_worker = 1 << 22;
-// A power takes as long as so many products, which all distances of a power sweep pay.
+// Raising a distance to a power takes so much longer than computing it that the work of a sweep triples.
 constexpr double work_of_a_power = 3;
-// About how many centers are near to a group of points, whatever their number.
+// About how many centers are near a group of points, however many there are.
 constexpr int64_t centers_near_a_group = 24;
 
 // Below these an order of the points takes longer to make than it saves.
 constexpr int64_t centers_worth_an_order = 16;
 constexpr int64_t distances_worth_an_order = 1 << 16;
-// An order takes four bytes a point, which many short points together would notice.
+// An order takes four bytes a point: too much beside many short points.
 constexpr int64_t most_points_ordered = 8'000'000;
 constexpr int64_t bytes_worth_an_order = 48;
-// Power sweeps skip far centers only where weights end at a ratio that leaves few centers near,
+// Power sweeps skip far centers only at powers where weights end at this ratio or nearer,
 constexpr double ratio_worth_nearness = 1.0 / 64;
-// and in few dimensions: in more, most centers are about as far from a group.
+// and in few dimensions, because in many all centers are about equally far.
 constexpr int64_t features_worth_nearness = 6;
-// Sums of all centers in each lane leave the second-level cache above so many bytes.
+// Groups add to sums of all centers in every lane, which leave the second-level cache above this size.
 constexpr int64_t most_lane_sums = 192 << 10;
 
 // Below these, bounds take longer to keep than they save.
 constexpr int64_t centers_worth_bounds = 8;
 constexpr int64_t distances_worth_bounds = 1 << 14;
-// Few features and few centers are compared as fast as bounds are looked up.
+// With few features or few centers, a comparison is as fast as a look at the bounds.
 constexpr int64_t features_worth_bounds = 9;
 constexpr int64_t vectors_worth_bounds = 50;
-// Bounds take eight or twelve bytes a point, which many short points together would notice.
+// Bounds take eight or twelve bytes a point: too much beside many short points.
 constexpr int64_t most_points_bounded = 4'000'000;
 constexpr int64_t bytes_worth_bounds = 128;
 
-// Of so many features the padding wastes little.
+// From this many features on, padding wastes little.
 constexpr int64_t features_that_fill_lanes = 48;
 
 // ---- Decisions ----------------------------------------------------------------------------------
@@ -74,7 +75,7 @@ int64_t point_bytes(const SweepShape& shape) { return shape.n_features * shape.v
 
 int64_t padded_centers(const SweepShape& shape) { return round_up(shape.n_centers, shape.lanes()); }
 
-// Lanes hold centers or features, whichever wastes fewer of them.
+// Lanes hold centers or features, whichever leaves fewer lanes empty.
 bool lanes_fit_features_better(const SweepShape& shape) {
     const auto filled = [&](int64_t n) { return double(n) / double(round_up(n, shape.lanes())); };
     return shape.n_features >= features_that_fill_lanes ||
@@ -93,7 +94,7 @@ bool skips_far_centers(const SweepShape& shape) {
 }
 
 bool is_worth_bounds(const SweepShape& shape) {
-    // Sparse points have no kernel for it, and affine distances know no triangle inequality.
+    // Sparse points have no kernel for bounds, and affine distances have no triangle inequality.
     if (!shape.is_dense || shape.is_affine) return false;
     const bool is_long = shape.n_features > direct_max_features ||
                          (shape.n_features >= features_worth_bounds &&

@@ -1,12 +1,12 @@
-// Decides how a sweep is cut up and which shortcuts repay their making. Every threshold that decides it
-// stands in plan.cpp; the results of two plans differ by rounding.
+// Decides how a sweep is cut up and which shortcuts it takes. Every threshold stands in plan.cpp; another
+// plan gives results that differ by rounding.
 #pragma once
 
 #include "kernels/sweep_kernels.hpp"
 
 namespace powermeans {
 
-// All that a plan depends on: nothing that differs between machines, or results would.
+// All that a plan depends on. Nothing here differs between machines, so that results do not either.
 struct SweepShape {
     Task task;
     int64_t n_points, n_features, n_centers;
@@ -15,7 +15,7 @@ struct SweepShape {
     bool is_dense;
     bool is_affine;
     bool has_shortcuts;
-    double lowest_ratio;  // of squared distances, nearest over another, that still has a weight; else 0
+    double lowest_ratio;  // of nearest / y: below it a weight is left out
 
     bool is_hard() const { return task == Task::hard_sums || task == Task::spread || task == Task::assign; }
     bool is_soft() const { return task == Task::soft_sums; }
@@ -25,7 +25,7 @@ struct SweepShape {
 
 Plan plan_for(const SweepShape& shape);
 
-// How many of the team's threads the work is worth waking.
+// Returns how many threads repay the time to wake them.
 int worthwhile_workers(const SweepShape& shape, const Plan& plan, int n_threads);
 
 }  // namespace powermeans

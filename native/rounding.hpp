@@ -1,5 +1,5 @@
-// Sizes in whole steps. Each file has its own copy of these functions, since some files are compiled for
-// an instruction set that not every machine has.
+// Sizes in whole steps. Each file has its own copy of these functions, because a copy compiled for one
+// instruction set must not be linked into code for another.
 #pragma once
 
 #include <stdint.h>
@@ -7,7 +7,7 @@
 namespace powermeans {
 namespace {
 
-// How many steps cover n, and the size of all of them together.
+// Return how many steps cover n, and the size of all of them together.
 constexpr int64_t divide_up(int64_t n, int64_t step) { return (n + step - 1) / step; }
 constexpr int64_t round_up(int64_t n, int64_t step) { return divide_up(n, step) * step; }
 

@@ -15,29 +15,29 @@
 namespace powermeans {
 namespace {
 
-// Bytes that all of a seeding may take, so that small points are copied into the order of the draws.
+// Copies and sketches may take this many bytes, and a sixteenth of those of the points.
 constexpr int64_t affordable_bytes = 40 << 20;
-// Products of codes are added up in 32 bits.
+// Wider products of codes would overflow 32 bits.
 constexpr int64_t widest_sketch = (int64_t{1} << 31) / (127 * 63) - 64;
 constexpr int64_t bytes_per_point = 32;
 constexpr int64_t bytes_beside_codes = 20;
 
-// Sketches are worth their making for so many features and seeds.
+// Sketches are worth making from this many features and seeds on.
 constexpr int64_t sketched_features = 32;
 constexpr int64_t seeds_worth_sketches = 12;
 
-// Work for which it is worth to wake a thread, in distances times features.
+// Waking a thread takes as long as this much work, in distances times features.
 constexpr double work_per_thread = 1 << 18;
 constexpr double work_of_a_place = 2;
 constexpr double work_of_a_code = 2;
 constexpr int64_t shares_per_thread = 8;
 
-// Of a squared distance between two seeds, up to which of a point's it tells that the point is
-// untouched: a quarter, less what rounding may have added.
+// A point is untouched by a candidate if its squared distance to its seed is up to this share of that
+// between seed and candidate: a quarter by the triangle inequality, less rounding.
 constexpr double untouched_share = 0.25 * (1 - 1e-5);
 
-// What makes it faster to compare the points, as far as it is affordable: points of few features are
-// copied into the order of the draws, and points of many are sketched.
+// Makes points faster to compare, as far as memory allows: points of few features are copied into the order
+// of the draws, and points of many features are sketched.
 template <class V>
 struct OrderedPoints {
     std::vector<V> copied;
@@ -95,7 +95,7 @@ bool floats_suffice(const Source& source) {
            extent < largest_extent_of_floats;
 }
 
-// Candidates compared together, and what came of it.
+// Candidates that are compared together, and the result.
 struct Comparison {
     std::vector<int64_t> places = std::vector<int64_t>(std::size_t(candidates_per_panel));
     Aligned<double> values, sq_norms{std::size_t(candidates_per_panel)};
@@ -225,7 +225,7 @@ class Seeding {
                 of.sq_norms.get(), untouched_.data(), of.sketch.codes ? &of.sketch : nullptr};
     }
 
-    // By the weights alone while there is no seed, and once all points are at one.
+    // Draws by weight before there is a seed, and once every point is at one.
     int64_t draw(double number) const {
         const bool has_mass = !seeds_.empty() && cumulative_.back() > 0;
         const std::vector<double>& cumulative = has_mass ? cumulative_ : cumulative_weights_;
@@ -233,7 +233,7 @@ class Seeding {
                              number * cumulative.back());
     }
 
-    // Leaves the panel with the best of the candidates in best_, the first of several.
+    // Leaves the panel with the best candidate in best_, the first of equals.
     void compare(const std::vector<int64_t>& candidates) {
         best_.best_gain = -1;
         const int64_t n = int64_t(candidates.size());
@@ -313,7 +313,7 @@ class Seeding {
     const SeedKernels<Rows>& kernels_;
     OrderedPoints<V> points_;
     Rows rows_;
-    const int64_t* order_;  // of the draws, where places are not in that order
+    const int64_t* order_;  // of the draws; null where the rows are in that order
     Team& team_;
     int64_t n_points_, n_features_, n_padded_, n_stripes_;
     std::vector<double> nearest_;

@@ -1,11 +1,10 @@
-// What only tests, measurements and debugging call: whether sweeps may leave out work that cannot change
-// their result. They leave out points that keep their center, centers too far from a group of points, and
-// weights beyond the digits.
+// A switch for tests, benchmarks and debugging: whether sweeps may leave out work that cannot change their
+// result. They leave out points that keep their center, centers too far from a group, and negligible weights.
 #pragma once
 
 namespace powermeans {
 
-// POWERMEANS_SHORTCUTS, 0 or 1, decides at the start; throws if it is anything else.
+// At first POWERMEANS_SHORTCUTS decides, 0 or 1; throws if it is anything else.
 bool takes_shortcuts();
 void take_shortcuts(bool taken);
 

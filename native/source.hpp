@@ -1,5 +1,5 @@
-// Where a sweep reads its points: dense or sparse rows that the caller keeps. Beside them stands what
-// sweeps over the same points share, which is made when it is first needed.
+// The points that a sweep reads, dense or sparse, in arrays of the caller. With them is what all sweeps over
+// the same points share: groups, and what the last sweep left.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace powermeans {
 
-// Called now and then in long work; if it throws, so does the work.
+// Is called now and then during long work, and throws to end it.
 using Interrupt = std::function<void()>;
 
-// What affine distances have of the points: height of the point + lift of the center - <x, slope>.
+// Of affine distances, which are height of the point + lift of the center - <x, slope of the center>.
 struct Heights {
     const double* values = nullptr;  // (n_points,), or null where distances are squared Euclidean
     double largest = 0;              // of the absolute values
@@ -30,7 +30,7 @@ struct DenseSource {
     int64_t n_points, n_features;
     Frame frame;
     Heights heights{};
-    bool swept_often = true;  // shortcuts are worth their making
+    bool swept_often = true;  // so that shortcuts repay their making
     std::shared_ptr<PackedGroups<V>> groups_as_stored = std::make_shared<PackedGroups<V>>();
     std::shared_ptr<PackedGroups<V>> groups_in_space = std::make_shared<PackedGroups<V>>();
     std::shared_ptr<LastSweep<V>> last_sweep = std::make_shared<LastSweep<V>>();
@@ -60,7 +60,7 @@ bool is_affine(const Source& source) {
     return source.heights.values != nullptr;
 }
 
-// The unit of Request::nearest, which unlike the unit of a sweep does not depend on the centers.
+// Returns the unit of Request::nearest, which has to be the same for all centers.
 template <class Source>
 double nearest_scale(const Source& source) {
     return is_affine(source) ? 1 : scale_for<typename Source::Computed>(source.frame.extent);

@@ -20,8 +20,8 @@ using RequestFor = Request<typename Source::Computed>;
 
 // ---- Which weights may be left out --------------------------------------------------------------
 
-// What a weight may be next to that of the nearest center and still be left out; and what the weight
-// of a center must be next to all, so that what was left out is beyond its digits.
+// A weight is left out below this share of the nearest center's. What is left out is beyond the digits of a
+// center that has at least the second share of all weight.
 template <class T>
 constexpr double negligible_share = sizeof(T) == 4 ? 1e-15 : 1e-25;
 template <class T>
@@ -32,7 +32,7 @@ bool is_of_powers(const Request<T>& request) {
     return request.task == Task::soft_sums && request.rule == SoftRule::power;
 }
 
-// A weight goes with (nearest / y)^(1 + |s|): the ratio at which that is `share` of the nearest's.
+// Weights go with (nearest / y)^(1 + |s|). Returns the ratio at which that is `share`.
 double ratio_at(double share, double power) { return std::pow(share, 1 / (1 - power)); }
 
 bool is_safe(const SweepResult& result, double smallest_share) {
@@ -60,24 +60,24 @@ SweepShape shape_of(const Source& source, const RequestFor<Source>& request, dou
     return shape;
 }
 
-// Up to this power ratios are raised to whole ones by squaring, not by the logarithm.
+// Whole powers up to this one are taken by squaring, which is faster than the logarithm.
 constexpr double highest_whole_power = 64;
 
 int64_t whole_power(double power) {
     return -power <= highest_whole_power && power == std::nearbyint(power) ? int64_t(-power) : 0;
 }
 
-// Beyond this every density but the highest vanishes, and in T it would be infinite.
+// Beyond this every density but the highest vanishes, and T would overflow.
 constexpr double highest_sharpness = 1e30;
 
-// 1 / (2 variance) in the unit of the kernels.
+// Returns 1 / (2 variance) in the unit of the kernels.
 template <class T>
 double sharpness_of(const Request<T>& request, double unit) {
     if (request.rule != SoftRule::gaussian) return 0;
     return std::min(0.5 / request.variance / unit / unit, highest_sharpness);
 }
 
-// What shares add to the squared distances from their Gaussians: those of small ones seem farther.
+// Returns what shares add to squared distances: a Gaussian with a small share counts as farther away.
 template <class T>
 Aligned<T> offsets_of(const Request<T>& request, int64_t n_padded, double sharpness) {
     if (!request.shares) return {};
@@ -88,8 +88,8 @@ Aligned<T> offsets_of(const Request<T>& request, int64_t n_padded, double sharpn
     return offsets;
 }
 
-// The bounds that the last hard sweep left, where the plan uses them. Of several sweeps at a time all but
-// one start without: their results are the same.
+// What the last hard sweep left, where the plan uses it. Of several sweeps at a time, only one gets it; the
+// others start from nothing, with the same results.
 template <class T>
 struct HeldBounds {
     std::shared_ptr<LastSweep<T>> last_sweep;
@@ -108,8 +108,6 @@ HeldBounds<typename Source::Computed> hold_bounds(const Source& source, const Pl
     return held;
 }
 
-// ---- The points as the kernels read them --------------------------------------------------------
-
 template <class T>
 Dense<T> points_of(const DenseSource<T>& source, const Plan& plan, const T* origin, double scale,
                    Team& team) {
@@ -119,7 +117,7 @@ Dense<T> points_of(const DenseSource<T>& source, const Plan& plan, const T* orig
         (plan.ordered ? source.groups_in_space : source.groups_as_stored)
             ->made_of(source.values, source.n_points, source.n_features, source.frame, plan.ordered, team);
     points.order = groups.order();
-    // Packed in another scale they are packed anew; that is rare.
+    // Where centers far away demand another scale, which is rare, the kernels pack the points again.
     if (groups.columns() && groups.scale() == scale) {
         points.columns = groups.columns();
         points.boxes = groups.boxes();
@@ -131,8 +129,6 @@ template <class V>
 Csr<V> points_of(const CsrSource<V>& source, const Plan&, const double*, double scale, Team&) {
     return {source.values, source.columns, source.row_starts, scale, source.n_features};
 }
-
-// ---- Stripes ------------------------------------------------------------------------------------
 
 template <class Points, class T>
 void add_stripes(const Points& points, const Job<T>& job, const SweepShape& shape, Team& team,
@@ -158,7 +154,7 @@ void add_stripes(const Points& points, const Job<T>& job, const SweepShape& shap
 
 // ---- From sums to a result ----------------------------------------------------------------------
 
-// Sums of the points as they are, back from the frame and the layout of the kernels.
+// Returns sums of the points, back from the frame and the layout of the kernels.
 template <class Source>
 std::vector<double> unframed(const Source& source, const StripeSums& total, int64_t n_centers, double scale) {
     const int64_t d = source.n_features;
@@ -171,8 +167,8 @@ std::vector<double> unframed(const Source& source, const StripeSums& total, int6
     return points;
 }
 
-// Turns the sum of the powers that kernels have into M_s, which has their mean, and gives weights their
-// unit where they have one.
+// Kernels have the sum of the powers: makes it M_s, which has their mean. Where weights are multiplied by a
+// power of it they have a unit, which they get here.
 template <class T>
 void complete_powers(const Request<T>& request, double unscale, SweepResult& result) {
     const double exponent = request.mean_exponent;
@@ -184,7 +180,7 @@ void complete_powers(const Request<T>& request, double unscale, SweepResult& res
         for (double& value : *values) value *= unit;
 }
 
-// Adds what equal shares add to the objective, which the kernels do not know.
+// Adds the term of equal shares to the objective, which the kernels leave out.
 template <class T>
 void complete_equal_shares(const Request<T>& request, SweepResult& result) {
     double total_weight = 0;
@@ -219,9 +215,7 @@ SweepResult result_of(const Source& source, const RequestFor<Source>& request, c
     return result;
 }
 
-// ---- The sweep ----------------------------------------------------------------------------------
-
-// Leaves out weights below this share of the nearest center's.
+// Sweeps, and leaves out weights below this share of the nearest center's.
 template <class Source>
 SweepResult sweep_down_to(double lowest_share, const Source& source, const RequestFor<Source>& request,
                           Team& team) {
@@ -268,7 +262,7 @@ SweepResult sweep(const Source& source, const Request<typename Source::Computed>
         SweepResult result = sweep_down_to(negligible_share<T>, source, request, team);
         if (is_safe(result, smallest_safe_share<T>)) return result;
     }
-    // A center far from all points lives on shares that are negligible elsewhere.
+    // The sums of a center far from all points consist of weights that are negligible elsewhere.
     return sweep_down_to(std::numeric_limits<T>::min(), source, request, team);
 }
 

@@ -1,5 +1,5 @@
-// A sweep visits every point with every center that matters to it, and returns what they add up to.
-// Points are cut into stripes, which the team shares and which are added in order.
+// A sweep compares every point with every center that matters to it, and adds up the results. The team
+// shares stripes of points, whose sums are added in order.
 #pragma once
 
 #include <vector>

@@ -18,7 +18,7 @@ ThreadPool::~ThreadPool() {
 void ThreadPool::run(int64_t n_stripes, int n_workers, const StripeWork& compute, const StripeWork& merge) {
     std::lock_guard one_caller(callers_);
     n_workers = int(std::min<int64_t>({n_workers, n_threads_, n_stripes}));
-    // Before any thread sees the work: if one cannot be had, no other may be left with it.
+    // Starts threads before any sees the work: if one cannot start, no other must be left working.
     while (int(threads_.size()) < n_workers - 1) {
         const int worker = int(threads_.size()) + 1;
         threads_.emplace_back([this, worker] { serve(worker); });
@@ -84,7 +84,7 @@ bool ThreadPool::claim(int64_t& stripe) {
     return stripe < n_stripes_ && !failure_;
 }
 
-// False when another worker failed, so that the turn will never come.
+// Returns false if another worker failed, so that the turn never comes.
 bool ThreadPool::wait_for_turn(int64_t stripe) {
     std::unique_lock lock(mutex_);
     turn_passed_.wait(lock, [&] { return next_merge_ == stripe || failure_; });
@@ -116,7 +116,7 @@ std::vector<int64_t> Team::stripes_by_worker() const {
     return pool_ ? pool_->stripes_by_worker() : std::vector<int64_t>{};
 }
 
-// After a fork the threads stayed behind: joining them, or destroying what they wait for, would hang.
+// A forked child has no threads: joining the parent's, or destroying what they wait for, would hang.
 void Team::leave_to_parent_process() {
     if (owner_process_ == getpid()) return;
     owner_process_ = getpid();

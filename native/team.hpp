@@ -18,7 +18,7 @@ namespace powermeans {
 // Called with the number of a worker and of a stripe.
 using StripeWork = std::function<void(int, int64_t)>;
 
-// The threads themselves and what they wait for.
+// The threads, and what they wait for.
 class ThreadPool {
   public:
     explicit ThreadPool(int n_threads) : n_threads_(n_threads), arenas_(std::size_t(n_threads)) {}
@@ -37,7 +37,7 @@ class ThreadPool {
 
     int n_threads_;
     std::vector<std::thread> threads_;
-    std::mutex callers_;  // several may share a team, one at a time
+    std::mutex callers_;  // several threads of Python may share a team
     std::mutex mutex_;
     std::condition_variable job_posted_, turn_passed_, worker_finished_;
     std::uint64_t n_jobs_posted_ = 0;
@@ -51,24 +51,24 @@ class ThreadPool {
     std::vector<Arena> arenas_;
 };
 
-// A pool that a child process makes anew after a fork.
+// A pool that a forked child process replaces by its own.
 class Team {
   public:
     explicit Team(int n_threads);
     ~Team();
     int n_threads() const { return n_threads_; }
 
-    // Calls compute(worker, stripe) for each stripe, on at most n_workers threads, and after it
-    // merge(worker, stripe), the merges one at a time and in the order of the stripes. Worker w
-    // starts on stripe w; later stripes go to whoever is free.
+    // Calls compute(worker, stripe) for each stripe, on at most n_workers threads, and then
+    // merge(worker, stripe), one at a time and in the order of the stripes. Worker w starts with
+    // stripe w; later stripes go to whichever worker is free.
     void run(
         int64_t n_stripes, int n_workers, const StripeWork& compute,
         const StripeWork& merge = [](int, int64_t) {});
 
-    // The memory of a worker, to be used within a run only.
+    // The memory of a worker, for use within a run only.
     Arena& arena(int worker) { return pool_->arena(worker); }
 
-    // Stripes that each thread computed in the last run.
+    // How many stripes each thread computed in the last run.
     std::vector<int64_t> stripes_by_worker() const;
 
   private:

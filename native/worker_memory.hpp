@@ -1,5 +1,5 @@
-// What the workers of a sweep write to: a workspace for the block of points at hand, and the sums of a
-// stripe. Both lie in arenas, so that the next sweep finds their pages warm.
+// The memory that a worker of a sweep writes to: a workspace for one block of points, and the sums of one
+// stripe. Both lie in the worker's arena.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ Workspace<T> take_workspace(Arena& arena, const SweepShape& shape, const Plan& p
     arena.take(work.dist, n_padded * (plan.grouped ? points_per_group : block));
     const bool folds = sizeof(T) == 4 && !plan.direct && shape.n_features > features_per_fold;
     if (folds) arena.take(work.folded, block * n_padded);
-    // Kernels read whole vectors of these, so that their ends need values.
+    // Kernels read whole vectors of these: the values beyond the last point must be numbers.
     for (double** per_point :
          {&work.sq_norms, &work.nearest, &work.second, &work.least, &work.softness, &work.factors})
         arena.take_filled(*per_point, round_up(block, unit_lanes<double>), 1.0);
@@ -54,7 +54,7 @@ class StripeSums {
         for (const auto sums : by_center) arena.take_filled(partial.*sums, n_padded, 0.0);
     }
 
-    // Where `partial` has the sum of a feature over the points of a center.
+    // Returns where partial.points has the sum of a feature for a center.
     int64_t index(int64_t center, int64_t feature) const {
         return sums_per_center_ ? center * sums_per_center_ + feature : feature * n_padded_ + center;
     }
@@ -82,8 +82,8 @@ class StripeSums {
     static constexpr double PartialSums::* of_all[] = {&PartialSums::objective, &PartialSums::inertia,
                                                        &PartialSums::n_distances};
 
-    // Calls visit(first, last) for the ranges of sums that points have come to: those of all centers
-    // would be many, where a stripe has points of few.
+    // Calls visit(first, last) for ranges of sums that are not zero: a stripe of the hard rule may have
+    // points of few centers.
     template <class Visit>
     void each_used(const Visit& visit) const {
         if (!sums_per_center_) return visit(0, n_sums_);
@@ -93,10 +93,9 @@ class StripeSums {
 
     int64_t n_padded_;
     int64_t n_sums_ = 0;
-    int64_t sums_per_center_ = 0;  // where those of a center lie together, else 0
+    int64_t sums_per_center_ = 0;  // 0 where the sums of a center do not lie together
 };
 
-// A workspace and the sums of one worker, in its arena.
 template <class T>
 struct WorkerMemory {
     Workspace<T> work;

@@ -1,5 +1,5 @@
-// Blocks of points, dense or sparse: how they are cut, and where they find a point, a center or a row of
-// distances.
+// Blocks of points, dense or sparse. These functions cut them, and find a point, a center or a row of
+// distances in memory.
 #pragma once
 
 #include "vectors.hpp"
@@ -7,7 +7,7 @@
 namespace powermeans {
 namespace {
 
-// Relative rounding of a squared distance, generously.
+// A generous bound on the relative rounding of a squared distance.
 template <class T>
 constexpr T rounding_of_distance = sizeof(T) == 4 ? T(1e-5) : T(1e-13);
 
@@ -23,7 +23,7 @@ POWERMEANS_INLINE void for_each_block(const Block<Points>& stripe, const Visit& 
     for (int64_t at = stripe.begin; at < end; at += step) visit(part_of(stripe, at, smaller(step, end - at)));
 }
 
-// Which of all points the p-th of a block is.
+// Returns which of all points the p-th of a block is.
 template <class Points>
 POWERMEANS_INLINE int64_t index_of(const Block<Points>& block, int64_t p) {
     return block.points.order ? block.points.order[block.begin + p] : block.begin + p;
@@ -34,13 +34,13 @@ POWERMEANS_INLINE double weight_of(const Block<Points>& block, int64_t p) {
     return block.job.sample_weight ? block.job.sample_weight[index_of(block, p)] : 1.0;
 }
 
-// What an affine distance has of the point, in the unit of distances.
+// Returns the height of a point, for affine distances, in their unit.
 template <class Points>
 POWERMEANS_INLINE double height_of(const Block<Points>& block, int64_t p) {
     return block.job.heights[block.begin + p] / block.job.unscale / block.job.unscale;
 }
 
-// The row of distances, later weights, that a point has.
+// Returns the distances, later weights, of a point to all centers.
 template <class Points>
 POWERMEANS_INLINE auto* row_of(const Block<Points>& block, int64_t p) {
     return block.work.dist + p * block.job.centers.n_padded;

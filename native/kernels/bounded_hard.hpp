@@ -1,5 +1,5 @@
-// The hard rule with bounds from the last sweep. Most points keep their center, and show it by their
-// distance to that one and to the few centers that moved far.
+// The hard rule with bounds from the last sweep. Most points keep their center: their distances to it and to
+// the few centers that moved far prove it.
 #pragma once
 
 #include "elementary.hpp"
@@ -9,16 +9,10 @@
 namespace powermeans {
 namespace {
 
-// A center is kept by a point where its distance is below what is known of all others by so much
-// that neither rounding here nor in a product could tell otherwise.
+// A point keeps its center if that is nearer than all others can be by this relative margin, which is more
+// than rounding can change.
 template <class T>
 constexpr double margin_of_bounds = sizeof(T) == 4 ? 1e-3 : 1e-9;
-
-// Copies whole units.
-template <class T>
-void copy_values(const T* from, int64_t n, T* to) {
-    for (int64_t f = 0; f < n; f += lanes<T>) store(to + f, load(from + f));
-}
 
 template <class T>
 struct BoundedHardBlock {
@@ -63,7 +57,7 @@ struct BoundedHardBlock {
         }
         if (!(best * (1 + margin_of_bounds<T>) < second)) return false;
         store_bound(i, nearest, second);
-        // To the last bit what a comparison with all finds.
+        // The same bits that a comparison with all centers gives.
         work.nearest[p] = nearest == own ? best : double(sq_dist_from_differences(block, p, nearest));
         return true;
     }
@@ -82,12 +76,12 @@ struct BoundedHardBlock {
         const double shortened = __builtin_sqrt(second_sq_dist) * (1 - margin_of_bounds<T>);
         const double bound = larger(shortened - bounds.rounding, 0.0) / bounds.scale;
         bounds.labels[i] = int32_t(center);
-        // Less is a bound too, and in the unit of the points a distance may be beyond a T.
+        // In the unit of the points the bound may overflow a T; a lower one is valid too.
         bounds.lower[i] = T(smaller<double>(bound, Format<T>::largest));
     }
 
-    // Compares the points in work.left with every center; where that is not all of the block, they are
-    // gathered first.
+    // Compares the points in work.left with every center, and gathers them first unless they are all of the
+    // block.
     void compare_with_all(int64_t n_left) const {
         const int64_t n_padded = job.centers.n_padded, width = job.plan.padded_features;
         Workspace<T> gathered = work;
@@ -96,7 +90,8 @@ struct BoundedHardBlock {
         if (n_left < block.n) {
             gathered.packed = work.gathered;
             for (int64_t t = 0; t < n_left; ++t)
-                copy_values(packed_point(block, work.left[t]), width, gathered.packed + t * width);
+                __builtin_memcpy(gathered.packed + t * width, packed_point(block, work.left[t]),
+                                 sizeof(T) * uint64_t(width));
         }
         if (!job.plan.direct)
             for (int64_t t = 0; t < n_left; ++t)
@@ -104,7 +99,7 @@ struct BoundedHardBlock {
         const Block<Dense<T>> left{block.points, job, gathered, block.out, block.begin, n_left};
         distances_of_packed(left);
         complete_distances(left);
-        int64_t next = round_up(block.begin, bounds.step);  // point that gets a new bound
+        int64_t next = round_up(block.begin, bounds.step);  // the next point to get a bound
         for (int64_t t = 0; t < n_left; ++t) {
             T* row = row_of(left, t);
             const int64_t p = work.left[t], i = block.begin + p;

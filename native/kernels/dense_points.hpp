@@ -1,5 +1,5 @@
-// What the kernels do with blocks of dense points: pack them, take distances of all centers or of one, and
-// add them up. sparse_points.hpp has the same functions for sparse points.
+// Blocks of dense points: packing them, distances to all centers or to one, and sums. sparse_points.hpp has
+// the same functions for sparse points.
 #pragma once
 
 #include "blocks.hpp"
@@ -9,7 +9,7 @@
 namespace powermeans {
 namespace {
 
-// Features whose panels of centers stay in the first-level cache while rows of points pass.
+// The panels of centers of this many features stay in the first-level cache while rows of points pass.
 constexpr int64_t features_at_once = 128;
 
 POWERMEANS_INLINE void widened(const double* from, DoubleVector (&to)[vectors_per_unit]) {
@@ -30,7 +30,7 @@ double sq_norm(const T* packed, int64_t padded_features) {
     return sum_of_lanes<double>(sums);
 }
 
-// Points come from far away, and blocks of them are too short for the machine to see that.
+// Blocks are too short for the hardware to recognize a stream, so points are prefetched.
 constexpr uintptr_t bytes_fetched_ahead = 2048;
 
 template <class T>
@@ -39,7 +39,7 @@ POWERMEANS_INLINE void fetch_ahead(const T* from) {
         reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + bytes_fetched_ahead));
 }
 
-// Shifts and scales the points into work.packed, padding with zeros.
+// Shifts and scales the points into work.packed, padded with zeros.
 template <class T>
 void pack(const Block<Dense<T>>& block) {
     const Dense<T>& points = block.points;
@@ -60,7 +60,7 @@ void pack(const Block<Dense<T>>& block) {
     }
 }
 
-// Sums over features `first` to `last`, in work.dist: of squared differences, or of products.
+// Sums squared differences, or products, over features `first` to `last` into work.dist.
 template <bool squared_differences, class T>
 void add_features(const Block<Dense<T>>& block, const Centers<T>& centers, int64_t first, int64_t last) {
     using Tiles = DistanceTiles<T, squared_differences>;
@@ -102,7 +102,7 @@ void raw_distances(const Block<Dense<T>>& block) {
     distances_of_packed(block);
 }
 
-// An affine distance in float64, from the point as stored.
+// Returns an affine distance in float64, from the point as stored.
 template <class T>
 double affine_distance(const Block<Dense<T>>& block, int64_t p, int64_t j) {
     const Dense<T>& points = block.points;
@@ -116,7 +116,7 @@ double affine_distance(const Block<Dense<T>>& block, int64_t p, int64_t j) {
     return larger(sum, 0.0);
 }
 
-// From the packed point.
+// Computes it from the packed point.
 template <class T>
 T sq_dist_from_differences(const Block<Dense<T>>& block, int64_t p, int64_t j) {
     if (block.job.heights) return T(affine_distance(block, p, j));
@@ -131,7 +131,7 @@ T sq_dist_from_differences(const Block<Dense<T>>& block, int64_t p, int64_t j) {
     return T(sum_of_lanes<T>(sums));
 }
 
-// From the point as stored, which packing has rounded.
+// Computes it in float64 from the point as stored, since packing rounds.
 template <class T>
 double precise_sq_dist(const Block<Dense<T>>& block, int64_t p, int64_t j) {
     if (block.job.heights) return affine_distance(block, p, j);

@@ -1,5 +1,5 @@
-// Squared distances of blocks of points to all centers, from the raw sums that dense and sparse points
-// give. Distances that cancellation has spoilt are taken again.
+// Squared distances of blocks of points to all centers, from the raw sums of dense and sparse points.
+// Distances that lost digits to cancellation are computed again.
 #pragma once
 
 #include "dense_points.hpp"
@@ -8,8 +8,8 @@
 namespace powermeans {
 namespace {
 
-// Below this share of |x|^2 + |center|^2 a distance from a product has lost too many digits and is
-// taken again from differences.
+// Below this share of |x|^2 + |center|^2 a distance from a product has lost too many digits, and is computed
+// again from differences.
 template <class T>
 constexpr T cancellation = sizeof(T) == 4 ? T(1) / 64 : T(1) / 1024;
 
@@ -35,7 +35,7 @@ T complete_row(const Job<T>& job, const Workspace<T>& work, int64_t p) {
     return smallest_lane<T>(smallest);
 }
 
-// Takes the distances that cancellation has spoilt again; returns the smallest distance of the row.
+// Computes distances that lost digits again; returns the smallest distance of the row.
 template <class Points, class T = typename Points::Computed>
 T mend_row(const Block<Points>& block, int64_t p) {
     const Centers<T>& centers = block.job.centers;
@@ -48,12 +48,12 @@ T mend_row(const Block<Points>& block, int64_t p) {
     return smallest_in(row, centers.n_padded);
 }
 
-// From raw sums in work.dist to squared distances, the smallest of each point in work.nearest.
+// Turns raw sums in work.dist into squared distances, and writes the smallest of each point to work.nearest.
 template <class Points>
 void complete_distances(const Block<Points>& block) {
     using T = typename Points::Computed;
     const Job<T>& job = block.job;
-    // Affine distances have no differences to be taken from: what helps them is float64.
+    // Affine distances cannot be computed from differences, only in float64.
     const bool can_mend = !job.heights || sizeof(T) < sizeof(double);
     for (int64_t p = 0; p < block.n; ++p) {
         if (job.plan.direct) {

@@ -46,12 +46,12 @@ struct Format<float> {
 
 // a / b within two units in the last place, for normal b up to `largest_divisor`. Subtracting the bits of b
 // from those of a suitable number gives 1 / b to 12 %; each step takes the error to its third power.
-// Where products and sums are fused that is done long before a division.
+// Where products and sums are fused, that is faster than a division.
 template <class T>
 POWERMEANS_INLINE Vector<T> near_quotient(Vector<T> a, Vector<T> b) {
 #if defined(__FMA__) || defined(__ARM_NEON)
     using F = Format<T>;
-    // Without signs, so that it is defined for a negative b too, whatever comes of that.
+    // Unsigned, so that nothing overflows where b is negative; such results are not used.
     Vector<T> inverse = Vector<T>(Unsigned<T>(Bits<T>{} + F::reciprocal_magic) - Unsigned<T>(b));
     for (int step = 0; step < F::reciprocal_steps; ++step) {
         const Vector<T> error = multiply_add(-b, inverse, broadcast(T(1)));
@@ -87,7 +87,7 @@ constexpr float log_tail_float[] = {0x1.1d8ea6p-4f,  -0x1.d635bcp-4f, 0x1.dea282
 POWERMEANS_INLINE DoubleVector exp_tail(DoubleVector x) { return polynomial<double>(x, exp_tail_double); }
 POWERMEANS_INLINE FloatVector exp_tail(FloatVector x) { return polynomial<float>(x, exp_tail_float); }
 
-// exp(x), zero where x is below the normal range. Right up to where the result overflows.
+// Returns exp(x), and zero where that is below the normal range. x must be below where the result overflows.
 template <class T>
 POWERMEANS_INLINE Vector<T> exp_of(Vector<T> x) {
     using F = Format<T>;
@@ -107,7 +107,7 @@ POWERMEANS_INLINE Vector<T> exp_of(Vector<T> x) {
 template <class T>
 POWERMEANS_INLINE void split(Vector<T> x, Vector<T>& exponent, Vector<T>& fraction) {
     using F = Format<T>;
-    // Biased, so that the shift is of a positive number: few machines shift signed 64-bit lanes.
+    // The bias makes the shifted number positive: few machines shift signed 64-bit lanes.
     constexpr auto one_above_sqrt_half = (F::exponent_bias << F::mantissa_bits) - F::sqrt_half_bits;
     const Unsigned<T> biased = Unsigned<T>(Bits<T>(x) + one_above_sqrt_half) >> F::mantissa_bits;
     const Bits<T> whole = Bits<T>(biased) - F::exponent_bias;

@@ -1,5 +1,5 @@
-// The hard rule for points of few features, group by group. Where the points are in spatial order, a group
-// meets only the centers near its box.
+// The hard rule for points of few features, group by group. In spatial order, a group is compared only with
+// the centers near its box.
 #pragma once
 
 #include "groups.hpp"
@@ -8,7 +8,7 @@
 namespace powermeans {
 namespace {
 
-// Groups look for near centers while fewer than this share of all are near.
+// A search for near centers pays while fewer tenths of all centers than this are near.
 constexpr int64_t near_tenths_worth_it = 7;
 
 template <class T>
@@ -33,7 +33,7 @@ struct GroupedHardBlock {
                 near = work.inner;
                 n_near = find_candidates(list, n_features(), groups.box(g), n_wanted(), T(1), work.dist,
                                          work.inner);
-                // Where most centers are near to one group, so they are to its neighbours.
+                // If most centers are near one group, they are near its neighbors too.
                 is_worth_it = 10 * n_near < near_tenths_worth_it * n_centers;
             }
             add_group(groups[g], groups.columns(g), near, n_near);
@@ -75,7 +75,7 @@ struct GroupedHardBlock {
         }
     }
 
-    // Among all centers: points are not in another order where distances are affine.
+    // Compares with all centers: affine distances have no spatial order.
     void find_nearest_affine(const Block<Dense<T>>& group, Nearest<T>& found) const {
         const AffineGroup affine(group);
         Centers<double> wide{};

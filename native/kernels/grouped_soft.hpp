@@ -11,22 +11,22 @@ namespace {
 // Terms of S after which a sum in T is folded into float64.
 constexpr int64_t centers_per_fold = 64;
 
-// Ratios below it that are worth being looked for, to leave out what has them.
+// From this lowest ratio on, many centers are beyond it, so that looking for them pays.
 constexpr double lowest_ratio_worth_skipping = 1.0 / 64;
 
-// A point whose nearest squared distance is below this is taken in another unit.
+// A point with a smaller nearest squared distance gets another unit, so that ratios keep their digits.
 template <class T>
 constexpr T smallest_nearest = Format<T>::smallest_normal * (sizeof(T) == 4 ? T(0x1p20) : T(0x1p40));
 template <class T>
 constexpr T unit_of_small = sizeof(T) == 4 ? T(0x1p60) : T(0x1p500);
 
-// Factors outside of this range would make a T of a weight vanish or overflow.
+// With smaller factors, or larger ones than the inverse, weights in T would vanish or overflow.
 template <class T>
 constexpr double smallest_factor = sizeof(T) == 4 ? 1e-18 : 1e-240;
 
-// Some or all of the centers, and what points of all groups of a block add to each of them.
+// Some or all of the centers, and what the groups of a block add to each of them.
 template <class T>
-struct ListedCenters {
+struct BlockCenters {
     const int32_t* chosen;  // null for all
     int64_t n;
     int64_t n_features;
@@ -42,20 +42,20 @@ struct SoftGroup {
     static constexpr int n_vectors = int(points_per_group) / lanes<T>;
     using PerPoint = Vector<T>[n_vectors];
 
-    SoftGroup(const Block<Dense<T>>& group_, const T* columns_, const ListedCenters<T>& centers_,
+    SoftGroup(const Block<Dense<T>>& group_, const T* columns_, const BlockCenters<T>& centers_,
               double tie_ratio_)
         : group(group_), columns(columns_), centers(centers_), tie_ratio(tie_ratio_) {}
 
     const Block<Dense<T>>& group;
     const T* const columns;
-    const ListedCenters<T>& centers;
+    const BlockCenters<T>& centers;
     const double tie_ratio;
     const Job<T>& job = group.job;
     const Workspace<T>& work = group.work;
     PartialSums& out = group.out;
 
-    // What is known of each point, and of the repeated ones at the end: the smallest distance without and
-    // with the offsets of the rule, S, and what its weights have in common.
+    // Of each point: the smallest distance without and with the offsets of the rule, S, and the common
+    // factor of its weights.
     T nearest[points_per_group], least[points_per_group];
     double nearest_wide[points_per_group], least_wide[points_per_group];
     double softness[points_per_group] = {}, factors[points_per_group];
@@ -177,8 +177,8 @@ struct SoftGroup {
         store_all(least, smallest);
     }
 
-    // Takes the distances of centers nearly as near as the nearest anew, in float64, and leaves the
-    // negative of their weights in their place.
+    // Computes the distances of near ties again, in float64, and replaces them by the negative of their
+    // weights.
     void take_ties_of_group() {
         Bits<T> counts[n_vectors] = {};
         PerPoint limits;
@@ -210,14 +210,13 @@ struct SoftGroup {
         });
     }
 
-    // Turns distances into weights up to their factors, and adds up S.
+    // Turns distances into weights without their factors, and adds up S.
     void soften_distances() {
         if (job.rule == SoftRule::gaussian) return soften_by_density();
         enlarge_small();
-        if (job.whole_power)
-            soften(WholePower<T>{job.whole_power});
-        else
-            soften(any_power(job));
+        with_power_of(job, [this](const auto& power) {
+            has_ties ? soften_by_power<true>(power) : soften_by_power<false>(power);
+        });
     }
 
     // Turns distances into densities over the highest.
@@ -236,7 +235,7 @@ struct SoftGroup {
         }
     }
 
-    // Where the nearest is zero, or so small that ratios would lose digits, takes another unit.
+    // Changes the unit of points whose nearest distance is zero or very small.
     void enlarge_small() {
         for (int64_t p = 0; p < points_per_group; ++p) {
             if (least[p] >= smallest_nearest<T>) continue;
@@ -250,14 +249,6 @@ struct SoftGroup {
         }
     }
 
-    template <class Raise>
-    void soften(const Raise& power) {
-        if (has_ties)
-            soften_by_power<true>(power);
-        else
-            soften_by_power<false>(power);
-    }
-
     // Turns distances into (nearest / y)^(1 + |s|), zero for ratios below the lowest; S is the sum of
     // (nearest / y)^|s|.
     template <bool has_ties, class Raise>
@@ -266,7 +257,7 @@ struct SoftGroup {
         const bool skips = job.lowest_ratio >= lowest_ratio_worth_skipping;
         PerPoint smallest, limits;
         load_all(least, smallest);
-        // Rounded up, so that nothing of the lowest ratio is skipped.
+        // Rounded up, so that no center at the lowest ratio is skipped.
         for (int v = 0; v < n_vectors; ++v)
             limits[v] = smallest[v] / lowest * broadcast(T(1) + 4 * rounding_of_distance<T>);
         for (int64_t first = 0; first < centers.n; first += centers_per_fold) {
@@ -334,7 +325,7 @@ struct SoftGroup {
             const bool fits = factors[p] >= smallest_factor<T> && factors[p] <= 1 / smallest_factor<T>;
             if (!fits && factors[p] != 0) return add_one_by_one();
         }
-        // The points take their factors, so that the weights need not.
+        // Points are multiplied by their factors: they are fewer than the weights.
         T scaled[(direct_max_features + 1) * points_per_group];
         const int64_t d = n_features();
         for (int64_t p = 0; p < points_per_group; ++p) scaled[d * points_per_group + p] = T(factors[p]);
@@ -360,7 +351,7 @@ struct SoftGroup {
         }
     }
 
-    // Where factors are too far apart for products in T.
+    // For factors that do not fit T.
     void add_one_by_one() const {
         for (int64_t t = 0; t < centers.n; ++t)
             for (int64_t p = 0; p < points_per_group; ++p) {
@@ -375,7 +366,7 @@ struct SoftGroup {
 };
 
 template <class T>
-ListedCenters<T> listed_centers(const Block<Dense<T>>& block, const Groups<T>& groups) {
+BlockCenters<T> centers_of_block(const Block<Dense<T>>& block, const Groups<T>& groups) {
     const Workspace<T>& work = block.work;
     const int64_t d = block.points.n_features, n_centers = block.job.centers.n_centers;
     if (!block.points.order) return {nullptr, n_centers, d, work.lane_sums};
@@ -395,7 +386,7 @@ double sum_of_unit(const T* from) {
 template <class T>
 void grouped_soft_block(const Block<Dense<T>>& block, double tie_ratio) {
     const Groups<T> groups(block);
-    const ListedCenters<T> centers = listed_centers(block, groups);
+    const BlockCenters<T> centers = centers_of_block(block, groups);
     const int64_t d = centers.n_features, n_sums = centers.n * (d + 1) * unit_lanes<T>;
     block.out.n_distances += double(block.n * centers.n);
     for (int64_t i = 0; i < n_sums; ++i) centers.sums[i] = 0;

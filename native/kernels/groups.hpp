@@ -1,5 +1,5 @@
-// Groups of points of few features: a point in each lane, and only the centers that can matter to its
-// group, which its bounding box tells.
+// Groups of points of few features, a point in each lane. The bounding box of a group tells which centers can
+// matter to it.
 #pragma once
 
 #include "../rounding.hpp"
@@ -64,7 +64,7 @@ void widen_box(Box<T>& box, const Box<T>& other, int64_t n_features) {
     }
 }
 
-// The groups of a block, packed where they were not yet.
+// The groups of a block, which are packed here unless they are kept packed.
 template <class T>
 class Groups {
   public:
@@ -90,7 +90,7 @@ class Groups {
         return stored_box(block_.points.boxes + index * 2 * n_features(), n_features());
     }
 
-    // Around all groups.
+    // Returns the box around all groups.
     Box<T> box() const {
         Box<T> around = box(0);
         for (int64_t g = 1; g < count(); ++g) widen_box(around, box(g), n_features());
@@ -104,8 +104,8 @@ class Groups {
     const T* columns_;
 };
 
-// A group of points whose distances are affine. In float64 throughout: sums of few products are soon made,
-// and cancel.
+// A group of points with affine distances, in float64: they cancel, and with few features float64 costs
+// little.
 struct AffineGroup {
     double columns[direct_max_features * points_per_group];
     double heights[points_per_group];
@@ -155,7 +155,7 @@ int64_t find_candidates(const CenterList<T>& list, int64_t n_features, const Box
             second = smaller(second, larger(nearest, most));
             nearest = smaller(nearest, most);
         }
-    // The smallest, and the smallest but one, of all lanes.
+    // The smallest and second smallest of all lanes.
     T first_most = nearest[0], second_most = second[0];
     for (int lane = 1; lane < lanes<T>; ++lane) {
         const T loser = larger<T>(nearest[lane], first_most);
@@ -173,12 +173,12 @@ int64_t find_candidates(const CenterList<T>& list, int64_t n_features, const Box
     return n_chosen;
 }
 
-// Packs the chosen centers only; the padding is infinitely far.
+// Packs the chosen centers; the padding is infinitely far.
 template <class T>
 void gather_panels(const Job<T>& job, const int32_t* chosen, int64_t n_chosen, T* panels) {
     constexpr int64_t width = unit_lanes<T>;
     const int64_t d = job.centers.n_features;
-    // Not `j < n_chosen || j % width`: LLVM drops the remainder, and leaves the padding as it was.
+    // Not `j < n_chosen || j % width`: LLVM 14 to 22 drop the remainder, and leave the padding as it was.
     const int64_t n_padded = round_up(n_chosen, width);
     for (int64_t j = 0; j < n_padded; ++j)
         for (int64_t f = 0; f < d; ++f)
@@ -186,7 +186,7 @@ void gather_panels(const Job<T>& job, const int32_t* chosen, int64_t n_chosen, T
                 j < n_chosen ? center_of(job, chosen[j])[f] : T(__builtin_inf());
 }
 
-// Adds feature by feature the squared differences from a center, or the products with its negative slope.
+// Adds the squared difference from a center in one feature, or the product with its negative slope.
 template <bool affine, class T>
 POWERMEANS_INLINE Vector<T> and_feature(Vector<T> y, Vector<T> x, Vector<T> center) {
     if constexpr (affine) return multiply_add(x, center, y);
@@ -194,16 +194,15 @@ POWERMEANS_INLINE Vector<T> and_feature(Vector<T> y, Vector<T> x, Vector<T> cent
     return multiply_add(difference, difference, y);
 }
 
-// For each point of a group the nearest center, the first of several, and its squared distance; and that of
-// the nearest but one.
+// The nearest center of each point of a group, the first of equals, and the squared distances of the nearest
+// and the second nearest.
 template <class T>
 struct Nearest {
     T nearest[points_per_group], second[points_per_group];
     Index<T> index[points_per_group];
 };
 
-// Finds them among the chosen centers, or all where `chosen` is null. Affine distances begin with heights
-// and lifts.
+// Searches the chosen centers, or all where `chosen` is null. Affine distances begin with heights and lifts.
 template <bool wants_second, bool affine, class T>
 void find_nearest(const T* columns, const T* heights, const Centers<T>& centers, int64_t row_length,
                   const int32_t* chosen, int64_t n_chosen, Nearest<T>& found) {

@@ -1,4 +1,4 @@
-// The hard rule: the nearest center takes the point. Blocks of points have their distances already.
+// The hard rule: the nearest center takes the point. The distances of a block are in its workspace already.
 #pragma once
 
 #include "distances.hpp"
@@ -6,7 +6,7 @@
 namespace powermeans {
 namespace {
 
-// What the hard rule does with a point, once its nearest center is known.
+// Gives the point to its nearest center.
 template <class Points>
 POWERMEANS_INLINE void take_point(const Block<Points>& block, int64_t p, int64_t center, double nearest,
                                   double second) {

@@ -1,4 +1,5 @@
-// Sums, minima and searches over the lanes of vectors and over rows of them.
+// Sums, minima and searches over the lanes of vectors, and over rows of values. Every instruction set adds
+// in the same order.
 #pragma once
 
 #include "vectors.hpp"
@@ -6,7 +7,7 @@
 namespace powermeans {
 namespace {
 
-// Sum of the lanes of whole units in one order for all instruction sets: halves onto halves.
+// Sums the lanes of whole units in one order for all instruction sets: halves onto halves.
 template <class T, int n_vectors>
 POWERMEANS_INLINE double sum_of_lanes(const Vector<T> (&vectors)[n_vectors]) {
     T lane[n_vectors * lanes<T>];
@@ -60,7 +61,7 @@ POWERMEANS_INLINE bool has_two_up_to(const T* row, int64_t n_padded, T limit) {
     return count > 1;
 }
 
-// The first center at this distance; the first of all where none is, as when a distance is NaN.
+// Returns the first index of this value, or 0 where there is none, as when a distance is NaN.
 template <class T>
 POWERMEANS_INLINE int64_t first_equal(const T* row, int64_t n_padded, T value) {
     for (int64_t j = 0; j < n_padded; j += lanes<T>) {

@@ -1,5 +1,5 @@
-// Distances of points to a panel of candidate seeds, whose lanes are the candidates. Compiled once for
-// each instruction set, as kernels.cpp is; POWERMEANS_SEED_TABLE names the table.
+// Distances of points to a panel of candidate seeds, a candidate in each lane. This file is compiled once for
+// each instruction set; POWERMEANS_SEED_TABLE names the table that it defines.
 #include "seed_kernels.hpp"
 
 #include "vectors.hpp"
@@ -12,10 +12,10 @@ constexpr int tile_points = vectors_per_unit == 1 ? 8 : vectors_per_unit == 2 ? 
 // Below this share of |x|^2 + |candidate|^2 a distance from a product has lost too many digits.
 constexpr double cancellation = 1.0 / 1024;
 
-// Places fetched together: what they need stays in cache until it is used.
+// What this many places need stays in cache until it is used.
 constexpr int64_t places_at_once = 64;
 
-// By how much more, relative to its length, a sketch may miss its point because of rounding.
+// Rounding may add this relative error to a sketch.
 constexpr double rounding_of_sketch = 1e-5;
 
 struct Lanes {
@@ -32,13 +32,13 @@ POWERMEANS_INLINE void store_lanes(double* to, const Lanes& values) {
     for (int v = 0; v < vectors_per_unit; ++v) store(to + v * lanes<double>, values.at[v]);
 }
 
-// Places whose distances are taken together, those that come after them, and the distances.
+// Places that are compared together, the next ones, which are prefetched, and the distances.
 struct Tile {
     int64_t places[tile_points], next[tile_points];
     Lanes sq_dist[tile_points];
 };
 
-// Some features of the places that come next: rows are too short for the machine to see where they lead.
+// Prefetches some features of the places: the hardware cannot predict which rows come next.
 template <class V>
 POWERMEANS_INLINE void fetch(const DenseRows<V>& rows, const int64_t (&places)[tile_points], int64_t f) {
     for (int64_t place : places) __builtin_prefetch(rows.values + place * rows.n_features + f, 0, 2);
@@ -60,7 +60,7 @@ POWERMEANS_INLINE void tile_in_doubles(const DenseRows<V>& rows, const Panel& pa
             const DoubleVector x = broadcast(double(row[t][f]));
 #pragma GCC unroll 4
             for (int v = 0; v < vectors_per_unit; ++v) {
-                // The product is exact, so that it does not matter where it is fused.
+                // The scale is a power of two: the product is exact, fused or not.
                 const DoubleVector difference = multiply_add(x, scale, candidates.at[v]);
                 tile.sq_dist[t].at[v] = multiply_add(difference, difference, tile.sq_dist[t].at[v]);
             }
@@ -68,11 +68,11 @@ POWERMEANS_INLINE void tile_in_doubles(const DenseRows<V>& rows, const Panel& pa
     }
 }
 
-// A float for each candidate, whatever the vectors of the machine.
+// A float for each candidate, whatever the machine's vectors are.
 typedef float Floats __attribute__((vector_size(candidates_per_panel * sizeof(float))));
 
-// Differences of floats are right to their last digits, and so few of their squares are added up before
-// they are folded into float64 that the sum is too.
+// Differences of floats are nearly exact. So few of their squares are added up before they are folded into
+// float64 that the sums are as well.
 constexpr int64_t floats_per_fold = 64;
 
 POWERMEANS_INLINE Floats add_product(Floats a, Floats b, Floats c) {
@@ -129,7 +129,7 @@ POWERMEANS_INLINE void tile_distances(const DenseRows<float>& rows, const Panel&
         tile_in_doubles(rows, panel, tile);
 }
 
-// |x - candidate|^2 from both rows, column by column.
+// Returns |x - candidate|^2 from both rows, column by column.
 template <class V>
 double sq_dist_from_differences(const Csr<V>& rows, int64_t place, int64_t candidate) {
     int64_t i = rows.row_starts[place], j = rows.row_starts[candidate];
@@ -205,7 +205,7 @@ void distances(const Rows& rows, const Panel& panel, const int64_t* places, int6
 
 constexpr double smallest_useless_inverse = 1e300;
 
-// Codes of a place: x is close to step * (code - middle_code), and `error` says how close.
+// Rounds x to step * (code - middle_code), and bounds the error.
 template <class V>
 void draw_sketch(const DenseRows<V>& rows, const double* origin, int64_t begin, int64_t end,
                  const Sketches& to) {
@@ -217,7 +217,7 @@ void draw_sketch(const DenseRows<V>& rows, const double* origin, int64_t begin, 
             const double distance = __builtin_fabs(double(row[f]) - origin[f]);
             largest = larger(distance, largest);
         }
-        // A place so close to the origin that its steps cannot be divided by has the code of the origin.
+        // A place too close to the origin to divide by its step gets the code of the origin.
         const double wanted_step = largest * rows.scale / largest_code;
         const bool is_coded = rows.scale / wanted_step < smallest_useless_inverse;
         const double step = is_coded ? wanted_step : 0, per_step = is_coded ? rows.scale / step : 0;
@@ -240,7 +240,7 @@ void draw_sketch(const DenseRows<V>& rows, const double* origin, int64_t begin, 
     }
 }
 
-// Products of the codes of a place with those of the panel.
+// Returns the products of the codes of a place with those of the panel.
 POWERMEANS_INLINE Lanes products_of_codes(const uint8_t* codes, const int8_t* panel, int64_t width) {
     Lanes products;
 #if defined(__AVX512F__)
@@ -267,7 +267,7 @@ POWERMEANS_INLINE Lanes products_of_codes(const uint8_t* codes, const int8_t* pa
             sums[v] = _mm256_add_epi32(sums[v], _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
         }
     }
-    // Adding neighbours leaves the candidates in the order 0 1 4 5 2 3 6 7.
+    // Adding neighbors leaves the candidates in the order 0 1 4 5 2 3 6 7.
     const __m256i added = _mm256_permute4x64_epi64(_mm256_hadd_epi32(sums[0], sums[1]), 0xd8);
     products.at[0] = _mm256_cvtepi32_pd(_mm256_castsi256_si128(added));
     products.at[1] = _mm256_cvtepi32_pd(_mm256_extracti128_si256(added, 1));
@@ -285,7 +285,7 @@ POWERMEANS_INLINE Lanes products_of_codes(const uint8_t* codes, const int8_t* pa
     return products;
 }
 
-// Whether the sketches leave it open that a candidate is nearer than the nearest seed.
+// Returns whether a candidate may be nearer than the nearest seed, by the sketches.
 POWERMEANS_INLINE bool may_be_nearer(const Sketches& sketches, const PanelSketch& panel, int64_t place,
                                      double nearest) {
     const Lanes products =
@@ -304,7 +304,7 @@ POWERMEANS_INLINE bool may_be_nearer(const Sketches& sketches, const PanelSketch
     return bits != 0;
 }
 
-// Keeps the places that may be nearer to a candidate.
+// Keeps the places that may be nearer to a candidate than to their seed.
 template <class V>
 int64_t keep_near(const DenseRows<V>& rows, const Panel& panel, const Standings& standings, int64_t* places,
                   int64_t n_places) {
@@ -365,7 +365,7 @@ int64_t compare(const Rows& rows, const Panel& panel, const Standings& standings
 template <class Rows>
 void take(const Rows& rows, const Panel& panel, int lane, int32_t seed, const uint8_t* nearer, int64_t begin,
           int64_t end, const Standings& standings) {
-    int64_t places[places_per_stripe + 1];  // one is written before it is known to count
+    int64_t places[places_per_stripe + 1];  // the last may be written and not count
     const uint64_t lane_of_each = uint64_t{0x0101010101010101} << lane;
     int64_t n_places = 0;
     for (int64_t unit = begin; unit < end; unit += candidates_per_panel) {

@@ -1,5 +1,5 @@
-// What the kernels of seeding share with the rest of the core. Points are named by their place: in
-// memory, or in a copy that lies in the order of the draws. Included by files compiled for one instruction set, as kernels.hpp is.
+// What the kernels of seeding share with the rest of the core: no standard header that defines functions may
+// come in here. A place is the index of a row, either of the points or of a copy in the order of the draws.
 #pragma once
 
 #include <stdint.h>
@@ -8,15 +8,15 @@
 
 namespace powermeans {
 
-// Candidates compared at once: one for each lane of a unit. Where there are fewer, some are repeated.
+// Candidates compared at once, one in each lane of a unit. If there are fewer, some are repeated.
 inline constexpr int64_t candidates_per_panel = unit_lanes<double>;
 
-// Places whose mass and gains are added up in order before stripes are added in order.
+// A stripe of places, whose masses and gains are added up before stripes are added in order.
 inline constexpr int64_t places_per_stripe = 512;
 
-// A point in one byte a feature: origin + step * (code - middle_code), no farther from it than `error`.
-// A bound on a distance between sketches mostly tells that the one between the points is too large to
-// matter, for an eighth of the memory. Pairs of products of codes fit 16 bits.
+// Points in one byte a feature: origin + step * (code - middle_code), which is within `error` of the point.
+// Distances between sketches show that most places cannot be nearer to a candidate, and read an eighth of
+// the memory. Codes are small enough for pairs of products to fit 16 bits.
 struct Sketches {
     uint8_t* codes;     // (n_points, width)
     double* steps;      // (n_points,)
@@ -46,17 +46,17 @@ struct PanelSketch {
 };
 
 struct Panel {
-    const int64_t* places;      // (candidates_per_panel,): where the candidates are in the rows
+    const int64_t* places;      // (candidates_per_panel,): which rows the candidates are
     const double* values;       // (n_features, candidates_per_panel), scaled and negated
-    const float* floats;        // the same as they are, or null where their squares leave the range
+    const float* floats;        // the same without scale and sign; null where squares leave the range
     const double* sq_norms;     // (candidates_per_panel,)
-    const double* untouched;    // (n_seeds,): up to this squared distance from the seed, a point is as near
-                                // to it as to any candidate, by the triangle inequality
+    const double* untouched;    // (n_seeds,): a point within this squared distance of the seed is not nearer
+                                // to any candidate, by the triangle inequality
     const PanelSketch* sketch;  // or null
 };
 
-// What is known of the point at each place. The places are padded to whole units, by points at distance
-// zero that no candidate is nearer to.
+// The nearest seed of the point at each place. Places are padded to whole units by points at distance zero,
+// so that no candidate is nearer.
 struct Standings {
     double* nearest;       // squared distance to the nearest seed
     int32_t* seed;         // which that is
@@ -67,11 +67,11 @@ template <class Rows>
 struct SeedKernels {
     // Squared distances of some places to the panel, (n_places, candidates_per_panel).
     void (*distances)(const Rows&, const Panel&, const int64_t* places, int64_t n_places, double* sq_dist);
-    // For each candidate the inertia it would save, and for each place a bit if it would be nearer.
-    // Returns how many places the triangle inequality left to look at.
+    // Writes the inertia that each candidate would save, and for each place a bit for each nearer candidate.
+    // Returns how many places the triangle inequality left to compare.
     int64_t (*compare)(const Rows&, const Panel&, const Standings&, int64_t begin, int64_t end, double* gains,
                        uint8_t* nearer);
-    // Takes one candidate as a seed for the places whose bit says so.
+    // Makes a candidate the seed of the places whose bit says that it is nearer.
     void (*take)(const Rows&, const Panel&, int lane, int32_t seed, const uint8_t* nearer, int64_t begin,
                  int64_t end, const Standings&);
 };

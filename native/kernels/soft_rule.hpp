@@ -1,4 +1,5 @@
-// The weights of the soft rules: the power mean, and Gaussians.
+// The weights of the soft rules: power mean and Gaussians. A row of distances becomes a row of weights, which
+// then multiply the points.
 #pragma once
 
 #include "distances.hpp"
@@ -7,19 +8,19 @@
 namespace powermeans {
 namespace {
 
-// At a large power a rounded distance is a wrong weight: the error of a soft weight e is about
-// |s| e times that of its distance. Centers whose e is above this over |s| are taken in float64.
+// At a large power a rounded distance gives a wrong weight: the error of a soft weight e is about |s| e times
+// the relative error of its distance. Centers with e above this over |s| are computed again in float64.
 template <class T>
 constexpr double tie_tolerance = sizeof(T) == 4 ? 8.0 : 128.0;
 
-// Factors further apart than this do not share one product without underflow.
+// Points whose factors are farther apart than this do not share one product: it would underflow.
 template <class T>
 constexpr double widest_factors = sizeof(T) == 4 ? 1e26 : 1e260;
 
 double log_of_one(double x) { return log_of(broadcast(x))[0]; }
 double exp_of_one(double x) { return exp_of<double>(broadcast(x))[0]; }
 
-// Distances up to this times the smallest are near ties at a power; 1 where there are none.
+// Returns how many times the smallest a distance may be to be a near tie at this power; 1: there are none.
 template <class T>
 double tie_ratio_at(const Job<T>& job) {
     if (job.rule != SoftRule::power) return 1.0;
@@ -27,12 +28,12 @@ double tie_ratio_at(const Job<T>& job) {
     return log_limit > 0 ? exp_of_one(log_limit / -job.power) : 1.0;
 }
 
-// In units of the rounding of T: what a distance may be off, beside the squared norms where it is taken
-// from a product, or beside itself.
+// A distance may be off by this many roundings of T: of the squared norms if it is from a product, else of
+// itself.
 constexpr double rounding_of_sums = 4.0;
 
-// Distances up to this are near ties; less than the nearest where there are none. `size` is what the
-// rounding of a distance is in proportion to.
+// Returns the largest distance of a near tie, which is less than the nearest where there are none. Rounding
+// is in proportion to `size`.
 template <class T>
 double tie_limit(const Job<T>& job, double tie_ratio, double nearest, double size) {
     if (job.rule == SoftRule::power) return tie_ratio > 1 ? nearest * tie_ratio : -1.0;
@@ -45,8 +46,8 @@ double offset_of(const Job<T>& job, int64_t center) {
     return job.offsets ? double(job.offsets[center]) : 0.0;
 }
 
-// Lists the centers of near ties with their float64 distances, takes them out of the row, and
-// returns how many there are; `nearest` becomes the smallest of them.
+// Lists the centers of near ties with their float64 distances, takes them out of the row, and returns how
+// many there are. `nearest` becomes the smallest of the new distances.
 template <class Points>
 int64_t take_ties(const Block<Points>& block, int64_t p, double tie_ratio, double& nearest) {
     using T = typename Points::Computed;
@@ -82,7 +83,7 @@ double densities_of_ties(const Job<T>& job, const Workspace<T>& work, int64_t n_
     return sum;
 }
 
-// Calls put(center, weight) for the centers of near ties; returns their part of S.
+// Calls put(center, weight) for near ties; returns their part of S.
 template <class T, class Put>
 double soften_ties(const Job<T>& job, const Workspace<T>& work, int64_t n_tied, double nearest,
                    const Put& put) {
@@ -107,10 +108,10 @@ double soften_ties(const Job<T>& job, const Workspace<T>& work, int64_t n_tied, 
     return sum;
 }
 
-// ratio^|s| by the logarithm; what is zero stays zero.
+// Raises ratios to |s| by the logarithm; zero stays zero.
 template <class T>
 struct AnyPower {
-    // A ratio that is off by a unit is far off when raised to a large power.
+    // A large power multiplies the error of a ratio.
     static constexpr bool takes_near_ratios = false;
     T abs_power;
     template <int n>
@@ -123,15 +124,7 @@ struct AnyPower {
     }
 };
 
-// Far below this power every weight but the nearest's vanishes; beyond T it would be infinite.
-constexpr double highest_abs_power = 1e30;
-
-template <class T>
-AnyPower<T> any_power(const Job<T>& job) {
-    return {T(smaller(-job.power, highest_abs_power))};
-}
-
-// ratio^|s| by squaring, where |s| is a whole number.
+// Raises ratios to a whole |s| by squaring.
 template <class T>
 struct WholePower {
     static constexpr bool takes_near_ratios = true;
@@ -154,13 +147,23 @@ struct WholePower {
     }
 };
 
-// row = exp((s - 1) a) with a = log(y / nearest), zero where nearest / y is below the lowest ratio;
-// returns S = sum of exp(s a).
+// Beyond this power every weight but the nearest's vanishes, and float32 would overflow.
+constexpr double highest_abs_power = 1e30;
+
+// Calls soften(power) with the faster way to raise ratios, and returns what that returns.
+template <class T, class Soften>
+auto with_power_of(const Job<T>& job, const Soften& soften) {
+    if (job.whole_power) return soften(WholePower<T>{job.whole_power});
+    return soften(AnyPower<T>{T(smaller(-job.power, highest_abs_power))});
+}
+
+// Turns the row of distances y into exp((s - 1) a) with a = log(y / nearest), zero where nearest / y is below
+// the lowest ratio; returns S = sum of exp(s a).
 template <bool is_normal, class T, class Raise>
 double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise power) {
     Vector<T> sums[vectors_per_unit] = {};
     const Vector<T> smallest = broadcast(nearest), lowest = broadcast(lowest_ratio);
-    // Rounded up, so that nothing of the lowest ratio is skipped.
+    // Rounded up, so that no center at the lowest ratio is skipped.
     const Vector<T> limit = broadcast(nearest / lowest_ratio * (1 + 4 * rounding_of_distance<T>));
     for (int64_t j = 0; j < n_padded; j += unit_lanes<T>)
         for (int v = 0; v < vectors_per_unit; ++v) {
@@ -198,14 +201,14 @@ double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise pow
     return n_zeros;
 }
 
-// Density of a Gaussian over that of the nearest, from how much nearer it is (which is not positive).
+// Returns the density of a Gaussian over that of the nearest. `nearer` is at most zero.
 template <class T>
 POWERMEANS_INLINE Vector<T> density_of(Vector<T> nearer, const Job<T>& job) {
     const Vector<T> lowest = broadcast(job.lowest_log), logs = nearer * broadcast(T(job.sharpness));
     return keep_where_at_least<T>(logs, lowest, exp_of<T>(larger(logs, lowest)));
 }
 
-// Turns distances into densities of the Gaussians over the highest; returns their sum.
+// Turns distances into densities over the highest; returns their sum.
 template <class T>
 double densities_of_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) {
     Vector<T> sums[vectors_per_unit] = {};
@@ -222,13 +225,12 @@ double densities_of_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) 
 template <class T>
 double soften_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) {
     if (job.rule == SoftRule::gaussian) return densities_of_row(row, n_padded, nearest, job);
-    if (job.whole_power)
-        return soften_row(row, n_padded, nearest, job.lowest_ratio, WholePower<T>{job.whole_power});
-    return soften_row(row, n_padded, nearest, job.lowest_ratio, any_power(job));
+    return with_power_of(
+        job, [&](const auto& power) { return soften_row(row, n_padded, nearest, job.lowest_ratio, power); });
 }
 
-// What is common to a point's weights, but for its own: 1/S, or S^(1/s - 1) times the power mean to its
-// exponent without what the number of centers adds to that.
+// Returns the factor that the weights of a point share: 1/S, or S^(1/s - 1) times a power of the power mean.
+// The sample weight is not in it, nor the number of centers in the mean.
 template <class T>
 POWERMEANS_INLINE DoubleVector factors_of(const Job<T>& job, DoubleVector softness, DoubleVector nearest) {
     if (job.rule == SoftRule::gaussian) return broadcast(1.0) / softness;
@@ -241,7 +243,7 @@ POWERMEANS_INLINE DoubleVector factors_of(const Job<T>& job, DoubleVector softne
     return exp_of<double>(log_factors);
 }
 
-// What a point adds to the objective, in the unit of the kernels.
+// Returns what a point adds to the objective.
 template <class T>
 POWERMEANS_INLINE double objective_of(const Job<T>& job, double weight, double factor, double softness,
                                       double least) {
@@ -257,10 +259,10 @@ void take_factors(const Block<Points>& block) {
     for (int64_t p = 0; p < block.n; ++p) work.factors[p] *= weight_of(block, p);
 }
 
-// Where fewer weights than one in so many are positive, they are added one by one.
+// If fewer than one weight in ten is positive, points are added one by one.
 constexpr int64_t few_positive = 10;
 
-// Multiplies the weights of a point by its factor, in units of `scale`; returns how many are positive.
+// Multiplies the weights of a point by its factor over `scale`; returns how many are positive.
 template <class Points>
 int64_t take_factor(const Block<Points>& block, int64_t p, double scale) {
     using T = typename Points::Computed;
@@ -290,7 +292,7 @@ void add_one_by_one(const Block<Points>& block, int64_t p, double scale) {
         }
 }
 
-// Adds up points `first` to `first + n` of the block, their weights times their factors.
+// Adds up points `first` to `first + n` of the block, with weights times factors.
 template <class Points>
 void add_weighted(const Block<Points>& block, int64_t first, int64_t n, double scale) {
     const auto& job = block.job;

@@ -1,5 +1,5 @@
-// What the kernels do with blocks of sparse points: take distances of all centers or of one, and add the
-// points up. Every function visits the stored values only, but for distances that need all digits.
+// Blocks of sparse points: distances to all centers or to one, and sums. Only distances from differences
+// visit values that are not stored.
 #pragma once
 
 #include "blocks.hpp"
@@ -7,7 +7,7 @@
 namespace powermeans {
 namespace {
 
-// Calls visit(column, value) for the stored values of a point, in the frame of the kernels.
+// Calls visit(column, value) for the stored values of a point, scaled.
 template <class V, class Visit>
 POWERMEANS_INLINE void for_each_value(const Block<Csr<V>>& block, int64_t p, const Visit& visit) {
     const Csr<V>& points = block.points;

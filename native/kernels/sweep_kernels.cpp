@@ -1,5 +1,5 @@
-// The sweep over one stripe of points. Compiled once for each instruction set, whose flags only these
-// files have, with POWERMEANS_TABLE naming the table that it defines.
+// The sweep over one stripe of points. This file is compiled once for each instruction set; POWERMEANS_TABLE
+// names the table that it defines.
 #include "sweep_kernels.hpp"
 
 #include "bounded_hard.hpp"
@@ -59,7 +59,7 @@ void do_task(const Block<Points>& block) {
     }
 }
 
-// Every point meets every center.
+// Compares every point with every center.
 template <class Points>
 void sweep_all(const Block<Points>& stripe) {
     stripe.out.n_distances += double(stripe.n * stripe.job.centers.n_centers);

@@ -1,4 +1,5 @@
-// The register tile that both products of a sweep are made of: rows broadcast, columns in lanes.
+// The register tile of both matrix products of a sweep: distances of points and centers, and sums of weighted
+// points. Values of rows are broadcast, columns lie in lanes.
 #pragma once
 
 #include "vectors.hpp"
@@ -6,17 +7,16 @@
 namespace powermeans {
 namespace {
 
-// How many rows a tile of `units` columns may have before its accumulators spill.
-template <int units>
-constexpr int tile_rows = vectors_per_unit == 1   ? (units == 4   ? 6
-                                                     : units == 2 ? 12
-                                                                  : 16)
-                          : vectors_per_unit == 2 ? 6
+// With more rows a tile of `units` columns does not fit the registers.
 #if defined(__ARM_NEON)
-                                                  : 6;
+constexpr int rows_of_one_unit = 6;
 #else
-                                                  : 2;
+constexpr int rows_of_one_unit = vectors_per_unit == 1 ? 16 : vectors_per_unit == 2 ? 6 : 2;
 #endif
+template <int units>
+constexpr int tile_rows = units == 4   ? 6
+                          : units == 2 ? 12
+                                       : rows_of_one_unit;
 constexpr int largest_tile_units = vectors_per_unit == 1 ? 4 : 1;
 
 // Rows of the left operand: element (row, step) is at first[row * row_stride + step * step_stride].
@@ -40,7 +40,7 @@ struct Accumulators {
     Vector<T> at[rows][units * vectors_per_unit];
 };
 
-// acc(row, column) += sum over the steps, in order, of left * right or of (left - right)^2.
+// acc(row, column) += sum over the steps, in order, of left * right or (left - right)^2.
 template <class T, int rows, int units, bool squared_differences>
 POWERMEANS_INLINE void accumulate(Left<T> left, Right<T> right, int64_t n_steps,
                                   Accumulators<T, rows, units>& acc) {
@@ -67,8 +67,8 @@ POWERMEANS_INLINE void accumulate(Left<T> left, Right<T> right, int64_t n_steps,
     }
 }
 
-// Calls with_tile<rows, units>(first_row, first_unit) until all rows and units are covered, units
-// outermost so that a panel of columns stays in cache while the rows go by.
+// Calls with_tile<rows, units>(first_row, first_unit) until all rows and units are covered. Units are
+// outermost, so that a panel of columns stays in cache while the rows pass.
 template <class Body>
 struct Tiling {
     const Body& body;

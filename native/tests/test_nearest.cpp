@@ -1,5 +1,5 @@
-// Compares the labels, weights and inertia of hard sweeps with those of a search by the definition, for
-// every instruction set. It catches kernels that a compiler translates wrongly.
+// Compares the labels, weights and inertia of hard sweeps with a search by the definition, for every
+// instruction set. It catches loops that a compiler gets wrong.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -27,7 +27,7 @@ double sq_dist(const DenseSource<V>& source, int64_t i, const std::vector<double
     return sum;
 }
 
-// Squared distance of each point to its nearest center.
+// Returns the squared distance of each point to its nearest center.
 template <class V>
 std::vector<double> nearest_by_definition(const DenseSource<V>& source, const std::vector<double>& centers) {
     std::vector<double> nearest(std::size_t(source.n_points), std::numeric_limits<double>::infinity());
@@ -64,8 +64,8 @@ void compare(const DenseSource<V>& source, const std::vector<double>& centers,
             "the inertia is the sum of the squared distances to the nearest centers");
 }
 
-// Sweeps three times, so that later sweeps can use what earlier ones left: most centers move a little,
-// and every ninth moves far.
+// Sweeps three times, so that later sweeps use the bounds that earlier ones left. Most centers move a little
+// in between, and every ninth moves far.
 template <class V>
 void compare_sweeps(int64_t n_points, int64_t n_features, int64_t n_centers) {
     std::vector<double> centers[3] = {random_values<double>(n_centers * n_features, 2)}, nearest[3];

@@ -1,5 +1,5 @@
-// Drives online passes, dense and sparse, for the sanitizers to watch. What is computed is checked in
-// Python; here only that both kinds of points and of order agree.
+// Runs online passes, dense and sparse, under the sanitizers. Results are checked in Python; here both kinds
+// of points and of order have to agree.
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -14,7 +14,7 @@ using namespace powermeans;
 
 namespace {
 
-// Centers and counts after one pass.
+// Returns centers and counts after one pass.
 template <class Source>
 std::vector<double> passed(const Source& source, int64_t n_centers, const std::vector<int64_t>& order,
                            const std::vector<double>& rates) {

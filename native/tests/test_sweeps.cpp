@@ -1,5 +1,5 @@
-// Drives every task of the sweeps, dense and sparse, through every instruction set's kernels, for the
-// sanitizers to watch. What is computed is checked in Python; here only that parts agree.
+// Runs every task of the sweeps, dense and sparse, with every instruction set, under the sanitizers. Results
+// are checked in Python; here parts of them have to agree.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -33,44 +33,55 @@ void seed_everywhere(const Source& source, const std::vector<double>& weight, in
     for (int64_t i : seeds) require(0 <= i && i < source.n_points, "seeds exist");
 }
 
+// A request, and arrays for all that it may write.
+template <class Source>
+struct Asked {
+    std::vector<int32_t> labels;
+    std::vector<double> nearest;
+    std::vector<typename Source::Computed> distances;
+    Request<typename Source::Computed> request{};
+
+    Asked(const Source& source, const std::vector<double>& centers, int64_t n_centers, double farthest)
+        : labels(std::size_t(source.n_points)),
+          nearest(std::size_t(source.n_points), farthest),
+          distances(std::size_t(source.n_points * n_centers)) {
+        request.raw_centers = centers.data();
+        request.n_centers = n_centers;
+        request.labels = labels.data();
+        request.nearest = nearest.data();
+        request.distances = distances.data();
+    }
+};
+
+double total_weight(const SweepResult& result) {
+    return std::accumulate(result.weights.begin(), result.weights.end(), 0.0);
+}
+
 template <class Source>
 void run_every_task(const Source& source, int64_t n_centers, int n_threads) {
     Team team(n_threads);
     const std::vector<double> centers = random_values<double>(n_centers * source.n_features, 7);
     const std::vector<double> weight(std::size_t(source.n_points), 0.5);
-    std::vector<int32_t> labels(std::size_t(source.n_points));
-    std::vector<double> nearest(std::size_t(source.n_points), INFINITY);
-    std::vector<typename Source::Computed> distances(std::size_t(source.n_points * n_centers));
-    Request<typename Source::Computed> request{};
-    request.raw_centers = centers.data();
-    request.n_centers = n_centers;
+    Asked<Source> asked(source, centers, n_centers, INFINITY);
+    auto& request = asked.request;
     request.sample_weight = weight.data();
-    request.labels = labels.data();
-    request.nearest = nearest.data();
-    request.distances = distances.data();
-    double total_weight[2];
-    for (Task task : {Task::hard_sums, Task::spread}) {
-        request.task = task;
-        double sum = 0;
-        for (double value : sweep(source, request, team).weights) sum += value;
-        total_weight[task == Task::spread] = sum;
-    }
-    require(std::abs(total_weight[0] - 0.5 * double(source.n_points)) < 1e-9, "hard weights add to all");
-    require(total_weight[0] == total_weight[1], "spread counts the same points");
-    // Again, now with bounds; with a center more, with two less, and with others altogether.
+    request.task = Task::hard_sums;
+    const double total = total_weight(sweep(source, request, team));
+    require(std::abs(total - 0.5 * double(source.n_points)) < 1e-9, "hard weights add to all");
+    request.task = Task::spread;
+    require(total == total_weight(sweep(source, request, team)), "spread counts the same points");
+    // Again, now with bounds: with the same centers, one more, two fewer, and others.
     std::vector<double> moved = centers;
     for (int change : {0, 1, -2, 7}) {
         if (change == 7) moved = random_values<double>(int64_t(moved.size()), 8);
         if (change == 1) moved.insert(moved.end(), centers.begin(), centers.begin() + source.n_features);
         if (change == -2 && int64_t(moved.size()) > 3 * source.n_features)
             moved.erase(moved.begin(), moved.begin() + 2 * source.n_features);
-        Request<typename Source::Computed> again = request;
+        auto again = request;
         again.task = Task::hard_sums;
         again.raw_centers = moved.data();
         again.n_centers = int64_t(moved.size()) / source.n_features;
-        double sum = 0;
-        for (double value : sweep(source, again, team).weights) sum += value;
-        require(sum == total_weight[0], "with bounds too");
+        require(total == total_weight(sweep(source, again, team)), "with bounds too");
     }
     request.task = Task::soft_sums;
     for (double power : {-0.1, -3.0, -50.0, -1000.0, -1e6}) {
@@ -83,7 +94,7 @@ void run_every_task(const Source& source, int64_t n_centers, int n_threads) {
     }
     const std::vector<double> uniforms{0.0, 0.3, 0.999999};
     std::vector<int64_t> drawn(uniforms.size());
-    draw({nearest.data(), weight.data(), nullptr, source.n_points, 2.0}, uniforms.data(), 3, team,
+    draw({asked.nearest.data(), weight.data(), nullptr, source.n_points, 2.0}, uniforms.data(), 3, team,
          drawn.data());
     for (int64_t i : drawn) require(0 <= i && i < source.n_points, "drawn points exist");
     for (int64_t n_candidates : {1, 3, 11}) seed_everywhere(source, weight, n_candidates, team);
@@ -105,7 +116,7 @@ void require_all_worked(const Team& team) {
     for (int64_t stripes : team.stripes_by_worker()) require(stripes > 0, "every thread worked");
 }
 
-// Every task on sizes at which every thread has stripes of its own; the same from one thread and from four.
+// At these sizes four threads share every task, and compute the bits that one thread does.
 template <class Source>
 void threads_share_every_task(const Source& source, int64_t n_centers) {
     const int64_t width = source.n_features + (source.heights.values ? 1 : 0);
@@ -113,33 +124,23 @@ void threads_share_every_task(const Source& source, int64_t n_centers) {
     Team one(1), four(4);
     for (Task task : {Task::hard_sums, Task::soft_sums, Task::spread, Task::assign, Task::distances,
                       Task::approach, Task::potentials}) {
-        std::vector<int32_t> labels[2];
-        std::vector<double> nearest[2];
-        std::vector<typename Source::Computed> distances[2];
+        Asked<Source> asked[2] = {{source, centers, n_centers, 2.0}, {source, centers, n_centers, 2.0}};
         SweepResult results[2];
         for (int i : {0, 1}) {
-            labels[i].resize(std::size_t(source.n_points));
-            nearest[i].assign(std::size_t(source.n_points), 2.0);
-            distances[i].resize(std::size_t(source.n_points * n_centers));
-            Request<typename Source::Computed> request{};
-            request.task = task;
-            request.power = -3;
-            request.raw_centers = centers.data();
-            request.n_centers = n_centers;
-            request.labels = labels[i].data();
-            request.nearest = nearest[i].data();
-            request.distances = distances[i].data();
-            results[i] = sweep(source, request, i ? four : one);
+            asked[i].request.task = task;
+            asked[i].request.power = -3;
+            results[i] = sweep(source, asked[i].request, i ? four : one);
         }
         require_all_worked(four);
         require(results[0].points == results[1].points && results[0].weights == results[1].weights &&
                     results[0].utility == results[1].utility && results[0].inertia == results[1].inertia &&
-                    labels[0] == labels[1] && nearest[0] == nearest[1] && distances[0] == distances[1],
+                    asked[0].labels == asked[1].labels && asked[0].nearest == asked[1].nearest &&
+                    asked[0].distances == asked[1].distances,
                 "threads change no bit");
     }
 }
 
-// Bounds from a sweep with many centers, of which few are left.
+// Uses bounds from a sweep with many centers in one with few.
 void few_centers_after_many() {
     const int64_t n_points = 3000, n_features = 20, n_many = 600;
     const DensePoints<double> points(n_points, n_features);
@@ -154,13 +155,11 @@ void few_centers_after_many() {
         for (std::size_t i = 0; i < centers.size() / 8; ++i) centers[i] = -centers[i];
     }
     request.n_centers = 8;
-    const SweepResult found = sweep(points.source, request, team);
-    double sum = 0;
-    for (double weight : found.weights) sum += weight;
-    require(sum == double(n_points), "every point counts once after most centers went");
+    require(total_weight(sweep(points.source, request, team)) == double(n_points),
+            "every point counts once after most centers went");
 }
 
-// With squared Euclidean distances and with affine ones.
+// Tests squared Euclidean distances and affine ones.
 template <class Points>
 void threads_share(Points&& points, int64_t n_centers) {
     threads_share_every_task(points.source, n_centers);
@@ -200,7 +199,7 @@ void callers_take_turns() {
     call(0);
     other.join();
     require(totals[0] == totals[1] && totals[0] == 50 * 190, "each caller gets its own work done");
-    team.run(0, 0, [](int, int64_t) {});  // nothing to do is soon done
+    team.run(0, 0, [](int, int64_t) {});  // must return
 }
 
 void failures_reach_the_caller() {

@@ -1,5 +1,5 @@
-// What the native tests share: a check that ends the program, and points to compute with. Random numbers
-// are the same in every run.
+// What the native tests share: a check that ends the program, and points. Random numbers are the same in
+// every run.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct SparsePoints {
     std::vector<int64_t> row_starts{0};
     CsrSource<V> source;
 
-    // Those of `all` that are above `least` are stored.
+    // Stores the values of `all` that are above `least`.
     SparsePoints(const std::vector<V>& all, int64_t n_features, V least) {
         for (std::size_t at = 0; at < all.size(); ++at) {
             if (all[at] > least) {
