@@ -290,7 +290,7 @@ def test_sums_tell_of_a_value_that_is_not_finite(n_features, n_centers, rule, va
     rows = PartedRows(ReadingExecutor(source.partition(), PartOpener(), n_threads=1))
     assert rows.n_points == 1000
     # It is gone when it is looked for again, so that only the row is known, of all rows.
-    place = r"the chunks contains (NaN|infinity).*row 607, column 1.*in every pass"
+    place = r"X contains (NaN|infinity).*row 607, column 1.*in every pass"
     with pytest.raises(SourceError, match=place):
         rows.sweep(points[:n_centers], rule)
     rows.sweep(points[:n_centers], rule)

@@ -52,7 +52,8 @@ def test_fields_come_back_from_another_process(error) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert vars(again) == vars(error)
-    assert str(again) == str(error)
+    assert str(again) == str(error) == again.args[0]
+    assert repr(again) == repr(error) == f"{type(error).__name__}({str(error)!r})"
 
 
 def test_braces_in_the_name_of_a_column_stay() -> None:

@@ -46,12 +46,22 @@ class Explained(Exception):
     def __init__(
         self, problem: str, *way_out: str | Argument, argument: str = "", value: Any = None
     ) -> None:
-        super().__init__(problem, *way_out)
         self.problem, self.way_out, self.argument, self.value = problem, way_out, argument, value
+        super().__init__(str(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The constructors take parts, and not the text that `args` holds.
+        return _copied, (type(self), self.args, self.__dict__)
 
     def __str__(self) -> str:
         subject = f"{self.argument}={self.value!r} " if self.argument else ""
         return subject + ": ".join(filter(None, [self.problem, "".join(map(str, self.way_out))]))
+
+
+def _copied(kind: type[Explained], args: tuple[str], fields: dict[str, Any]) -> Explained:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
 
 
 class ExplainedWarning(Explained, UserWarning):
@@ -68,7 +78,6 @@ class EntryError(ArgumentError):
     def __init__(self, name: str, row: int, column: int, value: Any, way_out: str) -> None:
         super().__init__(f"{name} has {value} in row {row}, column {column}", way_out)
         self.name, self.row, self.column, self.value = name, row, column, value
-        self.args = (name, row, column, value, way_out)
 
 
 class NotInPartsError(ArgumentError):
@@ -79,19 +88,18 @@ class FewRowsError(ArgumentError):
     """There are fewer rows than clusters; scikit-learn's checks match the text."""
 
     def __init__(self, n_rows: int, n_clusters: int) -> None:
+        self.n_rows = n_rows
         super().__init__(
             f"is more than the {n_rows} rows",
             "ask for fewer clusters",
             argument="n_clusters",
             value=n_clusters,
         )
-        self.args = (n_rows, n_clusters)
 
     def __str__(self) -> str:
-        n_rows, n_clusters = self.args
         return (
-            f"n_samples={n_rows} should be >= n_clusters={n_clusters}: "
-            f"pass more rows, or n_clusters of at most {n_rows}"
+            f"n_samples={self.n_rows} should be >= n_clusters={self.value}: "
+            f"pass more rows, or n_clusters of at most {self.n_rows}"
         )
 
 

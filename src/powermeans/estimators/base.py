@@ -269,7 +269,7 @@ class CenterEstimator(
         """Keep the best run and return how many of its clusters have points."""
         former = self.__dict__.get("history_")
         try:
-            self._keep_best_run(data, rng, _recorded(watch, data))
+            self._keep_best_run(data, rng, _ending_the_recording(watch, data))
             centers = np.asarray(self.cluster_centers_, dtype=np.float64)
             return data.n_found(centers, self.__dict__.get("labels_"))
         finally:
@@ -738,16 +738,16 @@ def _limited_threads(X: MatrixLike, spec: OpeningSpec) -> AbstractContextManager
     return threads_at(X, spec.device, spec.n_threads)
 
 
-def _recorded(watch: Callback, data: Data) -> Callback:
+def _ending_the_recording(watch: Callback, data: Data) -> Callback:
     """Return the same callback, except that it ends the recording when it stops the fit."""
 
-    def recorded(state: SweepState) -> object:
+    def ended(state: SweepState) -> object:
         answer = watch(state)
         if says_stop(answer):
             data.stop_recording()
         return answer
 
-    return recorded
+    return ended
 
 
 def report_end(run: Run, verbose: Any, advice: str = "raise max_iter or tol") -> None:

@@ -326,7 +326,7 @@ def opened(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Any:
     if (reason := spec.obstacle_to_parts) is not None:
         raise NotInPartsError(
             f"{source.source.name} is read part by part, but {reason}",
-            "read it into one array first, for example with powermeans.tables.read_table",
+            "read the rows into one array first, for example with powermeans.tables.read_table",
         )
     if sample_weight is not None:
         raise ValueError(

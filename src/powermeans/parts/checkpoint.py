@@ -63,11 +63,12 @@ class CheckpointError(ArgumentError):
 
     def __init__(self, path: Path, problem: str, *way_out: str | Argument) -> None:
         super().__init__(problem, *way_out, argument="checkpoint", value=os.fspath(path))
-        self.args = (path, problem, *way_out)
 
 
 def recorded(kind: type[Result]) -> type[Result]:
     """Let a checkpoint hold values of a dataclass (a decorator)."""
+    known = _KINDS.setdefault(kind.__name__, kind)
+    assert known.__module__ == kind.__module__, f"{known} and {kind} have one name"
     _KINDS[kind.__name__] = kind
     return kind
 

@@ -52,7 +52,7 @@ class ArraySource:
 class IterableSource:
     """Arrays, or pairs of an array and weights, from an iterable or a function that returns one."""
 
-    name = "the chunks"
+    name = "X"
     can_skip = False
     n_rows = None
 
