@@ -15,12 +15,9 @@
 namespace powermeans {
 namespace {
 
-// Copies and sketches may take this many bytes, and a sixteenth of those of the points.
+// Copies may take this many bytes, and a sixteenth of those of the points.
 constexpr int64_t affordable_bytes = 40 << 20;
-// Wider products of codes would overflow 32 bits.
-constexpr int64_t widest_sketch = (int64_t{1} << 31) / (127 * 63) - 64;
 constexpr int64_t bytes_per_point = 32;
-constexpr int64_t bytes_beside_codes = 20;
 
 // Sketches are worth making from this many features and seeds on.
 constexpr int64_t sketched_features = 32;
@@ -41,18 +38,14 @@ constexpr double untouched_share = 0.25 * (1 - 1e-5);
 template <class V>
 struct OrderedPoints {
     std::vector<V> copied;
-    std::vector<uint8_t> codes;
-    std::vector<double> steps, errors;
-    std::vector<int32_t> sq_norms;
 
     DenseRows<V> rows_of(const DenseSource<V>& source, const SeedRequest& request, Team& team) {
         const int64_t n = source.n_points, d = source.n_features;
-        const int64_t width = round_up(d, codes_per_step);
         DenseRows<V> rows{source.values, scale_for<double>(source.frame.extent), d, {}};
         const int64_t affordable = affordable_bytes + n * d * int64_t{sizeof(V)} / 16 - n * bytes_per_point;
-        if (d >= sketched_features && request.n_seeds >= seeds_worth_sketches && width <= widest_sketch &&
-            n * (width + bytes_beside_codes) <= affordable) {
-            sketch(source, width, team, rows);
+        if (d >= sketched_features && request.n_seeds >= seeds_worth_sketches &&
+            SketchedPoints<V>::are_affordable(n, d)) {
+            rows.sketches = source.sketches->made_of(source.values, n, d, source.frame, team);
         } else if (d < sketched_features && n * d * int64_t{sizeof(V)} <= affordable) {
             copied.resize(std::size_t(n * d));
             for (int64_t place = 0; place < n; ++place)
@@ -65,23 +58,6 @@ struct OrderedPoints {
     Csr<V> rows_of(const CsrSource<V>& source, const SeedRequest&, Team&) {
         const double scale = scale_for<double>(source.frame.extent);
         return {source.values, source.columns, source.row_starts, scale, source.n_features};
-    }
-
-  private:
-    void sketch(const DenseSource<V>& source, int64_t width, Team& team, DenseRows<V>& rows) {
-        const std::size_t n = std::size_t(source.n_points);
-        codes.resize(n * std::size_t(width));
-        steps.resize(n);
-        errors.resize(n);
-        sq_norms.resize(n);
-        const Sketches sketches{codes.data(), steps.data(), errors.data(), sq_norms.data(), width};
-        const SketchKernel<V>& kernel = *chosen_instruction_set().seed_kernels;
-        team.run(divide_up(source.n_points, places_per_stripe), team.n_threads(), [&](int, int64_t stripe) {
-            const int64_t begin = stripe * places_per_stripe;
-            const int64_t end = std::min(source.n_points, begin + places_per_stripe);
-            kernel.sketch(rows, source.frame.origin.data(), begin, end, sketches);
-        });
-        rows.sketches = sketches;
     }
 };
 

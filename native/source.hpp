@@ -1,5 +1,5 @@
 // The points that a sweep reads, dense or sparse, in arrays of the caller. With them is what all sweeps over
-// the same points share: groups, and what the last sweep left.
+// the same points share: groups, sketches, and what the last sweep left.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "frame.hpp"
 #include "last_sweep.hpp"
 #include "packed_groups.hpp"
+#include "sketched_points.hpp"
 
 namespace powermeans {
 
@@ -33,6 +34,7 @@ struct DenseSource {
     bool swept_often = true;  // so that shortcuts repay their making
     std::shared_ptr<PackedGroups<V>> groups_as_stored = std::make_shared<PackedGroups<V>>();
     std::shared_ptr<PackedGroups<V>> groups_in_space = std::make_shared<PackedGroups<V>>();
+    std::shared_ptr<SketchedPoints<V>> sketches = std::make_shared<SketchedPoints<V>>();
     std::shared_ptr<LastSweep<V>> last_sweep = std::make_shared<LastSweep<V>>();
 
     int64_t stored_per_point() const { return n_features; }

@@ -15,9 +15,6 @@ constexpr double cancellation = 1.0 / 1024;
 // What this many places need stays in cache until it is used.
 constexpr int64_t places_at_once = 64;
 
-// Rounding may add this relative error to a sketch.
-constexpr double rounding_of_sketch = 1e-5;
-
 struct Lanes {
     DoubleVector at[vectors_per_unit];
 };
@@ -203,43 +200,6 @@ void distances(const Rows& rows, const Panel& panel, const int64_t* places, int6
 
 // ---- Sketches -----------------------------------------------------------------------------------
 
-constexpr double smallest_useless_inverse = 1e300;
-
-// Rounds x to step * (code - middle_code), and bounds the error.
-template <class V>
-void draw_sketch(const DenseRows<V>& rows, const double* origin, int64_t begin, int64_t end,
-                 const Sketches& to) {
-    for (int64_t place = begin; place < end; ++place) {
-        const V* row = rows.values + place * rows.n_features;
-        uint8_t* codes = to.codes + place * to.width;
-        double largest = 0;
-        for (int64_t f = 0; f < rows.n_features; ++f) {
-            const double distance = __builtin_fabs(double(row[f]) - origin[f]);
-            largest = larger(distance, largest);
-        }
-        // A place too close to the origin to divide by its step gets the code of the origin.
-        const double wanted_step = largest * rows.scale / largest_code;
-        const bool is_coded = rows.scale / wanted_step < smallest_useless_inverse;
-        const double step = is_coded ? wanted_step : 0, per_step = is_coded ? rows.scale / step : 0;
-        double sq_error = 0;
-        int32_t sq_norm = 0;
-        for (int64_t f = 0; f < to.width; ++f) {
-            const double value = f < rows.n_features ? (double(row[f]) - origin[f]) * per_step : 0;
-            codes[f] = uint8_t(value + (middle_code + 0.5));
-            const int32_t code = int32_t(codes[f]) - middle_code;
-            const double error = value - double(code);
-            sq_error = multiply_add(error, error, sq_error);
-            sq_norm += code * code;
-        }
-        to.steps[place] = step;
-        to.sq_norms[place] = sq_norm;
-        to.errors[place] = is_coded ? step * (__builtin_sqrt(sq_error) * (1 + rounding_of_sketch) +
-                                              __builtin_sqrt(double(sq_norm)) * rounding_of_sketch)
-                                    : largest * rows.scale * __builtin_sqrt(double(rows.n_features)) *
-                                          (1 + rounding_of_sketch);
-    }
-}
-
 // Returns the products of the codes of a place with those of the panel.
 POWERMEANS_INLINE Lanes products_of_codes(const uint8_t* codes, const int8_t* panel, int64_t width) {
     Lanes products;
@@ -392,8 +352,10 @@ constexpr SeedKernels<Rows> kernels_for = {distances<Rows>, compare<Rows>, take<
 
 extern const SeedKernelTable POWERMEANS_SEED_TABLE;
 const SeedKernelTable POWERMEANS_SEED_TABLE = {
-    kernels_for<DenseRows<float>>, kernels_for<DenseRows<double>>, kernels_for<Csr<float>>,
-    kernels_for<Csr<double>>,      {draw_sketch<float>},           {draw_sketch<double>},
+    kernels_for<DenseRows<float>>,
+    kernels_for<DenseRows<double>>,
+    kernels_for<Csr<float>>,
+    kernels_for<Csr<double>>,
 };
 
 }  // namespace powermeans

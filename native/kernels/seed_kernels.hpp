@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "sketches.hpp"
 #include "sweep_kernels.hpp"
 
 namespace powermeans {
@@ -13,20 +14,6 @@ inline constexpr int64_t candidates_per_panel = unit_lanes<double>;
 
 // A stripe of places, whose masses and gains are added up before stripes are added in order.
 inline constexpr int64_t places_per_stripe = 512;
-
-// Points in one byte a feature: origin + step * (code - middle_code), which is within `error` of the point.
-// Distances between sketches show that most places cannot be nearer to a candidate, and read an eighth of
-// the memory. Codes are small enough for pairs of products to fit 16 bits.
-struct Sketches {
-    uint8_t* codes;     // (n_points, width)
-    double* steps;      // (n_points,)
-    double* errors;     // (n_points,)
-    int32_t* sq_norms;  // (n_points,): of code - middle_code
-    int64_t width;      // n_features, padded to whole steps
-};
-inline constexpr int32_t middle_code = 64;
-inline constexpr int32_t largest_code = 63;
-inline constexpr int64_t codes_per_step = 8;
 
 // Dense points; the kernels see x * scale.
 template <class V>
@@ -76,17 +63,10 @@ struct SeedKernels {
                  int64_t end, const Standings&);
 };
 
-template <class V>
-struct SketchKernel {
-    void (*sketch)(const DenseRows<V>&, const double* origin, int64_t begin, int64_t end, const Sketches& to);
-};
-
 // With a base for each type of rows, as KernelTable has.
 struct SeedKernelTable : SeedKernels<DenseRows<float>>,
                          SeedKernels<DenseRows<double>>,
                          SeedKernels<Csr<float>>,
-                         SeedKernels<Csr<double>>,
-                         SketchKernel<float>,
-                         SketchKernel<double> {};
+                         SeedKernels<Csr<double>> {};
 
 }  // namespace powermeans

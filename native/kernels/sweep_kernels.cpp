@@ -6,6 +6,7 @@
 #include "elementary.hpp"
 #include "grouped_hard.hpp"
 #include "grouped_soft.hpp"
+#include "sketching.hpp"
 #include "soft_rule.hpp"
 
 namespace powermeans {
@@ -108,6 +109,8 @@ const KernelTable POWERMEANS_TABLE = {
     {sweep_stripe<double>},
     {sweep_stripe<float>},
     {sweep_stripe<double>},
+    {draw_sketch<float>},
+    {draw_sketch<double>},
     {elementwise<float, log_of>, elementwise<float, exp_of<float>>},
     {elementwise<double, log_of>, elementwise<double, exp_of<double>>},
 };

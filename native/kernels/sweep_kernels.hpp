@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "sketches.hpp"
+
 namespace powermeans {
 
 // Sizes are padded to whole units of this many bytes, whatever the vectors of the machine, so that sums
@@ -207,6 +209,8 @@ struct KernelTable : SweepKernel<Dense<float>>,
                      SweepKernel<Dense<double>>,
                      SweepKernel<Csr<float>>,
                      SweepKernel<Csr<double>>,
+                     SketchKernel<float>,
+                     SketchKernel<double>,
                      ElementaryKernels<float>,
                      ElementaryKernels<double> {};
 

@@ -1,0 +1,52 @@
+#include "sketched_points.hpp"
+
+#include <algorithm>
+
+#include "dispatch.hpp"
+#include "rounding.hpp"
+
+namespace powermeans {
+namespace {
+
+// Sketches may take this many bytes, and a sixteenth of those of the points.
+constexpr int64_t affordable_bytes = 40 << 20;
+constexpr int64_t bytes_beside_codes = 20;
+constexpr int64_t values_per_stripe = 1 << 18;
+
+}  // namespace
+
+template <class V>
+bool SketchedPoints<V>::are_affordable(int64_t n_points, int64_t n_features) {
+    const int64_t width = round_up(n_features, codes_per_step);
+    return width <= widest_sketch && n_points * (width + bytes_beside_codes) <=
+                                         affordable_bytes + n_points * n_features * int64_t{sizeof(V)} / 16;
+}
+
+template <class V>
+const Sketches& SketchedPoints<V>::made_of(const V* values, int64_t n_points, int64_t n_features,
+                                           const Frame& frame, Team& team) {
+    std::call_once(made_, [&] {
+        const std::size_t n = std::size_t(n_points);
+        const int64_t width = round_up(n_features, codes_per_step);
+        codes_.resize(n * std::size_t(width));
+        steps_.resize(n);
+        errors_.resize(n);
+        sq_norms_.resize(n);
+        view_ = {codes_.data(), steps_.data(), errors_.data(), sq_norms_.data(), width};
+        std::vector<double> origin = frame.origin;
+        origin.resize(std::size_t(n_features));  // there may be none
+        const SketchKernel<V>& kernel = *chosen_instruction_set().kernels;
+        const double scale = scale_for<double>(frame.extent);
+        const int64_t stripe_points = std::max<int64_t>(1, values_per_stripe / n_features);
+        team.run(divide_up(n_points, stripe_points), team.n_threads(), [&](int, int64_t stripe) {
+            const int64_t begin = stripe * stripe_points, end = std::min(n_points, begin + stripe_points);
+            kernel.sketch(values, n_features, origin.data(), scale, begin, end, view_);
+        });
+    });
+    return view_;
+}
+
+template class SketchedPoints<float>;
+template class SketchedPoints<double>;
+
+}  // namespace powermeans

@@ -1,0 +1,33 @@
+// The sketches of points in memory, which seeding and hard sweeps share.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "frame.hpp"
+#include "kernels/sketches.hpp"
+#include "team.hpp"
+
+namespace powermeans {
+
+// Made at the first call and then kept.
+template <class V>
+class SketchedPoints {
+  public:
+    // Every call gives the same points. `origin` has an entry for each feature.
+    const Sketches& made_of(const V* values, int64_t n_points, int64_t n_features, const Frame& frame,
+                            Team& team);
+
+    // Whether sketches take little memory beside the points, and products of codes fit their type.
+    static bool are_affordable(int64_t n_points, int64_t n_features);
+
+  private:
+    std::once_flag made_;
+    std::vector<uint8_t> codes_;
+    std::vector<double> steps_, errors_;
+    std::vector<int32_t> sq_norms_;
+    Sketches view_{};
+};
+
+}  // namespace powermeans
