@@ -30,7 +30,7 @@ help:
 	@echo "make bench     measure the sweeps      make picture  draw the README's picture again"
 	@echo "make format    rewrite in house style  make clean  remove all that was built, .venv too,"
 	@echo "                                         but not build/reproduce, where hours are kept"
-	@echo "make bench-speed    measure the speed beside other packages"
+	@echo "make bench-speed    measure the speed beside other packages (FORMER=commit: and beside that)"
 	@echo "make bench-quality  measure the quality beside other packages (make peers installs them)"
 	@echo "make bench-scale    measure rows on disk and on Dask, and write docs/scale.md (an hour, 12 GB)"
 	@echo "make test-gpu       install PyTorch, and test the rows of tensors on a GPU or without one"
@@ -89,7 +89,7 @@ build/ceilings: benchmarks/ceilings.cpp
 	$(CXX) -std=gnu++17 -O3 -march=native -Wall -Wextra -Wno-psabi -pthread $< -o $@
 
 bench-speed: peers build/ceilings
-	$(PEERS)/bin/python -m benchmarks.speed $(BENCH_ARGS)
+	$(PEERS)/bin/python -m benchmarks.speed $(if $(FORMER),--former $(FORMER)) $(BENCH_ARGS)
 
 bench-quality: peers
 	$(PEERS)/bin/python -m benchmarks.quality $(BENCH_ARGS)

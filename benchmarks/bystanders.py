@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 # In /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
@@ -15,11 +16,12 @@ _COLUMNS = 8
 class Bystanders:
     """Processors that others used since this was made, in the mean.
 
-    Counted as ours is what this process and its children used. Where there is no /proc, nothing is
-    known.
+    Counted as ours is what this process and its children used, and what those of `also_ours` did.
+    Where there is no /proc, nothing is known.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, also_ours: Iterable[int] = ()) -> None:
+        self._also_ours = list(also_ours)
         self._began = self._now()
 
     def processors(self) -> float | None:
@@ -29,11 +31,10 @@ class Bystanders:
         elapsed, busy, ours = (end - start for start, end in zip(self._began, now, strict=True))
         return max(0.0, (busy - ours) / elapsed)
 
-    @staticmethod
-    def _now() -> tuple[float, float, float] | None:
+    def _now(self) -> tuple[float, float, float] | None:
         if not Path("/proc/stat").is_file():
             return None
-        return time.monotonic(), busy_seconds(), our_seconds()
+        return time.monotonic(), busy_seconds(), our_seconds(self._also_ours)
 
 
 def busy_seconds() -> float:
@@ -44,11 +45,12 @@ def busy_seconds() -> float:
     return busy / os.sysconf("SC_CLK_TCK")
 
 
-def our_seconds() -> float:
+def our_seconds(also_ours: Iterable[int] = ()) -> float:
     """Processor seconds of this process, of children that have ended and of those that have not."""
     times = os.times()
     ended = times.children_user + times.children_system
-    alive = sum(seconds_of(child.pid) for child in multiprocessing.active_children() if child.pid)
+    children = [child.pid for child in multiprocessing.active_children() if child.pid]
+    alive = sum(map(seconds_of, [*children, *also_ours]))
     return times.user + times.system + ended + alive
 
 

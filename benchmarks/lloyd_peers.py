@@ -1,4 +1,4 @@
-"""Lloyd's algorithm from given seeds for a given number of iterations, by each package that has it.
+"""Lloyd's algorithm from given seeds for some iterations, by each other package that has it.
 
 A package whose face takes no seeds is given them where its own would be drawn; one that cannot be
 given any draws them at random, which its time includes.
@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.peers import digest
-
 OURS = "powermeans"
 ANY_DTYPE = ("float32", "float64")
 
@@ -30,13 +28,6 @@ class Runner:
     run: Callable[[NDArray, NDArray, int], int]
     """From points, seeds and a number of iterations to how many were made."""
     dtypes: tuple[str, ...] = ANY_DTYPE
-
-
-def ours(n_threads: int) -> Iterator[Runner]:
-    from powermeans import KMeans
-
-    made_with = f"powermeans {version('powermeans')} {digest('powermeans')}"
-    yield Runner(OURS, "powermeans KMeans", made_with, fitting(KMeans))
 
 
 def fitting(kind: type, **options: Any) -> Callable[[NDArray, NDArray, int], int]:
@@ -106,7 +97,7 @@ def of_fastkmeanspp(n_threads: int) -> Iterator[Runner]:
     yield Runner("fastkmeanspp", "fastkmeanspp KMeans", made_with, run, ("float32",))
 
 
-BUILDERS = [ours, of_sklearn, of_sklearnex, of_faiss, of_fastkmeanspp]
+BUILDERS = [of_sklearn, of_sklearnex, of_faiss, of_fastkmeanspp]
 
 
 def runners(n_threads: int) -> list[Runner]:

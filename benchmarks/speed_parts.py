@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import threadpoolctl
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.cluster import kmeans_plusplus as sklearn_kmeans_plusplus
 
+from benchmarks.apart import Code, environment
 from benchmarks.grid import GridPoint, all_kinds, mixtures, seeds_among
 from benchmarks.lloyd_peers import ANY_DTYPE, OURS, Runner, runners
 from benchmarks.speed_targets import (
+    FRACTIONAL,
     HARD,
     HARDER,
     HARDER_IN_FULL,
@@ -27,19 +31,26 @@ from benchmarks.speed_targets import (
     has_many_near_centers,
 )
 from benchmarks.sweeps import measure_memory, seconds
-from benchmarks.turns import Contestants, in_turns, repeated, several
-from powermeans import KMeans, PowerKMeans, _native, kmeans_plusplus
-from powermeans.rows import Rows, open_rows
-from powermeans.rules import Hard, Power, Rule
+from benchmarks.turns import Contestants, in_turns, several_in_turns
 
+IN_MEMORY = "/dev/shm"
 CEILINGS = Path(__file__).parent.parent / "build" / "ceilings"
 # So much each fit of Lloyd's does; a distance costs some multiply-adds besides its features.
 MULTIPLY_ADDS_OF_A_FIT, MULTIPLY_ADDS_BESIDE = 2.5e10, 16
 FEWEST_ITERATIONS, MOST_ITERATIONS, ITERATIONS_OF_A_TRIAL = 5, 20, 2
 SEEDED_AT = (100, 1000)
+RANDOM_STATES, PATIENCE_WITH_SEEDS = 3, 10.0
 # Whole fits are made where all distances are at most so many multiply-adds.
 MOST_WORK_OF_FITS, MOST_WORK_OF_QUICK_FITS = 5e9, 1e7
-FITS_IN_HASTE = 3
+ROWS_IN_A_MILLION = GridPoint("overlapping", 1_000_000, 10, 10)
+# Of each method at most so many fits, and no further one after so many seconds.
+FITS = {
+    "sklearn": (RUNS_OF_SKLEARN, 20.0),
+    "KMeans": (3, 5.0),
+    "fast": (3, 20.0),
+    "balanced": (3, 5.0),
+}
+POWERS_OF_SHARES = {"hard": -math.inf, "-3": -3.0, "-3.3": -3.3, "-10": -10.0, "-30": -30.0}
 LONG_SWEEP_SECONDS = 0.05
 MOST_WORK_OF_TINY = 1e6
 MEMORY_SHAPES = [
@@ -59,6 +70,28 @@ class Settings:
     n_threads: int
     rounds: int
     quick: bool
+    codes: Mapping[str, Code]
+    """By what is put before the names of its figures: nothing for the code of today."""
+
+    def asked_of_each(
+        self, name: str, question: str, *, n_threads: int | None = None, **options: object
+    ) -> dict[str, Callable[..., dict]]:
+        """To be called, perhaps with more options: the answer of each code."""
+        return {
+            before + name: lambda code=code, **more: code.ask(
+                question, n_threads or self.n_threads, **options, **more
+            )
+            for before, code in self.codes.items()
+        }
+
+    def give(self, points: NDArray, seeds: NDArray) -> None:
+        """Let each code read the points."""
+        folder = IN_MEMORY if os.path.isdir(IN_MEMORY) else None
+        with tempfile.NamedTemporaryFile(suffix=".npy", dir=folder) as file:
+            np.save(file, points)
+            file.flush()
+            for code in self.codes.values():
+                code.ask("take", path=file.name, seeds=seeds)
 
 
 def cell(point: GridPoint, dtype: str, **figures: object) -> dict:
@@ -76,33 +109,47 @@ def ceilings(settings: Settings) -> Iterator[dict]:
 
 
 def lloyd(settings: Settings) -> Iterator[dict]:
-    all_runners = runners(settings.n_threads)
+    peers = runners(settings.n_threads)
     for point in all_kinds(quick=settings.quick):
         for dtype in ANY_DTYPE:
-            able = [runner for runner in all_runners if dtype in runner.dtypes]
-            yield lloyd_beside_peers(point, dtype, able, settings.rounds)
+            able = [runner for runner in peers if dtype in runner.dtypes]
+            yield lloyd_beside_peers(point, dtype, able, settings)
 
 
-def lloyd_beside_peers(point: GridPoint, dtype: str, able: list[Runner], rounds: int) -> dict:
-    points = point.load(dtype)
-    seeds = seeds_among(points, point.n_clusters)
-    n_distances = point.n_points * point.n_clusters
-    wanted = MULTIPLY_ADDS_OF_A_FIT / (n_distances * (point.n_features + MULTIPLY_ADDS_BESIDE))
-    n_iterations = int(np.clip(wanted, FEWEST_ITERATIONS, MOST_ITERATIONS))
+def lloyd_beside_peers(
+    point: GridPoint, dtype: str, peers: list[Runner], settings: Settings
+) -> dict:
+    points, seeds = given(point, dtype, settings)
 
     def contestants(n: int) -> Contestants:
-        return {
-            runner.name: lambda runner=runner: seconds_of_iteration(runner, points, seeds, n)
-            for runner in able
+        theirs = {
+            peer.name: lambda peer=peer: seconds_of_iteration(peer, points, seeds, n)
+            for peer in peers
         }
+        return {**settings.asked_of_each(OURS, "iteration", n_iterations=n), **theirs}
 
+    n_iterations = iterations_worth_timing(point)
     figures = in_turns(
         contestants(n_iterations),
-        rounds,
+        settings.rounds,
         trials=contestants(ITERATIONS_OF_A_TRIAL),
-        may_be_left_out={runner.name for runner in able} - {OURS, SKLEARN},
+        may_be_left_out={peer.name for peer in peers} - {SKLEARN},
     )
     return cell(point, dtype, iterations=n_iterations, **figures)
+
+
+def given(point: GridPoint, dtype: str, settings: Settings) -> tuple[NDArray, NDArray]:
+    """Points and seeds, which each code has too from now on."""
+    points = point.load(dtype)
+    seeds = seeds_among(points, point.n_clusters)
+    settings.give(points, seeds)
+    return points, seeds
+
+
+def iterations_worth_timing(point: GridPoint) -> int:
+    n_distances = point.n_points * point.n_clusters
+    wanted = MULTIPLY_ADDS_OF_A_FIT / (n_distances * (point.n_features + MULTIPLY_ADDS_BESIDE))
+    return int(np.clip(wanted, FEWEST_ITERATIONS, MOST_ITERATIONS))
 
 
 def seconds_of_iteration(
@@ -116,33 +163,35 @@ def seconds_of_iteration(
 def power(settings: Settings) -> Iterator[dict]:
     for point in mixtures(quick=settings.quick):
         for dtype in ANY_DTYPE:
-            points = point.load(dtype)
-            centers = seeds_among(points, point.n_clusters).astype(np.float64)
-            rows = open_rows(points, n_threads=settings.n_threads)
-            contestants = {
-                HARD: sweeping(rows, centers, Hard(), shortcuts=False),
-                SOFT: sweeping(rows, centers, Power(-3.0)),
+            given(point, dtype, settings)
+            sweeps = {
+                HARD: (-math.inf, False),
+                SOFT: (-3.0, True),
+                FRACTIONAL: (-3.3, True),
+                HARDER: (-30.0, True),
             }
             if has_many_near_centers(point.described()):
-                hard_power = Power(-30.0)
-                contestants[HARDER] = sweeping(rows, centers, hard_power)
-                contestants[HARDER_IN_FULL] = sweeping(rows, centers, hard_power, shortcuts=False)
+                sweeps[HARDER_IN_FULL] = (-30.0, False)
+            contestants: dict = {}
+            for name, (exponent, shortcuts) in sweeps.items():
+                contestants |= settings.asked_of_each(
+                    name, "sweep", power=exponent, shortcuts=shortcuts
+                )
             yield cell(point, dtype, **in_turns(contestants, settings.rounds))
 
 
-def sweeping(
-    rows: Rows, centers: NDArray, rule: Rule, *, shortcuts: bool = True
-) -> Callable[[], float]:
-    """To be called: seconds of a sweep."""
-
-    def measure() -> float:
-        _native.take_shortcuts(shortcuts)
-        try:
-            return repeated(lambda: rows.sweep(centers, rule))
-        finally:
-            _native.take_shortcuts(True)
-
-    return measure
+def shares(settings: Settings) -> Iterator[dict]:
+    for point in mixtures(quick=settings.quick):
+        for dtype in ANY_DTYPE:
+            given(point, dtype, settings)
+            n_sweeps = iterations_worth_timing(point)
+            computed = {
+                name: settings.codes[""].ask(
+                    "shares", settings.n_threads, power=exponent, n_sweeps=n_sweeps
+                )
+                for name, exponent in POWERS_OF_SHARES.items()
+            }
+            yield cell(point, dtype, shares=computed)
 
 
 def seeding(settings: Settings) -> Iterator[dict]:
@@ -150,57 +199,49 @@ def seeding(settings: Settings) -> Iterator[dict]:
         if point.n_clusters not in SEEDED_AT:
             continue
         for dtype in ANY_DTYPE:
-            points = point.load(dtype)
-            runs = {
-                name: seeded(choose, points, point.n_clusters, settings)
-                for name, choose in (
-                    ("ours", kmeans_plusplus),
-                    ("sklearn", sklearn_kmeans_plusplus),
-                )
-            }
-            yield cell(point, dtype, **runs)
+            points, _ = given(point, dtype, settings)
+            theirs = seeded_by_sklearn(points, point.n_clusters, settings)
+            choosers = {**settings.asked_of_each("ours", "seed"), "sklearn": theirs}
+            most = dict.fromkeys(choosers, (RANDOM_STATES, PATIENCE_WITH_SEEDS))
+            yield cell(point, dtype, **several_in_turns(choosers, most))
 
 
-def seeded(choose: Callable, points: NDArray, n_clusters: int, settings: Settings) -> list[dict]:
-    """Seconds and potential for some random states."""
-    rows = open_rows(points, n_threads=settings.n_threads)
+def seeded_by_sklearn(points: NDArray, n_clusters: int, settings: Settings) -> Callable[..., dict]:
+    """To be called: seconds and potential for a random state."""
 
-    def one(random_state: int) -> dict:
+    def choose(*, random_state: int) -> dict:
         began = time.perf_counter()
-        centers, _ = choose(points, n_clusters, random_state=random_state)
+        centers, _ = sklearn_kmeans_plusplus(points, n_clusters, random_state=random_state)
         elapsed = time.perf_counter() - began
-        return {"seconds": elapsed, "inertia": rows.assign(centers.astype(np.float64))[1]}
+        inertia = settings.codes[""].ask("inertia", settings.n_threads, centers=centers)
+        return {"seconds": elapsed, "inertia": inertia}
 
-    return several(one, settings.rounds)
+    return choose
 
 
 def fits(settings: Settings) -> Iterator[dict]:
     most_work = MOST_WORK_OF_QUICK_FITS if settings.quick else MOST_WORK_OF_FITS
-    for point in mixtures(quick=settings.quick):
+    points = mixtures(quick=settings.quick) + ([] if settings.quick else [ROWS_IN_A_MILLION])
+    for point in points:
         if point.work <= most_work:
-            yield whole_fits(point, settings.n_threads)
+            yield whole_fits(point, settings)
 
 
-def whole_fits(point: GridPoint, n_threads: int) -> dict:
-    points, k = point.load("float64"), point.n_clusters
+def whole_fits(point: GridPoint, settings: Settings) -> dict:
+    points, _ = given(point, "float64", settings)
 
-    def power_k_means(effort: str) -> Callable[[int], PowerKMeans]:
-        return lambda s: PowerKMeans(k, effort=effort, random_state=s, n_threads=n_threads)
-
-    def fitted(model: SklearnKMeans | PowerKMeans) -> dict:
+    def by_sklearn(*, random_state: int) -> dict:
+        model = SklearnKMeans(point.n_clusters, n_init=1, random_state=random_state)
         elapsed = seconds(lambda: model.fit(points))
         return {"seconds": elapsed, "inertia": float(model.inertia_)}
 
-    kinds = {
-        "sklearn": (lambda s: SklearnKMeans(k, n_init=1, random_state=s), RUNS_OF_SKLEARN),
-        "fast": (power_k_means("fast"), FITS_IN_HASTE),
-        "balanced": (power_k_means("balanced"), 1),
-    }
-    runs = {
-        name: several(lambda random_state, make=make: fitted(make(random_state)), most)
-        for name, (make, most) in kinds.items()
-    }
-    return cell(point, "float64", runs=runs)
+    fitted: dict[str, Callable[..., dict]] = {}
+    most: dict[str, tuple[int, float]] = {}
+    for name, limits in FITS.items():
+        of = settings.asked_of_each(name, "fit", method=name)
+        fitted |= {name: by_sklearn} if name == "sklearn" else of
+        most |= dict.fromkeys(of, limits)
+    return cell(point, "float64", runs=several_in_turns(fitted, most))
 
 
 def threads(settings: Settings) -> Iterator[dict]:
@@ -208,36 +249,34 @@ def threads(settings: Settings) -> Iterator[dict]:
         return
     for point in mixtures(quick=settings.quick):
         for dtype in ANY_DTYPE:
-            points = point.load(dtype)
-            seeds = seeds_among(points, point.n_clusters)
+            given(point, dtype, settings)
             contests = tiny_fit if point.work <= MOST_WORK_OF_TINY else long_sweeps
-            for what, by_threads in contests(points, seeds, settings.n_threads).items():
+            for what, by_threads in contests(settings).items():
                 yield cell(point, dtype, what=what, **in_turns(by_threads, settings.rounds))
 
 
-def tiny_fit(points: NDArray, seeds: NDArray, n_threads: int) -> dict[str, Contestants]:
-    def fit() -> object:
-        return KMeans(len(seeds), init=seeds, n_init=1).fit(points)
-
-    def limited(n: int) -> float:
-        with threadpoolctl.threadpool_limits(n):
-            return repeated(fit)
-
-    return {"tiny fit": {str(n): lambda n=n: limited(n) for n in (1, n_threads)}}
+def by_threads(settings: Settings, question: str, **options: object) -> Contestants:
+    one, several = (
+        settings.asked_of_each(str(n), question, n_threads=n, **options)
+        for n in (1, settings.n_threads)
+    )
+    return {**one, **several}
 
 
-def long_sweeps(points: NDArray, seeds: NDArray, n_threads: int) -> dict[str, Contestants]:
+def tiny_fit(settings: Settings) -> dict[str, Contestants]:
+    return {"tiny fit": by_threads(settings, "tiny_fit")}
+
+
+def long_sweeps(settings: Settings) -> dict[str, Contestants]:
     """Those that take one thread long enough."""
-    centers = seeds.astype(np.float64)
-    rows = {n: open_rows(points, n_threads=n) for n in (1, n_threads)}
     sweeps = {
-        what: {str(n): sweeping(rows[n], centers, rule, shortcuts=False) for n in rows}
-        for what, rule in {"hard": Hard(), "power -3": Power(-3.0)}.items()
+        what: by_threads(settings, "sweep", power=exponent, shortcuts=False)
+        for what, exponent in {"hard": -math.inf, "power -3": -3.0}.items()
     }
     return {
-        what: by_threads
-        for what, by_threads in sweeps.items()
-        if by_threads["1"]() >= LONG_SWEEP_SECONDS
+        what: contestants
+        for what, contestants in sweeps.items()
+        if contestants["1"]() >= LONG_SWEEP_SECONDS
     }
 
 
@@ -245,7 +284,10 @@ def memory(settings: Settings) -> Iterator[dict]:
     for shape in QUICK_MEMORY_SHAPES if settings.quick else MEMORY_SHAPES:
         for dtype in (np.float32, np.float64):
             for name in ("KMeans", "PowerKMeans"):
-                figures = measure_memory(name, shape, dtype)
+                figures: dict = {}
+                for before, code in settings.codes.items():
+                    measured = measure_memory(name, shape, dtype, environment(code.folder))
+                    figures |= {before + field: value for field, value in measured.items()}
                 yield {"point": GridPoint("mixture", *shape).described(), **figures}
 
 
@@ -253,6 +295,7 @@ PARTS: dict[str, Callable[[Settings], Iterator[dict]]] = {
     "ceilings": ceilings,
     "lloyd": lloyd,
     "power": power,
+    "shares": shares,
     "seeding": seeding,
     "fits": fits,
     "threads": threads,

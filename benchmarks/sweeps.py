@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import threadpoolctl
@@ -123,13 +123,16 @@ print((kilobytes("VmHWM") - held) * 1024, points.nbytes)
 """
 
 
-def measure_memory(name: str, shape: tuple, dtype: type) -> dict:
+def measure_memory(
+    name: str, shape: tuple, dtype: type, environment: Mapping[str, str] | None = None
+) -> dict:
     arguments = [name, *map(str, shape), np.dtype(dtype).name]
     output = subprocess.run(
         [sys.executable, "-c", MEMORY_PROGRAM, *arguments],
         capture_output=True,
         text=True,
         check=True,
+        env=environment,
     )
     risen, held = map(int, output.stdout.split())
     return {

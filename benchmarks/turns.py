@@ -15,7 +15,6 @@ PAUSE_SECONDS = 0.1
 SHORTEST_TIMING_SECONDS = 0.02
 # Not measured further is who takes so many times as long as the fastest.
 HOPELESS = 5
-SECONDS_FOR_SEVERAL = 20.0
 
 Contestants = Mapping[str, Callable[[], float]]
 
@@ -61,10 +60,18 @@ def repeated(action: Callable[[], object]) -> float:
     return once if n == 1 else seconds(lambda: [action() for _ in range(n)]) / n
 
 
-def several(one: Callable[[int], dict], n: int) -> list[dict]:
-    """What is returned for the first random states, fewer of them where each takes long."""
-    found: list[dict] = []
-    while len(found) < n and sum(run["seconds"] for run in found) < SECONDS_FOR_SEVERAL:
-        time.sleep(PAUSE_SECONDS)
-        found.append(one(len(found)))
-    return found
+def several_in_turns(
+    contestants: Mapping[str, Callable[..., dict]], most: Mapping[str, tuple[int, float]]
+) -> dict[str, list[dict]]:
+    """What each returned for the first random states.
+
+    Of each at most so many, and none after it took so many seconds.
+    """
+    runs: dict[str, list[dict]] = {name: [] for name in contestants}
+    for random_state in range(max(n for n, _ in most.values())):
+        for name, found in runs.items():
+            n, patience = most[name]
+            if len(found) < n and sum(run["seconds"] for run in found) < patience:
+                time.sleep(PAUSE_SECONDS)
+                found.append(contestants[name](random_state=random_state))
+    return runs

@@ -56,6 +56,7 @@ html_sidebars = {
         "plots",
         "search",
         "speed",
+        "speed_targets",
         "when_annealing_helps",
     )
 }
