@@ -51,15 +51,25 @@ class SignalWatch {
     void operator()() {
         const Clock::time_point now = Clock::now();
         if (now < next_) return;
-        next_ = now + std::chrono::milliseconds(50);
+        next_ = now + between_questions;
         nb::gil_scoped_acquire acquired;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
 
   private:
     using Clock = std::chrono::steady_clock;
-    Clock::time_point next_ = Clock::now();
+    static constexpr std::chrono::milliseconds between_questions{50};
+    Clock::time_point next_ = Clock::now() + between_questions;
 };
+
+// Does work without the GIL, until a signal handler raises.
+template <class Work>
+auto in_background(const Work& work) {
+    nb::gil_scoped_release released;
+    const Interrupt watch = SignalWatch();
+    const Interruptible interruptible(watch);
+    return work();
+}
 
 // Points with their weights and the threads that sweep over them.
 template <class Source>
@@ -144,8 +154,7 @@ class Points {
         const double* numbers = uniforms.data();
         const int64_t n_draws = int64_t(uniforms.shape(0));
         int64_t* to = indices.data();
-        nb::gil_scoped_release released;
-        powermeans::draw(masses, numbers, n_draws, team_, to);
+        in_background([&] { powermeans::draw(masses, numbers, n_draws, team_, to); });
     }
 
     void greedy_seeds(Indices order, double first, In<double, 2> others, Out<int64_t, 1> indices) const {
@@ -155,8 +164,7 @@ class Points {
         const SeedRequest asked{weights(),     of_points(order, "order"), first,
                                 others.data(), int64_t(indices.shape(0)), int64_t(others.shape(1))};
         int64_t* to = indices.data();
-        nb::gil_scoped_release released;
-        powermeans::greedy_seeds(source_, asked, team_, SignalWatch(), to);
+        in_background([&] { powermeans::greedy_seeds(source_, asked, team_, check_interrupt, to); });
     }
 
     void expect_few_sweeps() { source_.swept_often = false; }
@@ -175,8 +183,7 @@ class Points {
                                   int64_t(centers.shape(0)),
                                   centers.data(),
                                   counts.data()};
-        nb::gil_scoped_release released;
-        return powermeans::present(source_, asked, SignalWatch());
+        return in_background([&] { return powermeans::present(source_, asked, check_interrupt); });
     }
 
     double scale() const { return nearest_scale(source_); }
@@ -218,8 +225,7 @@ class Points {
     }
 
     SweepResult swept(const Request<T>& asked) const {
-        nb::gil_scoped_release released;
-        return sweep(source_, asked, team_);
+        return in_background([&] { return sweep(source_, asked, team_); });
     }
 
     template <class Array>
@@ -264,8 +270,7 @@ struct DensePoints : Points<DenseSource<V>> {
                 "known are the moments of points with other features");
         if (known) return *known;
         const V* data = values.data();
-        nb::gil_scoped_release released;
-        return moments_of(data, n_points, n_features, team);
+        return in_background([&] { return moments_of(data, n_points, n_features, team); });
     }
 };
 

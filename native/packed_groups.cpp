@@ -116,14 +116,11 @@ std::vector<int32_t> spatial_order(const V* values, int64_t n_points, int64_t n_
 }  // namespace
 
 template <class T>
-const PackedGroups<T>& PackedGroups<T>::made_of(const T* values, int64_t n_points, int64_t n_features,
-                                                const Frame& frame, bool ordered, Team& team) {
-    std::call_once(made_, [&] {
-        if (ordered) order_ = spatial_order(values, n_points, n_features, team);
-        if (n_points * n_features * int64_t{sizeof(T)} <= most_bytes_packed)
-            pack(values, n_points, n_features, frame, team);
-    });
-    return *this;
+PackedGroups<T>::PackedGroups(const T* values, int64_t n_points, int64_t n_features, const Frame& frame,
+                              bool ordered, Team& team) {
+    if (ordered) order_ = spatial_order(values, n_points, n_features, team);
+    if (n_points * n_features * int64_t{sizeof(T)} <= most_bytes_packed)
+        pack(values, n_points, n_features, frame, team);
 }
 
 template <class T>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "aligned.hpp"
@@ -12,10 +11,14 @@
 
 namespace powermeans {
 
-// Made at the first call and then kept: the order, and the packed points where they take little memory.
+// The order, and the packed points where they take little memory.
 template <class T>
 class PackedGroups {
   public:
+    // `ordered` asks for spatial order, else points stay as stored.
+    PackedGroups(const T* values, int64_t n_points, int64_t n_features, const Frame& frame, bool ordered,
+                 Team& team);
+
     // Which points lie together; null where they are as stored.
     const int32_t* order() const { return order_.empty() ? nullptr : order_.data(); }
     // (n_groups, n_features, points_per_group), shifted and scaled; null where they are not kept.
@@ -24,14 +27,9 @@ class PackedGroups {
     const T* boxes() const { return boxes_.get(); }
     double scale() const { return scale_; }
 
-    // Every call gives the same points. `ordered` asks for spatial order, else points stay as stored.
-    const PackedGroups& made_of(const T* values, int64_t n_points, int64_t n_features, const Frame& frame,
-                                bool ordered, Team& team);
-
   private:
     void pack(const T* values, int64_t n_points, int64_t n_features, const Frame& frame, Team& team);
 
-    std::once_flag made_;
     std::vector<int32_t> order_;
     Aligned<T> columns_, boxes_;
     double scale_ = 0;

@@ -29,6 +29,8 @@ constexpr int64_t most_stripes = 256;
 // A stripe of this many products takes milliseconds, so that handing it out costs nothing beside it. Power
 // sweeps take longer for each, and get half as many.
 constexpr int64_t work_per_stripe = 1 << 22;
+// A sweep looks after this many products whether it is to end: some ten milliseconds.
+constexpr int64_t work_per_call = 1 << 26;
 // Shorter stripes would cut blocks short.
 constexpr int64_t smallest_stripe = 192;
 // A merge is one pass over the sums, which this many points for each stored value repay.
@@ -146,6 +148,11 @@ Plan plan_for(const SweepShape& shape) {
     plan.block_points = block_points(shape, plan);
     plan.stripe_points = stripe_points(shape, plan);
     return plan;
+}
+
+int64_t points_per_call(const SweepShape& shape, const Plan& plan) {
+    const int64_t n_points = work_per_call / (padded_centers(shape) * (shape.stored_per_point + 16));
+    return round_up(std::clamp<int64_t>(n_points, 1, plan.stripe_points), plan.block_points);
 }
 
 int worthwhile_workers(const SweepShape& shape, const Plan& plan, int n_threads) {

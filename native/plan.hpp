@@ -25,6 +25,9 @@ struct SweepShape {
 
 Plan plan_for(const SweepShape& shape);
 
+// Returns how many points of a stripe take milliseconds, in whole blocks.
+int64_t points_per_call(const SweepShape& shape, const Plan& plan);
+
 // Returns how many threads repay the time to wake them.
 int worthwhile_workers(const SweepShape& shape, const Plan& plan, int n_threads);
 

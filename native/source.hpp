@@ -3,18 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 
+#include "forks.hpp"
 #include "frame.hpp"
+#include "interrupts.hpp"
 #include "last_sweep.hpp"
 #include "packed_groups.hpp"
 #include "sketched_points.hpp"
 
 namespace powermeans {
-
-// Is called now and then during long work, and throws to end it.
-using Interrupt = std::function<void()>;
 
 // Of affine distances, which are height of the point + lift of the center - <x, slope of the center>.
 struct Heights {
@@ -32,8 +30,9 @@ struct DenseSource {
     Frame frame;
     Heights heights{};
     bool swept_often = true;  // so that shortcuts repay their making
-    std::shared_ptr<PackedGroups<V>> groups_as_stored = std::make_shared<PackedGroups<V>>();
-    std::shared_ptr<PackedGroups<V>> groups_in_space = std::make_shared<PackedGroups<V>>();
+    using Groups = MadeOnce<PackedGroups<V>>;
+    std::shared_ptr<Groups> groups_as_stored = std::make_shared<Groups>();
+    std::shared_ptr<Groups> groups_in_space = std::make_shared<Groups>();
     std::shared_ptr<SketchedPoints<V>> sketches = std::make_shared<SketchedPoints<V>>();
     std::shared_ptr<LastSweep<V>> last_sweep = std::make_shared<LastSweep<V>>();
 

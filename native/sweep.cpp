@@ -114,8 +114,10 @@ Dense<T> points_of(const DenseSource<T>& source, const Plan& plan, const T* orig
     Dense<T> points{source.values, origin, T(scale), source.n_features};
     if (!plan.grouped) return points;
     const PackedGroups<T>& groups =
-        (plan.ordered ? source.groups_in_space : source.groups_as_stored)
-            ->made_of(source.values, source.n_points, source.n_features, source.frame, plan.ordered, team);
+        (plan.ordered ? source.groups_in_space : source.groups_as_stored)->get([&] {
+            return PackedGroups<T>(source.values, source.n_points, source.n_features, source.frame,
+                                   plan.ordered, team);
+        });
     points.order = groups.order();
     // Where centers far away demand another scale, which is rare, the kernels pack the points again.
     if (groups.columns() && groups.scale() == scale) {
@@ -135,6 +137,7 @@ void add_stripes(const Points& points, const Job<T>& job, const SweepShape& shap
                  StripeSums& total) {
     const SweepKernel<Points>& kernel = *chosen_instruction_set().kernels;
     const int n_workers = worthwhile_workers(shape, job.plan, team.n_threads());
+    const int64_t call_points = points_per_call(shape, job.plan);
     std::vector<std::optional<WorkerMemory<T>>> memories(static_cast<std::size_t>(n_workers));
     const auto compute = [&](int worker, int64_t stripe) {
         std::optional<WorkerMemory<T>>& memory = memories[std::size_t(worker)];
@@ -144,11 +147,18 @@ void add_stripes(const Points& points, const Job<T>& job, const SweepShape& shap
             team.arena(worker).clear();
             memory.emplace(team.arena(worker), shape, job.plan, job.centers.n_padded);
         }
-        const int64_t begin = stripe * job.plan.stripe_points;
-        const int64_t end = std::min(shape.n_points, begin + job.plan.stripe_points);
-        kernel.sweep({points, job, memory->work, memory->sums.partial, begin, end - begin});
+        const int64_t end = std::min(shape.n_points, (stripe + 1) * job.plan.stripe_points);
+        // The sums are the same however many calls a stripe takes, as long as blocks stay whole.
+        for (int64_t begin = stripe * job.plan.stripe_points; begin < end; begin += call_points) {
+            check_interrupt();
+            const int64_t n = std::min(call_points, end - begin);
+            kernel.sweep({points, job, memory->work, memory->sums.partial, begin, n});
+        }
     };
-    const auto merge = [&](int worker, int64_t) { total.add(memories[std::size_t(worker)]->sums); };
+    const int64_t n_parts = total.n_parts();
+    const Merge merge{n_parts, [&](int worker, int64_t, int64_t part) {
+                          total.add(memories[std::size_t(worker)]->sums, part, n_parts);
+                      }};
     team.run(divide_up(shape.n_points, job.plan.stripe_points), n_workers, compute, merge);
 }
 

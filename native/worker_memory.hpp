@@ -60,35 +60,44 @@ class StripeSums {
     }
 
     void clear() {
-        each_used([this](int64_t first, int64_t last) {
+        each_used(0, n_sums_, [this](int64_t first, int64_t last) {
             std::fill(partial.points + first, partial.points + last, 0.0);
         });
         for (const auto sums : by_center) std::fill_n(partial.*sums, n_padded_, 0.0);
         for (const auto sum : of_all) partial.*sum = 0;
     }
 
-    void add(const StripeSums& other) {
-        other.each_used([&](int64_t first, int64_t last) {
+    // Sums are added in this many parts, by several threads.
+    int64_t n_parts() const { return std::clamp<int64_t>(n_sums_ / sums_per_part, 1, most_parts); }
+
+    void add(const StripeSums& other, int64_t part, int64_t n_parts) {
+        const int64_t begin = n_sums_ * part / n_parts, end = n_sums_ * (part + 1) / n_parts;
+        other.each_used(begin, end, [&](int64_t first, int64_t last) {
             for (int64_t i = first; i < last; ++i) partial.points[i] += other.partial.points[i];
         });
+        if (part != 0) return;
         for (const auto sums : by_center)
             for (int64_t j = 0; j < n_padded_; ++j) (partial.*sums)[j] += (other.partial.*sums)[j];
         for (const auto sum : of_all) partial.*sum += other.partial.*sum;
     }
 
   private:
+    // A part takes longer to add than a thread to see that it is its turn.
+    static constexpr int64_t sums_per_part = 1 << 12;
+    static constexpr int64_t most_parts = 32;
     static constexpr double* PartialSums::* by_center[] = {&PartialSums::weights, &PartialSums::error,
                                                            &PartialSums::utility};
     static constexpr double PartialSums::* of_all[] = {&PartialSums::objective, &PartialSums::inertia,
                                                        &PartialSums::n_distances};
 
-    // Calls visit(first, last) for ranges of sums that are not zero: a stripe of the hard rule may have
-    // points of few centers.
+    // Calls visit(first, last) for ranges of the sums `begin` to `end` that are not zero: a stripe of the hard
+    // rule may have points of few centers.
     template <class Visit>
-    void each_used(const Visit& visit) const {
-        if (!sums_per_center_) return visit(0, n_sums_);
-        for (int64_t j = 0; j * sums_per_center_ < n_sums_; ++j)
-            if (partial.weights[j] != 0) visit(j * sums_per_center_, (j + 1) * sums_per_center_);
+    void each_used(int64_t begin, int64_t end, const Visit& visit) const {
+        const int64_t step = sums_per_center_;
+        if (!step) return visit(begin, end);
+        for (int64_t j = begin / step; j * step < end; ++j)
+            if (partial.weights[j] != 0) visit(std::max(begin, j * step), std::min(end, (j + 1) * step));
     }
 
     int64_t n_padded_;

@@ -1,6 +1,12 @@
 // Runs every task of the sweeps, dense and sparse, with every instruction set, under the sanitizers. Results
 // are checked in Python; here parts of them have to agree.
+#if !defined(_WIN32)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
@@ -111,7 +117,7 @@ void sparse(int64_t n_points, int64_t n_features, int64_t n_centers, int n_threa
     run_every_task(points.source, n_centers, n_threads);
 }
 
-void require_all_worked(const Team& team) {
+void require_all_worked(Team& team) {
     require(int(team.stripes_by_worker().size()) == team.n_threads(), "as many threads as asked for");
     for (int64_t stripes : team.stripes_by_worker()) require(stripes > 0, "every thread worked");
 }
@@ -220,6 +226,115 @@ void failures_reach_the_caller() {
     require(n_merged == 50, "the team works on after a failure");
 }
 
+void parts_are_merged_in_order() {
+    Team team(4);
+    const int64_t n_stripes = 200, n_parts = 7;
+    std::vector<int64_t> next(std::size_t(n_parts), 0);
+    const auto compute = [](int, int64_t stripe) {
+        if (stripe % 5 == 0) std::this_thread::yield();
+    };
+    const Merge merge{n_parts, [&](int, int64_t stripe, int64_t part) {
+                          require(next[std::size_t(part)]++ == stripe, "each part takes stripes in order");
+                      }};
+    team.run(n_stripes, 4, compute, merge);
+    require(next == std::vector<int64_t>(std::size_t(n_parts), n_stripes), "every part has every stripe");
+}
+
+struct Stopped {};
+
+// Returns whether `work` ends early where the interrupt throws at its n-th question.
+template <class Work>
+bool is_ended_by_question(int64_t n, const Work& work) {
+    int64_t n_asked = 0;
+    const Interrupt interrupt = [&] {
+        if (++n_asked == n) throw Stopped();
+    };
+    const Interruptible interruptible(interrupt);
+    try {
+        work();
+    } catch (const Stopped&) {
+        return true;
+    }
+    return false;
+}
+
+// Others wait for a turn, for more stripes, or for the caller itself.
+void interrupts_end_a_run() {
+    Team team(3);
+    for (int64_t n : {1, 2, 5}) {
+        std::atomic<int64_t> n_computed{0};
+        const auto compute = [&](int, int64_t) {
+            ++n_computed;
+            check_interrupt();
+        };
+        require(is_ended_by_question(n, [&] { team.run(1000000, 3, compute, [](int, int64_t) {}); }),
+                "an interrupt is thrown by run");
+        require(n_computed < 1000000, "the stripes left are not computed");
+    }
+    std::atomic<bool> is_over{false};
+    const auto compute = [&](int worker, int64_t) {
+        while (worker != 0 && !is_over) check_interrupt();
+    };
+    require(is_ended_by_question(3, [&] { team.run(3, 3, compute); }), "while the caller waits for others");
+    is_over = true;
+    team.run(3, 3, compute);
+    require_all_worked(team);
+}
+
+// Whatever an interrupted sweep leaves, the next one computes what it would have without.
+template <class Source>
+void interrupted_sweeps_leave_the_points_usable(const Source& source, int64_t n_centers) {
+    const std::vector<double> centers = random_values<double>(n_centers * source.n_features, 7);
+    Team team(2);
+    Asked<Source> asked(source, centers, n_centers, 2.0);
+    asked.request.task = Task::hard_sums;
+    const SweepResult expected = sweep(source, asked.request, team);
+    for (int n_before : {0, 1, 3})
+        for (int64_t n : {1, 2, 7}) {
+            Source fresh = source;
+            fresh.groups_in_space = std::make_shared<typename Source::Groups>();
+            fresh.last_sweep = std::make_shared<LastSweep<typename Source::Stored>>();
+            for (int i = 0; i < n_before; ++i) sweep(fresh, asked.request, team);
+            require(is_ended_by_question(n, [&] { sweep(fresh, asked.request, team); }),
+                    "a sweep ends early");
+            for (int i = 0; i < 2; ++i) {
+                const SweepResult found = sweep(fresh, asked.request, team);
+                require(found.points == expected.points && found.weights == expected.weights &&
+                            found.inertia == expected.inertia,
+                        "an interrupted sweep changes no later one");
+            }
+        }
+}
+
+// A signal may make a child while another thread makes something, or has the team at work.
+void forked_children_make_their_own() {
+#if !defined(_WIN32)
+    MadeOnce<int> made;
+    Team team(2);
+    std::atomic<bool> is_making{false}, may_end{false};
+    std::thread maker([&] {
+        made.get([&] {
+            is_making = true;
+            while (!may_end) std::this_thread::yield();
+            return 1;
+        });
+    });
+    while (!is_making) std::this_thread::yield();
+    const pid_t child = fork();
+    if (child == 0) {
+        int64_t n_computed = 0;
+        team.run(8, 1, [&](int, int64_t) { ++n_computed; });
+        _exit(made.get([] { return 2; }) == 2 && n_computed == 8 ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    require(status == 0, "a child makes its own");
+    may_end = true;
+    maker.join();
+    require(made.get([] { return 3; }) == 1, "the parent keeps what it made");
+#endif
+}
+
 }  // namespace
 
 int main() {
@@ -244,5 +359,10 @@ int main() {
     threads_share_moments_and_draws();
     callers_take_turns();
     failures_reach_the_caller();
+    parts_are_merged_in_order();
+    interrupts_end_a_run();
+    interrupted_sweeps_leave_the_points_usable(DensePoints<double>(40000, 3).source, 40);
+    interrupted_sweeps_leave_the_points_usable(DensePoints<float>(12000, 40).source, 200);
+    forked_children_make_their_own();
     return 0;
 }
