@@ -285,7 +285,7 @@ void interrupts_end_a_run() {
 template <class Source>
 void interrupted_sweeps_leave_the_points_usable(const Source& source, int64_t n_centers) {
     const std::vector<double> centers = random_values<double>(n_centers * source.n_features, 7);
-    Team team(2);
+    Team team(1);
     Asked<Source> asked(source, centers, n_centers, 2.0);
     asked.request.task = Task::hard_sums;
     const SweepResult expected = sweep(source, asked.request, team);
