@@ -13,15 +13,20 @@ BUILDS = ROOT / "build" / "former"
 
 def commit_of(ref: str) -> str:
     """The full name of a commit; what git does not know ends the program."""
+    commit = commit_if_known(ref)
+    if commit is None:
+        raise SystemExit(f"git knows no commit {ref!r}: pass another to --former, or none")
+    return commit
+
+
+def commit_if_known(ref: str) -> str | None:
     found = subprocess.run(
         ["git", "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"],
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
-    if found.returncode:
-        raise SystemExit(f"git knows no commit {ref!r}: pass another to --former, or none")
-    return found.stdout.strip()
+    return found.stdout.strip() if found.returncode == 0 else None
 
 
 def installed(commit: str) -> Path:

@@ -73,7 +73,7 @@ def begun(arguments: argparse.Namespace) -> dict:
     with_all = set(arguments.parts) == set(PARTS)
     fresh = {
         "name": arguments.name,
-        "commit": former.commit_of("HEAD"),
+        "commit": former.commit_if_known("HEAD"),
         "settings": settings | {"former": former_commit(arguments, stored, with_all)},
         "parts": {},
     }
