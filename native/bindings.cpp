@@ -167,6 +167,24 @@ class Points {
         in_background([&] { powermeans::greedy_seeds(source_, asked, team_, check_interrupt, to); });
     }
 
+    int64_t further_seeds(Indices order, Vector nearest, double least_share, In<double, 2> others,
+                          Out<int64_t, 1> indices) const {
+        require(indices.shape(0) == others.shape(0), "indices must have as many entries as others has rows");
+        require(others.shape(1) > 0, "others must have at least one column");
+        require(!is_affine(source_), "affine distances have no seeds of their own");
+        const SeedRequest asked{weights(),
+                                of_points(order, "order"),
+                                0,
+                                others.data(),
+                                int64_t(indices.shape(0)),
+                                int64_t(others.shape(1)),
+                                of_points(nearest, "nearest"),
+                                least_share};
+        int64_t* to = indices.data();
+        nb::gil_scoped_release released;
+        return powermeans::greedy_seeds(source_, asked, team_, SignalWatch(), to);
+    }
+
     void expect_few_sweeps() { source_.swept_often = false; }
 
     double present(std::optional<Indices> order, std::optional<Vector> rates, double weight_unit,
@@ -303,6 +321,8 @@ void bind_sweeps(Binding& binding) {
         .def("approach", &Class::approach, "centers"_a.noconvert(), "nearest"_a.noconvert())
         .def("draw", &Class::draw, "nearest"_a.noconvert(), "order"_a.noconvert().none(),
              "uniforms"_a.noconvert(), "exponent"_a, "indices"_a.noconvert())
+        .def("further_seeds", &Class::further_seeds, "order"_a.noconvert(), "nearest"_a.noconvert(),
+             "least_share"_a, "others"_a.noconvert(), "indices"_a.noconvert())
         .def("greedy_seeds", &Class::greedy_seeds, "order"_a.noconvert(), "first"_a, "others"_a.noconvert(),
              "indices"_a.noconvert())
         .def("expect_few_sweeps", &Class::expect_few_sweeps)

@@ -33,6 +33,10 @@ constexpr int64_t shares_per_thread = 8;
 // between seed and candidate: a quarter by the triangle inequality, less rounding.
 constexpr double untouched_share = 0.25 * (1 - 1e-5);
 
+// Candidates whose gains differ by less than this share of the inertia are equal, and the first is kept: in a
+// sample many candidates gain as much as they stand for, and rounding must not choose among them.
+constexpr double share_of_ties = 1e-9;
+
 // Makes points faster to compare, as far as memory allows: points of few features are copied into the order
 // of the draws, and points of many features are sketched.
 template <class V>
@@ -164,21 +168,24 @@ class Seeding {
         cumulative_weights_ = cumulative_;
     }
 
-    void run(const SeedRequest& request, const Interrupt& before_seed, int64_t* indices) {
-        std::vector<int64_t> candidates{draw(request.first)};
-        put_candidates(candidates.data(), 1, best_);
-        std::fill_n(best_.nearer.begin(), n_points_, uint8_t{0xff});
-        take_best();
-        for (int64_t seed = 1; seed < request.n_seeds; ++seed) {
+    int64_t run(const SeedRequest& request, const Interrupt& before_seed, int64_t* indices) {
+        if (request.nearest)
+            begin_beside(request);
+        else
+            take_first(draw(request.first));
+        const double least = request.least_share * cumulative_.back();
+        for (const double* numbers = request.others; int64_t(seeds_.size()) < request.n_seeds;
+             numbers += request.n_candidates) {
+            if (request.nearest && !seeds_.empty() && cumulative_.back() <= least) break;
             before_seed();
-            const double* numbers = request.others + (seed - 1) * request.n_candidates;
-            candidates.clear();
+            std::vector<int64_t> candidates;
             for (int64_t c = 0; c < request.n_candidates; ++c) candidates.push_back(draw(numbers[c]));
             compare(candidates);
             take_best();
         }
         for (std::size_t seed = 0; seed < seeds_.size(); ++seed)
             indices[seed] = order_ ? seeds_[seed] : request.order[seeds_[seed]];
+        return int64_t(seeds_.size());
     }
 
   private:
@@ -201,9 +208,26 @@ class Seeding {
                 of.sq_norms.get(), untouched_.data(), of.sketch.codes ? &of.sketch : nullptr};
     }
 
+    void take_first(int64_t place) {
+        put_candidates(&place, 1, best_);
+        std::fill_n(best_.nearer.begin(), n_points_, uint8_t{0xff});
+        take_best();
+    }
+
+    // All earlier seeds count as one, that no point is known to be close to.
+    void begin_beside(const SeedRequest& request) {
+        for (int64_t place = 0; place < n_points_; ++place) {
+            const double nearest = request.nearest[order_ ? place : request.order[place]];
+            nearest_[std::size_t(place)] = nearest * rows_.scale * rows_.scale;
+        }
+        untouched_.push_back(0);
+        add_up();
+        margin_ = share_of_ties * cumulative_.back();
+    }
+
     // Draws by weight before there is a seed, and once every point is at one.
     int64_t draw(double number) const {
-        const bool has_mass = !seeds_.empty() && cumulative_.back() > 0;
+        const bool has_mass = !untouched_.empty() && cumulative_.back() > 0;
         const std::vector<double>& cumulative = has_mass ? cumulative_ : cumulative_weights_;
         return point_passing(has_mass ? masses() : masses_without_seeds(), cumulative, places_per_stripe,
                              number * cumulative.back());
@@ -216,7 +240,7 @@ class Seeding {
         for (int64_t first = 0; first < n; first += candidates_per_panel) {
             Comparison& here = first ? other_ : best_;
             compare_panel(candidates.data() + first, std::min(candidates_per_panel, n - first), here);
-            if (first && other_.best_gain > best_.best_gain) std::swap(best_, other_);
+            if (first && other_.best_gain > best_.best_gain + margin_) std::swap(best_, other_);
         }
     }
 
@@ -233,9 +257,10 @@ class Seeding {
         double gains[candidates_per_panel] = {};
         for (int64_t i = 0; i < n_stripes_ * candidates_per_panel; ++i)
             gains[i % candidates_per_panel] += gains_[std::size_t(i)];
-        const double* best = std::max_element(gains, gains + n_places);
-        to.best_lane = int(best - gains);
-        to.best_gain = *best;
+        to.best_lane = 0;
+        for (int lane = 1; lane < n_places; ++lane)
+            if (gains[lane] > gains[to.best_lane] + margin_) to.best_lane = lane;
+        to.best_gain = gains[to.best_lane];
     }
 
     void put_candidates(const int64_t* places, int64_t n_places, Comparison& to) {
@@ -251,19 +276,24 @@ class Seeding {
         kernels_.distances(rows_, panel(candidates), seeds_.data(), n_seeds, between_seeds_.data());
         for (int64_t seed = 0; seed < n_seeds; ++seed) {
             const double* sq_dist = between_seeds_.data() + seed * candidates_per_panel;
-            untouched_[std::size_t(seed)] =
+            untouched_[untouched_.size() - std::size_t(n_seeds - seed)] =
                 untouched_share * *std::min_element(sq_dist, sq_dist + n_candidates);
         }
     }
 
     void take_best() {
-        const int32_t seed = int32_t(seeds_.size());
+        const int32_t seed = int32_t(untouched_.size());
         seeds_.push_back(best_.places[std::size_t(best_.best_lane)]);
         untouched_.push_back(0);
         for_stripes(double(n_points_) * work_of_a_place, [&](int64_t stripe) {
             kernels_.take(rows_, panel(best_), best_.best_lane, seed, best_.nearer.data(),
                           stripe * places_per_stripe, end_of(stripe), standings());
         });
+        add_up();
+    }
+
+    void add_up() {
+        cumulative_[0] = 0;
         for_stripes(double(n_points_) * work_of_a_place, [&](int64_t stripe) {
             cumulative_[std::size_t(stripe) + 1] = mass_of_stripe(masses(), stripe);
         });
@@ -300,21 +330,25 @@ class Seeding {
     Aligned<double> gains_;                                // (n_stripes, candidates_per_panel)
     std::vector<double> cumulative_, cumulative_weights_;  // (n_stripes + 1,): mass before each stripe
     int64_t n_looked_at_;
+    double margin_ = 0;  // by which a candidate has to be better than one before it
     std::vector<int64_t> seeds_;
-    std::vector<double> untouched_, between_seeds_;
+    std::vector<double> untouched_, between_seeds_;  // by seed; one may stand for those before all of these
 };
 
 }  // namespace
 
 template <class Source>
-void greedy_seeds(const Source& source, const SeedRequest& request, Team& team, const Interrupt& before_seed,
-                  int64_t* indices) {
-    Seeding<Source>(source, request, team).run(request, before_seed, indices);
+int64_t greedy_seeds(const Source& source, const SeedRequest& request, Team& team,
+                     const Interrupt& before_seed, int64_t* indices) {
+    return Seeding<Source>(source, request, team).run(request, before_seed, indices);
 }
 
-template void greedy_seeds(const DenseSource<float>&, const SeedRequest&, Team&, const Interrupt&, int64_t*);
-template void greedy_seeds(const DenseSource<double>&, const SeedRequest&, Team&, const Interrupt&, int64_t*);
-template void greedy_seeds(const CsrSource<float>&, const SeedRequest&, Team&, const Interrupt&, int64_t*);
-template void greedy_seeds(const CsrSource<double>&, const SeedRequest&, Team&, const Interrupt&, int64_t*);
+template int64_t greedy_seeds(const DenseSource<float>&, const SeedRequest&, Team&, const Interrupt&,
+                              int64_t*);
+template int64_t greedy_seeds(const DenseSource<double>&, const SeedRequest&, Team&, const Interrupt&,
+                              int64_t*);
+template int64_t greedy_seeds(const CsrSource<float>&, const SeedRequest&, Team&, const Interrupt&, int64_t*);
+template int64_t greedy_seeds(const CsrSource<double>&, const SeedRequest&, Team&, const Interrupt&,
+                              int64_t*);
 
 }  // namespace powermeans

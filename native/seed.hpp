@@ -16,11 +16,17 @@ struct SeedRequest {
     const double* others;         // (n_seeds - 1, n_candidates): numbers that draw the candidates
     int64_t n_seeds;
     int64_t n_candidates;
+    // Seeds beside earlier ones, and how far each point is from those, (n_points,): squared, in the units of
+    // the points. Then `first` draws nothing, and each row of `others` draws a seed.
+    const double* nearest = nullptr;
+    // Seeds beside earlier ones end, after one at least, once this share of the inertia is left or less.
+    double least_share = 0;
 };
 
-// Writes the indices of the seeds. Calls before_seed() before each seed but the first.
+// Writes the indices of the seeds and returns their number. Calls before_seed() before each seed that is
+// compared with others.
 template <class Source>
-void greedy_seeds(const Source& source, const SeedRequest& request, Team& team, const Interrupt& before_seed,
-                  int64_t* indices);
+int64_t greedy_seeds(const Source& source, const SeedRequest& request, Team& team,
+                     const Interrupt& before_seed, int64_t* indices);
 
 }  // namespace powermeans

@@ -14,6 +14,7 @@ from scipy import sparse
 from powermeans.rows import open_rows
 from powermeans.rows.by_definition import greedy_seeds
 from powermeans.rows.reference import ReferenceRows
+from powermeans.seeds import choose as choose_module
 from powermeans.seeds.choose import choose_seeds, uniform_seeds
 from powermeans.seeds.orders import order_by_place
 
@@ -203,3 +204,124 @@ def test_points_whose_codes_cannot_be_divided_by_their_step_are_seeded_exactly()
     np.testing.assert_array_equal(
         rows.greedy_seeds(order, 0.3, others), greedy_seeds(rows, order, 0.3, others, exponent=2.0)
     )
+
+
+@pytest.fixture
+def small_samples(monkeypatch):
+    """Samples of few points, so that small problems are sampled too."""
+    monkeypatch.setattr(choose_module, "_LEAST_SAMPLED", 16)
+    monkeypatch.setattr(choose_module, "_SAMPLED_FOR_EACH_SEED", 3)
+
+
+def sampled_seeds(points, weights=None, rows_of=open_rows, n_seeds=9, random_state=0):
+    rng = np.random.RandomState(random_state)
+    return choose_seeds(rows_of(points, weights), n_seeds, rng, n_candidates=4)[0]
+
+
+@pytest.mark.usefixtures("small_samples")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["dense", "CSR"])
+@pytest.mark.parametrize("n_features", [1, 3, 40])
+@pytest.mark.parametrize("random_state", range(5))
+def test_seeds_by_samples_follow_their_definition(
+    dtype: type, kind: str, n_features: int, random_state: int
+) -> None:
+    rng = np.random.default_rng(random_state)
+    points = np.repeat(rng.standard_t(3, size=(300, n_features)).astype(dtype), 2, axis=0)
+    points[points < 0] = 0
+    weights = rng.exponential(size=600) * (rng.uniform(size=600) < 0.8)
+    stored = sparse.csr_array(points) if kind == "CSR" else points
+    np.testing.assert_array_equal(
+        sampled_seeds(stored, weights, n_seeds=40, random_state=random_state),
+        sampled_seeds(points, weights, ReferenceRows, n_seeds=40, random_state=random_state),
+    )
+
+
+@pytest.mark.usefixtures("small_samples")
+@pytest.mark.parametrize("n_distinct", [1, 2, 6, 30])
+def test_each_distinct_point_of_a_sample_is_a_seed_before_one_is_so_twice(n_distinct: int) -> None:
+    points = np.repeat(np.arange(float(n_distinct)), 3000 // n_distinct)[:, None]
+    seeds = sampled_seeds(points, n_seeds=30)
+    assert seeds.shape == (30, 1)
+    assert len(set(seeds[:n_distinct, 0])) == n_distinct
+
+
+@pytest.mark.usefixtures("small_samples")
+@pytest.mark.parametrize("random_state", range(10))
+def test_weights_are_the_same_as_shuffled_repetitions_in_samples(random_state: int) -> None:
+    rng = np.random.default_rng(random_state)
+    points, weights = rng.normal(size=(400, 3)), rng.integers(0, 4, size=400)
+    repeated = rng.permutation(np.repeat(points, weights, axis=0))
+    np.testing.assert_array_equal(
+        sampled_seeds(points, weights.astype(float), random_state=random_state),
+        sampled_seeds(repeated, random_state=random_state),
+    )
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_copies_take_no_sample_that_weights_do_not() -> None:
+    points = np.random.default_rng(0).normal(size=(30, 3))
+    np.testing.assert_array_equal(
+        sampled_seeds(points, np.full(30, 9.0)), sampled_seeds(np.repeat(points, 9, axis=0))
+    )
+
+
+@pytest.mark.usefixtures("small_samples")
+@pytest.mark.parametrize("scale", [1e-150, 1e-90, 1e-40, 1e90, 1e150])
+def test_scaling_sampled_points_scales_the_seeds(scale: float) -> None:
+    points = np.random.default_rng(0).normal(size=(500, 2))
+    if abs(np.log10(scale)) < 100:
+        expected = sampled_seeds(points)
+    else:  # beyond this range no sample is taken
+        rng = np.random.RandomState(0)
+        rows = open_rows(points)
+        order, _ = order_by_place(rows, rng)
+        numbers = rng.uniform(), rng.uniform(size=(8, 8))
+        expected = points[rows.greedy_seeds(order, *numbers)]
+    np.testing.assert_array_equal(sampled_seeds(scale * points), scale * expected)
+
+
+def test_a_far_cluster_of_few_points_is_found_by_samples() -> None:
+    rng = np.random.default_rng(0)
+    means = 1000 * rng.normal(size=(20, 2))
+    points = means[np.r_[np.zeros(100_000, int), np.repeat(np.arange(20), 3)]]
+    points = points + rng.normal(size=points.shape)
+    seeds = sampled_seeds(points, n_seeds=20)
+    assert np.linalg.norm(means[:, None] - seeds, axis=2).min(axis=1).max() < 5
+
+
+@pytest.mark.parametrize("kind", ["overlapping", "noise", "heavy tails"])
+def test_seeds_by_samples_leave_as_little_inertia(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    points = {
+        "overlapping": lambda: (
+            3 * rng.normal(size=(50, 8))[rng.integers(50, size=20_000)]
+            + rng.normal(size=(20_000, 8))
+        ),
+        "noise": lambda: rng.uniform(size=(20_000, 4)),
+        "heavy tails": lambda: rng.standard_t(2, size=(20_000, 4)),
+    }[kind]()
+    rows, by_samples, in_full = open_rows(points), [], []
+    for random_state in range(12):
+        seeds = choose_seeds(rows, 50, np.random.RandomState(random_state), n_candidates=5)[0]
+        by_samples.append(rows.assign(seeds)[1])
+        rng_of_full = np.random.RandomState(random_state)
+        order, _ = order_by_place(rows, rng_of_full)
+        numbers = rng_of_full.uniform(), rng_of_full.uniform(size=(49, 5))
+        in_full.append(rows.assign(points[rows.greedy_seeds(order, *numbers)])[1])
+    assert not np.array_equal(by_samples, in_full), "no sample was taken"
+    deviation = np.hypot(np.std(by_samples), np.std(in_full)) / np.sqrt(12)
+    assert np.mean(by_samples) < 1.005 * np.mean(in_full) + 2 * deviation
+
+
+@ROWS
+def test_further_seeds_end_once_little_inertia_is_left(rows_of: Callable) -> None:
+    points = np.repeat([[0.0], [10.0], [20.0], [40.0]], 5, axis=0)
+    rows, others = rows_of(points), np.random.default_rng(0).uniform(size=(9, 3))
+    nearest, indices = np.square(points[5:, 0]), np.arange(5, 20)
+    found = {
+        share: sorted(points[rows.further_seeds(indices, nearest, others, share), 0])
+        for share in (0.0, 0.01, 1.0)
+    }
+    assert found[0.0] == found[0.01] == [10.0, 20.0, 40.0]
+    assert len(found[1.0]) == 1

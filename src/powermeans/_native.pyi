@@ -55,6 +55,14 @@ class CompiledPoints:
     def greedy_seeds(
         self, order: IndexArray, first: float, others: FloatArray, indices: NDArray[np.int64]
     ) -> None: ...
+    def further_seeds(
+        self,
+        order: IndexArray,
+        nearest: FloatArray,
+        least_share: float,
+        others: FloatArray,
+        indices: NDArray[np.int64],
+    ) -> int: ...
     def expect_few_sweeps(self) -> None:
         """From now on take no shortcuts that only many sweeps repay."""
 

@@ -112,7 +112,8 @@ def kmeans_plusplus(
         An int makes the choice reproducible.
     n_local_trials : int, optional
         Number of candidates for each center after the first; the one that leaves the least inertia
-        is kept. None is 2 + floor(ln n_clusters). One is plain k-means++.
+        is kept. None is 2 + floor(ln n_clusters). One is plain k-means++. From 16384 different
+        points and 64 for each cluster on, eight or more are compared over a sample of the points.
     exponent : float, default=2.0
         A point is drawn with probability proportional to its weight times this power of its
         distance to the nearest center so far. One gives the seeds of the power k-means paper.

@@ -29,6 +29,7 @@ class AffineRows(NativeRows, abc.ABC):
     _find_mean = BaseRows._find_mean
     _find_inertia_about_mean = BaseRows._find_inertia_about_mean
     greedy_seeds = BaseRows.greedy_seeds
+    samples_seeds = BaseRows.samples_seeds
 
     @abc.abstractmethod
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -43,6 +43,15 @@ class BaseRows(Rows):
     ) -> IndexArray:
         return greedy_seeds(self, order, first, others, exponent)
 
+    @property
+    def samples_seeds(self) -> bool:
+        return False
+
+    def further_seeds(
+        self, indices: IndexArray, nearest: FloatArray, others: FloatArray, least_share: float
+    ) -> IndexArray:
+        raise NotImplementedError("these rows compare seeds over all points")
+
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         nearness = self.nearness(centers)
         labels, _ = self.assign(centers)

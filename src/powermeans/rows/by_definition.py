@@ -14,6 +14,9 @@ from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 from powermeans.weighted_draws import draw_indices
 
+# Between candidates in a sample a smaller share of the inertia than this is rounding.
+_SHARE_OF_TIES = 1e-9
+
 
 def sweep_by_formula(
     points: Points | SparsePoints,
@@ -72,6 +75,10 @@ class NearnessByDefinition:
         sq_dist = self._pairwise(self._points, np.asarray(center)[None, :])
         self._nearest = np.minimum(self._nearest, sq_dist[:, 0])
 
+    def lower(self, nearest: FloatArray) -> None:
+        """Add centers at these squared distances from the points."""
+        self._nearest = np.minimum(self._nearest, nearest.astype(self._nearest.dtype))
+
     def farthest(self) -> int:
         return int(np.argmax(self._weighted()))
 
@@ -108,8 +115,26 @@ def greedy_seeds(
     return chosen
 
 
-def _best(nearness: Nearness, candidates: IndexArray) -> int:
-    """Return the candidate that leaves the least inertia, the first if several do."""
+def further_seeds(
+    nearness: Nearness, points: FloatArray, others: FloatArray, least_share: float
+) -> IndexArray:
+    """Choose seeds beside earlier ones by greedy k-means++; see `Rows.further_seeds`."""
+    whole, chosen = nearness.inertia(), []
+    least, margin = least_share * whole, _SHARE_OF_TIES * whole
+    for uniforms in others:
+        chosen.append(_best(nearness, nearness.draw(uniforms), margin))
+        nearness.add(points[chosen[-1]])
+        if nearness.inertia() <= least:
+            break
+    return np.array(chosen, dtype=np.intp)
+
+
+def _best(nearness: Nearness, candidates: IndexArray, margin: float = 0.0) -> int:
+    """Return the candidate that leaves the least inertia, the first of those within a margin."""
     if len(candidates) == 1:
         return int(candidates[0])
-    return int(candidates[np.argmin(nearness.potentials(candidates))])
+    potentials, best = nearness.potentials(candidates), 0
+    for candidate in range(1, len(candidates)):
+        if potentials[candidate] < potentials[best] - margin:
+            best = candidate
+    return int(candidates[best])

@@ -151,6 +151,19 @@ class NativeRows(MemoryRows):
         self._native.greedy_seeds(order, first, others, indices)
         return indices
 
+    @property
+    def samples_seeds(self) -> bool:
+        return True
+
+    def further_seeds(
+        self, indices: IndexArray, nearest: FloatArray, others: FloatArray, least_share: float
+    ) -> IndexArray:
+        weights = nearest.min() / nearest
+        sample = NativeRows(self._points[indices], weights, team=self.team)._native
+        found, order = np.empty(len(others), dtype=np.int64), np.arange(len(indices))
+        n_found = sample.further_seeds(order, nearest, least_share, others, found)
+        return indices[found[:n_found]]
+
     def take(self, indices: IndexArray) -> FloatArray:
         rows = self._points[indices]
         dense = rows.toarray() if sparse.issparse(rows) else rows

@@ -123,6 +123,23 @@ class Rows(Protocol):
         """
         ...
 
+    @property
+    def samples_seeds(self) -> bool:
+        """Whether `further_seeds` chooses among a sample of the points."""
+        ...
+
+    def further_seeds(
+        self, indices: IndexArray, nearest: FloatArray, others: FloatArray, least_share: float
+    ) -> IndexArray:
+        """Return points of a sample that greedy k-means++ chooses beside earlier seeds.
+
+        The sample is drawn by weight times squared distance, and repeats may occur; `nearest` are
+        its squared distances from the earlier seeds, none of them zero. So all its points stand for
+        as much inertia. Each row of `others` draws the candidates for a seed; no more seeds follow
+        once they leave `least_share` of the inertia or less.
+        """
+        ...
+
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         """Yield at most `n_wanted` points, each the one of largest weighted squared distance.
 

@@ -12,7 +12,7 @@ from powermeans.critical import critical_power
 from powermeans.divergences import squared_euclidean
 from powermeans.divergences.bregman import Bregman
 from powermeans.rows.base import BaseRows
-from powermeans.rows.by_definition import NearnessByDefinition
+from powermeans.rows.by_definition import NearnessByDefinition, further_seeds
 from powermeans.rules import Online, Reached, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -134,6 +134,20 @@ class ReferenceRows(BaseRows):
         self, centers: FloatArray, order: IndexArray | None = None
     ) -> NearnessByDefinition:
         return NearnessByDefinition(self._points, self._weight, centers, order, self._pairwise)
+
+    @property
+    def samples_seeds(self) -> bool:
+        return self._divergence is None
+
+    def further_seeds(
+        self, indices: IndexArray, nearest: FloatArray, others: FloatArray, least_share: float
+    ) -> IndexArray:
+        points, weights = self._points[indices], nearest.min() / nearest
+        nearness = NearnessByDefinition(
+            points, weights.astype(points.dtype), np.empty((0, 0)), None, self._pairwise
+        )
+        nearness.lower(nearest)
+        return indices[further_seeds(nearness, _float64(points), others, least_share)]
 
     def take(self, indices: IndexArray) -> FloatArray:
         return _float64(self._points[indices])

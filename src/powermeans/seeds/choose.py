@@ -2,6 +2,11 @@
 
 Draws follow an order of the points that depends on their coordinates, not on their row numbers. So
 shuffling the rows does not change the seeds, and a point of weight three is drawn as three copies.
+
+Of many points, greedy k-means++ compares candidates over a sample: points at even steps along the
+inertia that the seeds so far leave. Each then stands for as much inertia, wherever it is. When the
+seeds are four times as many, or a quarter of the inertia is left in the sample, all points are
+measured from all seeds and another sample is taken.
 """
 
 from __future__ import annotations
@@ -13,6 +18,19 @@ import numpy as np
 from powermeans.rows.protocol import Rows
 from powermeans.seeds.orders import order_by_place
 from powermeans.types import FloatArray, IndexArray
+from powermeans.weighted_draws import draw_indices
+
+# A sample has this many points for each seed, and at least so many in all. It is taken where points
+# lie in at least twice as many places, so that a weight of three still acts as three copies do.
+_SAMPLED_FOR_EACH_SEED = 32
+_LEAST_SAMPLED = 8192
+# These many are compared in the time of one, and make up for what the sample misjudges.
+_FEWEST_CANDIDATES = 8
+_GROWTH_OF_SEEDS = 4
+_SHARE_LEFT = 0.25
+_FEWEST_AT_ONCE = 8
+# Beyond these, squared distances times weights might leave the range of float64.
+_LEAST_MASS, _LARGEST_MASS = 1e-200, 1e200
 
 
 def n_greedy_candidates(n_clusters: int) -> int:
@@ -32,12 +50,45 @@ def choose_seeds(
 
     The first is drawn in proportion to the weights w. Candidates for each later seed are drawn in
     proportion to w * d**exponent, where d is the distance to the nearest seed so far; the candidate
-    that leaves the least inertia is kept. Points repeat once every point is at a seed.
+    that leaves the least inertia is kept, by an estimate where there are many points. Points repeat
+    once every point is at a seed.
     """
-    order, _ = order_by_place(rows, rng)
-    first, others = rng.uniform(), rng.uniform(size=(n_centers - 1, n_candidates))
-    chosen = rows.greedy_seeds(order, first, others, exponent)
+    order, key = order_by_place(rows, rng)
+    n_sampled = max(_SAMPLED_FOR_EACH_SEED * n_centers, _LEAST_SAMPLED)
+    is_greedy = n_candidates > 1 and exponent == 2 and rows.samples_seeds
+    is_sampled = is_greedy and _n_places(key[rows.sample_weight(order) > 0]) >= 2 * n_sampled
+    n_tried = max(n_candidates, _FEWEST_CANDIDATES) if is_sampled else n_candidates
+    first, others = rng.uniform(), rng.uniform(size=(n_centers - 1, n_tried))
+    if is_sampled:
+        chosen = _seeds_by_samples(rows, order, first, others, n_sampled)
+    else:
+        chosen = rows.greedy_seeds(order, first, others, exponent)
     return rows.take(chosen), chosen
+
+
+def _n_places(sorted_key: FloatArray) -> int:
+    return int(np.count_nonzero(np.diff(sorted_key, prepend=-1.0)))
+
+
+def _seeds_by_samples(
+    rows: Rows, order: IndexArray, first: float, others: FloatArray, n_sampled: int
+) -> IndexArray:
+    """Choose seeds by greedy k-means++, comparing candidates over samples."""
+    weights, steps = rows.sample_weight(order), (np.arange(n_sampled) + 0.5) / n_sampled
+    chosen = order[draw_indices(weights, np.array([first]))]
+    while len(left := others[len(chosen) - 1 :]):
+        nearest = rows.nearness(rows.take(chosen)).sq_dist(order)
+        mass = weights * nearest
+        if len(chosen) == 1 and not _LEAST_MASS < np.max(mass) < _LARGEST_MASS:
+            return rows.greedy_seeds(order, first, others)
+        if not np.any(mass):  # every point is at a seed
+            return np.append(chosen, order[draw_indices(weights, left[:, 0])])
+        sample = draw_indices(mass, steps)
+        n_at_once = max((_GROWTH_OF_SEEDS - 1) * len(chosen), _FEWEST_AT_ONCE)
+        further = left[:n_at_once], _SHARE_LEFT
+        found = rows.further_seeds(order[sample], nearest[sample], *further)
+        chosen = np.append(chosen, found)
+    return chosen
 
 
 def uniform_seeds(rows: Rows, n_centers: int, rng: np.random.RandomState) -> FloatArray:
