@@ -469,6 +469,25 @@ def test_own_exponential_and_logarithm_are_right_to_two_ulps(dtype):
     assert ulps(found, np.log(x.astype(np.longdouble)), dtype) < 2
 
 
+@pytest.mark.parametrize("power", [-0.3, -1.5, -3.3, -7.9, -40.5])
+@pytest.mark.parametrize("n_features", [1, 20])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_of_any_power_are_right_to_the_rounding_of_their_logarithms(
+    power, n_features, dtype
+):
+    rng = np.random.default_rng(0)
+    farthest = 1e-25 ** (0.5 / (power - 1))  # its weight is 1e-25
+    distances = np.concatenate([[1.0], np.exp(rng.uniform(0.1, np.log(min(farthest, 1e3)), 200))])
+    distances = distances.astype(np.float16).astype(float)  # the squares of which are exact
+    centers = np.zeros((len(distances), n_features))
+    centers[:, 0] = distances
+    rows = NativeRows(np.zeros((1, n_features), dtype))
+    weights = np.asarray(rows.sweep(centers, Power(power)).weights, np.longdouble)
+    log_weights = np.longdouble(2 * (power - 1)) * np.log(distances.astype(np.longdouble))
+    errors = np.abs(weights / weights[0] / np.exp(log_weights) - 1)
+    assert np.all(errors <= np.finfo(dtype).eps * (5 - power + 1.5 * np.abs(log_weights)))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_exponential_vanishes_where_it_would_be_subnormal(dtype):
     x = np.array([-1e4, -1e30, -np.inf], dtype=dtype)

@@ -14,12 +14,6 @@ constexpr int64_t centers_per_fold = 64;
 // From this lowest ratio on, many centers are beyond it, so that looking for them pays.
 constexpr double lowest_ratio_worth_skipping = 1.0 / 64;
 
-// A point with a smaller nearest squared distance gets another unit, so that ratios keep their digits.
-template <class T>
-constexpr T smallest_nearest = Format<T>::smallest_normal * (sizeof(T) == 4 ? T(0x1p20) : T(0x1p40));
-template <class T>
-constexpr T unit_of_small = sizeof(T) == 4 ? T(0x1p60) : T(0x1p500);
-
 // With smaller factors, or larger ones than the inverse, weights in T would vanish or overflow.
 template <class T>
 constexpr double smallest_factor = sizeof(T) == 4 ? 1e-18 : 1e-240;
@@ -244,22 +238,27 @@ struct SoftGroup {
             for (int64_t t = 0; t < centers.n; ++t) {
                 T& y = weights_of(t)[p];
                 if (y < 0) continue;  // the weight of a tie
-                y = !is_zero ? y * unit_of_small<T> : y == 0 ? T(1) : T(__builtin_inf());
+                y = !is_zero ? smaller(y * unit_of_small<T>, Format<T>::largest)
+                    : y == 0 ? T(1)
+                             : Format<T>::largest;
             }
         }
     }
 
-    // Turns distances into (nearest / y)^(1 + |s|), zero for ratios below the lowest; S is the sum of
-    // (nearest / y)^|s|.
-    template <bool has_ties, class Raise>
-    void soften_by_power(const Raise& power) {
+    // Turns distances into (nearest / y)^(1 + |s|), zero for ratios below the lowest; S is the sum of the
+    // products of these with y / nearest.
+    template <bool has_ties, class Power>
+    void soften_by_power(const Power& power) {
         const Vector<T> lowest = broadcast(job.lowest_ratio);
         const bool skips = job.lowest_ratio >= lowest_ratio_worth_skipping;
         PerPoint smallest, limits;
+        typename Power::Least leasts[n_vectors];
         load_all(least, smallest);
-        // Rounded up, so that no center at the lowest ratio is skipped.
-        for (int v = 0; v < n_vectors; ++v)
+        for (int v = 0; v < n_vectors; ++v) {
+            leasts[v] = typename Power::Least(smallest[v]);
+            // Rounded up, so that no center at the lowest ratio is skipped.
             limits[v] = smallest[v] / lowest * broadcast(T(1) + 4 * rounding_of_distance<T>);
+        }
         for (int64_t first = 0; first < centers.n; first += centers_per_fold) {
             PerPoint sums = {};
             const int64_t last = smaller(first + centers_per_fold, centers.n);
@@ -268,8 +267,9 @@ struct SoftGroup {
                 if (skips && none_up_to(weights, limits))
                     for (int v = 0; v < n_vectors; ++v) store(weights + v * lanes<T>, Vector<T>{});
                 else
-                    soften_center<has_ties>(weights, smallest, lowest, power, sums);
+                    soften_center<has_ties>(weights, smallest, leasts, power, sums);
             }
+            for (int v = 0; v < n_vectors; ++v) sums[v] = sums[v] / smallest[v];
             add_to_softness(sums);
         }
     }
@@ -280,30 +280,29 @@ struct SoftGroup {
         return !found;
     }
 
-    template <bool has_ties, class Raise>
-    POWERMEANS_INLINE static void soften_center(T* weights, const PerPoint& smallest, Vector<T> lowest,
-                                                const Raise& power, PerPoint& sums) {
-        PerPoint y, ratios, raised;
-#pragma GCC unroll 8
-        for (int v = 0; v < n_vectors; ++v) {
-            y[v] = load(weights + v * lanes<T>);
-            if constexpr (Raise::takes_near_ratios)
-                ratios[v] =
-                    near_quotient<T>(smallest[v], smaller(y[v], broadcast(Format<T>::largest_divisor)));
-            else
-                ratios[v] = smallest[v] / y[v];
-            ratios[v] = keep_where_at_least<T>(ratios[v], lowest, smaller(ratios[v], broadcast(T(1))));
-        }
-        power.raise(ratios, raised);
-#pragma GCC unroll 8
-        for (int v = 0; v < n_vectors; ++v) {
-            Vector<T> weight = raised[v] * ratios[v];
-            if constexpr (has_ties) {
-                raised[v] = keep_where_at_least<T>(y[v], Vector<T>{}, raised[v]);
-                weight = keep_where_at_least<T>(y[v], Vector<T>{}, weight) + larger(-y[v], Vector<T>{});
+    template <bool has_ties, class Power>
+    POWERMEANS_INLINE static void soften_center(T* weights, const PerPoint& smallest,
+                                                const typename Power::Least (&leasts)[n_vectors],
+                                                const Power& power, PerPoint& sums) {
+        constexpr int n = n_vectors < 4 ? n_vectors : 4;  // as many as registers hold
+        for (int first = 0; first < n_vectors; first += n) {
+            Vector<T> stored[n], y[n], weighed[n];
+            typename Power::Least least[n];
+#pragma GCC unroll 4
+            for (int v = 0; v < n; ++v) {
+                stored[v] = y[v] = load(weights + (first + v) * lanes<T>);
+                least[v] = leasts[first + v];
+                if constexpr (has_ties) y[v] = larger(y[v], smallest[first + v]);
             }
-            sums[v] += raised[v];
-            store(weights + v * lanes<T>, weight);
+            power.weigh(y, least, weighed);
+#pragma GCC unroll 4
+            for (int v = 0; v < n; ++v) {
+                if constexpr (has_ties)
+                    weighed[v] = keep_where_at_least<T>(stored[v], Vector<T>{}, weighed[v]);
+                sums[first + v] = multiply_add(weighed[v], y[v], sums[first + v]);
+                if constexpr (has_ties) weighed[v] = weighed[v] + larger(-stored[v], Vector<T>{});
+                store(weights + (first + v) * lanes<T>, weighed[v]);
+            }
         }
     }
 

@@ -108,91 +108,115 @@ double soften_ties(const Job<T>& job, const Workspace<T>& work, int64_t n_tied, 
     return sum;
 }
 
-// Raises ratios to |s| by the logarithm; zero stays zero.
-template <class T>
-struct AnyPower {
-    // A large power multiplies the error of a ratio.
-    static constexpr bool takes_near_ratios = false;
-    T abs_power;
-    template <int n>
-    POWERMEANS_INLINE void raise(const Vector<T> (&ratios)[n], Vector<T> (&raised)[n]) const {
-        const Vector<T> least = broadcast(Format<T>::smallest_normal);
-        for (int v = 0; v < n; ++v) {
-            const Vector<T> log = log_of(larger(ratios[v], least));
-            raised[v] = keep_where_at_least<T>(ratios[v], least, exp_of<T>(broadcast(abs_power) * log));
-        }
-    }
-};
-
-// Raises ratios to a whole |s| by squaring.
-template <class T>
-struct WholePower {
-    static constexpr bool takes_near_ratios = true;
-    int64_t abs_power;
-    template <int n>
-    POWERMEANS_INLINE void raise(const Vector<T> (&ratios)[n], Vector<T> (&raised)[n]) const {
-        Vector<T> squares[n];
-#pragma GCC unroll 4
-        for (int v = 0; v < n; ++v) {
-            squares[v] = ratios[v];
-            raised[v] = abs_power & 1 ? ratios[v] : broadcast(T(1));
-        }
-        for (int64_t left = abs_power >> 1; left; left >>= 1) {
-#pragma GCC unroll 4
-            for (int v = 0; v < n; ++v) {
-                squares[v] *= squares[v];
-                if (left & 1) raised[v] *= squares[v];
-            }
-        }
-    }
-};
-
 // Beyond this power every weight but the nearest's vanishes, and float32 would overflow.
 constexpr double highest_abs_power = 1e30;
 
-// Calls soften(power) with the faster way to raise ratios, and returns what that returns.
+// Weights by the logarithm: (least / y)^(1 + |s|), zero where that is below the lowest share. y is finite and
+// not below the least.
+template <class T>
+struct AnyPower {
+    using Least = powermeans::Least<T>;
+    T negative_exponent, lowest_log2;
+
+    explicit AnyPower(const Job<T>& job)
+        : negative_exponent(T(larger(job.power - 1, -highest_abs_power))),
+          lowest_log2(larger(T(job.lowest_log * Format<T>::log2_e), Format<T>::smallest_exponent)) {}
+
+    template <int n>
+    POWERMEANS_INLINE void weigh(const Vector<T> (&y)[n], const Least (&least)[n],
+                                 Vector<T> (&weights)[n]) const {
+        const Vector<T> lowest = broadcast(lowest_log2);
+        Vector<T> logs[n], kept[n];
+        log2_over<T>(least, y, logs);
+#pragma GCC unroll 4
+        for (int v = 0; v < n; ++v) {
+            logs[v] *= broadcast(negative_exponent);
+            kept[v] = larger(logs[v], lowest);
+        }
+        exp2_of<T>(kept, weights);
+#pragma GCC unroll 4
+        for (int v = 0; v < n; ++v) weights[v] = keep_where_at_least<T>(logs[v], lowest, weights[v]);
+    }
+};
+
+// Weights by squaring, for a whole |s|.
+template <class T>
+struct WholePower {
+    using Least = Vector<T>;
+    int64_t exponent;  // 1 + |s|
+    T lowest_ratio;
+
+    explicit WholePower(const Job<T>& job) : exponent(job.whole_power + 1), lowest_ratio(job.lowest_ratio) {}
+
+    template <int n>
+    POWERMEANS_INLINE void weigh(const Vector<T> (&y)[n], const Least (&least)[n],
+                                 Vector<T> (&weights)[n]) const {
+        Vector<T> squares[n];
+#pragma GCC unroll 8
+        for (int v = 0; v < n; ++v) {
+            const Vector<T> ratio =
+                near_quotient<T>(least[v], smaller(y[v], broadcast(Format<T>::largest_divisor)));
+            squares[v] = keep_where_at_least<T>(ratio, broadcast(lowest_ratio), ratio);
+        }
+        int64_t left = exponent;
+        for (; !(left & 1); left >>= 1)
+#pragma GCC unroll 8
+            for (int v = 0; v < n; ++v) squares[v] *= squares[v];
+#pragma GCC unroll 8
+        for (int v = 0; v < n; ++v) weights[v] = squares[v];
+        while (left >>= 1)
+#pragma GCC unroll 8
+            for (int v = 0; v < n; ++v) {
+                squares[v] *= squares[v];
+                if (left & 1) weights[v] *= squares[v];
+            }
+    }
+};
+
+// Calls soften(power) with the faster way to weigh distances, and returns what that returns.
 template <class T, class Soften>
 auto with_power_of(const Job<T>& job, const Soften& soften) {
-    if (job.whole_power) return soften(WholePower<T>{job.whole_power});
-    return soften(AnyPower<T>{T(smaller(-job.power, highest_abs_power))});
+    if (job.whole_power) return soften(WholePower<T>(job));
+    return soften(AnyPower<T>(job));
 }
+
+// A point with a smaller nearest squared distance gets another unit, so that ratios keep their digits.
+template <class T>
+constexpr T smallest_nearest = Format<T>::smallest_normal * (sizeof(T) == 4 ? T(0x1p20) : T(0x1p40));
+template <class T>
+constexpr T unit_of_small = sizeof(T) == 4 ? T(0x1p60) : T(0x1p500);
 
 // Turns the row of distances y into exp((s - 1) a) with a = log(y / nearest), zero where nearest / y is below
 // the lowest ratio; returns S = sum of exp(s a).
-template <bool is_normal, class T, class Raise>
-double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise power) {
+template <class T, class Power>
+double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, const Power& power) {
     Vector<T> sums[vectors_per_unit] = {};
-    const Vector<T> smallest = broadcast(nearest), lowest = broadcast(lowest_ratio);
+    const Vector<T> smallest = broadcast(nearest);
+    typename Power::Least least[vectors_per_unit];
+    for (auto& same : least) same = typename Power::Least(smallest);
     // Rounded up, so that no center at the lowest ratio is skipped.
     const Vector<T> limit = broadcast(nearest / lowest_ratio * (1 + 4 * rounding_of_distance<T>));
-    for (int64_t j = 0; j < n_padded; j += unit_lanes<T>)
+    for (int64_t j = 0; j < n_padded; j += unit_lanes<T>) {
+        Vector<T> y[vectors_per_unit], weights[vectors_per_unit];
+        unsigned found = 0;
         for (int v = 0; v < vectors_per_unit; ++v) {
-            T* at = row + j + v * lanes<T>;
-            const Vector<T> y = load(at);
-            if (lanes_up_to<T>(y, limit) == 0) {
-                store(at, Vector<T>{});
-                continue;
-            }
-            Vector<T> ratio;
-            if constexpr (is_normal && Raise::takes_near_ratios)
-                ratio = near_quotient<T>(smallest, smaller(y, broadcast(Format<T>::largest_divisor)));
-            else
-                ratio = smallest / y;
-            ratio = smaller(ratio, broadcast(T(1)));
-            const Vector<T> kept[1] = {keep_where_at_least<T>(ratio, lowest, ratio)};
-            Vector<T> raised[1];
-            power.raise(kept, raised);
-            sums[v] += raised[0];
-            store(at, raised[0] * kept[0]);
+            const Vector<T> stored = load(row + j + v * lanes<T>);
+            found |= lanes_up_to<T>(stored, limit);
+            y[v] = larger(smaller(stored, broadcast(Format<T>::largest)), smallest);
         }
-    return sum_of_lanes<T>(sums);
+        if (found) {
+            power.weigh(y, least, weights);
+            for (int v = 0; v < vectors_per_unit; ++v) sums[v] = multiply_add(weights[v], y[v], sums[v]);
+        } else {
+            for (Vector<T>& weight : weights) weight = Vector<T>{};
+        }
+        for (int v = 0; v < vectors_per_unit; ++v) store(row + j + v * lanes<T>, weights[v]);
+    }
+    return sum_of_lanes<T>(sums) / double(nearest);
 }
 
-template <class T, class Raise>
-double soften_row(T* row, int64_t n_padded, T nearest, T lowest_ratio, Raise power) {
-    if (nearest >= Format<T>::smallest_normal)
-        return soften_row<true>(row, n_padded, nearest, lowest_ratio, power);
-    if (nearest > 0) return soften_row<false>(row, n_padded, nearest, lowest_ratio, power);
+template <class T>
+double soften_row_of_zero(T* row, int64_t n_padded) {
     double n_zeros = 0;
     for (int64_t j = 0; j < n_padded; ++j) {
         row[j] = T(row[j] == 0);
@@ -225,6 +249,11 @@ double densities_of_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) 
 template <class T>
 double soften_row(T* row, int64_t n_padded, T nearest, const Job<T>& job) {
     if (job.rule == SoftRule::gaussian) return densities_of_row(row, n_padded, nearest, job);
+    if (nearest == 0) return soften_row_of_zero(row, n_padded);
+    if (nearest < smallest_nearest<T>) {
+        nearest *= unit_of_small<T>;
+        for (int64_t j = 0; j < n_padded; ++j) row[j] *= unit_of_small<T>;
+    }
     return with_power_of(
         job, [&](const auto& power) { return soften_row(row, n_padded, nearest, job.lowest_ratio, power); });
 }
