@@ -157,32 +157,21 @@ class Points {
         in_background([&] { powermeans::draw(masses, numbers, n_draws, team_, to); });
     }
 
-    void greedy_seeds(Indices order, double first, In<double, 2> others, Out<int64_t, 1> indices) const {
+    int64_t greedy_seeds(Indices order, double first, In<double, 2> others, Out<int64_t, 1> indices,
+                         double seconds) const {
         require(indices.shape(0) == others.shape(0) + 1, "indices must have one entry more than others");
-        require(others.shape(1) > 0, "others must have at least one column");
-        require(!is_affine(source_), "affine distances have no seeds of their own");
-        const SeedRequest asked{weights(),     of_points(order, "order"), first,
-                                others.data(), int64_t(indices.shape(0)), int64_t(others.shape(1))};
-        int64_t* to = indices.data();
-        in_background([&] { powermeans::greedy_seeds(source_, asked, team_, check_interrupt, to); });
+        SeedRequest asked = seeds_asked(order, others, indices, seconds);
+        asked.first = first;
+        return seeded(asked, indices);
     }
 
     int64_t further_seeds(Indices order, Vector nearest, double least_share, In<double, 2> others,
-                          Out<int64_t, 1> indices) const {
+                          Out<int64_t, 1> indices, double seconds) const {
         require(indices.shape(0) == others.shape(0), "indices must have as many entries as others has rows");
-        require(others.shape(1) > 0, "others must have at least one column");
-        require(!is_affine(source_), "affine distances have no seeds of their own");
-        const SeedRequest asked{weights(),
-                                of_points(order, "order"),
-                                0,
-                                others.data(),
-                                int64_t(indices.shape(0)),
-                                int64_t(others.shape(1)),
-                                of_points(nearest, "nearest"),
-                                least_share};
-        int64_t* to = indices.data();
-        nb::gil_scoped_release released;
-        return powermeans::greedy_seeds(source_, asked, team_, SignalWatch(), to);
+        SeedRequest asked = seeds_asked(order, others, indices, seconds);
+        asked.nearest = of_points(nearest, "nearest");
+        asked.least_share = least_share;
+        return seeded(asked, indices);
     }
 
     void expect_few_sweeps() { source_.swept_often = false; }
@@ -220,6 +209,26 @@ class Points {
     }
 
   private:
+    SeedRequest seeds_asked(const Indices& order, const In<double, 2>& others, const Out<int64_t, 1>& indices,
+                            double seconds) const {
+        require(others.shape(1) > 0, "others must have at least one column");
+        require(!is_affine(source_), "affine distances have no seeds of their own");
+        SeedRequest asked{};
+        asked.sample_weight = weights();
+        asked.order = of_points(order, "order");
+        asked.others = others.data();
+        asked.n_seeds = int64_t(indices.shape(0));
+        asked.n_candidates = int64_t(others.shape(1));
+        asked.seconds = seconds;
+        return asked;
+    }
+
+    int64_t seeded(const SeedRequest& asked, const Out<int64_t, 1>& indices) const {
+        int64_t* to = indices.data();
+        return in_background(
+            [&] { return powermeans::greedy_seeds(source_, asked, team_, check_interrupt, to); });
+    }
+
     Request<T> request(Task task, const Centers& centers) const {
         const int64_t n_lifts = is_affine(source_) ? 1 : 0;
         require(int64_t(centers.shape(1)) == source_.n_features + n_lifts,
@@ -321,10 +330,10 @@ void bind_sweeps(Binding& binding) {
         .def("approach", &Class::approach, "centers"_a.noconvert(), "nearest"_a.noconvert())
         .def("draw", &Class::draw, "nearest"_a.noconvert(), "order"_a.noconvert().none(),
              "uniforms"_a.noconvert(), "exponent"_a, "indices"_a.noconvert())
-        .def("further_seeds", &Class::further_seeds, "order"_a.noconvert(), "nearest"_a.noconvert(),
-             "least_share"_a, "others"_a.noconvert(), "indices"_a.noconvert())
         .def("greedy_seeds", &Class::greedy_seeds, "order"_a.noconvert(), "first"_a, "others"_a.noconvert(),
-             "indices"_a.noconvert())
+             "indices"_a.noconvert(), "seconds"_a = std::numeric_limits<double>::infinity())
+        .def("further_seeds", &Class::further_seeds, "order"_a.noconvert(), "nearest"_a.noconvert(),
+             "least_share"_a, "others"_a.noconvert(), "indices"_a.noconvert(), "seconds"_a)
         .def("expect_few_sweeps", &Class::expect_few_sweeps)
         .def("present", &Class::present, "order"_a.noconvert().none(), "rates"_a.noconvert().none(),
              "weight_unit"_a, "centers"_a.noconvert(), "counts"_a.noconvert())

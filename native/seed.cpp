@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -174,9 +175,12 @@ class Seeding {
         else
             take_first(draw(request.first));
         const double least = request.least_share * cumulative_.back();
+        const auto began = std::chrono::steady_clock::now();
         for (const double* numbers = request.others; int64_t(seeds_.size()) < request.n_seeds;
              numbers += request.n_candidates) {
             if (request.nearest && !seeds_.empty() && cumulative_.back() <= least) break;
+            const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - began;
+            if (!seeds_.empty() && spent.count() >= request.seconds) break;
             before_seed();
             std::vector<int64_t> candidates;
             for (int64_t c = 0; c < request.n_candidates; ++c) candidates.push_back(draw(numbers[c]));

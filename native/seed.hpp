@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "source.hpp"
 #include "team.hpp"
@@ -21,6 +22,8 @@ struct SeedRequest {
     const double* nearest = nullptr;
     // Seeds beside earlier ones end, after one at least, once this share of the inertia is left or less.
     double least_share = 0;
+    // No seed is compared after this time, and fewer than n_seeds may be found.
+    double seconds = std::numeric_limits<double>::infinity();
 };
 
 // Writes the indices of the seeds and returns their number. Calls before_seed() before each seed that is

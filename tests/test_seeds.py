@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from powermeans import PowerKMeans
+from powermeans.estimators import base as base_module
 from powermeans.rows import open_rows
 from powermeans.rows.by_definition import greedy_seeds
 from powermeans.rows.reference import ReferenceRows
@@ -325,3 +327,50 @@ def test_further_seeds_end_once_little_inertia_is_left(rows_of: Callable) -> Non
     }
     assert found[0.0] == found[0.01] == [10.0, 20.0, 40.0]
     assert len(found[1.0]) == 1
+
+
+@ROWS
+def test_no_seed_is_compared_once_time_is_over(rows_of: Callable) -> None:
+    points = np.random.default_rng(0).normal(size=(50, 3))
+    rows, order, others = rows_of(points), np.arange(50), np.full((9, 3), 0.5)
+    first = rows.greedy_seeds(order, 0.3, others[:0])
+    np.testing.assert_array_equal(rows.greedy_seeds(order, 0.3, others, seconds=0.0), first)
+    nearest = 1 + np.square(points[:, 0])
+    assert len(rows.further_seeds(order, nearest, others, 0.0, seconds=0.0)) == 1
+    assert len(rows.further_seeds(order, nearest, others, 0.0)) == 9
+
+
+@pytest.mark.parametrize("n_points", [2000, 20_000])
+def test_seeds_that_time_does_not_allow_are_drawn_at_once(n_points: int) -> None:
+    points = np.random.default_rng(0).normal(size=(n_points, 3))
+    rows = open_rows(points)
+    limited = choose_seeds(rows, 30, np.random.RandomState(0), n_candidates=4, seconds=0.0)[0]
+    greedy = choose_seeds(rows, 30, np.random.RandomState(0), n_candidates=4)[0]
+    np.testing.assert_array_equal(limited[0], greedy[0])
+    assert len(np.unique(limited, axis=0)) == 30
+    assert rows.assign(greedy)[1] < rows.assign(limited)[1] < 1.05 * rows.assign(points[:30])[1]
+
+
+def test_seeds_of_few_places_are_drawn_at_once_too() -> None:
+    points = np.repeat([[0.0], [1.0]], 50, axis=0)
+    for rows in (open_rows(points), open_rows(np.zeros((40, 2)))):
+        seeds, _ = choose_seeds(rows, 5, np.random.RandomState(0), n_candidates=3, seconds=0.0)
+        assert len(seeds) == 5
+
+
+def test_a_fit_tells_its_seeding_how_much_time_is_left(monkeypatch) -> None:
+    told = []
+
+    def choose(*given, seconds, **options):
+        told.append(seconds)
+        return choose_seeds(*given, seconds=seconds, **options)
+
+    monkeypatch.setattr(base_module, "choose_seeds", choose)
+    points = np.random.default_rng(0).normal(size=(500, 2))
+    model = PowerKMeans(20, max_seconds=1e-9, random_state=0).fit(points)
+    assert model.n_iter_ == 1
+    assert len(np.unique(model.labels_)) > 10
+    PowerKMeans(20, max_seconds=1e6, refine=0, random_state=0).fit(points)
+    PowerKMeans(20, refine=0, random_state=0).fit(points)
+    assert told[0] <= 0 < told[1] <= 1e6
+    assert told[2] == np.inf

@@ -53,8 +53,13 @@ class CompiledPoints:
         indices: NDArray[np.int64],
     ) -> None: ...
     def greedy_seeds(
-        self, order: IndexArray, first: float, others: FloatArray, indices: NDArray[np.int64]
-    ) -> None: ...
+        self,
+        order: IndexArray,
+        first: float,
+        others: FloatArray,
+        indices: NDArray[np.int64],
+        seconds: float = ...,
+    ) -> int: ...
     def further_seeds(
         self,
         order: IndexArray,
@@ -62,6 +67,7 @@ class CompiledPoints:
         least_share: float,
         others: FloatArray,
         indices: NDArray[np.int64],
+        seconds: float,
     ) -> int: ...
     def expect_few_sweeps(self) -> None:
         """From now on take no shortcuts that only many sweeps repay."""

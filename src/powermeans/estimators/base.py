@@ -238,11 +238,13 @@ class CenterEstimator(
         """
         self._validate_params()
         spec, watch, rng = self._spec(), self._watcher(), check_random_state(self.random_state)
+        self._end = time.monotonic() + (self._parameter("max_seconds") or math.inf)
         try:
             with _limited_threads(X, spec), self._open(X, sample_weight) as data:
                 n_found = self._fit_opened(X, data, rng, watch)
         finally:
-            self.__dict__.pop("_candidates", None)
+            for name in ("_candidates", "_end"):
+                self.__dict__.pop(name, None)
             # Also if passes were shown but there was no sweep.
             if (fit_ended := getattr(self._parameter("callback"), "fit_ended", None)) is not None:
                 fit_ended()
@@ -366,7 +368,10 @@ class CenterEstimator(
             centers = uniform_seeds(rows, n_clusters, rng)
         else:
             n_candidates = n_greedy_candidates(n_clusters) if self.init == "k-means++" else 1
-            centers, _ = choose_seeds(rows, n_clusters, rng, n_candidates=n_candidates)
+            seconds = self.__dict__.get("_end", math.inf) - time.monotonic()
+            centers, _ = choose_seeds(
+                rows, n_clusters, rng, n_candidates=n_candidates, seconds=seconds
+            )
         if self.verbose:
             print("Initialization complete")
         return centers

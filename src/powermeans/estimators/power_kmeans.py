@@ -80,8 +80,8 @@ class PowerKMeans(CenterEstimator):
         fifth and at most half of all centers. With 0 there is no search, only one descent from the
         seeds.
     max_seconds : float, optional
-        Stop after about this time and keep the best centers so far. A sweep and the choice of seeds
-        are always completed.
+        Stop after about this time and keep the best centers so far. A sweep is always completed;
+        seeds that are still missing are then drawn at once, without comparisons.
     n_init : int, default=1
         Number of runs; the one with the lowest inertia is kept.
     max_iter : int, default=300

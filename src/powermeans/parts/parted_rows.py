@@ -7,6 +7,7 @@ array is as long as the points, unless the caller asks for one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -193,7 +194,13 @@ class PartedRows(BaseRows):
         return PartedNearness(self, centers)
 
     def greedy_seeds(
-        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+        self,
+        order: IndexArray,
+        first: float,
+        others: FloatArray,
+        exponent: float = 2.0,
+        *,
+        seconds: float = math.inf,
     ) -> IndexArray:
         """Raise, since draws would need an order of all points."""
         raise TypeError(_NO_ORDER)

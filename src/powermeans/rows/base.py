@@ -6,6 +6,7 @@ overrides what it computes faster. Rows whose points lie in a single memory exte
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -39,16 +40,28 @@ class BaseRows(Rows):
         return 0.0
 
     def greedy_seeds(
-        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+        self,
+        order: IndexArray,
+        first: float,
+        others: FloatArray,
+        exponent: float = 2.0,
+        *,
+        seconds: float = math.inf,
     ) -> IndexArray:
-        return greedy_seeds(self, order, first, others, exponent)
+        return greedy_seeds(self, order, first, others, exponent, seconds)
 
     @property
     def samples_seeds(self) -> bool:
         return False
 
     def further_seeds(
-        self, indices: IndexArray, nearest: FloatArray, others: FloatArray, least_share: float
+        self,
+        indices: IndexArray,
+        nearest: FloatArray,
+        others: FloatArray,
+        least_share: float,
+        *,
+        seconds: float = math.inf,
     ) -> IndexArray:
         raise NotImplementedError("these rows compare seeds over all points")
 

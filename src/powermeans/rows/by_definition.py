@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -103,12 +105,20 @@ def _float64(values: NDArray[Any]) -> FloatArray:
 
 
 def greedy_seeds(
-    rows: Rows, order: IndexArray, first: float, others: FloatArray, exponent: float
+    rows: Rows,
+    order: IndexArray,
+    first: float,
+    others: FloatArray,
+    exponent: float,
+    seconds: float = math.inf,
 ) -> IndexArray:
     """Choose seeds by greedy k-means++: each is the best of some points drawn by distance."""
     nearness = rows.nearness(np.empty((0, rows.n_features)), order)
     chosen = np.empty(1 + len(others), dtype=np.intp)
+    end = time.monotonic() + seconds
     for seed in range(len(chosen)):
+        if seed and time.monotonic() >= end:
+            return chosen[:seed]
         uniforms = others[seed - 1] if seed else np.array([first])
         chosen[seed] = _best(nearness, nearness.draw(uniforms, exponent))
         nearness.add(rows.take(chosen[seed : seed + 1])[0])
@@ -116,15 +126,20 @@ def greedy_seeds(
 
 
 def further_seeds(
-    nearness: Nearness, points: FloatArray, others: FloatArray, least_share: float
+    nearness: Nearness,
+    points: FloatArray,
+    others: FloatArray,
+    least_share: float,
+    seconds: float,
 ) -> IndexArray:
     """Choose seeds beside earlier ones by greedy k-means++; see `Rows.further_seeds`."""
     whole, chosen = nearness.inertia(), []
     least, margin = least_share * whole, _SHARE_OF_TIES * whole
+    end = time.monotonic() + seconds
     for uniforms in others:
         chosen.append(_best(nearness, nearness.draw(uniforms), margin))
         nearness.add(points[chosen[-1]])
-        if nearness.inertia() <= least:
+        if nearness.inertia() <= least or time.monotonic() >= end:
             break
     return np.array(chosen, dtype=np.intp)
 

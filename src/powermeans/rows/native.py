@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -143,25 +144,37 @@ class NativeRows(MemoryRows):
         return NativeNearness(self._native, self, self._weights, self._weight_unit, centers, order)
 
     def greedy_seeds(
-        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+        self,
+        order: IndexArray,
+        first: float,
+        others: FloatArray,
+        exponent: float = 2.0,
+        *,
+        seconds: float = math.inf,
     ) -> IndexArray:
         if exponent != 2:
-            return super().greedy_seeds(order, first, others, exponent)
+            return super().greedy_seeds(order, first, others, exponent, seconds=seconds)
         indices = np.empty(1 + len(others), dtype=np.int64)
-        self._native.greedy_seeds(order, first, others, indices)
-        return indices
+        n_found = self._native.greedy_seeds(order, first, others, indices, seconds)
+        return indices[:n_found]
 
     @property
     def samples_seeds(self) -> bool:
         return True
 
     def further_seeds(
-        self, indices: IndexArray, nearest: FloatArray, others: FloatArray, least_share: float
+        self,
+        indices: IndexArray,
+        nearest: FloatArray,
+        others: FloatArray,
+        least_share: float,
+        *,
+        seconds: float = math.inf,
     ) -> IndexArray:
         weights = nearest.min() / nearest
         sample = NativeRows(self._points[indices], weights, team=self.team)._native
         found, order = np.empty(len(others), dtype=np.int64), np.arange(len(indices))
-        n_found = sample.further_seeds(order, nearest, least_share, others, found)
+        n_found = sample.further_seeds(order, nearest, least_share, others, found, seconds)
         return indices[found[:n_found]]
 
     def take(self, indices: IndexArray) -> FloatArray:

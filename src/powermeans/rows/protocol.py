@@ -5,6 +5,7 @@ A kind of rows implements the abstract methods; `powermeans.rows.base` derives t
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -113,13 +114,20 @@ class Rows(Protocol):
         ...
 
     def greedy_seeds(
-        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+        self,
+        order: IndexArray,
+        first: float,
+        others: FloatArray,
+        exponent: float = 2.0,
+        *,
+        seconds: float = math.inf,
     ) -> IndexArray:
         """Return the points that greedy k-means++ chooses, (n_seeds,).
 
         Draw as `Nearness.draw` does, along the points in this order: the first seed by the number
         `first`, and the candidates for each other seed by a row of `others`, (n_seeds - 1,
-        n_candidates). Keep the candidate that leaves the least inertia, the first of several.
+        n_candidates). Keep the candidate that leaves the least inertia, the first of several. After
+        so many seconds no further seed is chosen; the first always is.
         """
         ...
 
@@ -129,14 +137,20 @@ class Rows(Protocol):
         ...
 
     def further_seeds(
-        self, indices: IndexArray, nearest: FloatArray, others: FloatArray, least_share: float
+        self,
+        indices: IndexArray,
+        nearest: FloatArray,
+        others: FloatArray,
+        least_share: float,
+        *,
+        seconds: float = math.inf,
     ) -> IndexArray:
         """Return points of a sample that greedy k-means++ chooses beside earlier seeds.
 
         The sample is drawn by weight times squared distance, and repeats may occur; `nearest` are
         its squared distances from the earlier seeds, none of them zero. So all its points stand for
         as much inertia. Each row of `others` draws the candidates for a seed; no more seeds follow
-        once they leave `least_share` of the inertia or less.
+        once they leave `least_share` of the inertia or less, or after so many seconds.
         """
         ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -140,14 +141,21 @@ class ReferenceRows(BaseRows):
         return self._divergence is None
 
     def further_seeds(
-        self, indices: IndexArray, nearest: FloatArray, others: FloatArray, least_share: float
+        self,
+        indices: IndexArray,
+        nearest: FloatArray,
+        others: FloatArray,
+        least_share: float,
+        *,
+        seconds: float = math.inf,
     ) -> IndexArray:
         points, weights = self._points[indices], nearest.min() / nearest
         nearness = NearnessByDefinition(
             points, weights.astype(points.dtype), np.empty((0, 0)), None, self._pairwise
         )
         nearness.lower(nearest)
-        return indices[further_seeds(nearness, _float64(points), others, least_share)]
+        found = further_seeds(nearness, _float64(points), others, least_share, seconds)
+        return indices[found]
 
     def take(self, indices: IndexArray) -> FloatArray:
         return _float64(self._points[indices])

@@ -12,6 +12,7 @@ measured from all seeds and another sample is taken.
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 
@@ -45,14 +46,17 @@ def choose_seeds(
     *,
     n_candidates: int = 1,
     exponent: float = 2.0,
+    seconds: float = math.inf,
 ) -> tuple[FloatArray, IndexArray]:
     """Return seeds by k-means++ (Arthur & Vassilvitskii 2007), and their indices.
 
     The first is drawn in proportion to the weights w. Candidates for each later seed are drawn in
     proportion to w * d**exponent, where d is the distance to the nearest seed so far; the candidate
     that leaves the least inertia is kept, by an estimate where there are many points. Points repeat
-    once every point is at a seed.
+    once every point is at a seed. After so many seconds the seeds that are still missing are drawn
+    at once, half by weight and half by w * d**2.
     """
+    end = time.monotonic() + seconds
     order, key = order_by_place(rows, rng)
     n_sampled = max(_SAMPLED_FOR_EACH_SEED * n_centers, _LEAST_SAMPLED)
     is_greedy = n_candidates > 1 and exponent == 2 and rows.samples_seeds
@@ -60,9 +64,12 @@ def choose_seeds(
     n_tried = max(n_candidates, _FEWEST_CANDIDATES) if is_sampled else n_candidates
     first, others = rng.uniform(), rng.uniform(size=(n_centers - 1, n_tried))
     if is_sampled:
-        chosen = _seeds_by_samples(rows, order, first, others, n_sampled)
+        chosen = _seeds_by_samples(rows, order, first, others, n_sampled, end)
     else:
-        chosen = rows.greedy_seeds(order, first, others, exponent)
+        left = end - time.monotonic()
+        chosen = rows.greedy_seeds(order, first, others, exponent, seconds=left)
+    if len(chosen) < n_centers:
+        chosen = _completed(rows, order, chosen, n_centers)
     return rows.take(chosen), chosen
 
 
@@ -71,24 +78,44 @@ def _n_places(sorted_key: FloatArray) -> int:
 
 
 def _seeds_by_samples(
-    rows: Rows, order: IndexArray, first: float, others: FloatArray, n_sampled: int
+    rows: Rows, order: IndexArray, first: float, others: FloatArray, n_sampled: int, end: float
 ) -> IndexArray:
-    """Choose seeds by greedy k-means++, comparing candidates over samples."""
-    weights, steps = rows.sample_weight(order), (np.arange(n_sampled) + 0.5) / n_sampled
+    """Choose seeds by greedy k-means++, comparing candidates over samples, until the end."""
+    weights = rows.sample_weight(order)
     chosen = order[draw_indices(weights, np.array([first]))]
-    while len(left := others[len(chosen) - 1 :]):
+    while len(left := others[len(chosen) - 1 :]) and (seconds := end - time.monotonic()) > 0:
         nearest = rows.nearness(rows.take(chosen)).sq_dist(order)
         mass = weights * nearest
         if len(chosen) == 1 and not _LEAST_MASS < np.max(mass) < _LARGEST_MASS:
-            return rows.greedy_seeds(order, first, others)
+            return rows.greedy_seeds(order, first, others, seconds=seconds)
         if not np.any(mass):  # every point is at a seed
-            return np.append(chosen, order[draw_indices(weights, left[:, 0])])
-        sample = draw_indices(mass, steps)
-        n_at_once = max((_GROWTH_OF_SEEDS - 1) * len(chosen), _FEWEST_AT_ONCE)
-        further = left[:n_at_once], _SHARE_LEFT
-        found = rows.further_seeds(order[sample], nearest[sample], *further)
+            break
+        sample = draw_indices(mass, _even_steps(n_sampled))
+        numbers = left[: max((_GROWTH_OF_SEEDS - 1) * len(chosen), _FEWEST_AT_ONCE)]
+        found = rows.further_seeds(
+            order[sample], nearest[sample], numbers, _SHARE_LEFT, seconds=seconds
+        )
         chosen = np.append(chosen, found)
     return chosen
+
+
+def _completed(rows: Rows, order: IndexArray, chosen: IndexArray, n_seeds: int) -> IndexArray:
+    """Add points at even steps along their mean share of weight and inertia.
+
+    Shares of the inertia alone would leave the middle of the points without a seed.
+    """
+    nearest = rows.nearness(rows.take(chosen)).sq_dist(order)
+    mass = weights = rows.sample_weight(order)
+    inertia = float(weights @ nearest)
+    if 0 < inertia < math.inf:
+        away = np.where(nearest > 0, weights, 0.0)
+        mass = away / away.sum() + weights * nearest / inertia
+    drawn = draw_indices(mass, _even_steps(n_seeds - len(chosen)))
+    return np.append(chosen, order[drawn])
+
+
+def _even_steps(n_steps: int) -> FloatArray:
+    return (np.arange(n_steps) + 0.5) / n_steps
 
 
 def uniform_seeds(rows: Rows, n_centers: int, rng: np.random.RandomState) -> FloatArray:

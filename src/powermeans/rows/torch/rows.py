@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import time
 from collections.abc import Iterable, Iterator
 from functools import cached_property, reduce
 from typing import Any, Literal
@@ -267,15 +268,24 @@ class TorchRows(MemoryRows):
         return TorchNearness(self, centers, order)
 
     def greedy_seeds(
-        self, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+        self,
+        order: IndexArray,
+        first: float,
+        others: FloatArray,
+        exponent: float = 2.0,
+        *,
+        seconds: float = math.inf,
     ) -> IndexArray:
         """Choose seeds in one pass over the points each, if distances to all candidates fit."""
         n_candidates = others.shape[1] if len(others) else 1
         if self.n_points * n_candidates > self.most_entries_kept():
-            return super().greedy_seeds(order, first, others, exponent)
+            return super().greedy_seeds(order, first, others, exponent, seconds=seconds)
         nearness = self.nearness(np.empty((0, self.n_features)), order)
         chosen = np.empty(1 + len(others), dtype=np.intp)
+        end = time.monotonic() + seconds
         for seed in range(len(chosen)):
+            if seed and time.monotonic() >= end:
+                return chosen[:seed]
             uniforms = others[seed - 1] if seed else np.array([first])
             chosen[seed] = nearness.choose(nearness.draw(uniforms, exponent))
         return chosen
