@@ -68,6 +68,13 @@ constexpr int64_t vectors_worth_bounds = 50;
 constexpr int64_t most_points_bounded = 4'000'000;
 constexpr int64_t bytes_worth_bounds = 128;
 
+// Below these, products of bytes take longer than they save: beside them a point has its scores, its norm
+// and two or three exact distances. Distances in float64 take twice as long, so that half the centers do.
+constexpr int64_t features_worth_sketches = 32;
+constexpr int64_t center_bytes_worth_sketches = 128;
+// Centers are sketched in each sweep, by one thread.
+constexpr int64_t points_worth_sketches = 512;
+
 // From this many features on, padding wastes little.
 constexpr int64_t features_that_fill_lanes = 48;
 
@@ -106,6 +113,12 @@ bool is_worth_bounds(const SweepShape& shape) {
            (shape.n_points <= most_points_bounded || point_bytes(shape) >= bytes_worth_bounds);
 }
 
+bool is_worth_sketches(const SweepShape& shape) {
+    return shape.can_be_sketched && shape.n_features >= features_worth_sketches &&
+           shape.n_centers * shape.value_bytes >= center_bytes_worth_sketches &&
+           shape.n_points >= points_worth_sketches;
+}
+
 int64_t block_points(const SweepShape& shape, const Plan& plan) {
     if (!plan.grouped) {
         const int64_t by_distances = block_bytes_of_distances / (padded_centers(shape) * shape.value_bytes);
@@ -134,7 +147,8 @@ Plan plan_for(const SweepShape& shape) {
     Plan plan{};
     const bool has_few_features = shape.is_dense && d <= direct_max_features;
     plan.direct = has_few_features && !shape.is_affine;
-    plan.bounded = shape.is_hard() && shape.has_shortcuts && is_worth_bounds(shape);
+    plan.bounded = shape.is_hard() && is_worth_bounds(shape);
+    plan.prefiltered = plan.bounded && shape.has_shortcuts && is_worth_sketches(shape);
     plan.ordered = plan.direct && !plan.bounded && shape.has_shortcuts && skips_far_centers(shape) &&
                    is_worth_an_order(shape);
     const int64_t lane_sums = shape.is_soft() ? padded_centers(shape) * (d + 1) * shape.lanes() : 0;

@@ -15,7 +15,8 @@ struct SweepShape {
     bool is_dense;
     bool is_affine;
     bool has_shortcuts;
-    double lowest_ratio;  // of nearest / y: below it a weight is left out
+    bool can_be_sketched;  // in affordable memory
+    double lowest_ratio;   // of nearest / y: below it a weight is left out
 
     bool is_hard() const { return task == Task::hard_sums || task == Task::spread || task == Task::assign; }
     bool is_soft() const { return task == Task::soft_sums; }

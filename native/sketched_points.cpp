@@ -1,6 +1,7 @@
 #include "sketched_points.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "dispatch.hpp"
 #include "rounding.hpp"
@@ -10,7 +11,7 @@ namespace {
 
 // Sketches may take this many bytes, and a sixteenth of those of the points.
 constexpr int64_t affordable_bytes = 40 << 20;
-constexpr int64_t bytes_beside_codes = 20;
+constexpr int64_t bytes_beside_codes = 28;
 constexpr int64_t values_per_stripe = 1 << 18;
 
 }  // namespace
@@ -23,16 +24,20 @@ bool SketchedPoints<V>::are_affordable(int64_t n_points, int64_t n_features) {
 }
 
 template <class V>
+SketchedPoints<V>::Made::Made(int64_t n_points, int64_t n_features)
+    : codes(new uint8_t[std::size_t(n_points * round_up(n_features, codes_per_step))]),
+      steps(new double[std::size_t(n_points)]),
+      errors(new double[std::size_t(n_points)]),
+      norms(new double[std::size_t(n_points)]),
+      sq_norms(new int32_t[std::size_t(n_points)]),
+      view{codes.get(),    steps.get(), errors.get(),
+           sq_norms.get(), norms.get(), round_up(n_features, codes_per_step)} {}
+
+template <class V>
 const Sketches& SketchedPoints<V>::made_of(const V* values, int64_t n_points, int64_t n_features,
                                            const Frame& frame, Team& team) {
-    std::call_once(made_, [&] {
-        const std::size_t n = std::size_t(n_points);
-        const int64_t width = round_up(n_features, codes_per_step);
-        codes_.resize(n * std::size_t(width));
-        steps_.resize(n);
-        errors_.resize(n);
-        sq_norms_.resize(n);
-        view_ = {codes_.data(), steps_.data(), errors_.data(), sq_norms_.data(), width};
+    const auto make = [&] {
+        Made made(n_points, n_features);
         std::vector<double> origin = frame.origin;
         origin.resize(std::size_t(n_features));  // there may be none
         const SketchKernel<V>& kernel = *chosen_instruction_set().kernels;
@@ -40,10 +45,11 @@ const Sketches& SketchedPoints<V>::made_of(const V* values, int64_t n_points, in
         const int64_t stripe_points = std::max<int64_t>(1, values_per_stripe / n_features);
         team.run(divide_up(n_points, stripe_points), team.n_threads(), [&](int, int64_t stripe) {
             const int64_t begin = stripe * stripe_points, end = std::min(n_points, begin + stripe_points);
-            kernel.sketch(values, n_features, origin.data(), scale, begin, end, view_);
+            kernel.sketch(values, n_features, origin.data(), scale, begin, end, made.view);
         });
-    });
-    return view_;
+        return made;
+    };
+    return made_.get(make).view;
 }
 
 template class SketchedPoints<float>;

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
-#include <vector>
+#include <memory>
 
+#include "forks.hpp"
 #include "frame.hpp"
 #include "kernels/sketches.hpp"
 #include "team.hpp"
@@ -23,11 +23,14 @@ class SketchedPoints {
     static bool are_affordable(int64_t n_points, int64_t n_features);
 
   private:
-    std::once_flag made_;
-    std::vector<uint8_t> codes_;
-    std::vector<double> steps_, errors_;
-    std::vector<int32_t> sq_norms_;
-    Sketches view_{};
+    struct Made {
+        std::unique_ptr<uint8_t[]> codes;  // not set to zero first, which would take as long as a sketch
+        std::unique_ptr<double[]> steps, errors, norms;
+        std::unique_ptr<int32_t[]> sq_norms;
+        Sketches view{};
+        Made(int64_t n_points, int64_t n_features);
+    };
+    MadeOnce<Made> made_;
 };
 
 }  // namespace powermeans

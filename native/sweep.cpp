@@ -10,6 +10,7 @@
 #include "packed_centers.hpp"
 #include "plan.hpp"
 #include "shortcuts.hpp"
+#include "sketched_centers.hpp"
 #include "worker_memory.hpp"
 
 namespace powermeans {
@@ -56,6 +57,9 @@ SweepShape shape_of(const Source& source, const RequestFor<Source>& request, dou
     shape.is_dense = Source::is_dense;
     shape.is_affine = is_affine(source);
     shape.has_shortcuts = takes_shortcuts() && source.swept_often;
+    if constexpr (Source::is_dense)
+        shape.can_be_sketched =
+            SketchedPoints<typename Source::Stored>::are_affordable(source.n_points, source.n_features);
     shape.lowest_ratio = lowest_ratio;
     return shape;
 }
@@ -101,7 +105,7 @@ HeldBounds<typename Source::Computed> hold_bounds(const Source& source, const Pl
     HeldBounds<typename Source::Computed> held;
     if constexpr (Source::is_dense) {
         if (!plan.bounded) return held;
-        held.hold = source.last_sweep->try_to_hold();
+        if (takes_shortcuts() && source.swept_often) held.hold = source.last_sweep->try_to_hold();
         held.last_sweep =
             held.hold ? source.last_sweep : std::make_shared<LastSweep<typename Source::Computed>>();
     }
@@ -125,6 +129,16 @@ Dense<T> points_of(const DenseSource<T>& source, const Plan& plan, const T* orig
         points.boxes = groups.boxes();
     }
     return points;
+}
+
+template <class T>
+Sketched sketched_job(const DenseSource<T>& source, const Job<T>& job, double scale, Team& team,
+                      SketchedCenters& centers) {
+    const int64_t d = source.n_features;
+    const Sketches& points = source.sketches->made_of(source.values, source.n_points, d, source.frame, team);
+    centers =
+        SketchedCenters(job.centers.rows_wide, job.centers.n_centers, job.plan.padded_features, points.width);
+    return {points, scale / scale_for<double>(source.frame.extent), centers.view()};
 }
 
 template <class V>
@@ -255,6 +269,9 @@ SweepResult sweep_down_to(double lowest_share, const Source& source, const Reque
         if (held.last_sweep)
             job.bounds = held.last_sweep->bounds_for(source.values, source.n_points, source.n_features,
                                                      request, units.scale);
+    SketchedCenters sketched;
+    if constexpr (Source::is_dense)
+        if (plan.prefiltered) job.sketched = sketched_job(source, job, units.scale, team, sketched);
     Arena arena;
     StripeSums total(arena, shape, plan, job.centers.n_padded);
     add_stripes(points_of(source, plan, origin.get(), units.scale, team), job, shape, team, total);

@@ -32,9 +32,13 @@ Workspace<T> take_workspace(Arena& arena, const SweepShape& shape, const Plan& p
     if (plan.lane_sums) arena.take(work.lane_sums, plan.lane_sums);
     if (plan.bounded) {
         arena.take(work.gathered, packed);
-        arena.take(work.gathered_nearest, block);
         arena.take(work.gathered_sq_norms, block);
         arena.take(work.left, block);
+    }
+    if (plan.prefiltered) {
+        const int64_t n_sketched = round_up(n_padded, sketched_lanes);
+        arena.take(work.products, sketched_together * n_sketched);
+        arena.take(work.scores, n_sketched);
     }
     return work;
 }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import powermeans._native as native
 from powermeans import KMeans, PowerKMeans
 from powermeans.rows.native import NativeRows
 from powermeans.rows.reference import ReferenceRows
@@ -231,3 +232,109 @@ def test_a_memory_of_many_centers_does_not_outlive_them():
     found, expected = (kind.sweep(centers[:8], Hard()) for kind in (rows, NativeRows(points)))
     np.testing.assert_array_equal(found.points, expected.points)
     assert found.weights.sum() == len(points)
+
+
+HARD_KINDS = [*KINDS, "far off", "one huge feature", "constant features", "subnormal", "an outlier"]
+
+
+def hard_points_of(kind, n_points, n_features, dtype, rng):
+    """Points whose bytes hold as little as possible of what tells the centers apart."""
+    points = points_of(kind if kind in KINDS else "clusters", n_points, n_features, rng)
+    match kind:
+        case "far off":
+            points += 1e6
+        case "one huge feature":
+            points[:, 0] *= 1e9
+        case "constant features":
+            points[:, 1:] = rng.normal(size=n_features - 1)
+        case "subnormal":
+            points *= np.finfo(dtype).smallest_normal / 100
+        case "an outlier":
+            points[0] = 1e12
+    return points.astype(dtype)
+
+
+@pytest.fixture
+def without_shortcuts():
+    """A function that calls another with every distance computed."""
+
+    def call(function, *args):
+        native.take_shortcuts(False)
+        try:
+            return function(*args)
+        finally:
+            native.take_shortcuts(True)
+
+    return call
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(HARD_KINDS),
+    n_points=st.sampled_from([512, 700, 1500]),
+    n_features=st.sampled_from([17, 32, 37, 64, 300]),
+    n_centers=st.sampled_from([16, 33, 64, 200, None]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    is_weighted=st.booleans(),
+)
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_candidates_from_bytes_change_no_bit(
+    without_shortcuts, seed, kind, n_points, n_features, n_centers, dtype, is_weighted
+):
+    rng = np.random.default_rng(seed)
+    points = hard_points_of(kind, n_points, n_features, dtype, rng)
+    weights = rng.integers(0, 3, len(points)).astype(float) if is_weighted else None
+    rows = NativeRows(points, weights)
+    centers = points[rng.permutation(len(points))[:n_centers]].astype(np.float64)
+    for _ in range(3):
+        labels, inertia = rows.assign(centers)
+        expected_labels, expected_inertia = without_shortcuts(rows.assign, centers)
+        np.testing.assert_array_equal(labels, expected_labels)
+        assert inertia == expected_inertia
+        spread, expected_spread = rows.spread(centers), without_shortcuts(rows.spread, centers)
+        np.testing.assert_array_equal(spread.error, expected_spread.error)
+        np.testing.assert_array_equal(spread.utility, expected_spread.utility)
+        found, expected = (
+            rows.sweep(centers, Hard()),
+            without_shortcuts(rows.sweep, centers, Hard()),
+        )
+        np.testing.assert_array_equal(found.points, expected.points)
+        np.testing.assert_array_equal(found.weights, expected.weights)
+        assert found.inertia == expected.inertia
+        centers = found.centers(centers)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", HARD_KINDS)
+def test_labels_are_those_of_an_exact_comparison(kind, dtype):
+    """The first center whose distance in float64 is least, though products lose most digits."""
+    rng = np.random.default_rng(5)
+    points = hard_points_of(kind, 1000, 40, dtype, rng)
+    centers = points[rng.permutation(len(points))[:100]].astype(np.float64)
+    centers[50:] = centers[:50]
+    centers[60:80] += 1e-7 * (centers[60:80] - centers.mean(axis=0))
+    labels, _ = NativeRows(points).assign(centers)
+    unit = np.abs(points).max().astype(np.float64)
+    differences = (points.astype(np.float64) / unit)[:, None] - centers / unit
+    sq_dist = np.square(differences).sum(axis=2)
+    nearest = sq_dist.min(axis=1)
+    np.testing.assert_allclose(
+        sq_dist[np.arange(len(points)), labels], nearest, rtol=1e-12, atol=1e-30
+    )
+    assert not np.any((labels >= 50) & (labels < 60) | (labels >= 80))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("spread_of_means", [0.0, 0.5])
+def test_the_first_sweep_computes_few_distances_exactly(dtype, spread_of_means, without_shortcuts):
+    rng = np.random.default_rng(0)
+    means = spread_of_means * rng.normal(size=(80, 256))
+    points = (means[rng.integers(80, size=4000)] + rng.normal(size=(4000, 256))).astype(dtype)
+    centers = np.array([part.mean(axis=0) for part in np.array_split(points, 80)], dtype=np.float64)
+    rows = NativeRows(points)
+    assert without_shortcuts(rows.sweep, centers, Hard()).n_skipped == 0
+    all_distances = len(points) * len(centers)
+    # Sketches have an error of one part in a hundred, and few centers are as near as that.
+    assert rows.sweep(centers, Hard()).n_skipped > 0.8 * all_distances

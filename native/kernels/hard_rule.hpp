@@ -1,7 +1,7 @@
 // The hard rule: the nearest center takes the point. The distances of a block are in its workspace already.
 #pragma once
 
-#include "distances.hpp"
+#include "nearest.hpp"
 
 namespace powermeans {
 namespace {
@@ -18,6 +18,22 @@ POWERMEANS_INLINE void take_point(const Block<Points>& block, int64_t p, int64_t
     if (job.task != Task::spread) return;
     block.out.error[center] += weight * nearest;
     if (job.centers.n_centers > 1) block.out.utility[center] += weight * (second - nearest);
+}
+
+// Points of many features: products say which centers may be the nearest.
+template <class T>
+void hard_block_by_comparison(const Block<Dense<T>>& block) {
+    raw_distances(block);
+    for (int64_t p = 0; p < block.n; ++p) {
+        const double least = double(complete_row(block.job, block.work, p));
+        const ComparedRow<T> compared{block, p, row_of(block, p), block.work.sq_norms[p]};
+        const Found found = compared.nearest(least);
+        double second = 0;
+        if (block.job.task == Task::spread && block.job.centers.n_centers > 1)
+            second = compared.nearest(compared.second(found.center)).sq_dist;
+        take_point(block, p, found.center, found.sq_dist, second);
+        if (block.job.task == Task::hard_sums) add_point(block, p, found.center, weight_of(block, p));
+    }
 }
 
 template <class Points>

@@ -54,24 +54,42 @@ constexpr double rounder = 0x1.8p52;
 // What rounding a row to codes leaves.
 struct RoundedRow {
     double sq_error = 0, sq_norm = 0;  // of value - code, and of the codes, less their middle
+    double sq_size = 0;                // of the values
 };
+
+// Puts the lowest byte of each lane beside those of its neighbors, and adds the middle code to them.
+POWERMEANS_INLINE uint64_t packed_codes(const Bits<double> (&numbers)[vectors_per_unit]) {
+    Unsigned<double> joined = {};
+    for (int v = 0; v < vectors_per_unit; ++v) {
+        Unsigned<double> shifts;
+        for (int lane = 0; lane < lanes<double>; ++lane)
+            shifts[lane] = uint64_t(8 * (v * lanes<double> + lane));
+        joined |= (Unsigned<double>(numbers[v] + middle_code) & 0xff) << shifts;
+    }
+    uint64_t codes = 0;
+    for (int lane = 0; lane < lanes<double>; ++lane) codes |= joined[lane];
+    return codes;
+}
 
 template <class V>
 RoundedRow round_row(const V* row, const double* origin, int64_t n_features, double per_step,
                      uint8_t* codes) {
     DoubleVector sq_errors[vectors_per_unit] = {}, sq_norms[vectors_per_unit] = {};
+    DoubleVector sq_sizes[vectors_per_unit] = {};
     for_each_step(row, origin, n_features, [&](int64_t f, const FeatureStep& step) {
+        Bits<double> numbers[vectors_per_unit];
         for (int v = 0; v < vectors_per_unit; ++v) {
             const DoubleVector value = step.at[v] * per_step, bits = value + rounder;
             const DoubleVector whole = bits - rounder, error = value - whole;
             sq_errors[v] = multiply_add(error, error, sq_errors[v]);
             sq_norms[v] = multiply_add(whole, whole, sq_norms[v]);
-            const Bits<double> numbers = Bits<double>(bits);
-            for (int lane = 0; lane < lanes<double>; ++lane)
-                codes[f + v * lanes<double> + lane] = uint8_t(numbers[lane] + middle_code);
+            sq_sizes[v] = multiply_add(value, value, sq_sizes[v]);
+            numbers[v] = Bits<double>(bits);
         }
+        const uint64_t packed = packed_codes(numbers);
+        __builtin_memcpy(codes + f, &packed, sizeof packed);
     });
-    return {sum_of_lanes<double>(sq_errors), sum_of_lanes<double>(sq_norms)};
+    return {sum_of_lanes<double>(sq_errors), sum_of_lanes<double>(sq_norms), sum_of_lanes<double>(sq_sizes)};
 }
 
 template <class V>
@@ -99,6 +117,7 @@ void draw_sketch(const V* values, int64_t n_features, const double* origin, doub
         const RoundedRow rounded = round_row(row, origin, n_features, per_step, to.codes + i * to.width);
         to.steps[i] = step;
         to.sq_norms[i] = int32_t(rounded.sq_norm);
+        to.norms[i] = is_coded ? step * step * rounded.sq_size : 0;
         to.errors[i] = is_coded ? step * (__builtin_sqrt(rounded.sq_error) * (1 + rounding_of_sketch) +
                                           __builtin_sqrt(rounded.sq_norm) * rounding_of_sketch)
                                 : largest * __builtin_sqrt(double(n_features)) * (1 + rounding_of_sketch);

@@ -70,6 +70,12 @@ void sweep_all(const Block<Points>& stripe) {
     });
 }
 
+template <class T>
+void compare_all(const Block<Dense<T>>& stripe) {
+    stripe.out.n_distances += double(stripe.n * stripe.job.centers.n_centers);
+    for_each_block(stripe, [](const Block<Dense<T>>& block) { hard_block_by_comparison(block); });
+}
+
 template <class V>
 void sweep_stripe(const Block<Csr<V>>& stripe) {
     sweep_all(stripe);
@@ -78,7 +84,9 @@ void sweep_stripe(const Block<Csr<V>>& stripe) {
 template <class T>
 void sweep_stripe(const Block<Dense<T>>& stripe) {
     const Plan& plan = stripe.job.plan;
-    if (plan.grouped && stripe.job.task == Task::soft_sums)
+    const Task task = stripe.job.task;
+    const bool is_hard = task == Task::hard_sums || task == Task::spread || task == Task::assign;
+    if (plan.grouped && task == Task::soft_sums)
         for_each_block(stripe, [tie_ratio = tie_ratio_at(stripe.job)](const Block<Dense<T>>& block) {
             grouped_soft_block(block, tie_ratio);
         });
@@ -86,6 +94,8 @@ void sweep_stripe(const Block<Dense<T>>& stripe) {
         for_each_block(stripe, [](const Block<Dense<T>>& block) { GroupedHardBlock<T>{block}.run(); });
     else if (plan.bounded)
         bounded_hard_sweep(stripe);
+    else if (is_hard && !stripe.job.heights)
+        compare_all(stripe);
     else
         sweep_all(stripe);
 }

@@ -121,6 +121,7 @@ struct Plan {
     bool direct;              // squared differences rather than products
     bool grouped;             // points in lanes
     bool bounded;             // the hard rule with the bounds that the last sweep left
+    bool prefiltered;         // candidates for the nearest center from products of bytes
     bool ordered;             // points in spatial order, centers far from a group skipped
     bool sums_by_center;      // layout of PartialSums::points: (n_centers, padded_features),
                               // else (n_features, n_padded)
@@ -161,9 +162,10 @@ struct Workspace {
     T* outer_panels;    // (n_padded, n_features): panels of the outer ones
     T* lane_sums;       // (n_padded, n_features + 1, unit_lanes): points and weights of a block of groups
     T* gathered;        // (block_points, padded_features): the points left to be compared with all centers
-    double* gathered_nearest;
     double* gathered_sq_norms;
-    int32_t* left;  // (block_points,): which these are
+    int32_t* left;      // (block_points,): which these are
+    int32_t* products;  // (sketched_together, n_padded) of codes, padded to whole panels
+    float* scores;      // (n_padded,), padded likewise
 };
 
 // A request in the units of the kernels.
@@ -180,6 +182,7 @@ struct Job : Request<T> {
     Centers<T> centers;
     Plan plan;
     Bounds<T> bounds;
+    Sketched sketched;
 };
 
 // Points `begin` to `begin + n`, Dense or Csr, with all that the kernels read and write. A stripe is a block
