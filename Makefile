@@ -13,10 +13,10 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 NATIVE := $(wildcard native/*.cpp native/*.hpp native/kernels/*.cpp native/kernels/*.hpp)
 NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
-NATIVE_TEST_NAMES := $(basename $(notdir $(filter %.cpp,$(NATIVE_TESTS))))
+NATIVE_TEST_NAMES := $(basename $(notdir $(wildcard native/tests/test_*.cpp)))
 CPP := $(NATIVE) $(NATIVE_TESTS) $(wildcard benchmarks/*.cpp)
 
-.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types structure format sanitize compilers bench peers bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
+.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types structure format sanitize platforms bench peers bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
 .DELETE_ON_ERROR:
 
 help:
@@ -26,7 +26,7 @@ help:
 	@echo "make links     build the documentation, and check its links, of which those to elsewhere are listed"
 	@echo "make structure print the rooms of the package, its imports, lines and functions"
 	@echo "make sanitize  native tests under the address, undefined-behaviour and thread sanitizers"
-	@echo "make compilers native tests as GCC and Clang build them, and whether their modules agree"
+	@echo "make platforms native tests for other compilers and machines, and whether the bits are equal"
 	@echo "make bench     measure the sweeps      make picture  draw the README's picture again"
 	@echo "make format    rewrite in house style  make clean  remove all that was built, .venv too,"
 	@echo "                                         but not build/reproduce, where hours are kept"
@@ -211,17 +211,50 @@ endef
 $(foreach sanitizer,$(SANITIZERS),$(eval $(call sanitizer_rules,$(sanitizer))))
 .SECONDARY:
 
-# Wheels are built by GCC and by Clang. Each builds the module and the native tests as a user gets them;
-# the tests pass, and the modules compute the same bits.
+# Platforms. Each builds the core and its tests for another compiler or machine; the tests pass, and the
+# digests of what the core computes are equal on all of them. What is not installed here is left out.
 
-COMPILERS ?= g++ clang++
+PLATFORMS := gcc clang aarch64 windows
+CXX_gcc := g++
+CXX_clang := clang++
+CXX_aarch64 := aarch64-linux-gnu-g++
+CXX_windows := x86_64-w64-mingw32-g++-posix
+RUNNER_aarch64 := qemu-aarch64
+RUNNER_windows := wine
+CMAKE_aarch64 := -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_EXE_LINKER_FLAGS=-static
+CMAKE_windows := -DCMAKE_SYSTEM_NAME=Windows -DCMAKE_SYSTEM_PROCESSOR=AMD64 -DCMAKE_EXE_LINKER_FLAGS=-static
+SUFFIX_windows := .exe
+export WINEPREFIX := $(abspath build/platforms/wine)
+export WINEDEBUG := -all
 
-compilers: $(COMPILERS:%=build/compilers/%.passed)
-	$(BIN)/python tests/native_digests.py $(COMPILERS:%=build/compilers/%)
+is_here = $(and $(shell command -v $(CXX_$(1))),$(or $(if $(RUNNER_$(1)),,native),$(shell command -v $(RUNNER_$(1)))))
+PLATFORMS_HERE := $(foreach platform,$(PLATFORMS),$(if $(call is_here,$(platform)),$(platform)))
 
-build/compilers/%.passed: CMakeLists.txt $(NATIVE) $(NATIVE_TESTS) | $(STAMPS)/installed
-	$(BIN)/cmake -S . -B build/compilers/$* -G Ninja -DCMAKE_CXX_COMPILER=$* -DPOWERMEANS_NATIVE_TESTS=ON \
-	  -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPython_EXECUTABLE=$(abspath $(BIN)/python)
-	$(BIN)/cmake --build build/compilers/$*
-	for test in $(NATIVE_TEST_NAMES); do build/compilers/$*/$$test || exit 1; done
+platforms: $(PLATFORMS_HERE:%=build/platforms/%/digests.txt) $(if $(filter clang,$(PLATFORMS_HERE)),build/platforms/clang/module.passed)
+	@$(foreach platform,$(filter-out $(PLATFORMS_HERE),$(PLATFORMS)), \
+	  echo "$(platform) is left out: it needs $(CXX_$(platform)) $(RUNNER_$(platform))";)
+	$(PYTHON) tests/compare_digests.py $(PLATFORMS_HERE:%=build/platforms/%/digests.txt)
+
+# platform_rules(platform)
+define platform_rules
+build/platforms/$(1)/built: CMakeLists.txt $(NATIVE) $(NATIVE_TESTS) | $(STAMPS)/build
+	$(BIN)/cmake -S . -B $$(@D) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	  -DCMAKE_CXX_COMPILER=$(CXX_$(1)) -DPOWERMEANS_NATIVE_TESTS=ON $(CMAKE_$(1)) \
+	  -DPOWERMEANS_MODULE=$(if $(filter clang,$(1)),ON,OFF) -DPython_EXECUTABLE=$(abspath $(BIN)/python)
+	MAKEFLAGS= $(BIN)/cmake --build $$(@D)
+	@touch $$@
+
+build/platforms/$(1)/%.passed: build/platforms/$(1)/built
+	$(RUNNER_$(1)) $$(@D)/$$*$(SUFFIX_$(1))
+	@touch $$@
+
+build/platforms/$(1)/digests.txt: $(NATIVE_TEST_NAMES:%=build/platforms/$(1)/%.passed)
+	$(RUNNER_$(1)) $$(@D)/digests$(SUFFIX_$(1)) > $$@
+endef
+$(foreach platform,$(PLATFORMS),$(eval $(call platform_rules,$(platform))))
+
+# Wheels for macOS are built by Clang, so that its module is tested too.
+build/platforms/clang/module.passed: build/platforms/clang/built | $(STAMPS)/installed $(STAMPS)/test
+	POWERMEANS_TESTED_MODULE=$$(ls $(@D)/_native.*) \
+	  $(BIN)/python -m pytest -q tests/test_native_rows.py tests/test_comparator.py
 	@touch $@

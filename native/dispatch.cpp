@@ -3,6 +3,10 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#ifdef POWERMEANS_X86
+#include <cpuid.h>
+#endif
+
 namespace powermeans {
 
 extern const KernelTable kernels_baseline;
@@ -12,15 +16,37 @@ extern const KernelTable kernels_avx2, kernels_avx512;
 extern const SeedKernelTable seed_kernels_avx2, seed_kernels_avx512;
 #endif
 
+#ifdef POWERMEANS_X86
+namespace {
+
+struct Features {
+    bool avx2 = false, avx512 = false;
+};
+
+bool has_all(unsigned value, unsigned bits) { return (value & bits) == bits; }
+
+// Asks the processor, and whether the system saves the registers. __builtin_cpu_supports would ask a library
+// that clang-cl does not link.
+Features features_here() {
+    constexpr unsigned saved_by_avx = 0x6, saved_by_avx512 = 0xe6;
+    constexpr unsigned avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+    unsigned a, b, c, d, saved, saved_high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !has_all(c, bit_FMA | bit_OSXSAVE)) return {};
+    __asm__("xgetbv" : "=a"(saved), "=d"(saved_high) : "c"(0));
+    if (!has_all(saved, saved_by_avx) || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return {};
+    const bool has_avx2 = has_all(b, bit_AVX2);
+    return {has_avx2, has_avx2 && has_all(saved, saved_by_avx512) && has_all(b, avx512)};
+}
+
+}  // namespace
+#endif
+
 std::vector<InstructionSet> instruction_sets() {
     std::vector<InstructionSet> sets{{"baseline", &kernels_baseline, &seed_kernels_baseline, true}};
 #ifdef POWERMEANS_X86
-    __builtin_cpu_init();
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    sets.push_back({"avx2", &kernels_avx2, &seed_kernels_avx2, avx2});
-    sets.push_back({"avx512", &kernels_avx512, &seed_kernels_avx512, avx512});
+    const Features features = features_here();
+    sets.push_back({"avx2", &kernels_avx2, &seed_kernels_avx2, features.avx2});
+    sets.push_back({"avx512", &kernels_avx512, &seed_kernels_avx512, features.avx512});
 #endif
     return sets;
 }
