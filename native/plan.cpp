@@ -68,9 +68,10 @@ constexpr int64_t vectors_worth_bounds = 50;
 constexpr int64_t most_points_bounded = 4'000'000;
 constexpr int64_t bytes_worth_bounds = 128;
 
-// Below these, products of bytes take longer than they save: beside them a point has its scores, its norm
-// and two or three exact distances. Distances in float64 take twice as long, so that half the centers do.
-constexpr int64_t features_worth_sketches = 32;
+// Below these, products of bytes take longer than they save: beside them a point has its scores and two or
+// three exact distances. Distances in float64 take twice as long, so that half the features and half the
+// centers are enough.
+constexpr int64_t feature_bytes_worth_sketches = 384;
 constexpr int64_t center_bytes_worth_sketches = 128;
 // Centers are sketched in each sweep, by one thread.
 constexpr int64_t points_worth_sketches = 512;
@@ -114,7 +115,7 @@ bool is_worth_bounds(const SweepShape& shape) {
 }
 
 bool is_worth_sketches(const SweepShape& shape) {
-    return shape.can_be_sketched && shape.n_features >= features_worth_sketches &&
+    return shape.can_be_sketched && point_bytes(shape) >= feature_bytes_worth_sketches &&
            shape.n_centers * shape.value_bytes >= center_bytes_worth_sketches &&
            shape.n_points >= points_worth_sketches;
 }
