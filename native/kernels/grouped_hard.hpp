@@ -67,12 +67,24 @@ struct GroupedHardBlock {
             const int64_t center = found.index[p];
             const double second = job.task == Task::spread ? double(found.second[p]) : 0.0;
             take_point(group, p, center, double(found.nearest[p]), second);
-            if (!is_summed || together) continue;
-            const double weight = weight_of(group, p);
-            double* to = out.points + center * job.plan.padded_features;
-            for (int64_t f = 0; f < n_features(); ++f)
-                to[f] = multiply_add(double(columns[f * points_per_group + p]), weight, to[f]);
+            if (is_summed && !together)
+                add_point(group, columns, p, out.points + center * job.plan.padded_features);
         }
+    }
+
+    void add_point(const Block<Dense<T>>& group, const T* columns, int64_t p, double* to) const {
+        const double weight = weight_of(group, p);
+        int64_t f = 0;
+        if (!group.points.order) {  // else the point lies where memory is slow
+            const Dense<T>& points = group.points;
+            const T* const from = points.values + (group.begin + p) * points.n_features;
+            for (; f + lanes<T> <= n_features(); f += lanes<T>)
+                add_to(to + f,
+                       multiply_add(load(from + f), broadcast(points.scale), -load(points.scaled_origin + f)),
+                       weight);
+        }
+        for (; f < n_features(); ++f)
+            to[f] = multiply_add(double(columns[f * points_per_group + p]), weight, to[f]);
     }
 
     // Compares with all centers: affine distances have no spatial order.

@@ -202,6 +202,53 @@ struct Nearest {
     Index<T> index[points_per_group];
 };
 
+// The nearest centers so far of the points in some vectors of a group.
+template <bool wants_second, bool affine, int n_vectors, class T>
+struct LaneSearch {
+    const T* columns;  // of the first of these points
+    const T* heights;
+    const Centers<T>& centers;
+    int64_t row_length;
+    Vector<T> best[n_vectors], next[n_vectors];
+    Bits<T> which[n_vectors];
+
+    // Compares with several centers at a time, because sums of one center wait for each other.
+    template <int n>
+    POWERMEANS_INLINE void compare(const int64_t (&index)[n]) {
+        Vector<T> y[n][n_vectors] = {};
+        if constexpr (affine)
+            for (int c = 0; c < n; ++c)
+                for (int v = 0; v < n_vectors; ++v)
+                    y[c][v] = load(heights + v * lanes<T>) + broadcast(centers.sq_norms[index[c]]);
+        const int64_t d = centers.n_features;
+        for (int64_t f = 0; f < d; ++f) {
+            Vector<T> place[n];
+            for (int c = 0; c < n; ++c) place[c] = broadcast(centers.rows[index[c] * row_length + f]);
+#pragma GCC unroll 4
+            for (int v = 0; v < n_vectors; ++v) {
+                const Vector<T> x = load(columns + f * points_per_group + v * lanes<T>);
+#pragma GCC unroll 4
+                for (int c = 0; c < n; ++c) y[c][v] = and_feature<affine, T>(y[c][v], x, place[c]);
+            }
+        }
+#pragma GCC unroll 4
+        for (int c = 0; c < n; ++c) take(index[c], y[c]);
+    }
+
+    POWERMEANS_INLINE void take(int64_t index, Vector<T> (&y)[n_vectors]) {
+        const Bits<T> here = Bits<T>{} + Index<T>(index);
+#pragma GCC unroll 4
+        for (int v = 0; v < n_vectors; ++v) {
+            if constexpr (affine) y[v] = larger(y[v], Vector<T>{});
+            if constexpr (wants_second) next[v] = smaller(next[v], larger(best[v], y[v]));
+            keep_smaller<T>(y[v], here, best[v], which[v]);
+        }
+    }
+};
+
+// With fewer features than this, centers one by one keep the units of the processor busy.
+constexpr int64_t features_worth_pairs = 4;
+
 // Searches the chosen centers, or all where `chosen` is null. Affine distances begin with heights and lifts.
 template <bool wants_second, bool affine, class T>
 void find_nearest(const T* columns, const T* heights, const Centers<T>& centers, int64_t row_length,
@@ -210,38 +257,19 @@ void find_nearest(const T* columns, const T* heights, const Centers<T>& centers,
     static_assert(points_per_group % (n_vectors * lanes<T>) == 0 || lanes<T> * n_vectors > points_per_group);
     constexpr int n_here =
         lanes<T> * n_vectors > points_per_group ? int(points_per_group) / lanes<T> : n_vectors;
-    const int64_t d = centers.n_features;
+    const auto index = [chosen](int64_t t) { return chosen ? int64_t(chosen[t]) : t; };
     for (int64_t first = 0; first < points_per_group; first += n_here * lanes<T>) {
-        Vector<T> best[n_here], next[n_here];
-        Bits<T> which[n_here] = {};
-        for (int v = 0; v < n_here; ++v) best[v] = next[v] = broadcast(T(__builtin_inf()));
-        for (int64_t t = 0; t < n_chosen; ++t) {
-            const int64_t j = chosen ? chosen[t] : t;
-            const T* center = centers.rows + j * row_length;
-            Vector<T> y[n_here] = {};
-            if constexpr (affine)
-                for (int v = 0; v < n_here; ++v)
-                    y[v] = load(heights + first + v * lanes<T>) + broadcast(centers.sq_norms[j]);
-            for (int64_t f = 0; f < d; ++f) {
-                const Vector<T> place = broadcast(center[f]);
-#pragma GCC unroll 4
-                for (int v = 0; v < n_here; ++v)
-                    y[v] = and_feature<affine, T>(
-                        y[v], load(columns + f * points_per_group + first + v * lanes<T>), place);
-            }
-            if constexpr (affine)
-                for (int v = 0; v < n_here; ++v) y[v] = larger(y[v], Vector<T>{});
-            const Bits<T> here = Bits<T>{} + Index<T>(j);
-#pragma GCC unroll 4
-            for (int v = 0; v < n_here; ++v) {
-                if constexpr (wants_second) next[v] = smaller(next[v], larger(best[v], y[v]));
-                keep_smaller<T>(y[v], here, best[v], which[v]);
-            }
-        }
+        LaneSearch<wants_second, affine, n_here, T> search{
+            columns + first, affine ? heights + first : nullptr, centers, row_length, {}, {}, {}};
+        for (int v = 0; v < n_here; ++v) search.best[v] = search.next[v] = broadcast(T(__builtin_inf()));
+        int64_t t = 0;
+        if (centers.n_features >= features_worth_pairs)
+            for (; t + 2 <= n_chosen; t += 2) search.compare({index(t), index(t + 1)});
+        for (; t < n_chosen; ++t) search.compare({index(t)});
         for (int v = 0; v < n_here; ++v) {
-            store(found.nearest + first + v * lanes<T>, best[v]);
-            if constexpr (wants_second) store(found.second + first + v * lanes<T>, next[v]);
-            store_bits<T>(found.index + first + v * lanes<T>, which[v]);
+            store(found.nearest + first + v * lanes<T>, search.best[v]);
+            if constexpr (wants_second) store(found.second + first + v * lanes<T>, search.next[v]);
+            store_bits<T>(found.index + first + v * lanes<T>, search.which[v]);
         }
     }
 }

@@ -13,6 +13,7 @@ from powermeans.rows.protocol import Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 _BLOCK_ELEMENTS = 2**17
+_POINTS_AT_ONCE = 2**19
 # The golden ratio in units of 2^64: odd, so that products lose nothing, with bits in no order.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -24,15 +25,40 @@ def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, 
 
     Equal points have equal sums; others only by chance.
     """
+    key = _distances_from_two_places(rows, rng)
+    order = _stable_order(key)
+    return order, key[order]
+
+
+def _distances_from_two_places(rows: Rows, rng: np.random.RandomState) -> FloatArray:
     one, other = random_places(rows, rng, 2)
     key = rows.nearness(one[None, :]).sq_dist()
-    key += rows.nearness(other[None, :]).sq_dist()
+    nearness = rows.nearness(other[None, :])
+    for start in range(0, len(key), _POINTS_AT_ONCE):
+        end = min(start + _POINTS_AT_ONCE, len(key))
+        key[start:end] += nearness.sq_dist(np.arange(start, end))
+    return key
+
+
+def _stable_order(key: FloatArray) -> IndexArray:
+    """Return the order of a stable sort, which is slower: the machine must not decide ties."""
     order = np.argsort(key)
-    sorted_key = key[order]
-    if np.any(sorted_key[1:] == sorted_key[:-1]):
-        # The order of ties must not depend on how the machine sorts. A stable sort is slower.
-        order = np.argsort(key, kind="stable")
-    return order, sorted_key
+    repeats = _places_of_repeats(key, order)
+    if 8 * len(repeats) > len(key):
+        return np.argsort(key, kind="stable")
+    tied = np.union1d(repeats - 1, repeats)
+    indices = order[tied]
+    order[tied] = indices[np.lexsort((indices, key[indices]))]
+    return order
+
+
+def _places_of_repeats(key: FloatArray, order: IndexArray) -> IndexArray:
+    """Return the places in the order whose key is that of the place before."""
+    found = [np.empty(0, dtype=np.intp)]
+    for start in range(1, len(order), _POINTS_AT_ONCE):
+        some = key[order[start - 1 : start + _POINTS_AT_ONCE]]
+        found.append(np.flatnonzero(some[1:] == some[:-1]) + start)
+    return np.concatenate(found)
 
 
 def random_places(rows: Rows, rng: np.random.RandomState, n_places: int) -> FloatArray:
