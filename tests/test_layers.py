@@ -25,13 +25,14 @@ MATHEMATICS = {
 }
 FORMULAS = MATHEMATICS | {"divergences", "system"}
 POINTS = FORMULAS | {"inputs", "parts", "rows", "sources"}
-FITS = POINTS | {"loop", "seeds"}
+FITS = POINTS | {"bounds", "loop", "seeds"}
 
 # What each room may import besides itself and `SHARED`, from the bottom. A room without an entry is
 # found, and CONTRIBUTING.md has the same table.
 MAY_IMPORT: dict[str, set[str]] = {
     **{room: set() for room in (*SHARED, "datasets", "divergences", "system", "tables")},
     **dict.fromkeys(MATHEMATICS, FORMULAS),
+    "bounds": FORMULAS,
     "inputs": FORMULAS,
     "sources": FORMULAS | {"inputs", "tables"},
     "rows": FORMULAS | {"inputs"},

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from powermeans import datasets as datasets
     from powermeans import plots as plots
+    from powermeans.bounds.gap import OptimalityGap as OptimalityGap
     from powermeans.callbacks.path_recorder import PathRecorder as PathRecorder
     from powermeans.callbacks.progress_bar import progress as progress
     from powermeans.choosing_k.choose import choose_k as choose_k
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from powermeans.estimators.mixture.moments import MomentEstimates as MomentEstimates
     from powermeans.estimators.mixture.moments import moment_estimates as moment_estimates
     from powermeans.estimators.mixture.spherical_mixture import SphericalMixture as SphericalMixture
+    from powermeans.estimators.optimality import optimality_gap as optimality_gap
     from powermeans.estimators.power_kmeans import PowerKMeans as PowerKMeans
     from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans as RobustPowerKMeans
     from powermeans.estimators.self_organizing_map import SelfOrganizingMap as SelfOrganizingMap
@@ -80,6 +82,7 @@ _MODULE_OF = {
     "MomentEstimates": "powermeans.estimators.mixture.moments",
     "ObjectiveRoseWarning": "powermeans.errors",
     "OnlineKMeans": "powermeans.estimators.streams.online_kmeans",
+    "OptimalityGap": "powermeans.bounds.gap",
     "ParallelSeeds": "powermeans.seeds.parallel",
     "PartedData": "powermeans.sources",
     "PathRecorder": "powermeans.callbacks.path_recorder",
@@ -98,6 +101,7 @@ _MODULE_OF = {
     "load": "powermeans.saving.model_files",
     "moment_estimates": "powermeans.estimators.mixture.moments",
     "open_data": "powermeans.sources",
+    "optimality_gap": "powermeans.estimators.optimality",
     "progress": "powermeans.callbacks.progress_bar",
     "report": "powermeans.reporting.report",
     "save": "powermeans.saving.model_files",

@@ -31,6 +31,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from powermeans.bounds.gap import OptimalityGap
 from powermeans.errors import warn_caller
 from powermeans.estimators.opening import (
     Columns,
@@ -563,6 +564,29 @@ class CenterEstimator(
         """
         data = self._new_points(X, sample_weight)
         return -data.inertia(self._centers(data.n_features))
+
+    def optimality_gap(
+        self, X: MatrixLike, *, sample_weight: ArrayLike | None = None, **options: Any
+    ) -> OptimalityGap:
+        """Prove how far the centers are from the lowest inertia that as many can have.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The points of the fit.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights of the fit.
+        **options
+            As in `powermeans.optimality_gap`.
+
+        Returns
+        -------
+        OptimalityGap
+            Printing it gives a sentence.
+        """
+        from powermeans.estimators.optimality import optimality_gap
+
+        return optimality_gap(X, self, sample_weight=sample_weight, **options)
 
     def _labels_and_score(
         self, X: MatrixLike, sample_weight: ArrayLike | None = None

@@ -1,0 +1,425 @@
+"""Bounds that are bounds: none is above an optimum that is found by an independent route."""
+
+from __future__ import annotations
+
+import functools
+import math
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.cluster import KMeans as OtherKMeans
+from sklearn.cluster import SpectralClustering as OtherSpectral
+
+from powermeans import KMeans, OptimalityGap, PowerKMeans, optimality_gap
+from powermeans.bounds import ascent, relaxation
+from powermeans.bounds.cuts import Cuts, most_violated
+from powermeans.bounds.relaxation import Certificate, Relaxation, from_clustering, principal_bound
+from powermeans.bounds.subsets import deal, highest_mean
+
+
+@functools.cache
+def partitions(n_points: int, n_clusters: int) -> np.ndarray:
+    """Return all labellings with at most so many clusters, each once up to names."""
+    found = np.zeros((1, 1), dtype=np.int8)
+    for _ in range(n_points - 1):
+        names = np.arange(n_clusters, dtype=np.int8)
+        is_next = names <= found.max(axis=1)[:, None] + 1
+        rows, labels = np.nonzero(is_next)
+        found = np.column_stack([found[rows], names[labels]])
+    return found
+
+
+def optimum_of(points: np.ndarray, weights: np.ndarray, n_clusters: int) -> float:
+    """Return the least inertia, from all partitions."""
+    labels = partitions(len(points), n_clusters)
+    residuals = points - points.mean(axis=0)
+    inertias = np.full(len(labels), float(weights @ np.square(residuals).sum(axis=1)))
+    for cluster in range(n_clusters):
+        shares = (labels == cluster) * weights
+        totals = shares.sum(axis=1)
+        sums = np.square(shares @ residuals).sum(axis=1)
+        inertias -= np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
+    return float(inertias.min())
+
+
+def optimum_on_a_line(points: np.ndarray, n_clusters: int) -> tuple[float, np.ndarray]:
+    """Return the least inertia and its centers, by dynamic programming over sorted points."""
+    x = np.sort(points) - points.mean()
+    n = len(x)
+    sums, squares = (np.concatenate([[0.0], np.cumsum(part)]) for part in (x, x**2))
+    first, last = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
+    counts = np.maximum(last - first, 1)
+    costs = squares[last] - squares[first] - (sums[last] - sums[first]) ** 2 / counts
+    costs[last < first] = np.inf
+    best, cuts = costs[0], []
+    for _ in range(n_clusters - 1):
+        totals = best[:, None] + costs
+        cuts.append(totals.argmin(axis=0))
+        best = totals.min(axis=0)
+    ends = [n]
+    for cut in reversed(cuts):
+        ends.append(int(cut[ends[-1]]))
+    parts = np.split(x, sorted(ends[1:]))
+    centers = np.array([part.mean() for part in parts if len(part)]) + points.mean()
+    return float(best[n]), centers[:, None]
+
+
+def small_problem(seed: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return points in one to four dimensions, weights that are no integers, and a number."""
+    rng = np.random.default_rng(seed)
+    n_clusters = int(rng.integers(2, 5))
+    n_points = int(rng.integers(n_clusters + 1, {2: 13, 3: 12, 4: 10}[n_clusters]))
+    points = rng.standard_normal((n_points, int(rng.integers(1, 5))))
+    points += (
+        rng.choice([0, 1, 3, 30])
+        * rng.standard_normal((n_clusters, 1))[rng.integers(n_clusters, size=n_points)]
+    )
+    points *= 10.0 ** rng.integers(-6, 7)
+    weights = np.ones(n_points) if seed % 2 else rng.uniform(0.05, 4, n_points)
+    return points, weights, n_clusters
+
+
+def all_triples(n_points: int) -> np.ndarray:
+    """Return the triples of all cuts."""
+    i, j, h = np.indices((n_points,) * 3).reshape(3, -1)
+    return np.stack([i, j, h], axis=1)[(j <= h) & (i != j) & (i != h)]
+
+
+def bounds_of(
+    points: np.ndarray, weights: np.ndarray, n_clusters: int, n_most: int = 30
+) -> Iterator[float]:
+    """Yield the bound of each certificate that a short search finds, best or not."""
+    yield principal_bound(points, weights, n_clusters)
+    problem = Relaxation.of(points, weights, n_clusters)
+    labels = KMeans(n_clusters, random_state=0).fit(points, sample_weight=weights).labels_
+    start = from_clustering(problem, labels)
+    yield start.lower_bound(problem)
+    search = ascent.Ascent(problem, start, problem.clustering(labels))
+    cuts = Cuts.of(all_triples(len(points)), problem.roots)
+    search.use(cuts, np.zeros(len(cuts.triples)))
+    for number in range(n_most):
+        search.step()
+        if number % 5 == 4:
+            yield search.certificate().lower_bound(problem)
+            search.rebalance()
+
+
+def excess_of(seeds: range) -> float:
+    """Return the largest share by which a bound is above the optimum."""
+    most = -math.inf
+    for seed in seeds:
+        points, weights, n_clusters = small_problem(seed)
+        optimum = optimum_of(points, weights, n_clusters)
+        total = optimum_of(points, weights, 1)
+        # The optimum itself is rounded, by far less than this.
+        most = max(most, (max(bounds_of(points, weights, n_clusters)) - optimum) / total)
+    return most
+
+
+def test_no_bound_is_above_the_optimum_of_small_problems() -> None:
+    assert excess_of(range(200)) <= 1e-13
+
+
+def test_most_small_problems_are_solved() -> None:
+    gaps = []
+    for seed in range(24):
+        problem = small_problem(seed)
+        gaps.append(1 - max(bounds_of(*problem, n_most=80)) / optimum_of(*problem))
+    assert np.median(gaps) < 1e-4
+
+
+@pytest.mark.parametrize("mutation", ["sign of cuts", "an eigenvalue less", "no u'Mu", "weights"])
+def test_a_wrong_proof_is_found_out(mutation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    of, largest, across = Cuts.of, relaxation.sum_of_largest, Relaxation.across
+    if mutation == "sign of cuts":
+
+        def opposite(triples: np.ndarray, roots: np.ndarray) -> Cuts:
+            cuts = of(triples, roots)
+            return replace(cuts, factors=-cuts.factors)
+
+        monkeypatch.setattr(Cuts, "of", opposite)
+    elif mutation == "an eigenvalue less":
+
+        def fewer(projected: np.ndarray, problem: Relaxation) -> float:
+            values = np.linalg.eigvalsh(projected)
+            return largest(projected, problem) - values[1 - problem.n_clusters]
+
+        monkeypatch.setattr(relaxation, "sum_of_largest", fewer)
+    elif mutation == "no u'Mu":
+        monkeypatch.setattr(Relaxation, "across", lambda *args: (across(*args)[0], 0.0))
+    else:
+        monkeypatch.setattr(Cuts, "of", lambda triples, roots: of(triples, np.ones_like(roots)))
+    assert excess_of(range(20)) > 1e-6
+
+
+def test_a_multiplier_below_zero_is_refused() -> None:
+    problem = Relaxation.of(np.arange(4.0)[:, None], np.ones(4), 2)
+    negative = np.zeros((4, 4))
+    negative[0, 3] = negative[3, 0] = -1e-300
+    cuts = Cuts.of(np.array([[0, 1, 2]]), problem.roots)
+    for wrong in (
+        Certificate(negative, np.zeros(1), cuts),
+        Certificate(np.zeros((4, 4)), np.full(1, -1e-300), cuts),
+    ):
+        with pytest.raises(ValueError, match="below zero"):
+            wrong.lower_bound(problem)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.data())
+def test_any_multipliers_prove_a_bound(data: st.DataObject) -> None:
+    points, weights, n_clusters = small_problem(data.draw(st.integers(1000, 9999)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    problem = Relaxation.of(points, weights, n_clusters)
+    n_points = len(points)
+    of_signs = rng.exponential(size=(n_points, n_points)) * (rng.random((n_points, n_points)) < 0.3)
+    triples = most_violated(problem.gram, problem.roots, 30)
+    scale = data.draw(st.sampled_from([1e-3, 1.0, 1e3])) * problem.total / n_points**2
+    certificate = Certificate(
+        scale * (of_signs + of_signs.T),
+        scale * rng.exponential(size=len(triples)),
+        Cuts.of(triples, problem.roots),
+    )
+    optimum = optimum_of(points, weights, n_clusters)
+    assert certificate.lower_bound(problem) <= optimum + 1e-13 * problem.total
+
+
+def test_every_clustering_meets_every_cut() -> None:
+    rng = np.random.default_rng(0)
+    problem = Relaxation.of(rng.random((7, 2)), rng.uniform(0.1, 5, 7), 3)
+    cuts = Cuts.of(all_triples(7), problem.roots)
+    for labels in partitions(7, 3)[::5]:
+        assert cuts.values(problem.clustering(labels)).max() <= 1e-12
+
+
+def test_cuts_and_their_sum_are_transposes() -> None:
+    rng = np.random.default_rng(1)
+    roots, matrix = rng.uniform(0.5, 2, 6), rng.standard_normal((6, 6))
+    cuts = Cuts.of(np.array([[0, 1, 2], [3, 4, 4], [5, 0, 4]]), roots)
+    multipliers = rng.random(3)
+    symmetric = matrix + matrix.T
+    left, right = (
+        multipliers @ cuts.values(symmetric),
+        (cuts.combined(multipliers) * symmetric).sum(),
+    )
+    assert left == pytest.approx(right, rel=1e-12)
+
+
+def test_the_most_violated_cuts_are_found() -> None:
+    rng = np.random.default_rng(2)
+    matrix, roots = rng.random((6, 6)), rng.uniform(0.5, 2, 6)
+    matrix += matrix.T
+    shares = matrix / np.outer(roots, roots)
+    amounts = {
+        (i, j, h): roots[i] ** 2
+        * (shares[i, j] - shares[i, i] + (shares[i, h] - shares[j, h] if j != h else 0))
+        for i, j, h in all_triples(6)
+    }
+    best = sorted(amounts, key=lambda triple: -amounts[triple])[:4]
+    assert [tuple(map(int, triple)) for triple in most_violated(matrix, roots, 4)] == best
+
+
+def is_within(share: float) -> Callable[[OptimalityGap], bool]:
+    """Return a callback that ends a search, so that no test waits for more than it asserts."""
+    return lambda found: found.gap < share
+
+
+@pytest.mark.parametrize(("n_points", "n_clusters"), [(60, 3), (150, 7), (300, 4)])
+def test_no_bound_is_above_the_optimum_on_a_line(n_points: int, n_clusters: int) -> None:
+    points = np.random.default_rng(n_points).gamma(1.0, size=n_points)
+    optimum, centers = optimum_on_a_line(points, n_clusters)
+    found = optimality_gap(points[:, None], centers, max_seconds=60, callback=is_within(0.05))
+    assert found.inertia == pytest.approx(optimum, rel=1e-9)
+    assert optimum / 1.05 < found.bound <= optimum * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_subsets_of_a_line_prove_a_bound(confidence: float | None) -> None:
+    rng = np.random.default_rng(7)
+    points = np.concatenate([rng.normal(place, 1, 500) for place in (0, 8, 20)])
+    optimum, centers = optimum_on_a_line(points, 3)
+    found = optimality_gap(
+        points[:, None],
+        centers,
+        max_seconds=60,
+        confidence=confidence,
+        random_state=0,
+        callback=is_within(0.1),
+    )
+    assert found.n_subsets == 7
+    assert optimum / 1.1 < found.bound <= optimum * (1 + 1e-12)
+
+
+def far_apart(n_points: int, n_clusters: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n_points)
+    labels = np.arange(n_points) % n_clusters
+    points = rng.standard_normal((n_points, 3)) + 100 * np.eye(max(3, n_clusters))[labels, :3]
+    centers = np.stack([points[labels == label].mean(axis=0) for label in range(n_clusters)])
+    return points, centers
+
+
+def test_clusters_far_apart_are_proved_optimal() -> None:
+    points, centers = far_apart(80)
+    found = optimality_gap(points, centers, max_seconds=20)
+    assert found.gap <= 1e-6
+    assert found.method == "all points"
+    assert str(found) == f"inertia {found.inertia:.6g}, proved to be optimal"
+
+
+def test_weights_count_as_copies() -> None:
+    rng = np.random.default_rng(3)
+    points, weights = rng.standard_normal((25, 2)), rng.integers(0, 4, 25)
+    model = KMeans(3, random_state=0).fit(points, sample_weight=weights)
+    copies = np.repeat(points, weights, axis=0)
+    weighted = model.optimality_gap(points, sample_weight=weights, max_seconds=5)
+    copied = model.optimality_gap(copies, max_seconds=5)
+    assert weighted.inertia == pytest.approx(copied.inertia, rel=1e-12)
+    assert weighted.bound == pytest.approx(copied.bound, rel=2e-3)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e120])
+def test_the_unit_of_length_does_not_matter(unit: float) -> None:
+    points, centers = far_apart(40)
+    found = optimality_gap(points * unit, centers * unit, max_seconds=20)
+    assert found.gap <= 1e-6
+    assert found.history[-1][1] == found.bound
+
+
+def test_sparse_points_are_those_of_the_dense_array() -> None:
+    points, centers = far_apart(60)
+    dense, csr = (
+        optimality_gap(X, centers, max_seconds=20) for X in (points, sparse.csr_array(points))
+    )
+    assert csr.inertia == pytest.approx(dense.inertia, rel=1e-12)
+    assert csr.bound == pytest.approx(dense.bound, rel=1e-5)
+
+
+def test_bounds_rise_and_the_callback_ends_the_search() -> None:
+    points = np.random.default_rng(4).random((150, 2))
+    heard: list[OptimalityGap] = []
+
+    def hear(found: OptimalityGap) -> bool:
+        heard.append(found)
+        return len(heard) == 4
+
+    model = PowerKMeans(8, random_state=0).fit(points)
+    found = model.optimality_gap(points, max_seconds=100, callback=hear)
+    assert found.seconds < 50
+    bounds = [bound for _, bound in found.history]
+    assert bounds == sorted(bounds)
+    assert found.bound == bounds[-1]
+    assert [one.bound for one in heard] == sorted(one.bound for one in heard)
+
+
+def test_an_interrupt_keeps_the_best_bound() -> None:
+    points = np.random.default_rng(5).random((300, 2))
+    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    centers = KMeans(12, random_state=0).fit(points).cluster_centers_
+    timer.start()
+    found = optimality_gap(points, centers, max_seconds=100)
+    assert found.was_interrupted
+    assert 0 < found.bound < found.inertia
+
+
+def test_models_of_scikit_learn_are_judged() -> None:
+    points, _ = far_apart(40)
+    model = OtherKMeans(4, n_init=5, random_state=0).fit(points)
+    assert optimality_gap(points, model, max_seconds=20).gap <= 1e-6
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PowerKMeans(2, divergence="poisson"),
+        PowerKMeans(2, missing="observed"),
+        OtherSpectral(2),
+    ],
+)
+def test_other_distances_are_refused(model: object) -> None:
+    points = np.random.default_rng(6).integers(1, 9, (30, 2)).astype(float)
+    with pytest.raises(ValueError, match="squared Euclidean distances"):
+        optimality_gap(points, model.fit(points))  # type: ignore[attr-defined]
+
+
+def test_what_cannot_be_judged_is_refused(tmp_path: object) -> None:
+    points, centers = far_apart(40)
+    np.save(f"{tmp_path}/points.npy", points)
+    with pytest.raises(ValueError, match="divides the points into subsets"):
+        optimality_gap(f"{tmp_path}/points.npy", centers)
+    with pytest.raises(ValueError, match="n_clusters=501 centers are more than the 500"):
+        optimality_gap(np.random.default_rng(0).random((600, 1)), np.arange(501.0)[:, None])
+    for wrong in ({"max_seconds": 0}, {"confidence": 1.0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            optimality_gap(points, centers, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("inertia", "bound", "says"),
+    [
+        (309.5, 309.5 / 1.0171, "within 1.8 % of the optimum"),
+        (1.0, 1 / 1.000101, "within 0.011 % of the optimum"),
+        (5.0, 1.0, "within 400 % of the optimum"),
+        (1.0, 0.0, "nothing is proved"),
+        (0.0, 0.0, "optimal"),
+    ],
+)
+def test_the_sentence_never_says_too_little(inertia: float, bound: float, says: str) -> None:
+    assert says in str(OptimalityGap(inertia, bound, "all points", None, 1, 1, 0.0))
+
+
+# Subsets and samples.
+
+
+def test_subsets_are_a_partition_with_the_means_of_the_clusters() -> None:
+    rng = np.random.default_rng(8)
+    labels = np.sort(rng.integers(3, size=15_000))
+    residuals = rng.standard_normal((len(labels), 4))
+    for label in range(3):
+        residuals[labels == label] -= residuals[labels == label].mean(axis=0)
+    sq_dist = np.square(residuals).sum(axis=1)
+    subsets = deal(residuals, sq_dist, labels, 150, rng)
+    assert np.array_equal(np.sort(np.concatenate(subsets)), np.arange(len(labels)))
+    sizes = np.array([np.bincount(labels[subset], minlength=3) for subset in subsets])
+    assert np.ptp(sizes, axis=0).max() <= 2
+    sums = np.array([residuals[subset].sum(axis=0) for subset in subsets])
+    # By chance alone the variance of such sums is that of a point times their number.
+    assert np.square(sums).mean() < 0.1 * residuals.var() * sizes.sum(axis=1).mean()
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.99])
+def test_the_mean_is_below_its_highest_as_often_as_promised(confidence: float) -> None:
+    rng = np.random.default_rng(9)
+    n_missed = 0
+    for _ in range(300):
+        population = rng.beta(0.2, 2, 400) if rng.random() < 0.5 else (rng.random(400) < 0.02) * 1.0
+        drawn = rng.permutation(population)[: rng.integers(5, 200)]
+        # The worst moment to stop: whenever the bound would be lowest.
+        n_missed += highest_mean(drawn, 400, confidence) < population.mean()
+    # Four standard deviations above the promise.
+    promised = 1 - confidence
+    assert n_missed <= 300 * promised + 4 * math.sqrt(300 * promised * confidence)
+
+
+def test_the_highest_mean_tightens_with_the_sample() -> None:
+    shares = np.random.default_rng(10).beta(1, 50, 2000)
+    highest = [highest_mean(shares[:n], 2000, 0.99) for n in (0, 20, 200, 1999)]
+    assert highest[0] == 1.0
+    assert highest == sorted(highest, reverse=True)
+    assert highest[2] < shares.mean() + 0.05
+    assert shares.mean() <= highest[3] < shares.mean() + 0.02
+
+
+def test_a_sample_of_subsets_proves_a_bound_at_its_confidence() -> None:
+    points, centers = far_apart(60_000, 3)
+    found = optimality_gap(points, centers, max_seconds=4, confidence=0.99, random_state=0)
+    assert found.method == "sample of subsets"
+    assert 10 < found.n_searched < found.n_subsets
+    assert found.gap < 0.5
+    assert "at a confidence of 0.99" in str(found)
