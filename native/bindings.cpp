@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "dispatch.hpp"
@@ -234,6 +235,8 @@ class Points {
         require(int64_t(centers.shape(1)) == source_.n_features + n_lifts,
                 "centers must have as many columns as the points, and one more for lifts");
         require(centers.shape(0) > 0, "centers must have at least one row");
+        require(centers.shape(0) <= std::size_t(std::numeric_limits<int32_t>::max()),
+                "centers must have fewer than 2^31 rows: labels are 32 bits wide");
         Request<T> asked{};
         asked.task = task;
         asked.raw_centers = centers.data();
@@ -393,7 +396,14 @@ NB_MODULE(_native, module) {
     nb::class_<Team>(module, "Team")
         .def(nb::init<int>(), "n_threads"_a)
         .def_prop_ro("n_threads", &Team::n_threads)
-        .def_prop_ro("stripes_by_worker", &Team::stripes_by_worker);
+        .def_prop_ro("stripes_by_worker", &Team::stripes_by_worker)
+        .def("record_times", &Team::record_times)
+        .def("recorded", [](Team& team) {
+            nb::list runs;
+            for (const RunTimes& run : team.recorded())
+                runs.append(nb::make_tuple(run.n_workers, run.n_parts, run.computing, run.merging));
+            return runs;
+        });
     nb::class_<Moments>(module, "Moments");
     bind_points<float>(module, "DenseFloat", "CsrFloat");
     bind_points<double>(module, "DenseDouble", "CsrDouble");

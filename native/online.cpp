@@ -14,7 +14,9 @@
 namespace powermeans {
 namespace {
 
-constexpr int64_t points_between_looks = 256;
+// A pass looks this often whether it is to end.
+constexpr int64_t most_points_between_looks = 256;
+constexpr int64_t work_between_looks = 1 << 22;
 
 struct Winner {
     int64_t center;
@@ -237,6 +239,9 @@ double present(const Source& source, const OnlineRequest& request, const Interru
     std::conditional_t<Source::is_dense, DenseCenters<V>, CsrCenters<V>> centers(source, request);
     double inertia = 0;
     const double* rate = request.rates;
+    const int64_t work = request.n_centers * (source.stored_per_point() + 16);
+    const int64_t points_between_looks =
+        std::clamp<int64_t>(work_between_looks / work, 1, most_points_between_looks);
     for (int64_t place = 0; place < source.n_points; ++place) {
         if (place % points_between_looks == 0) in_between();
         const int64_t i = request.order ? request.order[place] : place;

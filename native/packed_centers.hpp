@@ -10,6 +10,7 @@
 #include "aligned.hpp"
 #include "rounding.hpp"
 #include "source.hpp"
+#include "team.hpp"
 
 namespace powermeans {
 
@@ -52,7 +53,7 @@ class PackedCenters {
 
   public:
     PackedCenters(const Source& source, const Plan& plan, const double* raw, int64_t n_centers,
-                  const Units& units)
+                  const Units& units, Team& team)
         : source_(source),
           plan_(plan),
           raw_(raw),
@@ -63,7 +64,13 @@ class PackedCenters {
           sq_norms_(std::size_t(n_padded_)),
           sq_norms_wide_(std::size_t(n_padded_)) {
         if (is_rounded) rows_wide_ = Aligned<double>(std::size_t(n_centers * plan.padded_features));
-        for (int64_t j = 0; j < n_centers; ++j) pack(j);
+        const int64_t n_at_once = std::max<int64_t>(1, values_at_once / source.n_features);
+        team.run(divide_up(n_centers, n_at_once), team.n_threads(), [&](int, int64_t stripe) {
+            const int64_t end = std::min(n_centers, (stripe + 1) * n_at_once);
+            for (int64_t j = stripe * n_at_once; j < end; ++j) pack(j);
+        });
+        for (int64_t j = 0; j < n_centers; ++j)
+            view_.largest_sq_norm = std::max(view_.largest_sq_norm, std::abs(sq_norms_wide_[std::size_t(j)]));
         for (int64_t j = n_centers; j < n_padded_; ++j) pad(j);
         view_.n_centers = n_centers;
         view_.n_padded = n_padded_;
@@ -81,6 +88,7 @@ class PackedCenters {
     const Centers<T>& view() const { return view_; }
 
   private:
+    static constexpr int64_t values_at_once = 1 << 16;  // fewer are packed before a thread is awake
     static constexpr bool is_rounded = !std::is_same_v<T, double>;
 
     void pack(int64_t j) {
@@ -95,7 +103,6 @@ class PackedCenters {
             if (!is_affine(source_)) norm += double(value) * double(value);
         }
         take_norm(j, norm);
-        view_.largest_sq_norm = std::max(view_.largest_sq_norm, std::abs(norm));
     }
 
     // Centers of the padding are infinitely far: their coordinates where distances are direct, else their

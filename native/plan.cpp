@@ -1,6 +1,7 @@
 #include "plan.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "rounding.hpp"
 
@@ -24,8 +25,13 @@ constexpr int64_t near_groups_per_block = 2;
 // Where no center is skipped, a long block adds up its lanes less often.
 constexpr int64_t soft_groups_per_block = 32;
 
-// Each stripe costs a merge of its sums: more stripes would cost more than they balance.
-constexpr int64_t most_stripes = 256;
+// Each stripe costs a merge of its sums: more stripes would cost more than they balance,
+constexpr int64_t stripes_of_short_sweeps = 256;
+// but long sweeps have enough for a thousand threads: stripes of this many products, or of so many times the
+// points that repay a merge.
+constexpr int64_t most_stripes = 4096;
+constexpr int64_t work_per_long_stripe = 1 << 27;
+constexpr int64_t merges_repaid = 8;
 // A stripe of this many products takes milliseconds, so that handing it out costs nothing beside it. Power
 // sweeps take longer for each, and get half as many.
 constexpr int64_t work_per_stripe = 1 << 22;
@@ -51,6 +57,7 @@ constexpr int64_t distances_worth_an_order = 1 << 16;
 // An order takes four bytes a point: too much beside many short points.
 constexpr int64_t most_points_ordered = 8'000'000;
 constexpr int64_t bytes_worth_an_order = 48;
+constexpr int64_t most_ordinals = std::numeric_limits<int32_t>::max();
 // Power sweeps skip far centers only at powers where weights end at this ratio or nearer,
 constexpr double ratio_worth_nearness = 1.0 / 64;
 // and in few dimensions, because in many all centers are about equally far.
@@ -93,7 +100,7 @@ bool lanes_fit_features_better(const SweepShape& shape) {
 }
 
 bool is_worth_an_order(const SweepShape& shape) {
-    return shape.n_centers >= centers_worth_an_order &&
+    return shape.n_points <= most_ordinals && shape.n_centers >= centers_worth_an_order &&
            shape.n_points * shape.n_centers >= distances_worth_an_order &&
            (shape.n_points <= most_points_ordered || point_bytes(shape) >= bytes_worth_an_order);
 }
@@ -137,8 +144,11 @@ int64_t stripe_points(const SweepShape& shape, const Plan& plan) {
         work_per_stripe / (shape.is_hard() ? 1 : 2) / (padded_centers(shape) * (stored + 16));
     const int64_t per_value = shape.is_dense ? points_per_value_summed : points_per_value_summed_of_csr;
     const int64_t by_sums = shape.sums_points() ? per_value * shape.n_features / stored : 0;
-    return round_up(std::max({by_work, by_sums, shape.n_points / most_stripes, smallest_stripe}),
-                    plan.block_points);
+    const int64_t by_long_work =
+        std::max(work_per_long_stripe / work_per_stripe * by_work, merges_repaid * by_sums);
+    const int64_t by_number = std::max(std::min(shape.n_points / stripes_of_short_sweeps, by_long_work),
+                                       shape.n_points / most_stripes);
+    return round_up(std::max({by_work, by_sums, by_number, smallest_stripe}), plan.block_points);
 }
 
 }  // namespace

@@ -316,7 +316,10 @@ class Seeding {
         const int64_t n_shares = n_workers == 1 ? 1 : std::min(n_stripes_, n_workers * shares_per_thread);
         team_.run(n_shares, n_workers, [&](int, int64_t share) {
             const int64_t end = n_stripes_ * (share + 1) / n_shares;
-            for (int64_t stripe = n_stripes_ * share / n_shares; stripe < end; ++stripe) on_stripe(stripe);
+            for (int64_t stripe = n_stripes_ * share / n_shares; stripe < end; ++stripe) {
+                check_interrupt();
+                on_stripe(stripe);
+            }
         });
     }
 

@@ -248,7 +248,7 @@ SweepResult sweep_down_to(double lowest_share, const Source& source, const Reque
     const SweepShape shape = shape_of(source, request, lowest_ratio);
     const Plan plan = plan_for(shape);
     const Units units = units_of(source, request.raw_centers, request.n_centers);
-    const PackedCenters<Source> centers(source, plan, request.raw_centers, request.n_centers, units);
+    const PackedCenters<Source> centers(source, plan, request.raw_centers, request.n_centers, units, team);
     const Aligned<T> origin = scaled_origin<T>(source.frame, source.n_features, units.scale);
     const double sharpness = sharpness_of(request, units.unit);
     const Aligned<T> offsets = offsets_of(request, centers.view().n_padded, sharpness);

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "../draw.hpp"
+#include "../plan.hpp"
+#include "../rounding.hpp"
 #include "../seed.hpp"
 #include "../sweep.hpp"
 #include "testing.hpp"
@@ -335,6 +337,31 @@ void forked_children_make_their_own() {
 #endif
 }
 
+SweepShape hard_shape(int64_t n_points, int64_t n_features, int64_t n_centers) {
+    SweepShape shape{};
+    shape.task = Task::hard_sums;
+    shape.n_points = n_points;
+    shape.n_features = shape.stored_per_point = n_features;
+    shape.n_centers = n_centers;
+    shape.value_bytes = 8;
+    shape.is_dense = shape.has_shortcuts = true;
+    return shape;
+}
+
+void long_sweeps_have_more_stripes() {
+    const auto n_stripes = [](const SweepShape& shape) {
+        return divide_up(shape.n_points, plan_for(shape).stripe_points);
+    };
+    require(n_stripes(hard_shape(1000000, 50, 100)) <= 256, "few where they are short");
+    require(n_stripes(hard_shape(100000000, 50, 100)) > 2000, "many where they are long");
+}
+
+// Orders have 32 bits.
+void only_points_that_can_be_numbered_are_ordered() {
+    require(plan_for(hard_shape(int64_t{1} << 30, 8, 40)).ordered, "these can");
+    require(!plan_for(hard_shape(int64_t{1} << 31, 8, 40)).ordered, "these cannot");
+}
+
 }  // namespace
 
 int main() {
@@ -359,6 +386,8 @@ int main() {
     threads_share_moments_and_draws();
     callers_take_turns();
     failures_reach_the_caller();
+    long_sweeps_have_more_stripes();
+    only_points_that_can_be_numbered_are_ordered();
     parts_are_merged_in_order();
     interrupts_end_a_run();
     interrupted_sweeps_leave_the_points_usable(DensePoints<double>(40000, 3).source, 40);
