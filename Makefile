@@ -16,7 +16,7 @@ NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
 NATIVE_TEST_NAMES := $(basename $(notdir $(wildcard native/tests/test_*.cpp)))
 CPP := $(NATIVE) $(NATIVE_TESTS) $(wildcard benchmarks/*.cpp)
 
-.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types structure format sanitize platforms bench peers bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
+.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types structure format sanitize platforms bench peers latency bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
 .DELETE_ON_ERROR:
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "                                         but not build/reproduce, where hours are kept"
 	@echo "make bench-speed    measure the speed beside other packages (FORMER=commit: and beside that)"
 	@echo "make bench-quality  measure the quality beside other packages (make peers installs them)"
+	@echo "make latency        send Ctrl-C to fits at random moments, and measure how soon they end"
 	@echo "make bench-scale    measure rows on disk and on Dask, and write docs/scale.md (an hour, 12 GB)"
 	@echo "make test-gpu       install PyTorch, and test the rows of tensors on a GPU or without one"
 	@echo "make bench-gpu      measure sweeps, seeding and fits on a GPU beside flash-kmeans"
@@ -81,6 +82,9 @@ structure:
 
 bench: $(STAMPS)/installed
 	$(BIN)/python -m benchmarks.sweeps $(BENCH_ARGS)
+
+latency: $(STAMPS)/installed $(STAMPS)/cli
+	$(BIN)/python -m benchmarks.latency $(BENCH_ARGS)
 
 peers: $(PEERS)/stamps/powermeans
 
