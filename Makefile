@@ -16,7 +16,7 @@ NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
 NATIVE_TEST_NAMES := $(basename $(notdir $(wildcard native/tests/test_*.cpp)))
 CPP := $(NATIVE) $(NATIVE_TESTS) $(wildcard benchmarks/*.cpp)
 
-.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types structure format sanitize platforms bench peers latency bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
+.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types structure format sanitize platforms bench peers latency many-cores bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
 .DELETE_ON_ERROR:
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo "make bench-speed    measure the speed beside other packages (FORMER=commit: and beside that)"
 	@echo "make bench-quality  measure the quality beside other packages (make peers installs them)"
 	@echo "make latency        send Ctrl-C to fits at random moments, and measure how soon they end"
+	@echo "make many-cores     model what a fit gains from more processors"
 	@echo "make bench-scale    measure rows on disk and on Dask, and write docs/scale.md (an hour, 12 GB)"
 	@echo "make test-gpu       install PyTorch, and test the rows of tensors on a GPU or without one"
 	@echo "make bench-gpu      measure sweeps, seeding and fits on a GPU beside flash-kmeans"
@@ -85,6 +86,9 @@ bench: $(STAMPS)/installed
 
 latency: $(STAMPS)/installed $(STAMPS)/cli
 	$(BIN)/python -m benchmarks.latency $(BENCH_ARGS)
+
+many-cores: $(STAMPS)/installed
+	$(BIN)/python -m benchmarks.many_cores $(BENCH_ARGS)
 
 peers: $(PEERS)/stamps/powermeans
 

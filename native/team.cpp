@@ -134,8 +134,8 @@ void ThreadPool::work(int worker) {
     try {
         for (int64_t stripe = worker; stripe < n_stripes_;) {
             check_interrupt();
-            compute(worker, stripe);
-            merge(worker, stripe);
+            timed(&RunTimes::computing, stripe, [&] { (*compute_)(worker, stripe); });
+            timed(&RunTimes::merging, stripe, [&] { merge(worker, stripe); });
             if (!claim(worker, stripe)) return;
         }
     } catch (...) {
@@ -143,11 +143,12 @@ void ThreadPool::work(int worker) {
     }
 }
 
-void ThreadPool::compute(int worker, int64_t stripe) {
-    if (!is_recording_) return (*compute_)(worker, stripe);
+template <class Work>
+void ThreadPool::timed(std::vector<double> RunTimes::* kind, int64_t stripe, const Work& work) {
+    if (!is_recording_) return work();
     const double began = processor_seconds();
-    (*compute_)(worker, stripe);
-    recorded_.back().computing[std::size_t(stripe)] = processor_seconds() - began;
+    work();
+    (recorded_.back().*kind)[std::size_t(stripe)] = processor_seconds() - began;
 }
 
 // Stripes in the making follow each other, one on each worker, so that each has a signal of its own.
@@ -166,9 +167,7 @@ void ThreadPool::merge(int worker, int64_t stripe) {
             turn_of(stripe).wait(lock, came);
         end_with_others();
         lock.unlock();
-        const double began = is_recording_ ? processor_seconds() : 0;
         merge_->add(worker, stripe, part);
-        if (is_recording_) recorded_.back().merging[std::size_t(stripe)] += processor_seconds() - began;
         lock.lock();
         ++next;
         lock.unlock();

@@ -50,7 +50,8 @@ class ThreadPool {
     void wait_for_workers();
     void serve(int worker);
     void work(int worker);
-    void compute(int worker, int64_t stripe);
+    template <class Work>
+    void timed(std::vector<double> RunTimes::* kind, int64_t stripe, const Work& work);
     void merge(int worker, int64_t stripe);
     bool claim(int worker, int64_t& stripe);
     void record_failure();
