@@ -50,7 +50,7 @@ PROBLEMS = [
     for n_features, n_clusters in ((2, 10), (2, 50), (10, 20), (10, 50), (40, 20))
 ]
 SMALL_EFFORTS = {
-    **EFFORTS,
+    **{name: efforts[-1] for name, efforts in EFFORTS.items()},
     "one start, no crossings": Effort(1, 0, 0, least_gain=1e-3),
     "one start, annealed breaths too": Effort(1, 1, 0, least_gain=1e-3),
     "two starts": Effort(2, 0, 5, least_gain=1e-3),
@@ -204,7 +204,7 @@ def efforts() -> Figures:
     def with_effort(effort: Effort) -> Callable[[Points, int, int], dict]:
         def run(points: Points, n_clusters: int, seed: int) -> dict:
             kept = powermeans.loop.search.EFFORTS["balanced"]
-            powermeans.loop.search.EFFORTS["balanced"] = effort
+            powermeans.loop.search.EFFORTS["balanced"] = [effort]
             try:
                 model = PowerKMeans(n_clusters, random_state=seed).fit(points)
             finally:

@@ -17,6 +17,8 @@
 #include "online.hpp"
 #include "seed.hpp"
 #include "shortcuts.hpp"
+#include "single_moves.hpp"
+#include "swaps.hpp"
 #include "sweep.hpp"
 #include "thread_limit.hpp"
 
@@ -194,6 +196,28 @@ class Points {
         return in_background([&] { return powermeans::present(source_, asked, check_interrupt); });
     }
 
+    int64_t move_points(Indices order, int64_t max_passes, Out<int32_t, 1> labels,
+                        Out<double, 2> centers) const {
+        const MovesRequest asked{weights(),  of_points(order, "order"),       int64_t(centers.shape(0)),
+                                 max_passes, checked_labels(labels, centers), centers.data()};
+        return in_background([&] { return powermeans::move_points(source_, asked, team_); });
+    }
+
+    // Returns how many swaps were tried, how many kept, and how many distances that took.
+    nb::tuple swap_centers(Indices order, int64_t most_in_vain, double most_distances, double least_gain,
+                           Out<int32_t, 1> labels, Out<double, 2> centers) const {
+        const SwapsRequest asked{weights(),
+                                 of_points(order, "order"),
+                                 int64_t(centers.shape(0)),
+                                 most_in_vain,
+                                 most_distances,
+                                 least_gain,
+                                 checked_labels(labels, centers),
+                                 centers.data()};
+        const Swaps done = in_background([&] { return powermeans::swap_centers(source_, asked); });
+        return nb::make_tuple(done.n_tried, done.n_kept, done.n_distances);
+    }
+
     double scale() const { return nearest_scale(source_); }
 
     Result<1> origin() const {
@@ -269,6 +293,17 @@ class Points {
         return values ? of_points(*values, name) : nullptr;
     }
 
+    int32_t* checked_labels(const Out<int32_t, 1>& labels, const Out<double, 2>& centers) const {
+        require(!is_affine(source_), "affine distances know no moves of single points");
+        require(centers.shape(0) > 0 && int64_t(centers.shape(1)) == source_.n_features,
+                "centers must have at least one row, and as many columns as the points");
+        int32_t* of_each = of_points(labels, "labels");
+        const int64_t k = int64_t(centers.shape(0));
+        require(std::all_of(of_each, of_each + source_.n_points, [&](int32_t j) { return j >= 0 && j < k; }),
+                "labels must be numbers of centers");
+        return of_each;
+    }
+
     const double* weights() const { return of_points(sample_weight_, "sample_weight"); }
 
     Source source_;
@@ -340,6 +375,10 @@ void bind_sweeps(Binding& binding) {
         .def("expect_few_sweeps", &Class::expect_few_sweeps)
         .def("present", &Class::present, "order"_a.noconvert().none(), "rates"_a.noconvert().none(),
              "weight_unit"_a, "centers"_a.noconvert(), "counts"_a.noconvert())
+        .def("move_points", &Class::move_points, "order"_a.noconvert(), "max_passes"_a,
+             "labels"_a.noconvert(), "centers"_a.noconvert())
+        .def("swap_centers", &Class::swap_centers, "order"_a.noconvert(), "most_in_vain"_a,
+             "most_distances"_a, "least_gain"_a, "labels"_a.noconvert(), "centers"_a.noconvert())
         .def_prop_ro("scale", &Class::scale)
         .def("origin", &Class::origin)
         .def("use_heights", &Class::use_heights, "heights"_a.noconvert());

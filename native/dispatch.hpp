@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/pair_distance.hpp"
 #include "kernels/seed_kernels.hpp"
 #include "kernels/sweep_kernels.hpp"
 
@@ -14,6 +15,7 @@ struct InstructionSet {
     const char* name;
     const KernelTable* kernels;
     const SeedKernelTable* seed_kernels;
+    PairDistance pair_distance;
     bool supported;
 };
 

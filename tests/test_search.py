@@ -49,6 +49,12 @@ def points() -> np.ndarray:
     return hard_problem()
 
 
+@pytest.fixture
+def breathing(monkeypatch) -> None:
+    """Search as rows do that know no moves of single points."""
+    monkeypatch.setattr(NativeRows, "moves_points", False)
+
+
 def search_on(rows, callback=None, **options) -> Search:
     defaults = {"start_power": -2.0, "critical_power": -0.5, "depth": 5, "max_iter": 300}
     return Search(
@@ -168,13 +174,25 @@ def test_what_was_spent_is_counted(points) -> None:
     fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
     assert len(fast.spent_.accepted_inertias) == 1
     assert fast.spent_.n_crossings == 0
+    assert len(balanced.spent_.accepted_inertias) == 6 + 1
+    assert balanced.spent_.n_crossings >= 5
+    assert 0 < fast.spent_.seconds < 60
+    assert 0 < fast.spent_.n_moves < balanced.spent_.n_moves
+    assert 0 < fast.spent_.n_swaps < balanced.spent_.n_swaps
+    assert fast.spent_.n_breaths == balanced.spent_.n_breaths == 0
+
+
+@pytest.mark.usefixtures("breathing")
+def test_breaths_are_counted_where_points_do_not_move(points) -> None:
+    fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
     assert fast.spent_.n_breaths >= 4
     assert len(balanced.spent_.accepted_inertias) == 6 + 1
     assert balanced.spent_.n_crossings >= 5
     assert balanced.spent_.n_breaths >= 6 * 4 + 5
-    assert 0 < fast.spent_.seconds < 60
+    assert fast.spent_.n_moves == fast.spent_.n_swaps == 0
 
 
+@pytest.mark.usefixtures("breathing")
 def test_the_longer_it_may_go_on_the_better_the_result() -> None:
     points = hard_problem(n_clusters=20)
     states: list[SweepState] = []
@@ -190,6 +208,27 @@ def test_the_longer_it_may_go_on_the_better_the_result() -> None:
     inertias = [stopped_after(sweep) for sweep in range(of_first_breath, len(states), 3)]
     assert (np.diff(inertias) <= 0).all()
     assert inertias[-1] < inertias[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_thorough_is_never_above_balanced_at_the_same_seed(seed: int) -> None:
+    points = hard_problem(n_points=500, n_clusters=25, seed=seed)
+    balanced, thorough = (
+        PowerKMeans(25, effort=effort, random_state=seed).fit(points)
+        for effort in ("balanced", "thorough")
+    )
+    assert thorough.inertia_ <= balanced.inertia_ * (1 + 1e-12)
+    n_chains = len(balanced.spent_.accepted_inertias)
+    same = thorough.spent_.accepted_inertias[:n_chains]
+    assert same == balanced.spent_.accepted_inertias
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_a_search_ends_where_no_move_of_a_single_point_gains(effort: str) -> None:
+    points = hard_problem()
+    rows = NativeRows(points)
+    model = PowerKMeans(12, effort=effort, random_state=0).fit(points)
+    assert rows.move_points(model.cluster_centers_, n_passes=1).n_moves == 0
 
 
 def test_more_effort_is_better_in_the_mean() -> None:
@@ -263,7 +302,10 @@ def test_rows_of_every_kind_are_searched_alike(kind: str, points) -> None:
         effort = Effort(n_starts=3, n_annealed=1, n_crossings=3)
         return search_on(rows).run(lambda: points[rng.choice(300, 6)], [], effort)
 
-    solution, expected = found(KINDS[kind](points, None)), found(ReferenceRows(points))
+    rows = KINDS[kind](points, None)
+    # The reference breathes; rows that move points are compared with one another.
+    reference = NativeRows(points) if rows.moves_points else ReferenceRows(points)
+    solution, expected = found(rows), found(reference)
     assert solution.inertia == pytest.approx(expected.inertia, rel=1e-6)
     np.testing.assert_allclose(solution.centers, expected.centers, rtol=1e-4, atol=1e-4)
 
@@ -335,7 +377,7 @@ def test_lloyds_algorithm_is_searched_with_by_its_own_rule(points) -> None:
     model = PowerKMeans(12, power=-math.inf, random_state=0).fit(points)
     assert (model.history_.power == -math.inf).all()
     assert model.power_ == -math.inf
-    assert model.spent_.n_breaths > 0
+    assert model.spent_.n_swaps > 0
 
 
 @pytest.mark.parametrize("power", [-1e308, -0.05])
@@ -491,6 +533,7 @@ def test_time_is_up_soon_after_the_limit() -> None:
     assert model.spent_.seconds < 5
 
 
+@pytest.mark.usefixtures("breathing")
 def test_time_may_be_up_in_the_middle_of_a_breath(points, monkeypatch) -> None:
     now = [0.0]
     monkeypatch.setattr(base.time, "monotonic", lambda: now[0])
@@ -511,6 +554,7 @@ def first_in_breath(states: list[SweepState]) -> bool:
     return len(grown) == 3 and sizes[-2:] == [grown[-1]] * 2
 
 
+@pytest.mark.usefixtures("breathing")
 @pytest.mark.parametrize("effort", EFFORTS)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])
 def test_an_error_in_a_breath_comes_through_and_leaves_the_best(points, effort, error) -> None:
@@ -530,6 +574,7 @@ def test_an_error_in_a_breath_comes_through_and_leaves_the_best(points, effort, 
     assert model.inertia_ == pytest.approx(min(map(min, model.spent_.accepted_inertias)))
 
 
+@pytest.mark.usefixtures("breathing")
 @pytest.mark.parametrize("effort", EFFORTS)
 def test_a_callback_may_end_the_fit_in_a_breath(points, effort: str) -> None:
     states: list[SweepState] = []

@@ -85,6 +85,21 @@ class CompiledPoints:
         centers: FloatArray,
         counts: FloatArray,
     ) -> float: ...
+    def move_points(
+        self, order: IndexArray, max_passes: int, labels: Labels, centers: FloatArray
+    ) -> int:
+        """Move single points where that lowers the inertia, and return how many times."""
+
+    def swap_centers(
+        self,
+        order: IndexArray,
+        most_in_vain: int,
+        most_distances: float,
+        least_gain: float,
+        labels: Labels,
+        centers: FloatArray,
+    ) -> tuple[int, int, float]:
+        """Swap centers, and return how many swaps were tried, how many gained, and distances."""
 
 class _Dense(CompiledPoints):
     def __init__(

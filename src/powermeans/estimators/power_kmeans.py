@@ -70,15 +70,18 @@ class PowerKMeans(CenterEstimator):
         separates coincident centers while annealing, and moves empty clusters to where the error is
         largest. With False the sweeps are those of the paper and nothing else: no search either.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
-        How much to search for lower inertia. "fast" improves one descent by breathing: it adds
-        centers where the error is and removes the least useful. "balanced" improves several starts
-        and crosses them. "thorough" also anneals inside the breaths of the four best starts,
-        crosses for longer, and continues for smaller gains. If `init` gives the centers, the search
-        starts only from them, once annealed and once not. More than 1000 centers are not crossed.
+        How much to search for lower inertia. "fast" improves one descent by swaps: it dissolves a
+        cluster, splits another, and lets points nearby move one by one. "balanced" improves several
+        starts and crosses them. "thorough" does the same first, and then goes on with more starts,
+        crosses for longer, and continues for smaller gains; it never ends above "balanced". If
+        `init` gives the centers, the search starts only from them, once annealed and once not. More
+        than 1000 centers are not crossed. Points in parts, on a device or with missing entries, and
+        divergences, know no swaps: their search breathes, which adds centers where the error is and
+        removes the least useful.
     refine : int, default=5
         Number of centers that the first breath adds and removes (Fritzke 2020), but at least a
-        fifth and at most half of all centers. With 0 there is no search, only one descent from the
-        seeds.
+        fifth and at most half of all centers, where the search breathes. With 0 there is no search,
+        only one descent from the seeds.
     max_seconds : float, optional
         Stop after about this time and keep the best centers so far. A sweep is always completed;
         seeds that are still missing are then drawn at once, without comparisons.
@@ -152,7 +155,8 @@ class PowerKMeans(CenterEstimator):
         Number of times a center was separated from one that it coincided with.
     spent_ : Spent
         Cost of the best run: `n_sweeps`, `n_breaths`, `n_crossings`, `accepted_inertias`,
-        `seconds`, and `skipped`, the share of the distances that were not computed.
+        `seconds`, `skipped`, the share of the distances that were not computed, `n_moves` of single
+        points and `n_swaps` of centers; the last two are zero if these points know no swaps.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of the clusters, scaled to determinant one; set only with
         ``divergence="mahalanobis"``.
@@ -430,7 +434,7 @@ class PowerKMeans(CenterEstimator):
             return super()._run(start)
         search = self._search(start)
         *first_stages, last_stage = start.stages
-        best = search.run(start.seeds, first_stages, self._effort())
+        best = search.run(start.seeds, first_stages, *self._efforts())
         if search.was_stopped:
             return [StageEnd(best.centers, -math.inf, "the callback said stop", was_stopped=True)]
         ends = start.anneal(best.centers, [last_stage])
@@ -452,10 +456,19 @@ class PowerKMeans(CenterEstimator):
         )
 
     def _effort(self) -> Effort:
-        """Return the effort. Given centers start annealed and not, so that they never get worse."""
-        effort = EFFORTS[self.effort]
+        """Return the effort that a search begins with."""
+        return self._efforts()[0]
+
+    def _efforts(self) -> list[Effort]:
+        """Return the efforts, one after another.
+
+        Given centers start annealed and not, so that they never get worse.
+        """
         is_given = self._starts_from_given_centers()
-        return replace(effort, n_starts=2 if is_given else effort.starts_for(self.n_clusters))
+        return [
+            replace(effort, n_starts=2 if is_given else effort.starts_for(self.n_clusters))
+            for effort in EFFORTS[self.effort]
+        ]
 
     def _starts_from_given_centers(self) -> bool:
         return not isinstance(self.init, str) and not callable(self.init)

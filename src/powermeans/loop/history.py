@@ -206,6 +206,8 @@ class Spent:
     accepted_inertias: tuple[tuple[float, ...], ...]
     seconds: float
     skipped: float  # share of the distances between points and centers that no sweep computed
+    n_moves: int = 0  # of single points, outside of swaps
+    n_swaps: int = 0  # of centers, that gained
 
 
 class History:
@@ -218,6 +220,7 @@ class History:
         self.records: list[SweepRecord] = []
         self.last: SweepState | None = None
         self.n_relocated = self.n_separated = self.n_breaths = self.n_crossings = 0
+        self.n_moves = self.n_swaps = 0
         self.accepted: list[list[float]] = []  # see `Spent`
         self._n_centers_swept = 0
         self._n_centers_skipped = 0.0
@@ -267,6 +270,8 @@ class History:
             accepted_inertias=tuple(tuple(chain) for chain in self.accepted),
             seconds=time.perf_counter() - self._started,
             skipped=self._n_centers_skipped / max(1, self._n_centers_swept),
+            n_moves=self.n_moves,
+            n_swaps=self.n_swaps,
         )
 
     def as_recarray(self) -> SweepRecords:

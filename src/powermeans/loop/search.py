@@ -1,10 +1,15 @@
-"""Search beyond one descent: breathing and breeding.
+"""Search beyond one descent: swaps or breathing, and breeding.
 
-Annealing cannot move a center from one side of the data to the other. A breath can: it adds centers
-where the error is largest, descends, removes the centers of least utility, and descends again
-(Fritzke 2020, "The breathing k-means algorithm"). It may anneal for a few sweeps before each
-descent. Breeding matches and crosses the centers of two solutions (Gribel & Vidal 2019, "HG-means")
-and lets the child take a breath.
+Annealing cannot move a center from one side of the data to the other. A swap can: it dissolves a
+cluster, splits another, and moves points nearby one by one (Hartigan 1975). Rows that know no such
+moves breathe instead: a breath adds centers where the error is largest, descends, removes the
+centers of least utility, and descends again (Fritzke 2020, "The breathing k-means algorithm"). It
+may anneal for a few sweeps before each descent. Breeding matches and crosses the centers of two
+solutions (Gribel & Vidal 2019, "HG-means"), and improves the child in the same way.
+
+A search needs of rows a descent from centers by sweeps, the objective of centers, and the error and
+utility of each; swaps are a capability that rows may have (`Rows.moves_points`). It counts work in
+distances and never looks at a clock, so that a fit gives the same bits on every machine.
 """
 
 from __future__ import annotations
@@ -41,6 +46,10 @@ _SWEEPS_AFTER_ADDING = 3
 _SWEEPS_AFTER_REMOVING = 6
 # The first breaths move one in this many centers, or `depth` of them if that is more.
 _CENTERS_FOR_EACH_MOVED = 5
+# Swaps move points too, but only near the centers that they move.
+_PASSES_BEFORE_SWAPS = 2
+# What a distance costs besides its features, in units of a feature.
+_FIXED_COST = 8
 # Annealing inside a breath starts at 2 s_0 - 1, since the centers are nearly right already.
 _BREATH_GROWTH = 1.2
 _BREATH_POWERS = 12
@@ -57,8 +66,15 @@ class Effort:
     """
 
     n_starts: int  # from seeds of their own, improved by breaths of Lloyd's rule; one is annealed
-    n_annealed: int  # how many of the best then breathe with annealing
+    n_annealed: int  # how many of the best then breathe with annealing, where rows know no swaps
     n_crossings: int  # in a row in vain that end breeding; 0 for no breeding
+    n_swaps: int = 20  # in a row in vain that end the swaps of a start
+    n_swaps_of_child: int = 10
+    n_polishing: int = 100  # passes of moves of single points over the best solution, at most
+    # The swaps of a start or child may compute the distances of so many sweeps; and at least so
+    # many distances times features, which nobody notices.
+    n_sweeps_of_swaps: float = math.inf
+    least_work: float = 0.0
     least_gain: float = _ROUNDING
     n_powers: int = 12  # of the annealing of the first start
     # Starts with few centers are cheap and may all end in the same place: make this many divided by
@@ -70,13 +86,31 @@ class Effort:
         return max(self.n_starts, min(2 * self.n_starts, self.n_centers_started // n_centers))
 
 
-EFFORTS = {
-    "fast": Effort(n_starts=1, n_annealed=0, n_crossings=0, least_gain=1e-2, n_powers=4),
-    "balanced": Effort(
-        n_starts=3, n_annealed=0, n_crossings=5, least_gain=1e-3, n_centers_started=80
-    ),
-    "thorough": Effort(n_starts=12, n_annealed=4, n_crossings=150, least_gain=1e-4),
-}
+_FAST = Effort(
+    n_starts=1,
+    n_annealed=0,
+    n_crossings=0,
+    least_gain=1e-2,
+    n_powers=4,
+    n_polishing=5,
+    n_sweeps_of_swaps=5,
+    least_work=1e7,
+)
+_BALANCED = Effort(
+    n_starts=3,
+    n_annealed=0,
+    n_crossings=5,
+    least_gain=1e-3,
+    n_centers_started=80,
+    n_polishing=20,
+    n_sweeps_of_swaps=3,
+    least_work=3e6,
+)
+_THOROUGH = Effort(
+    n_starts=12, n_annealed=4, n_crossings=150, least_gain=1e-4, n_swaps=100, n_swaps_of_child=30
+)
+# Each begins with all that the one before it in its list does, so that it ends no higher.
+EFFORTS = {"fast": [_FAST], "balanced": [_BALANCED], "thorough": [_BALANCED, _THOROUGH]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +150,7 @@ class Search:
     rng: np.random.RandomState
     history: History
     callback: Callback | None = None
-    least_gain: float = _ROUNDING  # see `Effort`
+    least_gain: float = _ROUNDING  # see `Effort`, of the first
     best: Solution | None = field(default=None, init=False)
     was_stopped: bool = field(default=False, init=False)
 
@@ -129,37 +163,94 @@ class Search:
         self._separate = SeparateCoincident(self.critical_power, size)
         self._breath_schedule = _breath_schedule(self.start_power)
         self._perfect = rounding_inertia(self.rows)
+        self._swaps = self.rows.moves_points
 
     def run(
-        self, seeds: Callable[[], FloatArray], first_stages: Sequence[Stage], effort: Effort
+        self,
+        seeds: Callable[[], FloatArray],
+        first_stages: Sequence[Stage],
+        *efforts: Effort,
     ) -> Solution:
-        """Descend from several seeds, breathe, breed, and return the best, also if stopped.
+        """Descend from several seeds, improve, breed, and return the best, also if stopped.
 
-        Each call of `seeds` gives other centers. The first start goes through `first_stages`.
+        Each call of `seeds` gives other centers. The first start goes through `first_stages`. Each
+        effort goes on from the solutions of the one before.
         """
+        population: list[Solution] = []
         try:
-            population: list[Solution] = []
-            for number in range(effort.n_starts):
-                centers = seeds()
-                self._plan_start(len(centers), population, effort)
-                start = self.descend(centers, first_stages if number == 0 else ())
-                population.append(self.breathe(start, annealed=False))
-                if population[-1].inertia <= self._perfect:
-                    break  # others could differ from it only by rounding
-            population = sorted(_different(population), key=attrgetter("inertia"))
-            n_annealed = min(effort.n_annealed, len(population))
-            n_crossings = effort.n_crossings if len(population) > 1 else 0
-            for i in range(n_annealed):
-                self.history.planned.begin_annealed(n_annealed - i - 1, n_crossings)
-                population[i] = self.breathe(population[i], annealed=True)
-            population = _different(population)
-            # Starts that agree have nothing to breed.
-            if len(population) > 1 and len(population[0].centers) <= MOST_CENTERS_BRED:
-                self.breed(population, effort.n_crossings)
+            for effort in efforts:
+                population = self._go_on(population, seeds, first_stages, effort)
+                self._polish(effort.n_polishing)
         except _SearchStopped:
             self.was_stopped = True
         assert self.best is not None, "the first sweep was complete"
         return self.best
+
+    def _go_on(
+        self,
+        population: list[Solution],
+        seeds: Callable[[], FloatArray],
+        first_stages: Sequence[Stage],
+        effort: Effort,
+    ) -> list[Solution]:
+        """Start until there are as many solutions as the effort asks for, and breed them."""
+        n_before = len(population)
+        for number in range(n_before, effort.n_starts):
+            if population and min(s.inertia for s in population) <= self._perfect:
+                break  # others could differ from it only by rounding
+            centers = seeds()
+            self._plan_start(len(centers), population, effort)
+            start = self.descend(centers, first_stages if number == 0 else ())
+            population.append(self.improve(start, effort))
+        population = sorted(_different(population), key=attrgetter("inertia"))
+        if not self._swaps:
+            self._anneal_again(population, effort)
+            population = _different(population)
+        # Starts that agree have nothing to breed.
+        if len(population) > 1 and len(population[0].centers) <= MOST_CENTERS_BRED:
+            self.breed(population, effort.n_crossings, effort)
+        return population
+
+    def _anneal_again(self, population: list[Solution], effort: Effort) -> None:
+        n_annealed = min(effort.n_annealed, len(population))
+        n_crossings = effort.n_crossings if len(population) > 1 else 0
+        for i in range(n_annealed):
+            self.history.planned.begin_annealed(n_annealed - i - 1, n_crossings)
+            population[i] = self.breathe(population[i], annealed=True)
+
+    def improve(self, solution: Solution, effort: Effort) -> Solution:
+        """Swap centers, or breathe if these rows know no swaps, and return what is no worse."""
+        if not self._swaps:
+            return self.breathe(solution, annealed=False)
+        self._begin(solution)
+        swapped = self._swapped(solution, effort.n_swaps, effort)
+        self.history.planned.breathe(0)
+        if swapped is not solution:
+            self._accept(swapped)
+        return swapped
+
+    def _swapped(self, solution: Solution, n_swaps: int, effort: Effort) -> Solution:
+        """Move points near borders, and then centers; return the better solution."""
+        moved = self.rows.move_points(solution.centers, _PASSES_BEFORE_SWAPS)
+        n_centers, n_features = moved.centers.shape
+        of_sweeps = effort.n_sweeps_of_swaps * self.rows.n_points * n_centers
+        most = max(of_sweeps, effort.least_work / (n_features + _FIXED_COST))
+        swaps = self.rows.swap_centers(moved.centers, n_swaps, most, effort.least_gain)
+        self.history.n_moves += moved.n_moves
+        self.history.n_swaps += swaps.n_moves
+        swapped = self.measured(swaps.centers)
+        return swapped if swapped.betters(solution) else solution
+
+    def _polish(self, n_passes: int) -> None:
+        """Move single points of the best solution for as long as that lowers the inertia."""
+        assert self.best is not None, "there was a start"
+        if not self._swaps:
+            return
+        moved = self.rows.move_points(self.best.centers, n_passes)
+        self.history.n_moves += moved.n_moves
+        polished = self.measured(moved.centers)
+        if polished.betters(self.best):
+            self._accept(polished)
 
     def descend(self, centers: FloatArray, first_stages: Sequence[Stage] = ()) -> Solution:
         """Go through the first stages, and descend by Lloyd's rule."""
@@ -182,7 +273,12 @@ class Search:
             solution = breathed
         return solution
 
-    def breed(self, population: list[Solution], n_fruitless: int) -> None:
+    def breed(
+        self,
+        population: list[Solution],
+        n_fruitless: int,
+        effort: Effort = _BALANCED,
+    ) -> None:
         """Cross two or more solutions in place until `n_fruitless` crossings in a row are in vain.
 
         A child that betters the worst solution replaces it.
@@ -192,8 +288,8 @@ class Search:
         n_in_vain = 0
         while n_in_vain < n_fruitless and population[0].inertia > self._perfect:
             self.history.planned.begin_crossing(n_fruitless - n_in_vain - 1)
-            child = self._child(population)
-            n_in_vain = 0 if child.betters(population[0], by=self.least_gain) else n_in_vain + 1
+            child = self._child(population, effort)
+            n_in_vain = 0 if child.betters(population[0], by=effort.least_gain) else n_in_vain + 1
             if child.betters(population[0]):
                 self._accept(child)
             if child.betters(population[-1]) and _is_new(child, population):
@@ -269,14 +365,17 @@ class Search:
         added = solution.centers[worst] + jitter * pushes
         return np.concatenate([solution.centers, added])
 
-    def _child(self, population: Sequence[Solution]) -> Solution:
-        """Cross two parents, taking each center from either, and let the child breathe."""
+    def _child(self, population: Sequence[Solution], effort: Effort) -> Solution:
+        """Cross two parents, taking each center from either, and improve the child."""
         first, second = self.rng.choice(len(population), 2, replace=False)
         mine, theirs = population[first].centers, population[second].centers
         matched = theirs[match_centers(mine, theirs)]
         crossed = np.where(self.rng.uniform(size=(len(mine), 1)) < 0.5, mine, matched)
         self.history.n_crossings += 1
-        return self._breath(self.descend(crossed), min(self.depth, len(mine) // 2), annealed=False)
+        child = self.descend(crossed)
+        if self._swaps:
+            return self._swapped(child, effort.n_swaps_of_child, effort)
+        return self._breath(child, min(self.depth, len(mine) // 2), annealed=False)
 
 
 def _breath_schedule(start_power: float) -> Fixed | Whole:

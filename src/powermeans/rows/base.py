@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.rows.by_definition import greedy_seeds
-from powermeans.rows.protocol import FarPoint, Placement, Rows
+from powermeans.rows.protocol import FarPoint, Moved, Placement, Rows
 from powermeans.rules import Hard, Rule
 from powermeans.sums import ColumnMoments
 from powermeans.types import FloatArray, IndexArray
@@ -73,6 +73,18 @@ class BaseRows(Rows):
             point, weight = self.take(index)[0], float(self.sample_weight(index)[0])
             yield FarPoint(point, weight, float(nearness.sq_dist(index)[0]), int(labels[index[0]]))
             nearness.add(point)
+
+    def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
+        raise TypeError(f"{type(self).__name__} know no moves of single points")
+
+    def swap_centers(
+        self, centers: FloatArray, n_in_vain: int, most_distances: float, least_gain: float
+    ) -> Moved:
+        raise TypeError(f"{type(self).__name__} know no swaps of centers")
+
+    @property
+    def moves_points(self) -> bool:
+        return False
 
     @property
     def has_order(self) -> bool:

@@ -47,6 +47,8 @@ class CosineRows(NativeRows):
     # Moments of the columns do not tell the mean direction.
     _find_mean = BaseRows._find_mean
     _find_inertia_about_mean = BaseRows._find_inertia_about_mean
+    # Centers have unit length, and are no means.
+    moves_points = BaseRows.moves_points
 
     def __init__(
         self,

@@ -80,6 +80,9 @@ class ManhattanRows(NativeRows):
     and memory for the weights of all points; a hard one finds its medians in points times features.
     """
 
+    # Centers are medians.
+    moves_points = BaseRows.moves_points
+
     def __init__(
         self,
         points: Points | SparsePoints,

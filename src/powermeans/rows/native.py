@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from powermeans.critical import critical_power
 from powermeans.divergences import squared_euclidean
 from powermeans.rows.base import MemoryRows, in_unit
 from powermeans.rows.by_definition import sweep_by_formula, weighted
+from powermeans.rows.protocol import Moved
 from powermeans.rules import Gaussian, Hard, Harmonic, Online, Power, Reached, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.system.threads import effective_n_threads
@@ -133,6 +135,33 @@ class NativeRows(MemoryRows):
         labels = np.empty(self.n_points, dtype=np.int32)
         inertia = self._native.assign(self.as_compiled(centers), labels)
         return labels, inertia * self._weight_unit
+
+    @property
+    def moves_points(self) -> bool:
+        return True
+
+    def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
+        labels, _ = self.assign(centers)
+        moved = centers.astype(np.float64, order="C")
+        return Moved(moved, self._native.move_points(self._order_of_moves, n_passes, labels, moved))
+
+    def swap_centers(
+        self, centers: FloatArray, n_in_vain: int, most_distances: float, least_gain: float
+    ) -> Moved:
+        labels, _ = self.assign(centers)
+        moved = centers.astype(np.float64, order="C")
+        _, n_kept, n_distances = self._native.swap_centers(
+            self._order_of_moves, n_in_vain, most_distances, least_gain, labels, moved
+        )
+        return Moved(moved, n_kept, n_distances)
+
+    @cached_property
+    def _order_of_moves(self) -> IndexArray:
+        """Sort the points by place, so that the order of the rows makes no difference."""
+        direction = np.random.default_rng(0).standard_normal(self.n_features)
+        far = math.sqrt(self.inertia_about_mean() / self.total_weight / self.n_features)
+        key = self.nearness((self.mean() + far * direction)[None, :]).sq_dist()
+        return np.argsort(key, kind="stable")
 
     def sq_distances(self, centers: FloatArray) -> Points:
         computed = np.float64 if sparse.issparse(self._points) else self.dtype

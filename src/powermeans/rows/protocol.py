@@ -161,6 +161,33 @@ class Rows(Protocol):
         """
         ...
 
+    @property
+    def moves_points(self) -> bool:
+        """Whether there are moves of single points, and swaps with them.
+
+        There are none for points in parts, on a device or with missing entries, nor where centers
+        are no means or distances not squared Euclidean.
+        """
+        ...
+
+    def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
+        """Move single points from cluster to cluster where that lowers the inertia (Hartigan).
+
+        Start with each point at the nearest of these centers, and end after a pass in vain or
+        `n_passes`.
+        """
+        ...
+
+    def swap_centers(
+        self, centers: FloatArray, n_in_vain: int, most_distances: float, least_gain: float
+    ) -> Moved:
+        """Dissolve one cluster and split another where that lowers the inertia, with moves nearby.
+
+        End after `n_in_vain` swaps in a row that gain less than this share of the inertia, or once
+        so many distances are computed.
+        """
+        ...
+
     # The following methods treat points in one memory and in parts alike.
 
     @property
@@ -241,6 +268,15 @@ class FarPoint:
     weight: float
     sq_dist: float
     label: int  # of the nearest center, without the far points before it
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The means of the clusters after moves of single points, or swaps."""
+
+    centers: FloatArray
+    n_moves: int  # of points, or swaps that gained
+    n_distances: float = 0.0  # of a point to a center that swaps computed
 
 
 class Placement(NamedTuple):

@@ -14,9 +14,13 @@ from powermeans.divergences import squared_euclidean
 from powermeans.divergences.bregman import Bregman
 from powermeans.rows.base import BaseRows
 from powermeans.rows.by_definition import NearnessByDefinition, further_seeds
+from powermeans.rows.protocol import Moved
 from powermeans.rules import Online, Reached, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+# A move that gains less than this share of what the point contributes may be rounding.
+_LEAST_GAIN = 1e-9
 
 
 class ReferenceRows(BaseRows):
@@ -33,8 +37,10 @@ class ReferenceRows(BaseRows):
         *,
         precision: type[np.floating[Any]] = np.float64,
         divergence: Bregman | None = None,
+        moves_points: bool = False,
     ) -> None:
         self._given = points
+        self._moves_points = moves_points
         self._divergence = divergence
         self._pairwise = divergence.pairwise if divergence else squared_euclidean.pairwise
         dense = points.toarray() if sparse.issparse(points) else np.asarray(points)
@@ -128,6 +134,33 @@ class ReferenceRows(BaseRows):
         labels = np.argmin(sq_dist, axis=1).astype(np.int32)
         return labels, float(self._weight @ sq_dist.min(axis=1))
 
+    @property
+    def moves_points(self) -> bool:
+        return self._moves_points and self._divergence is None
+
+    def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
+        points, weight = self._items()
+        clusters = Clusters(points, weight, self._pairwise(points, centers).argmin(axis=1), centers)
+        n_moves = 0
+        for _ in range(n_passes):
+            candidates = [i for i in range(len(points)) if clusters.best_move(i) is not None]
+            moves = [i for i in candidates if clusters.moved(i)]
+            n_moves += len(moves)
+            if not moves:
+                break
+        return Moved(_float64(clusters.centers()), n_moves)
+
+    def _items(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the points by distance from a place, equal ones as one, and their weights."""
+        direction = np.random.default_rng(0).standard_normal(self.n_features)
+        far = np.sqrt(self.inertia_about_mean() / self.total_weight / self.n_features)
+        items, item_of = np.unique(self._points, axis=0, return_inverse=True)
+        weight = np.zeros(len(items), dtype=self._weight.dtype)
+        np.add.at(weight, item_of.ravel(), self._weight)
+        key = np.square(items - (self.mean() + far * direction)).sum(axis=1)
+        order = np.argsort(np.where(weight > 0, key, np.inf))[: np.count_nonzero(weight)]
+        return items[order], weight[order]
+
     def sq_distances(self, centers: FloatArray) -> Points:
         return self._sq_dist(centers).astype(self.dtype)
 
@@ -180,6 +213,44 @@ class ReferenceRows(BaseRows):
         self, values: NDArray[Any], labels: NDArray[np.intp], n_centers: int
     ) -> FloatArray:
         return _float64(np.array([values[labels == j].sum() for j in range(n_centers)]))
+
+
+class Clusters:
+    """A partition from which single points move (Hartigan 1975)."""
+
+    def __init__(
+        self, points: NDArray[Any], weight: NDArray[Any], labels: IndexArray, centers: FloatArray
+    ) -> None:
+        self._points, self._weight, self._labels = points, weight, labels.copy()
+        self._fallback = centers
+
+    def centers(self) -> NDArray[Any]:
+        """Return the means; a cluster without points keeps its center."""
+        means = np.array(self._fallback, dtype=self._points.dtype)
+        for j in np.unique(self._labels):
+            own = self._labels == j
+            means[j] = self._weight[own] @ self._points[own] / self._weight[own].sum()
+        return means
+
+    def best_move(self, i: int) -> int | None:
+        """Return the cluster for which point i had better leave its own."""
+        own, weight = self._labels[i], self._weight[i]
+        if np.count_nonzero(self._labels == own) == 1:
+            return None
+        n = np.bincount(self._labels, self._weight, len(self._fallback))
+        sq_dist = np.square(self._points[i] - self.centers()).sum(axis=1)
+        relief = n[own] / (n[own] - weight) * weight * sq_dist[own]
+        burden = n / (n + weight) * weight * sq_dist
+        burden[own] = np.inf
+        best = int(np.argmin(burden))
+        return best if relief - burden[best] > _LEAST_GAIN * relief else None
+
+    def moved(self, i: int) -> bool:
+        """Move point i if that is better, and return whether it was."""
+        best = self.best_move(i)
+        if best is not None:
+            self._labels[i] = best
+        return best is not None
 
 
 def _float64(values: NDArray[Any]) -> FloatArray:

@@ -132,7 +132,7 @@ _FIELDS: dict[type[Any], str] = {
         for kind in divergences.KINDS
     },
     Spent: """n_sweeps: count n_breaths: count n_crossings: count accepted_inertias: any
-        seconds: number skipped: number""",
+        seconds: number skipped: number n_moves: count n_swaps: count""",
     Scaling: "offsets: finite[d] units: finite[d]",
     Sums: """points: finite[k,d] weights: weight[k] objective: number inertia: number
         n_skipped: number""",

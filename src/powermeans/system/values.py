@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -157,7 +157,9 @@ def form_of_dataclasses(kinds: Mapping[str, type[Any]]) -> Form:
     def read(decoder: Decoder, content: Any) -> Any:
         name, parts = decoder.listed(content, 2)
         kind, found = named_kind(name, kinds), decoder.named(parts)
-        if set(found) != {field.name for field in fields(kind)}:
+        # Fields with a default may have come after the file was written.
+        needed = {field.name for field in fields(kind) if field.default is MISSING}
+        if not needed <= set(found) <= {field.name for field in fields(kind)}:
             raise ValueError(f"{name} has the fields {', '.join(sorted(found))[:100]}")
         return kind(**found)
 
