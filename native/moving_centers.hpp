@@ -138,7 +138,7 @@ class MovingDenseCenters {
 template <class V>
 class MovingCsrCenters {
   public:
-    static constexpr bool knows_neighbours = false;
+    static constexpr bool knows_neighbours = true;
     using State = std::vector<double>;
     struct Look {
         std::vector<double> products;  // (n_centers,) of the point and the centers
@@ -180,7 +180,14 @@ class MovingCsrCenters {
         return std::max(0.0, look.sq_norm - 2 * look.products[std::size_t(j)] + sq_norms_[std::size_t(j)]);
     }
 
-    double sq_dist_between(int64_t, int64_t) const { return 0; }
+    double sq_dist_between(int64_t j, int64_t other) const {
+        const double one = factors_[std::size_t(j)], two = factors_[std::size_t(other)];
+        double sum = 0;
+        for (const double* row = directions_.data(); row != directions_.data() + directions_.size();
+             row += n_centers_)
+            sum += (one * row[j] - two * row[other]) * (one * row[j] - two * row[other]);
+        return sum;
+    }
     double sq_dist_from(const State& state, int64_t j) const {
         double sum = 0;
         for (int64_t f = 0; f < source_.n_features; ++f) {
