@@ -316,6 +316,52 @@ def test_seeds_by_samples_leave_as_little_inertia(kind: str) -> None:
     assert np.mean(by_samples) < 1.005 * np.mean(in_full) + 2 * deviation
 
 
+def projected_seeds(points, weights=None, rows_of=open_rows, n_seeds=70):
+    rng = np.random.RandomState(0)
+    return choose_seeds(rows_of(points, weights), n_seeds, rng, n_candidates=4)[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["dense", "CSR"])
+def test_seeds_by_projection_follow_their_definition(dtype: type, kind: str) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.standard_t(3, size=(200, 520)).astype(dtype)
+    points[points < 0] = 0
+    weights = rng.integers(0, 3, size=200)
+    stored = sparse.csr_array(points) if kind == "CSR" else points
+    seeds = projected_seeds(stored, weights.astype(float))
+    repeated = rng.permutation(np.repeat(points, weights, axis=0))
+    np.testing.assert_array_equal(seeds, projected_seeds(points, weights, ReferenceRows))
+    np.testing.assert_array_equal(seeds, projected_seeds(repeated))
+
+
+def test_each_of_many_categories_is_a_seed_of_projected_points() -> None:
+    points = np.repeat(np.eye(520), 2, axis=0)
+    assert len(np.unique(projected_seeds(points, n_seeds=520), axis=0)) == 520
+
+
+@pytest.mark.parametrize("kind", ["overlapping", "noise", "one large feature", "sparse"])
+def test_seeds_by_projection_leave_as_little_inertia(kind: str, monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(1500, 520))
+    if kind == "overlapping":
+        points += 0.5 * rng.normal(size=(40, 520))[rng.integers(40, size=1500)]
+    elif kind == "one large feature":
+        points[:, 3] *= 300
+    elif kind == "sparse":
+        points[rng.uniform(size=points.shape) < 0.98] = 0
+    rows, inertia = open_rows(points), {}
+    for fewest in (64, 1000):
+        monkeypatch.setattr(choose_module, "_FEWEST_PROJECTED_SEEDS", fewest)
+        inertia[fewest] = [
+            rows.assign(choose_seeds(rows, 80, np.random.RandomState(i), n_candidates=6)[0])[1]
+            for i in range(6)
+        ]
+    assert inertia[64] != inertia[1000], "nothing was projected"
+    deviation = np.hypot(np.std(inertia[64]), np.std(inertia[1000])) / np.sqrt(6)
+    assert np.mean(inertia[64]) < 1.005 * np.mean(inertia[1000]) + 2 * deviation
+
+
 @ROWS
 def test_further_seeds_end_once_little_inertia_is_left(rows_of: Callable) -> None:
     points = np.repeat([[0.0], [10.0], [20.0], [40.0]], 5, axis=0)

@@ -18,7 +18,7 @@ from powermeans.rows.by_definition import greedy_seeds
 from powermeans.rows.protocol import FarPoint, Moved, Placement, Rows
 from powermeans.rules import Hard, Rule
 from powermeans.sums import ColumnMoments
-from powermeans.types import FloatArray, IndexArray
+from powermeans.types import FloatArray, IndexArray, Points
 
 
 class BaseRows(Rows):
@@ -64,6 +64,9 @@ class BaseRows(Rows):
         seconds: float = math.inf,
     ) -> IndexArray:
         raise NotImplementedError("these rows compare seeds over all points")
+
+    def rows_of(self, points: Points, sample_weight: FloatArray) -> Rows:
+        raise NotImplementedError("these rows compare seeds over all features")
 
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         nearness = self.nearness(centers)

@@ -206,6 +206,9 @@ class NativeRows(MemoryRows):
         n_found = sample.further_seeds(order, nearest, least_share, others, found, seconds)
         return indices[found[:n_found]]
 
+    def rows_of(self, points: Points, sample_weight: FloatArray) -> NativeRows:
+        return NativeRows(points, sample_weight, team=self.team)
+
     def take(self, indices: IndexArray) -> FloatArray:
         rows = self._points[indices]
         dense = rows.toarray() if sparse.issparse(rows) else rows

@@ -154,6 +154,10 @@ class Rows(Protocol):
         """
         ...
 
+    def rows_of(self, points: Points, sample_weight: FloatArray) -> Rows:
+        """Return rows of other points that compute as these do, where `samples_seeds`."""
+        ...
+
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         """Yield at most `n_wanted` points, each the one of largest weighted squared distance.
 

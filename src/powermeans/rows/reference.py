@@ -190,6 +190,9 @@ class ReferenceRows(BaseRows):
         found = further_seeds(nearness, _float64(points), others, least_share, seconds)
         return indices[found]
 
+    def rows_of(self, points: Points, sample_weight: FloatArray) -> ReferenceRows:
+        return ReferenceRows(points, sample_weight)
+
     def take(self, indices: IndexArray) -> FloatArray:
         return _float64(self._points[indices])
 
