@@ -872,3 +872,31 @@ def test_a_shell_completes_commands_and_options() -> None:
 
     assert completed("powermeans pa", 1) == ["palette"]
     assert completed("powermeans fit --eff", 2) == ["--effort"]
+
+
+def test_a_fit_proves_how_far_from_the_optimum_it_is(run: Run) -> None:
+    fit = ("fit", "customers.csv", "-k", 5, "--scale", "standard", "-q")
+    said = run(*fit, "--prove", 1, "--report", "report.html")
+    assert said.code == 0
+    line = next(line for line in said.out.splitlines() if line.startswith("proved to be"))
+    assert f"<dt>optimality</dt><dd>{line}</dd>" in Path("report.html").read_text()
+    told = run(*fit, "--prove", 1, "--json").json
+    assert 0 < told["optimality"]["bound"] <= told["inertia"]
+    assert "optimality" not in run(*fit, "--json").json
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--divergence", "manhattan"), "--prove is for whole rows and squared Euclidean"),
+        (("--missing", "observed"), "--prove is for whole rows and squared Euclidean"),
+        (("--memory-limit", "1MB"), "--prove needs all rows at once"),
+    ],
+)
+def test_what_cannot_be_proved_is_refused_before_the_fit(
+    run: Run, options: tuple[str, ...], says: str
+) -> None:
+    said = run("fit", "customers.csv", "-k", 5, "--prove", 1, *options)
+    assert said.code != 0
+    assert says in " ".join(said.err.split())
+    assert run("fit", "customers.csv", "-k", 5, "--prove", 0).code == 2

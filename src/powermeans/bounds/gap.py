@@ -43,6 +43,8 @@ class OptimalityGap:
         Sum of squared distances to the nearest of the given centers.
     bound : float
         No clustering into as many clusters has a lower inertia.
+    verdict : str
+        What is proved, in words.
     gap : float
         ``inertia / bound - 1``: the inertia is at most ``1 + gap`` times the lowest possible.
         Infinite if the bound is zero and the inertia is not.
@@ -90,14 +92,19 @@ class OptimalityGap:
             return 0.0
         return self.inertia / self.bound - 1 if self.bound > 0 else math.inf
 
-    def __str__(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """What is proved, in words."""
         at = f" at a confidence of {self.confidence:.4g}" if self.confidence is not None else ""
         if self.gap <= _CLOSED:
-            return f"inertia {self.inertia:.6g}, proved to be optimal{at}"
+            return f"proved to be optimal{at}"
         if math.isinf(self.gap):
-            return f"inertia {self.inertia:.6g}; nothing is proved about the optimum"
+            return "nothing is proved about the optimum"
         percent = _rounded_up(100 * self.gap)
-        return f"inertia {self.inertia:.6g}, proved to be within {percent} % of the optimum{at}"
+        return f"proved to be within {percent} % of the optimum{at}"
+
+    def __str__(self) -> str:
+        return f"inertia {self.inertia:.6g}, {self.verdict}"
 
 
 def _rounded_up(value: float) -> str:

@@ -185,6 +185,13 @@ def fit(
     output: Labels = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="File for the model.")] = None,
     report: Annotated[str | None, typer.Option(help="File for a report, one HTML page.")] = None,
+    prove: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Search so long for a proof of how far from the optimum the clusters are.",
+        ),
+    ] = None,
     memory_limit: Memory = None,
     checkpoint: Checkpoint = None,
     checkpoint_seconds: CheckpointSeconds = None,
@@ -200,6 +207,8 @@ def fit(
 
     if max_seconds is not None and not max_seconds > 0:
         raise typer.BadParameter(f"--max-seconds must be above 0, not {max_seconds:g}")
+    if prove is not None and not prove > 0:
+        raise typer.BadParameter(f"--prove must be above 0 seconds, not {prove:g}")
     if checkpoint is None and checkpoint_seconds is not None:
         raise typer.BadParameter("--checkpoint-seconds needs --checkpoint: name a file with it")
     settings = {
@@ -219,7 +228,7 @@ def fit(
     }
     shown: dict[str, Any] = {"divergence": divergence}
     shown |= {} if trials is None else {"trials": trials}
-    wanted = Wanted(settings, scale.value, output, model, report, quiet, shown)
+    wanted = Wanted(settings, scale.value, output, model, report, quiet, shown, prove)
     limits = Limits(memory_limit, checkpoint, checkpoint_seconds)
     run(files, wanted, limits, _screen(as_json=as_json, output=output))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+from powermeans.bounds.gap import OptimalityGap
 from powermeans.callbacks.path_recorder import PathRecorder
 from powermeans.callbacks.progress_bar import FitProgress, progress
 from powermeans.command_line import failures
@@ -62,6 +64,7 @@ class Wanted:
     report: str | None = None
     is_quiet: bool = False
     shown: dict[str, Any] = field(default_factory=dict)  # replaces settings that JSON cannot hold
+    prove: float | None = None  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ class Fitted:
     seconds: float
     was_interrupted: bool
     recorder: PathRecorder | None = None
+    optimality: OptimalityGap | None = None
 
     @property
     def whole(self) -> Any:
@@ -98,6 +102,7 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
         is_quiet = wanted.is_quiet or screen.as_json or n_rows is None
         with waiting_for("labelling the rows", is_quiet=is_quiet, n_rows=n_rows) as say:
             _write_labels(fitted, data, files, wanted, tally, say, done)
+        fitted = _with_proof(fitted, data, wanted)
         name_columns(fitted, data.names)
         _write_model_and_report(fitted, data, files, wanted, done)
         _tell(fitted, data, tally, files, wanted, screen)
@@ -110,9 +115,40 @@ def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | 
             f"--report needs all rows at once, and {files.name} is read part by part: leave it "
             "out, and report on some of the rows"
         )
+    if wanted.prove is not None:
+        _check_proof(files, wanted, why)
     reads = files.paths if why is None else [*files.paths, *all_paths(files)]
     outputs = (wanted.model, limits.checkpoint)
     check_outputs(*outputs, reads=reads, labels=wanted.output, page=wanted.report)
+
+
+def _check_proof(files: DataFiles, wanted: Wanted, why: str | None) -> None:
+    """Refuse, before the fit, what cannot be proved after it."""
+    if why is not None:
+        raise failures.Failure(
+            f"--prove needs all rows at once, and {files.name} is read part by part: leave it out, "
+            "or prove it for some of the rows"
+        )
+    divergence = wanted.settings.get("divergence", "squared_euclidean")
+    if divergence != "squared_euclidean" or wanted.settings.get("missing") == "observed":
+        raise failures.Failure(
+            "--prove is for whole rows and squared Euclidean distances: leave it out, or leave out "
+            "--divergence and --missing observed"
+        )
+
+
+def _with_proof(fitted: Fitted, data: FitData, wanted: Wanted) -> Fitted:
+    """Search for a proof of how far the fit is from the optimum, if it is wanted."""
+    if wanted.prove is None or fitted.was_interrupted:
+        return fitted
+    optimality = fitted.model.optimality_gap(
+        data.points,
+        sample_weight=data.weights,
+        max_seconds=wanted.prove,
+        random_state=wanted.settings.get("random_state"),
+        n_threads=wanted.settings.get("n_threads"),
+    )
+    return replace(fitted, optimality=optimality)
 
 
 def _fitted(data: FitData, files: DataFiles, wanted: Wanted, tell: FitProgress | None) -> Fitted:
@@ -264,6 +300,7 @@ def _write_model_and_report(
                 reading=files.reading_of(data.names),
                 model_file=wanted.model if fitted.was_interrupted else None,
                 sample_weight=data.weights,
+                optimality=fitted.optimality,
             )
         done.append(wanted.report)
 
@@ -287,6 +324,8 @@ def _tell(
     screen.say()
     sweeps = f" after {model.n_iter_} sweeps" if model.n_iter_ else ""
     screen.say(f"inertia {number(model.inertia_)}{sweeps}")
+    if fitted.optimality is not None:
+        screen.say(fitted.optimality.verdict)
     depends_on_scale = wanted.settings.get("divergence", "squared_euclidean") in _DEPEND_ON_SCALE
     if depends_on_scale and (hint := hint_at_scale(columns)):
         screen.say(hint)
@@ -305,12 +344,20 @@ def _tell(
             "settings": wanted.settings | wanted.shown,
             "inertia": model.inertia_,
             "n_sweeps": model.n_iter_,
+            **_proof_for_machines(fitted.optimality),
             "seconds": {"reading": reading, "fitting": fitted.seconds},
             "was_interrupted": fitted.was_interrupted,
             "clusters": _for_machines(fitted, tally, clusters, names),
             "written": {"labels": wanted.output, "model": wanted.model, "report": wanted.report},
         }
     )
+
+
+def _proof_for_machines(optimality: OptimalityGap | None) -> dict[str, Any]:
+    if optimality is None:
+        return {}
+    gap = optimality.gap if math.isfinite(optimality.gap) else None
+    return {"optimality": {"bound": optimality.bound, "gap": gap, "method": optimality.method}}
 
 
 def _for_machines(

@@ -39,6 +39,7 @@ def report(
     reading: Mapping[str, Any] | None = None,
     model_file: str | None = None,
     sample_weight: ArrayLike | None = None,
+    optimality: Any = None,
     max_points: int = 20_000,
 ) -> Path:
     """Write a report on a fit: one HTML file that opens anywhere, without a network.
@@ -74,6 +75,8 @@ def report(
         The file of a saved model that was not fitted to these points; the code at the end loads it.
     sample_weight : array-like of shape (n_samples,), optional
         The weights of the fit. Shares, spreads, means and the variance explained are then weighted.
+    optimality : OptimalityGap, optional
+        What `powermeans.optimality_gap` proved; a line says it.
     max_points : int, default=20_000
         If there are more points, the plot shows a sample of this size, and the page says so.
         Everything else is computed from all points.
@@ -111,7 +114,8 @@ def report(
         model_file=model_file,
         weights=subject.weights,
     )
-    data, sections = page_data(subject, annealing), sections_of(subject, annealing, choice, code)
+    data = page_data(subject, annealing)
+    sections = sections_of(subject, annealing, choice, code, optimality)
     with atomic_write(path) as file:
         file.write(_page(title, sections, data).encode("utf-8"))
     return Path(path)

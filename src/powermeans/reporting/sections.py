@@ -36,11 +36,15 @@ class Section:
 
 
 def sections_of(
-    subject: Subject, annealing: PathRecorder | None, choice: Any, code: str
+    subject: Subject,
+    annealing: PathRecorder | None,
+    choice: Any,
+    code: str,
+    optimality: Any = None,
 ) -> list[Section]:
     """Return the sections of a report in order, without those that have nothing to show."""
     found = [
-        _what_was_run(subject),
+        _what_was_run(subject, optimality),
         _warnings(subject),
         _clusters(subject),
         _scatter(subject),
@@ -53,12 +57,14 @@ def sections_of(
     return [section for section in found if section is not None]
 
 
-def _what_was_run(subject: Subject) -> Section:
-    facts = (f"<div><dt>{name}</dt><dd>{fact}</dd></div>" for name, fact in _facts(subject))
+def _what_was_run(subject: Subject, optimality: Any) -> Section:
+    facts = (
+        f"<div><dt>{name}</dt><dd>{fact}</dd></div>" for name, fact in _facts(subject, optimality)
+    )
     return Section("run", "What was run", f'<dl class="facts">{"".join(facts)}</dl>')
 
 
-def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
+def _facts(subject: Subject, optimality: Any) -> Iterator[tuple[str, str]]:
     model, (n_points, n_features) = subject.model, subject.points.shape
     yield "method", html.escape(type(model).__name__)
     yield "points", _count(n_points)
@@ -66,6 +72,8 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "clusters", _count(len(subject.clusters))
     if hasattr(model, "inertia_"):
         yield "inertia", f"{model.inertia_:.6g}"
+    if optimality is not None:
+        yield "optimality", html.escape(optimality.verdict)
     if subject.weights is not None:
         yield "weight of all points", _number(float(subject.weights.sum()))
     if subject.scalers:
