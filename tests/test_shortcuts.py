@@ -306,15 +306,17 @@ def test_candidates_from_bytes_change_no_bit(
         centers = found.centers(centers)
 
 
+@pytest.mark.parametrize("n_centers", [4, 100])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", HARD_KINDS)
-def test_labels_are_those_of_an_exact_comparison(kind, dtype):
+def test_labels_are_those_of_an_exact_comparison(kind, dtype, n_centers):
     """The first center whose distance in float64 is least, though products lose most digits."""
     rng = np.random.default_rng(5)
     points = hard_points_of(kind, 1000, 100, dtype, rng)
-    centers = points[rng.permutation(len(points))[:100]].astype(np.float64)
-    centers[50:] = centers[:50]
-    centers[60:80] += 1e-7 * (centers[60:80] - centers.mean(axis=0))
+    centers = points[rng.permutation(len(points))[:n_centers]].astype(np.float64)
+    half, first, last = n_centers // 2, n_centers * 3 // 5, n_centers * 4 // 5
+    centers[half:] = centers[:half]
+    centers[first:last] += 1e-7 * (centers[first:last] - centers.mean(axis=0))
     labels, _ = NativeRows(points).assign(centers)
     unit = np.abs(points).max().astype(np.float64)
     differences = (points.astype(np.float64) / unit)[:, None] - centers / unit
@@ -323,7 +325,7 @@ def test_labels_are_those_of_an_exact_comparison(kind, dtype):
     np.testing.assert_allclose(
         sq_dist[np.arange(len(points)), labels], nearest, rtol=1e-12, atol=1e-30
     )
-    assert not np.any((labels >= 50) & (labels < 60) | (labels >= 80))
+    assert not np.any((labels >= half) & (labels < first) | (labels >= last))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -56,7 +56,8 @@ void pack(const Block<Dense<T>>& block) {
         }
         for (; f < d; ++f) to[f] = from[f] * points.scale - points.scaled_origin[f];
         for (; f < plan.padded_features; ++f) to[f] = 0;
-        if (!plan.direct && !plan.bounded) block.work.sq_norms[p] = sq_norm(to, plan.padded_features);
+        if (!plan.direct && !plan.bounded && !plan.few_centers)
+            block.work.sq_norms[p] = sq_norm(to, plan.padded_features);
     }
 }
 

@@ -7,17 +7,22 @@
 namespace powermeans {
 namespace {
 
+POWERMEANS_INLINE void store_wide(DoubleVector* to, DoubleVector v) { to[0] = v; }
+POWERMEANS_INLINE void store_wide(DoubleVector* to, FloatVector v) { widen(v, to[0], to[1]); }
+
 // Sums the lanes of whole units in one order for all instruction sets: halves onto halves.
 template <class T, int n_vectors>
 POWERMEANS_INLINE double sum_of_lanes(const Vector<T> (&vectors)[n_vectors]) {
-    T lane[n_vectors * lanes<T>];
-    for (int v = 0; v < n_vectors; ++v) store(lane + v * lanes<T>, vectors[v]);
-    double sums[n_vectors * lanes<T> / 2];
-    constexpr int half = n_vectors * lanes<T> / 2;
-    for (int i = 0; i < half; ++i) sums[i] = double(lane[i]) + double(lane[i + half]);
-    for (int left = half / 2; left > 0; left /= 2)
-        for (int i = 0; i < left; ++i) sums[i] += sums[i + left];
-    return sums[0];
+    constexpr int per_vector = lanes<T> / lanes<double>;
+    DoubleVector sums[n_vectors * per_vector];
+    for (int v = 0; v < n_vectors; ++v) store_wide(sums + v * per_vector, vectors[v]);
+    for (int left = n_vectors * per_vector / 2; left > 0; left /= 2)
+        for (int v = 0; v < left; ++v) sums[v] += sums[v + left];
+    double lane[lanes<double>];
+    store(lane, sums[0]);
+    for (int left = lanes<double> / 2; left > 0; left /= 2)
+        for (int i = 0; i < left; ++i) lane[i] += lane[i + left];
+    return lane[0];
 }
 
 POWERMEANS_INLINE double weighted_sum(const double* values, const double* weights) {

@@ -4,6 +4,7 @@
 
 #include "bounded_hard.hpp"
 #include "elementary.hpp"
+#include "few_centers.hpp"
 #include "grouped_hard.hpp"
 #include "grouped_soft.hpp"
 #include "sketching.hpp"
@@ -92,6 +93,8 @@ void sweep_stripe(const Block<Dense<T>>& stripe) {
         });
     else if (plan.grouped)
         for_each_block(stripe, [](const Block<Dense<T>>& block) { GroupedHardBlock<T>{block}.run(); });
+    else if (plan.few_centers)
+        compare_few(stripe);
     else if (plan.bounded)
         bounded_hard_sweep(stripe);
     else if (is_hard && !stripe.job.heights)

@@ -122,6 +122,7 @@ struct Plan {
     bool grouped;             // points in lanes
     bool bounded;             // the hard rule with the bounds that the last sweep left
     bool prefiltered;         // candidates for the nearest center from products of bytes
+    bool few_centers;         // the hard rule with features in lanes
     bool ordered;             // points in spatial order, centers far from a group skipped
     bool sums_by_center;      // layout of PartialSums::points: (n_centers, padded_features),
                               // else (n_features, n_padded)

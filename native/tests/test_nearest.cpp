@@ -89,7 +89,7 @@ void compare_sweeps(int64_t n_points, int64_t n_features, int64_t n_centers) {
 
 int main() {
     for (const int64_t n_features : {2, 3, 16, 64})
-        for (const int64_t n_centers : {8, 50, 300}) {
+        for (const int64_t n_centers : {4, 8, 50, 300}) {
             compare_sweeps<float>(2000, n_features, n_centers);
             compare_sweeps<double>(2000, n_features, n_centers);
         }

@@ -1,0 +1,115 @@
+// The hard rule for few centers and many features. Lanes hold features, so that few centers leave none of
+// them empty, and distances are summed from differences at once: there is no norm to compute and nothing to
+// mend. While a few points are compared, the next ones come from memory.
+#pragma once
+
+#include "hard_rule.hpp"
+
+namespace powermeans {
+namespace {
+
+template <class T>
+struct FewCentersBlock {
+    const Block<Dense<T>>& block;  // no more points than a tile has
+    const Job<T>& job = block.job;
+    const Workspace<T>& work = block.work;
+
+    // The sums of a tile fill most registers.
+    static constexpr int tile_points = vectors_per_unit == 1 ? 4 : vectors_per_unit == 2 ? 3 : 2;
+    static constexpr int tile_centers = vectors_per_unit == 1 ? 4 : vectors_per_unit == 2 ? 2 : 1;
+
+    void run() const {
+        pack(block);
+        if (block.n == tile_points)
+            compare<tile_points>(0);
+        else
+            for (int64_t p = 0; p < block.n; ++p) compare<1>(p);
+        for (int64_t p = 0; p < block.n; ++p) give_to_nearest(p);
+    }
+
+  private:
+    template <int n_points>
+    POWERMEANS_INLINE void compare(int64_t first_point) const {
+        int64_t j = 0;
+        for (; j + tile_centers <= job.centers.n_centers; j += tile_centers)
+            compare_tile<n_points, tile_centers>(first_point, j);
+        for (; j < job.centers.n_centers; ++j) compare_tile<n_points, 1>(first_point, j);
+    }
+
+    // Adds in the order of sq_dist_from_differences, for the same bits.
+    template <int n_points, int n_centers>
+    POWERMEANS_INLINE void compare_tile(int64_t first_point, int64_t first_center) const {
+        const int64_t width = job.plan.padded_features;
+        const T *points = packed_point(block, first_point), *centers = center_of(job, first_center);
+        const T* next = next_points() + first_center / tile_centers * width;
+        Vector<T> sums[n_points][n_centers][vectors_per_unit] = {};
+        for (int64_t f = 0; f < width; f += unit_lanes<T>) {
+            __builtin_prefetch(next + f);
+#pragma GCC unroll 16
+            for (int v = 0; v < vectors_per_unit; ++v) {
+                const int64_t at = f + v * lanes<T>;
+                Vector<T> center[n_centers];
+#pragma GCC unroll 16
+                for (int j = 0; j < n_centers; ++j) center[j] = load(centers + j * width + at);
+#pragma GCC unroll 16
+                for (int p = 0; p < n_points; ++p) {
+                    const Vector<T> point = load(points + p * width + at);
+#pragma GCC unroll 16
+                    for (int j = 0; j < n_centers; ++j) {
+                        const Vector<T> difference = point - center[j];
+                        sums[p][j][v] = multiply_add(difference, difference, sums[p][j][v]);
+                    }
+                }
+            }
+        }
+        for (int p = 0; p < n_points; ++p)
+            for (int j = 0; j < n_centers; ++j)
+                row_of(block, first_point + p)[first_center + j] = T(sum_of_lanes<T>(sums[p][j]));
+    }
+
+    // Each tile of centers fetches as much of the next tile of points as one point has.
+    const T* next_points() const {
+        return block.points.values + (block.begin + block.n) * block.points.n_features;
+    }
+
+    void give_to_nearest(int64_t p) const {
+        const int64_t n_centers = job.centers.n_centers;
+        const T* row = row_of(block, p);
+        int64_t best = 0;
+        double second = __builtin_inf();
+        for (int64_t j = 1; j < n_centers; ++j) {
+            second = smaller(double(larger(row[j], row[best])), second);
+            if (row[j] < row[best]) best = j;
+        }
+        Found found{best, double(row[best])};
+        // No squared norm of a point is above the number of features.
+        const int64_t d = job.centers.n_features;
+        if (!(limit_of_differences(job, double(d), d, found.sq_dist) < second)) found = nearest_but(p, -1);
+        const bool has_second = job.task == Task::spread && n_centers > 1;
+        take_point(block, p, found.center, found.sq_dist,
+                   has_second ? nearest_but(p, found.center).sq_dist : 0);
+        if (job.task == Task::hard_sums) add_point(block, p, found.center, weight_of(block, p));
+    }
+
+    Found nearest_but(int64_t p, int64_t center) const {
+        int64_t n = 0;
+        for (int64_t j = 0; j < job.centers.n_centers; ++j) {
+            if (j == center) continue;
+            work.tied[n] = j;
+            work.tied_dist[n++] = double(row_of(block, p)[j]);
+        }
+        return nearest_listed(block, p, n);
+    }
+};
+
+template <class T>
+void compare_few(const Block<Dense<T>>& stripe) {
+    stripe.out.n_distances += double(stripe.n * stripe.job.centers.n_centers);
+    constexpr int64_t step = FewCentersBlock<T>::tile_points;
+    const int64_t end = stripe.begin + stripe.n;
+    for (int64_t at = stripe.begin; at < end; at += step)
+        FewCentersBlock<T>{part_of(stripe, at, smaller(step, end - at))}.run();
+}
+
+}  // namespace
+}  // namespace powermeans
