@@ -17,8 +17,9 @@ from powermeans.rows import open_rows
 from powermeans.rows.by_definition import greedy_seeds
 from powermeans.rows.reference import ReferenceRows
 from powermeans.seeds import choose as choose_module
+from powermeans.seeds import draws as draws_module
 from powermeans.seeds.choose import choose_seeds, uniform_seeds
-from powermeans.seeds.orders import order_by_place
+from powermeans.seeds.orders import order_by_place, order_from
 
 N_DRAWS = 4000
 ROWS = pytest.mark.parametrize("rows_of", [ReferenceRows, open_rows])
@@ -237,6 +238,90 @@ def test_seeds_by_samples_follow_their_definition(
         sampled_seeds(stored, weights, n_seeds=40, random_state=random_state),
         sampled_seeds(points, weights, ReferenceRows, n_seeds=40, random_state=random_state),
     )
+
+
+@pytest.fixture
+def orders_taken(small_samples, monkeypatch) -> list:
+    """Few points count as many, in small blocks and few bins; lists the orders of all points."""
+    monkeypatch.setattr(choose_module, "_MANY_POINTS", 1000)
+    monkeypatch.setattr(draws_module, "_POINTS_AT_ONCE", 700)
+    monkeypatch.setattr(draws_module, "_SAMPLED_KEYS", 500)
+    monkeypatch.setattr(draws_module, "_N_BINS", 2048)
+    monkeypatch.setattr(draws_module, "_N_CELLS", 256)
+    monkeypatch.setattr(draws_module, "_LARGEST_SHARE_SORTED", 0.3)
+    taken: list = []
+
+    def noted(*arguments):
+        taken.append(arguments)
+        return order_from(*arguments)
+
+    monkeypatch.setattr(draws_module, "order_from", noted)
+    return taken
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_features", [1, 2, 40])
+@pytest.mark.parametrize("random_state", range(4))
+def test_seeds_of_many_points_are_those_along_their_order(
+    dtype: type, n_features: int, random_state: int, orders_taken: list, monkeypatch
+) -> None:
+    rng = np.random.default_rng(random_state)
+    points = rng.standard_t(2, size=(5000, n_features)).astype(dtype)
+    weights = rng.exponential(size=5000) * (rng.uniform(size=5000) < 0.8)
+    in_blocks = sampled_seeds(points, weights, random_state=random_state)
+    assert not orders_taken
+    monkeypatch.setattr(choose_module, "_MANY_POINTS", 10_000)
+    np.testing.assert_array_equal(
+        in_blocks, sampled_seeds(points, weights, random_state=random_state)
+    )
+    assert orders_taken
+
+
+@pytest.mark.parametrize("random_state", range(5))
+def test_weights_of_many_points_are_the_same_as_shuffled_repetitions(
+    random_state: int, orders_taken: list
+) -> None:
+    rng = np.random.default_rng(random_state)
+    points, weights = rng.normal(size=(4000, 2)), rng.integers(0, 4, size=4000)
+    repeated = rng.permutation(np.repeat(points, weights, axis=0))
+    np.testing.assert_array_equal(
+        sampled_seeds(points, weights.astype(float), random_state=random_state),
+        sampled_seeds(repeated, random_state=random_state),
+    )
+    assert not orders_taken
+
+
+@pytest.mark.parametrize("kind", ["crowded", "few places", "tiny"])
+def test_many_points_are_put_in_order_where_blocks_do_not_serve(
+    kind: str, orders_taken: list, monkeypatch
+) -> None:
+    points = np.random.default_rng(0).normal(size=(5000, 2))
+    if kind == "crowded":
+        points[:4990] *= 1e-9
+    elif kind == "few places":
+        points = np.resize(points[:40], (5000, 2))
+    else:
+        points *= 1e-150
+    seeds = sampled_seeds(points)
+    assert orders_taken
+    monkeypatch.setattr(choose_module, "_MANY_POINTS", 10_000)
+    np.testing.assert_array_equal(seeds, sampled_seeds(points))
+
+
+def test_seeds_of_many_points_that_are_missing_at_the_end_are_drawn_in_blocks(
+    orders_taken: list, monkeypatch
+) -> None:
+    points = np.random.default_rng(0).normal(size=(5000, 2))
+
+    def at_once():
+        rng = np.random.RandomState(0)
+        return choose_seeds(open_rows(points), 9, rng, n_candidates=4, seconds=0.0)[0]
+
+    in_blocks = at_once()
+    assert len(in_blocks) == 9
+    assert not orders_taken
+    monkeypatch.setattr(choose_module, "_MANY_POINTS", 10_000)
+    np.testing.assert_array_equal(in_blocks, at_once())
 
 
 @pytest.mark.usefixtures("small_samples")

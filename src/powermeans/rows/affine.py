@@ -31,6 +31,8 @@ class AffineRows(NativeRows, abc.ABC):
     greedy_seeds = BaseRows.greedy_seeds
     samples_seeds = BaseRows.samples_seeds
     moves_points = BaseRows.moves_points
+    has_blocks = BaseRows.has_blocks
+    some = BaseRows.some
 
     @abc.abstractmethod
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -68,6 +68,13 @@ class BaseRows(Rows):
     def rows_of(self, points: Points, sample_weight: FloatArray) -> Rows:
         raise NotImplementedError("these rows compare seeds over all features")
 
+    @property
+    def has_blocks(self) -> bool:
+        return False
+
+    def some(self, indices: IndexArray | slice) -> Rows:
+        raise NotImplementedError("these rows compare seeds over all points")
+
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         nearness = self.nearness(centers)
         labels, _ = self.assign(centers)

@@ -152,6 +152,8 @@ class ManhattanRows(NativeRows):
     # The compiled seeds are for squared Euclidean distances.
     greedy_seeds = BaseRows.greedy_seeds
     samples_seeds = BaseRows.samples_seeds
+    has_blocks = BaseRows.has_blocks
+    some = BaseRows.some
 
     def unit_steps(self) -> float | FloatArray:
         """Return the mean distance from the median, shared evenly among the features."""

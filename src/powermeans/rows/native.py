@@ -15,7 +15,7 @@ from powermeans.critical import critical_power
 from powermeans.divergences import squared_euclidean
 from powermeans.rows.base import MemoryRows, in_unit
 from powermeans.rows.by_definition import sweep_by_formula, weighted
-from powermeans.rows.protocol import Moved
+from powermeans.rows.protocol import Moved, Rows
 from powermeans.rules import Gaussian, Hard, Harmonic, Online, Power, Reached, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.system.threads import effective_n_threads
@@ -208,6 +208,13 @@ class NativeRows(MemoryRows):
 
     def rows_of(self, points: Points, sample_weight: FloatArray) -> NativeRows:
         return NativeRows(points, sample_weight, team=self.team)
+
+    @property
+    def has_blocks(self) -> bool:
+        return not sparse.issparse(self._points)
+
+    def some(self, indices: IndexArray | slice) -> Rows:
+        return NativeRows(self._points[indices], team=self.team, known=self.known)
 
     def take(self, indices: IndexArray) -> FloatArray:
         rows = self._points[indices]

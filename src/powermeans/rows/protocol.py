@@ -158,6 +158,15 @@ class Rows(Protocol):
         """Return rows of other points that compute as these do, where `samples_seeds`."""
         ...
 
+    @property
+    def has_blocks(self) -> bool:
+        """Whether `some` takes a block of points without a copy."""
+        ...
+
+    def some(self, indices: IndexArray | slice) -> Rows:
+        """Return some of the points, at the same distances, with weights of one."""
+        ...
+
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         """Yield at most `n_wanted` points, each the one of largest weighted squared distance.
 

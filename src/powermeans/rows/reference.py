@@ -193,6 +193,10 @@ class ReferenceRows(BaseRows):
     def rows_of(self, points: Points, sample_weight: FloatArray) -> ReferenceRows:
         return ReferenceRows(points, sample_weight)
 
+    def some(self, indices: IndexArray | slice) -> ReferenceRows:
+        precision, divergence = self._points.dtype.type, self._divergence
+        return ReferenceRows(self._given[indices], precision=precision, divergence=divergence)
+
     def take(self, indices: IndexArray) -> FloatArray:
         return _float64(self._points[indices])
 

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from powermeans.rows.protocol import Rows
-from powermeans.seeds.orders import order_by_place
+from powermeans.seeds.draws import Drawn, Mass, NeedsOrder, PointsInBlocks, PointsInOrder
+from powermeans.seeds.orders import order_by_place, random_places
 from powermeans.types import FloatArray, IndexArray
 from powermeans.weighted_draws import draw_indices
 
@@ -42,6 +44,8 @@ _FEWEST_PROJECTED_FEATURES, _FEWEST_PROJECTED_SEEDS = 512, 64
 _PROJECTED_BLOCKS, _VALUES_PER_BLOCK = 8, 24
 _FEWEST_PROJECTED_CANDIDATES = 16
 _ELEMENTS_AT_ONCE = 2**20
+# An order of more points than these takes more memory than the rest of a fit.
+_MANY_POINTS = 2**20
 # Beyond these, squared distances times weights might leave the range of float64.
 _LEAST_MASS, _LARGEST_MASS = 1e-200, 1e200
 
@@ -69,11 +73,12 @@ def choose_seeds(
     at once, half by weight and half by w * d**2.
     """
     end = time.monotonic() + seconds
-    order, key = order_by_place(rows, rng)
     n_sampled = max(_SAMPLED_FOR_EACH_SEED * n_centers, _LEAST_SAMPLED)
-    is_greedy = n_candidates > 1 and exponent == 2 and rows.samples_seeds
-    is_sampled = is_greedy and _n_places(key[rows.sample_weight(order) > 0]) >= 2 * n_sampled
-    is_projected = is_greedy and not is_sampled and _is_projected(rows, n_centers)
+    may_sample = n_candidates > 1 and exponent == 2 and rows.samples_seeds
+    places = random_places(rows, rng, 2)
+    points: Drawn = _opened(rows, places, 2 * n_sampled, may_sample=may_sample)
+    is_sampled = may_sample and points.n_places >= 2 * n_sampled
+    is_projected = may_sample and not is_sampled and _is_projected(rows, n_centers)
     n_tried = n_candidates
     if is_sampled:
         n_tried = max(n_candidates, _FEWEST_CANDIDATES)
@@ -81,39 +86,49 @@ def choose_seeds(
         n_tried = max(2 * n_candidates, _FEWEST_PROJECTED_CANDIDATES)
     first, others = rng.uniform(), rng.uniform(size=(n_centers - 1, n_tried))
     if is_sampled:
-        chosen = _seeds_by_samples(rows, order, first, others, n_sampled, end)
+        try:
+            found = _seeds_by_samples(points, first, others, n_sampled, end)
+            chosen = _completed(points, found, n_centers)
+        except NeedsOrder:
+            points = PointsInOrder(rows, places)
+            chosen = _seeds_by_samples(points, first, others, n_sampled, end)
     elif is_projected:
-        chosen = _seeds_by_projection(rows, order, rng, first, others, end)
+        chosen = _seeds_by_projection(rows, points.order, rng, first, others, end)
     else:
         left = end - time.monotonic()
-        chosen = rows.greedy_seeds(order, first, others, exponent, seconds=left)
-    if len(chosen) < n_centers:
-        chosen = _completed(rows, order, chosen, n_centers)
+        chosen = rows.greedy_seeds(points.order, first, others, exponent, seconds=left)
+    chosen = _completed(points, chosen, n_centers)
     return rows.take(chosen), chosen
 
 
-def _n_places(sorted_key: FloatArray) -> int:
-    return int(np.count_nonzero(np.diff(sorted_key, prepend=-1.0)))
+def _opened(rows: Rows, places: FloatArray, n_needed: int, *, may_sample: bool) -> Drawn:
+    """Return the points in blocks if there are many at this many places, else in their order."""
+    if may_sample and rows.n_points >= _MANY_POINTS and rows.has_blocks:
+        in_blocks = PointsInBlocks(rows, places)
+        if in_blocks.n_places >= n_needed:
+            return in_blocks
+    return PointsInOrder(rows, places)
 
 
 def _seeds_by_samples(
-    rows: Rows, order: IndexArray, first: float, others: FloatArray, n_sampled: int, end: float
+    points: Drawn, first: float, others: FloatArray, n_sampled: int, end: float
 ) -> IndexArray:
     """Choose seeds by greedy k-means++, comparing candidates over samples, until the end."""
-    weights = rows.sample_weight(order)
-    chosen = order[draw_indices(weights, np.array([first]))]
-    while len(left := others[len(chosen) - 1 :]) and (seconds := end - time.monotonic()) > 0:
-        nearest = rows.nearness(rows.take(chosen)).sq_dist(order)
-        mass = weights * nearest
-        if len(chosen) == 1 and not _LEAST_MASS < np.max(mass) < _LARGEST_MASS:
-            return rows.greedy_seeds(order, first, others, seconds=seconds)
-        if not np.any(mass):  # every point is at a seed
+    rows = points.rows
+    chosen = points.draw(_weight, np.array([first]))
+    largest = points.largest(_Inertia(rows.take(chosen)))
+    if largest and not _LEAST_MASS < largest < _LARGEST_MASS:
+        seconds = end - time.monotonic()
+        return rows.greedy_seeds(points.order, first, others, seconds=seconds)
+    while len(left := others[len(chosen) - 1 :]) and end - time.monotonic() > 0:
+        inertia = _Inertia(rows.take(chosen))
+        sample = points.draw(inertia, _even_steps(n_sampled))
+        if not len(sample):  # every point is at a seed
             break
-        sample = draw_indices(mass, _even_steps(n_sampled))
+        nearest = inertia.sq_dist(rows.some(sample))
         numbers = left[: max((_GROWTH_OF_SEEDS - 1) * len(chosen), _FEWEST_AT_ONCE)]
-        found = rows.further_seeds(
-            order[sample], nearest[sample], numbers, _SHARE_LEFT, seconds=seconds
-        )
+        seconds = end - time.monotonic()
+        found = rows.further_seeds(sample, nearest, numbers, _SHARE_LEFT, seconds=seconds)
         chosen = np.append(chosen, found)
     return chosen
 
@@ -169,19 +184,46 @@ def _projected(rows: Rows, order: IndexArray, rng: np.random.RandomState) -> Flo
     return projected
 
 
-def _completed(rows: Rows, order: IndexArray, chosen: IndexArray, n_seeds: int) -> IndexArray:
+def _completed(points: Drawn, chosen: IndexArray, n_seeds: int) -> IndexArray:
     """Add points at even steps along their mean share of weight and inertia.
 
     Shares of the inertia alone would leave the middle of the points without a seed.
     """
-    nearest = rows.nearness(rows.take(chosen)).sq_dist(order)
-    mass = weights = rows.sample_weight(order)
-    inertia = float(weights @ nearest)
-    if 0 < inertia < math.inf:
-        away = np.where(nearest > 0, weights, 0.0)
-        mass = away / away.sum() + weights * nearest / inertia
-    drawn = draw_indices(mass, _even_steps(n_seeds - len(chosen)))
-    return np.append(chosen, order[drawn])
+    if not (n_missing := n_seeds - len(chosen)):
+        return chosen
+    inertia = _Inertia(points.rows.take(chosen))
+    mass: Mass = _weight
+    if 0 < (total := points.total(inertia)) < math.inf:
+        total_away = points.total(inertia.weight_away)
+
+        def mass(rows: Rows, weights: FloatArray) -> FloatArray:
+            nearest = inertia.sq_dist(rows)
+            return np.where(nearest > 0, weights, 0.0) / total_away + weights * nearest / total
+
+    return np.append(chosen, points.draw(mass, _even_steps(n_missing)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Inertia:
+    """Weights times squared distances from the nearest seed."""
+
+    seeds: FloatArray
+
+    def __call__(self, rows: Rows, weights: FloatArray) -> FloatArray:
+        """Return the mass of each point."""
+        return weights * self.sq_dist(rows)
+
+    def sq_dist(self, rows: Rows) -> FloatArray:
+        """Return the squared distances alone."""
+        return rows.nearness(self.seeds).sq_dist()
+
+    def weight_away(self, rows: Rows, weights: FloatArray) -> FloatArray:
+        """Return the weights of the points that are not at a seed, and zero for others."""
+        return np.where(self.sq_dist(rows) > 0, weights, 0.0)
+
+
+def _weight(rows: Rows, weights: FloatArray) -> FloatArray:
+    return weights
 
 
 def _even_steps(n_steps: int) -> FloatArray:

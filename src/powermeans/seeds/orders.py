@@ -25,13 +25,19 @@ def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, 
 
     Equal points have equal sums; others only by chance.
     """
-    key = _distances_from_two_places(rows, rng)
+    return order_from(rows, random_places(rows, rng, 2))
+
+
+def order_from(rows: Rows, places: FloatArray) -> tuple[IndexArray, FloatArray]:
+    """Sort the points by the sum of squared distances from two places, and return both."""
+    key = key_from(rows, places)
     order = _stable_order(key)
     return order, key[order]
 
 
-def _distances_from_two_places(rows: Rows, rng: np.random.RandomState) -> FloatArray:
-    one, other = random_places(rows, rng, 2)
+def key_from(rows: Rows, places: FloatArray) -> FloatArray:
+    """Return the sum of squared distances of each point from two places."""
+    one, other = places
     key = rows.nearness(one[None, :]).sq_dist()
     nearness = rows.nearness(other[None, :])
     for start in range(0, len(key), _POINTS_AT_ONCE):
