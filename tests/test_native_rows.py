@@ -507,8 +507,8 @@ def included_by(source):
 def test_kernels_include_no_header_that_defines_functions_to_be_shared():
     """An inline function compiled for one set could be linked into the path of another."""
     native = Path(__file__).parents[1] / "native"
-    for kernels in (native / "kernels").glob("*.cpp"):
-        assert included_by(kernels) == {"<stdint.h>", "<immintrin.h>", "<arm_neon.h>"}
+    included = [included_by(kernels) for kernels in (native / "kernels").glob("*.cpp")]
+    assert set().union(*included) == {"<stdint.h>", "<immintrin.h>", "<arm_neon.h>"}
     assert "<vector>" in included_by(native / "sweep.cpp")
 
 
