@@ -192,24 +192,28 @@ sanitize: $(foreach sanitizer,$(SANITIZERS),$(NATIVE_TEST_NAMES:%=build/sanitize
 	@test -n "$^" || { echo "there are no programs in native/tests" >&2; exit 1; }
 	@echo "$(words $^) sanitized runs of $(words $(NATIVE_TEST_NAMES)) native test programs passed"
 
+KERNELS := $(basename $(notdir $(wildcard native/kernels/*.cpp)))
+
+# sanitized_kernels(sanitizer, kernels)
+define sanitized_kernels
+build/sanitize/$(1)/$(2)_%.o: native/kernels/$(2).cpp $(NATIVE)
+	@mkdir -p $$(@D)
+	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) -DPOWERMEANS_TABLE=kernels_$$* \
+	  -DPOWERMEANS_SEED_TABLE=seed_kernels_$$* -DPOWERMEANS_PAIR_DISTANCE=pair_distance_$$* $$(FLAGS_$$*) -c $$< -o $$@
+
+
+endef
+
 # sanitizer_rules(sanitizer)
 define sanitizer_rules
 build/sanitize/$(1)/%.o: native/%.cpp $(NATIVE) $(NATIVE_TESTS)
 	@mkdir -p $$(@D)
 	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) -c $$< -o $$@
 
-build/sanitize/$(1)/kernels_%.o: native/kernels/sweep_kernels.cpp $(NATIVE)
-	@mkdir -p $$(@D)
-	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) -DPOWERMEANS_TABLE=kernels_$$* $$(FLAGS_$$*) -c $$< -o $$@
-
-build/sanitize/$(1)/seed_kernels_%.o: native/kernels/seed_kernels.cpp $(NATIVE)
-	@mkdir -p $$(@D)
-	$$(CXX) $(SANITIZE_FLAGS) $(SANITIZE_$(1)) -DPOWERMEANS_SEED_TABLE=seed_kernels_$$* $$(FLAGS_$$*) -c $$< -o $$@
-
+$(foreach kernels,$(KERNELS),$(call sanitized_kernels,$(1),$(kernels)))
 build/sanitize/$(1)/%.run: build/sanitize/$(1)/tests/%.o \
   $(SANITIZE_SOURCES:native/%.cpp=build/sanitize/$(1)/%.o) \
-  $(INSTRUCTION_SETS:%=build/sanitize/$(1)/kernels_%.o) \
-  $(INSTRUCTION_SETS:%=build/sanitize/$(1)/seed_kernels_%.o)
+  $(foreach kernels,$(KERNELS),$(INSTRUCTION_SETS:%=build/sanitize/$(1)/$(kernels)_%.o))
 	$$(CXX) $(SANITIZE_$(1)) -pthread $$^ -o $$@
 
 build/sanitize/$(1)/%.passed: build/sanitize/$(1)/%.run
