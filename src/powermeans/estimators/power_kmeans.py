@@ -156,7 +156,7 @@ class PowerKMeans(CenterEstimator):
     spent_ : Spent
         Cost of the best run: `n_sweeps`, `n_breaths`, `n_crossings`, `accepted_inertias`,
         `seconds`, `skipped`, the share of the distances that were not computed, `n_moves` of single
-        points and `n_swaps` of centers; the last two are zero if these points know no swaps.
+        points and `n_swaps` of centers, which points of more than 2^20 values do without.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of the clusters, scaled to determinant one; set only with
         ``divergence="mahalanobis"``.

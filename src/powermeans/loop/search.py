@@ -48,6 +48,8 @@ _SWEEPS_AFTER_REMOVING = 6
 _CENTERS_FOR_EACH_MOVED = 5
 # Swaps move points too, but only near the centers that they move.
 _PASSES_BEFORE_SWAPS = 2
+# Swaps run on one thread and jump through memory: points of more values than this breathe.
+_MOST_VALUES_SWAPPED = 2**20
 # What a distance costs besides its features, in units of a feature.
 _FIXED_COST = 8
 # Annealing inside a breath starts at 2 s_0 - 1, since the centers are nearly right already.
@@ -163,7 +165,8 @@ class Search:
         self._separate = SeparateCoincident(self.critical_power, size)
         self._breath_schedule = _breath_schedule(self.start_power)
         self._perfect = rounding_inertia(self.rows)
-        self._swaps = self.rows.moves_points
+        n_values = self.rows.n_points * self.rows.n_features
+        self._swaps = self.rows.moves_points and n_values <= _MOST_VALUES_SWAPPED
 
     def run(
         self,
@@ -244,7 +247,7 @@ class Search:
     def _polish(self, n_passes: int) -> None:
         """Move single points of the best solution for as long as that lowers the inertia."""
         assert self.best is not None, "there was a start"
-        if not self._swaps:
+        if not self.rows.moves_points:
             return
         moved = self.rows.move_points(self.best.centers, n_passes)
         self.history.n_moves += moved.n_moves
