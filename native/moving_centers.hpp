@@ -14,6 +14,12 @@
 
 namespace powermeans {
 
+// A move that gains less than this share of what the point contributes may be rounding.
+constexpr double least_gain_of_a_move = 1e-9;
+// A cluster keeps at least this share of its weight, so that its center has digits left.
+constexpr double least_share = 1e-10;
+constexpr int64_t most_neighbours = 12;
+
 // Returns a power of two that keeps squares of differences within the range.
 template <class Source>
 double scale_with(const Source& source, const double* centers, int64_t n_centers) {

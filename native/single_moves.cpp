@@ -15,12 +15,7 @@ namespace powermeans {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// A move that gains less than this share of what the point contributes may be rounding.
-constexpr double least_gain = 1e-9;
-// A cluster keeps at least this share of its weight, so that its center has digits left.
-constexpr double least_share = 1e-10;
 constexpr int64_t points_per_stripe = 512;
-constexpr int64_t most_neighbours = 12;
 // So many distances of a point to a center, times features, repay the time to wake a thread.
 constexpr double work_per_worker = 1e5;
 
@@ -238,7 +233,8 @@ class SingleMoves {
             best.to = j;
         }
         best.gain = most - least;
-        if (!(best.gain > least_gain * most + centers_.rounding(look_, sq_own, sq_best))) best.to = -1;
+        if (!(best.gain > least_gain_of_a_move * most + centers_.rounding(look_, sq_own, sq_best)))
+            best.to = -1;
         return best;
     }
 

@@ -14,10 +14,6 @@ namespace powermeans {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// A move that gains less than this share of what the point contributes may be rounding.
-constexpr double least_gain_of_a_move = 1e-9;
-constexpr double least_share = 1e-10;
-constexpr int64_t most_neighbours = 12;
 // Lists are made of so many, since neighbours change with each move.
 constexpr int64_t most_listed = 24;
 constexpr int most_rounds = 12;

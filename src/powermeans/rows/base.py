@@ -63,17 +63,17 @@ class BaseRows(Rows):
         *,
         seconds: float = math.inf,
     ) -> IndexArray:
-        raise NotImplementedError("these rows compare seeds over all points")
+        raise TypeError(f"{type(self).__name__} choose seeds among all points")
 
     def rows_of(self, points: Points, sample_weight: FloatArray) -> Rows:
-        raise NotImplementedError("these rows compare seeds over all features")
+        raise TypeError(f"{type(self).__name__} choose seeds by all features")
 
     @property
     def has_blocks(self) -> bool:
         return False
 
     def some(self, indices: IndexArray | slice) -> Rows:
-        raise NotImplementedError("these rows compare seeds over all points")
+        raise TypeError(f"{type(self).__name__} are not read in blocks")
 
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         nearness = self.nearness(centers)
