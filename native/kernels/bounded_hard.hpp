@@ -117,13 +117,15 @@ struct BoundedHardBlock {
         for (int64_t t = 0; t < n_left; ++t) {
             const int64_t p = work.left[t];
             const ComparedRow<T> compared{block, p, row_of(left, t), gathered.sq_norms[t]};
-            const Found found = compared.nearest(smallest_of(left, t));
+            const TwoSmallestOfLanes<T> smallest = two_smallest_of(left, t);
+            const Found found = compared.nearest(smallest);
             take(p, found);
             if (!wants_second(p)) continue;
-            const double second = compared.second(found.center);
+            const double others = double(compared.least_but(found.center, smallest));
             store_bound(block.begin + p, found.center,
-                        larger(second - error_in_row(gathered.sq_norms[t]), 0.0));
-            if (job.task == Task::spread) work.second[p] = compared.nearest(second).sq_dist;
+                        larger(others - error_in_row(gathered.sq_norms[t]), 0.0));
+            if (job.task == Task::spread)
+                work.second[p] = compared.nearest(compared.without(found.center)).sq_dist;
         }
     }
 
@@ -174,9 +176,9 @@ struct BoundedHardBlock {
         return job.task == Task::spread || (block.begin + p) % bounds.step == 0;
     }
 
-    double smallest_of(const Block<Dense<T>>& left, int64_t t) const {
-        if (!job.plan.direct) return double(complete_row(job, left.work, t));
-        return double(smallest_in(row_of(left, t), job.centers.n_padded));
+    TwoSmallestOfLanes<T> two_smallest_of(const Block<Dense<T>>& left, int64_t t) const {
+        if (!job.plan.direct) return complete_row<TwoSmallestOfLanes>(job, left.work, t);
+        return two_smallest_in(row_of(left, t), job.centers.n_padded);
     }
 
     double error_in_row(double sq_norm) const { return job.plan.direct ? 0 : error_of_product(job, sq_norm); }

@@ -13,12 +13,13 @@ namespace {
 template <class T>
 constexpr T cancellation = sizeof(T) == 4 ? T(1) / 64 : T(1) / 1024;
 
-// row = |x|^2 + |center|^2 + row, or height + lift + row; at least zero. Returns the smallest.
-template <class T>
-T complete_row(const Job<T>& job, const Workspace<T>& work, int64_t p) {
+// row = |x|^2 + |center|^2 + row, or height + lift + row; at least zero. Returns the smallest of the
+// lanes, or the two smallest.
+template <template <class> class Smallest, class T>
+POWERMEANS_INLINE Smallest<T> complete_row(const Job<T>& job, const Workspace<T>& work, int64_t p) {
     const int64_t n_padded = job.centers.n_padded;
     T* row = work.dist + p * n_padded;
-    Vector<T> smallest = broadcast(T(__builtin_inf()));
+    Smallest<T> smallest;
     if (work.folded) {
         const double* folded = work.folded + p * n_padded;
         for (int64_t j = 0; j < n_padded; ++j)
@@ -30,9 +31,9 @@ T complete_row(const Job<T>& job, const Workspace<T>& work, int64_t p) {
         if (!work.folded) y = (norm + load(job.centers.sq_norms + j)) + y;
         y = larger(y, Vector<T>{});
         store(row + j, y);
-        smallest = smaller(smallest, y);
+        smallest.add(y);
     }
-    return smallest_lane<T>(smallest);
+    return smallest;
 }
 
 // Computes distances that lost digits again; returns the smallest distance of the row.
@@ -60,7 +61,7 @@ void complete_distances(const Block<Points>& block) {
             block.work.nearest[p] = double(smallest_in(row_of(block, p), job.centers.n_padded));
             continue;
         }
-        T nearest = complete_row(job, block.work, p);
+        T nearest = complete_row<SmallestOfLanes>(job, block.work, p).least();
         const double size = block.work.sq_norms[p] + job.centers.largest_sq_norm;
         if (can_mend && double(nearest) < double(cancellation<T>) * size) nearest = mend_row(block, p);
         block.work.nearest[p] = double(nearest);

@@ -25,12 +25,12 @@ template <class T>
 void hard_block_by_comparison(const Block<Dense<T>>& block) {
     raw_distances(block);
     for (int64_t p = 0; p < block.n; ++p) {
-        const double least = double(complete_row(block.job, block.work, p));
+        const TwoSmallestOfLanes<T> smallest = complete_row<TwoSmallestOfLanes>(block.job, block.work, p);
         const ComparedRow<T> compared{block, p, row_of(block, p), block.work.sq_norms[p]};
-        const Found found = compared.nearest(least);
+        const Found found = compared.nearest(smallest);
         double second = 0;
         if (block.job.task == Task::spread && block.job.centers.n_centers > 1)
-            second = compared.nearest(compared.second(found.center)).sq_dist;
+            second = compared.nearest(compared.without(found.center)).sq_dist;
         take_point(block, p, found.center, found.sq_dist, second);
         if (block.job.task == Task::hard_sums) add_point(block, p, found.center, weight_of(block, p));
     }

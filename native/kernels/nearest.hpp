@@ -72,14 +72,15 @@ struct ComparedRow {
     T* row;     // (n_padded,)
     double sq_norm;
 
-    // Returns the nearest center by exact comparison. `least` is the smallest of the row.
-    Found nearest(double least) const {
+    // Returns the nearest center by exact comparison.
+    Found nearest(const TwoSmallestOfLanes<T>& smallest) const {
         const Workspace<T>& work = block.work;
-        const int64_t first = first_equal(row, block.job.centers.n_padded, T(least));
-        const T limit_of_row = T(limit_in_row(least));
+        const T least = smallest.least(), limit_of_row = T(limit_in_row(double(least)));
         // Nearly always, and in a fraction of the time of a list.
-        if (!has_two_up_to(row, block.job.centers.n_padded, limit_of_row))
+        if (!smallest.has_two_up_to(limit_of_row)) {
+            const int64_t first = first_equal(row, block.job.centers.n_padded, least);
             return {first, double(sq_dist_from_differences(block, p, first))};
+        }
         const Vector<T> limit = broadcast(limit_of_row);
         int64_t n = 0;
         for (int64_t j = 0; j < block.job.centers.n_padded; j += lanes<T>)
@@ -90,10 +91,17 @@ struct ComparedRow {
         return nearest_listed(block, p, n);
     }
 
-    // Returns the smallest distance in the row to any center but this one.
-    double second(int64_t center) const {
+    // Returns the smallest distance in the row to any center but this one. Rounding may leave another one the
+    // smallest of all.
+    T least_but(int64_t center, const TwoSmallestOfLanes<T>& smallest) const {
+        const T least = smallest.least();
+        return row[center] == least ? smallest.second_least(least) : least;
+    }
+
+    // Returns the two smallest distances in the row to any center but this one, which it takes out.
+    TwoSmallestOfLanes<T> without(int64_t center) const {
         row[center] = T(__builtin_inf());
-        return double(smallest_in(row, block.job.centers.n_padded));
+        return two_smallest_in(row, block.job.centers.n_padded);
     }
 
     double limit_in_row(double least) const {

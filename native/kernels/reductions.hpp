@@ -7,6 +7,39 @@
 namespace powermeans {
 namespace {
 
+// Folds the upper half of a vector onto the lower one, until a single value is left. Written as a loop over
+// an array, GCC leaves it a loop where there are sixteen lanes.
+template <class Fold>
+POWERMEANS_INLINE double folded(DoubleVector v, const Fold& fold) {
+#if defined(POWERMEANS_INTRINSIC)
+#if defined(__AVX512F__)
+    const __m256d half = fold(_mm512_extractf64x4_pd(v, 1), _mm512_castpd512_pd256(v));
+#else
+    const __m256d half = v;
+#endif
+    const __m128d pair = fold(_mm256_extractf128_pd(half, 1), _mm256_castpd256_pd128(half));
+    return fold(pair[1], pair[0]);
+#else
+    return fold(v[1], v[0]);
+#endif
+}
+
+template <class Fold>
+POWERMEANS_INLINE float folded(FloatVector v, const Fold& fold) {
+#if defined(POWERMEANS_INTRINSIC)
+#if defined(__AVX512F__)
+    const __m256 upper = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
+    const __m256 half = fold(upper, _mm512_castps512_ps256(v));
+#else
+    const __m256 half = v;
+#endif
+    const __m128 four = fold(_mm256_extractf128_ps(half, 1), _mm256_castps256_ps128(half));
+#else
+    const FloatVector four = v;
+#endif
+    return fold(fold(four[3], four[1]), fold(four[2], four[0]));
+}
+
 POWERMEANS_INLINE void store_wide(DoubleVector* to, DoubleVector v) { to[0] = v; }
 POWERMEANS_INLINE void store_wide(DoubleVector* to, FloatVector v) { widen(v, to[0], to[1]); }
 
@@ -18,11 +51,7 @@ POWERMEANS_INLINE double sum_of_lanes(const Vector<T> (&vectors)[n_vectors]) {
     for (int v = 0; v < n_vectors; ++v) store_wide(sums + v * per_vector, vectors[v]);
     for (int left = n_vectors * per_vector / 2; left > 0; left /= 2)
         for (int v = 0; v < left; ++v) sums[v] += sums[v + left];
-    double lane[lanes<double>];
-    store(lane, sums[0]);
-    for (int left = lanes<double> / 2; left > 0; left /= 2)
-        for (int i = 0; i < left; ++i) lane[i] += lane[i + left];
-    return lane[0];
+    return folded(sums[0], [](auto upper, auto lower) { return lower + upper; });
 }
 
 POWERMEANS_INLINE double weighted_sum(const double* values, const double* weights) {
@@ -42,11 +71,7 @@ POWERMEANS_INLINE double weighted_sum(const float* values, const double* weights
 
 template <class T>
 POWERMEANS_INLINE T smallest_lane(Vector<T> v) {
-    T lane[lanes<T>];
-    store(lane, v);
-    for (int left = lanes<T> / 2; left > 0; left /= 2)
-        for (int i = 0; i < left; ++i) lane[i] = smaller(lane[i + left], lane[i]);
-    return lane[0];
+    return folded(v, [](auto upper, auto lower) { return upper < lower ? upper : lower; });
 }
 
 template <class T>
@@ -58,12 +83,50 @@ POWERMEANS_INLINE T smallest_in(const T* row, int64_t n_padded) {
 
 template <class T>
 POWERMEANS_INLINE bool has_two_up_to(const T* row, int64_t n_padded, T limit) {
-    const Vector<T> limits = broadcast(limit);
-    Bits<T> counts = {};
-    for (int64_t j = 0; j < n_padded; j += lanes<T>) counts -= Bits<T>(load(row + j) <= limits);
-    int64_t count = 0;
-    for (int lane = 0; lane < lanes<T>; ++lane) count += counts[lane];
+    int count = 0;
+    for (int64_t j = 0; j < n_padded; j += lanes<T>)
+        count += __builtin_popcount(lanes_up_to<T>(load(row + j), broadcast(limit)));
     return count > 1;
+}
+
+// The smallest value so far in each lane.
+template <class T>
+struct SmallestOfLanes {
+    Vector<T> first = broadcast(T(__builtin_inf()));
+
+    POWERMEANS_INLINE void add(Vector<T> values) { first = smaller(first, values); }
+    POWERMEANS_INLINE T least() const { return smallest_lane<T>(first); }
+};
+
+// The two smallest values so far in each lane.
+template <class T>
+struct TwoSmallestOfLanes {
+    Vector<T> first = broadcast(T(__builtin_inf())), second = first;
+
+    POWERMEANS_INLINE void add(Vector<T> values) {
+        second = smaller(larger(first, values), second);
+        first = smaller(values, first);
+    }
+    POWERMEANS_INLINE T least() const { return smallest_lane<T>(first); }
+
+    // Returns the smallest of all values but one, which is the least.
+    POWERMEANS_INLINE T second_least(T least) const {
+        const unsigned where = lanes_where<T, Comparison::equal>(first, broadcast(least));
+        if (__builtin_popcount(where) > 1) return least;
+        return smallest_lane<T>(first == broadcast(least) ? second : first);
+    }
+
+    POWERMEANS_INLINE bool has_two_up_to(T limit) const {
+        const unsigned lanes_of_first = lanes_up_to<T>(first, broadcast(limit));
+        return __builtin_popcount(lanes_of_first) > 1 || lanes_up_to<T>(second, broadcast(limit));
+    }
+};
+
+template <class T>
+POWERMEANS_INLINE TwoSmallestOfLanes<T> two_smallest_in(const T* row, int64_t n_padded) {
+    TwoSmallestOfLanes<T> smallest;
+    for (int64_t j = 0; j < n_padded; j += lanes<T>) smallest.add(load(row + j));
+    return smallest;
 }
 
 // Returns the first index of this value, or 0 where there is none, as when a distance is NaN.
