@@ -82,11 +82,89 @@ def test_five_features_of_twenty_are_found(seed):
 
 def test_the_objective_falls_in_hard_sweeps():
     points, _ = few_that_matter(1, n=300)
-    model = EntropyWeightedPowerKMeans(6, power=-30.0, growth=5.0, random_state=0, n_init=1)
+    model = EntropyWeightedPowerKMeans(6, power=-30.0, growth=5.0, effort=None, random_state=0)
     history = model.fit(points).history_
     hard = history.objective[np.isneginf(history.power)]
     assert len(hard) > 1
     assert (np.diff(hard) <= 1e-9 * np.abs(hard[0])).all()
+
+
+def one_of_six(seed, scale, n=300, n_clusters=3):
+    """Groups that one feature of six tells apart, in a unit of its own."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_clusters, size=n)
+    points = rng.normal(size=(n, 6))
+    points[:, 2] = scale * (points[:, 2] + 8.0 * truth)
+    return points, truth
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("seed", range(4))
+def test_one_feature_of_six_is_found_in_any_unit(seed, scale):
+    points, truth = one_of_six(seed, scale, n_clusters=3 + seed % 2)
+    model = EntropyWeightedPowerKMeans(3 + seed % 2, random_state=seed).fit(points)
+    assert adjusted_rand_index(truth, model.labels_) == 1
+    assert model.feature_weights_[2] > 0.99
+    np.testing.assert_array_equal(model.predict(points), model.labels_)
+    distances = ((points[:, None] - model.cluster_centers_) / model.feature_scales_) ** 2
+    expected = (distances @ model.feature_weights_).min(axis=1).sum()
+    assert model.inertia_ == pytest.approx(expected, rel=1e-8)
+
+
+def test_without_a_search_the_feature_is_missed():
+    points, truth = one_of_six(0, 1.0)
+    model = EntropyWeightedPowerKMeans(3, effort=None, random_state=0).fit(points)
+    assert adjusted_rand_index(truth, model.labels_) < 0.1
+
+
+def test_units_of_features_do_not_matter():
+    points, _ = few_that_matter(1, n=200, n_features=6, n_relevant=2)
+    units = np.array([1e-4, 1.0, 1e5, 3.0, 1e-2, 7.0])
+    first, second = (
+        EntropyWeightedPowerKMeans(4, random_state=0).fit(points * by) for by in (1.0, units)
+    )
+    np.testing.assert_array_equal(first.labels_, second.labels_)
+    np.testing.assert_allclose(second.feature_weights_, first.feature_weights_, rtol=1e-6)
+    np.testing.assert_allclose(second.cluster_centers_ / units, first.cluster_centers_, rtol=1e-6)
+    np.testing.assert_allclose(second.transform(points * units), first.transform(points), rtol=1e-6)
+
+
+def test_more_effort_never_ends_above_less():
+    efforts = None, "fast", "balanced", "thorough"
+    for seed in range(3):
+        points, _ = few_that_matter(seed, n=150, n_features=40, n_relevant=2)
+        none, fast, balanced, thorough = (
+            EntropyWeightedPowerKMeans(5, effort=effort, random_state=seed).fit(points).objective_
+            for effort in efforts
+        )
+        assert none >= fast - 1e-6
+        assert none >= balanced - 1e-6
+        assert balanced >= thorough - 1e-6
+
+
+def test_the_order_of_the_points_does_not_matter():
+    points, _ = few_that_matter(2, n=200, n_features=8, n_relevant=2)
+    order = np.random.default_rng(0).permutation(len(points))
+    model = EntropyWeightedPowerKMeans(4, random_state=0)
+    first = model.fit(points).objective_
+    assert model.fit(points[order]).objective_ == pytest.approx(first, rel=1e-9)
+
+
+def test_weights_are_copies_in_a_search():
+    points, _ = one_of_six(1, 1.0)
+    counts = np.random.default_rng(0).integers(0, 4, size=len(points))
+    model = EntropyWeightedPowerKMeans(3, random_state=0)
+    weighted = model.fit(points, sample_weight=counts).objective_
+    copied = model.fit(np.repeat(points, counts, axis=0)).objective_
+    assert weighted == pytest.approx(copied, rel=1e-6)
+
+
+def test_a_constant_feature_gets_no_weight():
+    points, truth = one_of_six(0, 1.0)
+    points[:, 4] = 1e9 / 3
+    model = EntropyWeightedPowerKMeans(3, random_state=0).fit(points)
+    assert model.feature_weights_[4] == 0
+    assert adjusted_rand_index(truth, model.labels_) == 1
 
 
 def test_a_large_penalty_keeps_all_features_alike():

@@ -5,18 +5,19 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.estimators.base import CenterEstimator, Run, Start
-from powermeans.estimators.opening import Data, OpeningSpec
+from powermeans.estimators.opening import Data, InMemory, OpeningSpec, in_memory
+from powermeans.estimators.power_kmeans import search_labels
 from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.spread import spread_of_features
 from powermeans.loop.stopping import CentersSettled, Never
@@ -25,26 +26,52 @@ from powermeans.rows.feature_weighted import FeatureWeightedRows, SquaredSums
 from powermeans.rows.protocol import Rows
 from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric
+from powermeans.seeds.orders import order_by_place
 from powermeans.sums import Sums
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 # Below this power, weights are practically hard.
 _HARD_POWER = -100.0
 # The default penalty is this share of the mean scatter of a feature.
 _PENALTY_OF_SCATTER = 0.1
+# A smaller gain, as a share of the penalty, is rounding.
+_LEAST_GAIN = 1e-6
+# Points that tell which of many features a search starts from.
+_SAMPLED = 256
+
+
+@dataclass(frozen=True, slots=True)
+class WeightEffort:
+    """How much a search for feature weights may do."""
+
+    name: Literal["fast", "balanced", "thorough"]  # of the searches for centers
+    n_features: int  # starts from one feature each
+    n_random: int  # starts from random weights
+    n_rounds: int  # searches for centers with learned weights, at most
+
+
+_BALANCED = WeightEffort("balanced", n_features=32, n_random=0, n_rounds=3)
+# Each begins with all that the one before it in its list does, so that it ends no higher.
+_EFFORTS = {
+    "fast": [WeightEffort("fast", n_features=8, n_random=0, n_rounds=1)],
+    "balanced": [_BALANCED],
+    "thorough": [_BALANCED, WeightEffort("thorough", n_features=128, n_random=32, n_rounds=10)],
+}
 
 
 class EntropyWeightedPowerKMeans(CenterEstimator):
     """Power k-means that learns feature weights, for data in which few features matter.
 
-    It lowers the sum of the power means of the distances ``sum(v * (x - center) ** 2)`` plus
-    ``penalty * sum(v * log(v))``, over the centers and over feature weights v that add up to one.
-    Each sweep moves the centers as power k-means does and then sets ``v`` in proportion to
+    It lowers the sum of the power means of the distances ``sum(v * ((x - center) / scale) ** 2)``
+    plus ``penalty * sum(v * log(v))``, over the centers and over feature weights v that add up to
+    one. Each sweep moves the centers as power k-means does and then sets ``v`` in proportion to
     ``exp(-scatter / penalty)``, with the weighted scatter of each feature about the centers. The
-    power falls from soft to hard, and Lloyd's rule comes last.
+    power falls from soft to hard, and Lloyd's rule comes last. A search then starts from the
+    clusters of single features, since equal weights hide a feature among many.
 
-    Use it when many features are noise. The features must have comparable units: scale them first.
-    If all features are useful, `PowerKMeans` finds lower sums of squares.
+    Use it when many features are noise. If all features are useful, `PowerKMeans` finds lower sums
+    of squares. A feature with hardly more distinct values than there are clusters, such as a flag,
+    has nearly no scatter about as many centers and can win all the weight: leave it out.
 
     Parameters
     ----------
@@ -53,21 +80,31 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     penalty : float or "auto", default="auto"
         Price of concentrating the weights on few features, positive, in the unit of the scatter (a
         sum over the points). A smaller penalty lets fewer features count. "auto" is a tenth of the
-        mean scatter of the features about their means.
+        mean scatter of the features about their means: with `standardize`, of the total weight.
+    standardize : bool, default=True
+        Whether to divide differences by the standard deviation of their feature, so that units do
+        not matter; the centers keep the units of X. With False, as in the paper, whose data are
+        scaled, a feature of small variance has a small scatter, and wins even if it is noise.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Initial centers, as in `KMeans`.
+    effort : {"fast", "balanced", "thorough"} or None, default="balanced"
+        How much to search for a lower objective. "fast" starts from 8 features, "balanced" from 32,
+        both from equal weights first, and search for centers with the weights that they learn.
+        "thorough" does what "balanced" does first, and then goes on with more features and with
+        random weights; it never ends above "balanced". With None, or if `init` gives the centers,
+        there is no search.
     power : float or "auto", default="auto"
         Power of the first sweep, negative. "auto" is twice the critical power of the data minus
         one, and at most -1.
     growth : float, default=1.1
         Factor from one power to the next.
-    n_init : int, default=5
+    n_init : int, default=1
         Number of runs; the one with the lowest objective is kept.
     max_iter : int, default=300
         Largest number of sweeps, counted separately for annealing and for Lloyd.
     tol : float, default=1e-6
-        Lloyd ends when the sum of the squared center shifts is at most `tol` times the mean
-        variance of the features.
+        Lloyd ends when the sum of the squared center shifts is at most `tol` times the smallest
+        variance of a feature.
     random_state, n_threads, verbose, copy_x
         As in `PowerKMeans`.
 
@@ -76,7 +113,9 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the dtype of the points.
     feature_weights_ : ndarray of shape (n_features,)
-        The feature weights v.
+        The feature weights v; zero for features that are constant, unless all are.
+    feature_scales_ : ndarray of shape (n_features,)
+        What differences are divided by: the standard deviation of each feature, or one.
     labels_ : ndarray of shape (n_samples,)
         Label of the nearest center of each point by the weighted distance.
     inertia_ : float
@@ -86,9 +125,9 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     penalty_ : float
         The penalty.
     n_iter_ : int
-        Number of sweeps of the best run.
+        Number of sweeps of the best run, without those of the searches for centers.
     history_ : recarray
-        One record for each of these sweeps.
+        One record for each of these sweeps, one descent after another.
     n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
@@ -121,12 +160,15 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         **CenterEstimator._parameter_constraints,
         "penalty": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "power": [Interval(Real, None, Power.highest, closed="right"), StrOptions({"auto"})],
+        "standardize": ["boolean"],
+        "effort": [StrOptions(set(_EFFORTS)), None],
         "growth": [Interval(Real, 1, None, closed="neither")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_threads": [Integral, None],
     }
 
     feature_weights_: FloatArray
+    feature_scales_: FloatArray
     objective_: float
     penalty_: float
 
@@ -135,10 +177,12 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         n_clusters: int = 8,
         *,
         penalty: float | Literal["auto"] = "auto",
+        standardize: bool = True,
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
         power: float | Literal["auto"] = "auto",
         growth: float = 1.1,
-        n_init: int = 5,
+        effort: Literal["fast", "balanced", "thorough"] | None = "balanced",
+        n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-6,
         random_state: int | np.random.RandomState | None = None,
@@ -148,9 +192,11 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     ) -> None:
         self.n_clusters = n_clusters
         self.penalty = penalty
+        self.standardize = standardize
         self.init = init
         self.power = power
         self.growth = growth
+        self.effort = effort
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -160,10 +206,14 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         self.copy_x = copy_x
 
     def _spec(self) -> OpeningSpec:
-        return replace(super()._spec(), weighs_features=True, open_array=_open_weighted)
+        opening = functools.partial(_open_weighted, standardizes=self.standardize)
+        return replace(super()._spec(), weighs_features=True, open_array=opening)
 
     def _fitted_spec(self) -> OpeningSpec:
-        weighted = functools.partial(_open_weighted, feature_weights=self.feature_weights_)
+        # Models of earlier versions have no scales.
+        scales = getattr(self, "feature_scales_", np.ones_like(self.feature_weights_))
+        learned = self.feature_weights_, scales
+        weighted = functools.partial(_open_weighted, standardizes=False, learned=learned)
         return replace(super()._fitted_spec(), open_array=weighted)
 
     def __sklearn_tags__(self) -> Any:
@@ -185,25 +235,42 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         start = min(2 * critical - 1, -1.0) if self.power == "auto" else float(self.power)
         powers = list(itertools.takewhile(_is_soft, Geometric(start, self.growth)))
         separate = SeparateCoincident(critical, spread_of_features(rows))
-        settled = CentersSettled(self.tol * rows.mean_variance())
-        soft, hard = (LearnFeatureWeights(self.penalty_, u) for u in (separate, RelocateEmpty()))
+        spreads = rows.spreads()
+        least_variance = float(np.min(np.square(spreads[spreads > 0]), initial=np.inf))
+        settled = CentersSettled(self.tol * least_variance if spreads.any() else 0.0)
+        soft, hard = (
+            LearnFeatureWeights(self.penalty_, u, rows.feature_weights > 0)
+            for u in (separate, RelocateEmpty())
+        )
         return [
             Stage(powers, Never(), self.max_iter, soft),
             Stage(Fixed(-math.inf), settled, self.max_iter, hard),
         ]
 
     def _run(self, start: Start) -> list[StageEnd]:
-        rows = start.data.rows
+        data = in_memory(start.data)
+        rows = data.rows
         assert isinstance(rows, FeatureWeightedRows)
-        rows.feature_weights = np.full(rows.n_features, 1 / rows.n_features)
-        return super()._run(start)
+        rows.feature_weights = _equal(rows.spreads())
+        ends = super()._run(start)
+        if self.effort is None or self.n_clusters == 1 or not self._draws_centers():
+            return ends
+        search = WeightSearch(start, data, rows, self.penalty_, self.n_clusters, self.n_threads)
+        return [*ends[:-1], search.run(ends[-1], _EFFORTS[self.effort])]
+
+    def _draws_centers(self) -> bool:
+        return isinstance(self.init, str) or callable(self.init)
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run, rows = super()._finish(start, ends), start.data.rows
         assert isinstance(rows, FeatureWeightedRows)
         weights = rows.feature_weights
         objective = run.inertia + self.penalty_ * _negative_entropy(weights)
-        found = {"feature_weights_": weights, "objective_": objective}
+        found = {
+            "feature_weights_": weights,
+            "feature_scales_": rows.scales,
+            "objective_": objective,
+        }
         return replace(run, loss=objective, attributes=found)
 
     def _wanted_runs(self) -> int:
@@ -214,15 +281,126 @@ def _open_weighted(
     points: Points | SparsePoints,
     weights: FloatArray | None,
     spec: OpeningSpec,
-    feature_weights: FloatArray | None = None,
+    *,
+    standardizes: bool,
+    learned: tuple[FloatArray, FloatArray] | None = None,
 ) -> Rows:
-    """Return rows with these feature weights, or equal ones."""
+    """Return rows with these feature weights and scales, or equal weights."""
     if not isinstance(points, np.ndarray):
         raise ValueError(f"X is sparse, and {spec.name} is for dense points: pass X.toarray()")
     rows = FeatureWeightedRows(points, weights, n_threads=spec.n_threads)
-    if feature_weights is not None:
-        rows.feature_weights = feature_weights
+    if learned is not None:
+        rows.feature_weights, rows.scales = learned
+        return rows
+    spreads = rows.spreads()
+    rows.feature_weights = _equal(spreads)
+    if standardizes:
+        rows.scales = np.where(spreads > 0, spreads, 1.0)
     return rows
+
+
+def _equal(spreads: FloatArray) -> FloatArray:
+    """Return equal weights of the features that vary, of all if none does."""
+    varies = spreads > 0 if spreads.any() else np.ones(len(spreads), dtype=bool)
+    return varies / np.count_nonzero(varies)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Centers with the feature weights that they were found with."""
+
+    end: StageEnd
+    feature_weights: FloatArray
+    objective: float
+
+
+@dataclass(slots=True)
+class WeightSearch:
+    """A search for feature weights and centers, which keeps the best so far.
+
+    With the weights held, the objective is the inertia of scaled points, for which `PowerKMeans`
+    searches; sweeps that relearn the weights then lower it further. Where few of many features
+    matter, equal weights lead to clusters of noise, and weights learned from these keep them: so
+    there are starts with all the weight on one feature.
+    """
+
+    start: Start
+    data: InMemory
+    rows: FeatureWeightedRows
+    penalty: float
+    n_clusters: int
+    n_threads: int | None
+    best: Weighted = field(init=False)
+
+    def run(self, first: StageEnd, efforts: Sequence[WeightEffort]) -> StageEnd:
+        """Go on from the end of a descent, and return one that is no worse."""
+        self.best = self._measured(first)
+        equal = _equal(self.rows.spreads())
+        try:
+            for effort in efforts:
+                for weights in (equal, *self._first_weights(equal, effort)):
+                    self._goes_on_from(weights, "fast")
+                for _ in range(effort.n_rounds):
+                    if not self._goes_on_from(self.best.feature_weights, effort.name):
+                        break
+        finally:
+            self.rows.feature_weights = self.best.feature_weights
+            self.start.history.keep(self.best.end.centers)
+        return self.best.end
+
+    def _first_weights(self, equal: FloatArray, effort: WeightEffort) -> Iterator[FloatArray]:
+        """Yield the weights of starts: one feature each, and random ones."""
+        features = self._features_to_start_from(np.flatnonzero(equal), effort.n_features)
+        yield from np.eye(len(equal))[features]
+        for _ in range(effort.n_random):
+            shares = self.start.rng.standard_exponential(len(equal)) ** 2 * equal
+            yield shares / shares.sum()
+
+    def _features_to_start_from(self, features: NDArray[Any], most: int) -> NDArray[Any]:
+        """Return features with more values than clusters, those that cluster best if many."""
+        points = np.asarray(self.data.points)
+        n_distinct = np.array([len(np.unique(points[:, f])) for f in features])
+        features = features[n_distinct > self.n_clusters]
+        if len(features) <= most:
+            return features
+        order, _ = order_by_place(self.rows, self.start.rng)
+        chosen = order[np.linspace(0, len(order) - 1, _SAMPLED).astype(int)]
+        left = [self._share_left(points[chosen, f]) for f in features]
+        return features[np.argsort(left, kind="stable")[:most]]
+
+    def _share_left(self, values: Points) -> float:
+        """Return the scatter about as many centers, as a share of that about the mean."""
+        column = values[:, None].astype(np.float64)
+        labels = self._labels(column, None, "fast")
+        counts = np.maximum(np.bincount(labels, minlength=self.n_clusters), 1)
+        means = np.bincount(labels, values, minlength=self.n_clusters) / counts
+        return float(np.var(values - means[labels]) / max(np.var(values), np.finfo(float).tiny))
+
+    def _goes_on_from(self, weights: FloatArray, effort: Any) -> bool:
+        """Search for centers with these weights, relearn them, and return whether that gains."""
+        self.rows.feature_weights = weights
+        labels = self._labels(self.rows.in_weighted_space(), self.data.weights, effort)
+        centers = self.rows.means(labels, self.n_clusters)
+        found = self._measured(self.start.anneal(centers, self.start.stages[-1:])[-1])
+        gains = found.objective < self.best.objective - _LEAST_GAIN * self.penalty
+        if gains:
+            self.best = found
+        return gains
+
+    def _labels(self, points: Points, weights: FloatArray | None, effort: Any) -> Labels:
+        return search_labels(
+            points,
+            weights,
+            self.n_clusters,
+            effort=effort,
+            rng=self.start.rng,
+            n_threads=self.n_threads,
+        )
+
+    def _measured(self, end: StageEnd) -> Weighted:
+        weights = self.rows.feature_weights
+        _, inertia = self.rows.assign(end.centers)
+        return Weighted(end, weights, inertia + self.penalty * _negative_entropy(weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +409,7 @@ class LearnFeatureWeights(Update):
 
     penalty: float
     first: Update
+    varies: NDArray[np.bool_]  # the features that may have a weight
 
     def before(self, sweep: Sweep) -> FloatArray:
         """Return the centers of the first update."""
@@ -244,8 +423,9 @@ class LearnFeatureWeights(Update):
         of_entropy = self.penalty * _negative_entropy(rows.feature_weights)
         # The weights of a rule omit this factor of the power mean's gradient.
         factor = math.exp(-math.log(len(sweep.centers)) / sweep.power)
-        scatter = factor * sums.scatter(updated.centers(fallback=sweep.centers))
-        rows.feature_weights = _softmax(-scatter / self.penalty)
+        squares = sums.scatter(updated.centers(fallback=sweep.centers))
+        scatter = factor * squares / np.square(rows.scales)
+        rows.feature_weights = _softmax(np.where(self.varies, -scatter / self.penalty, -np.inf))
         return replace(updated, objective=updated.objective + of_entropy)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -29,7 +30,7 @@ from powermeans.loop.updates import RelocateEmpty, SeparateCoincident
 from powermeans.power_mean import memberships
 from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric, Whole, resting_power
-from powermeans.types import FloatArray
+from powermeans.types import FloatArray, Labels, Points
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
 _GROWTH_WITHOUT_SEARCH = 1.1
@@ -497,3 +498,21 @@ class PowerKMeans(CenterEstimator):
             spent_=history.spent(),
             **start.learned,
         )
+
+
+def search_labels(
+    points: Points,
+    weights: FloatArray | None,
+    n_clusters: int,
+    *,
+    effort: Literal["fast", "balanced", "thorough"],
+    rng: np.random.RandomState,
+    n_threads: int | None,
+) -> Labels:
+    """Return labels by the search of `PowerKMeans`, from which another method goes on."""
+    model = PowerKMeans(n_clusters, effort=effort, random_state=rng, n_threads=n_threads)
+    with warnings.catch_warnings():
+        # Its end is not that of the fit.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(points, sample_weight=weights)
+    return model.labels_

@@ -1,7 +1,7 @@
 """Rows in memory whose features have weights that may change from sweep to sweep.
 
-The distance sum v (x - theta)^2 is linear in the pair (x, x^2) that the rows hold. A sweep adds up
-these pairs, and its sums give the scatter along each feature.
+The distance sum v ((x - theta) / scale)^2 is linear in the pair (x, x^2) that the rows hold. A
+sweep adds up these pairs, and its sums give the scatter along each feature.
 """
 
 from __future__ import annotations
@@ -10,11 +10,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
+from powermeans.critical import critical_power
 from powermeans.rows.affine import PairedRows
-from powermeans.rules import Rule
+from powermeans.rules import Hard, Rule
 from powermeans.sums import Sums
-from powermeans.types import FloatArray, IndexArray, Points
+from powermeans.types import FloatArray, IndexArray, Labels, Points
+
+# A smaller spread, as a share of the mean, may be rounding.
+_LEAST_SPREAD = 1e-14
+# Features of less weight hardly change a distance.
+_LEAST_WEIGHT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +48,10 @@ class SquaredSums(Sums):
 
 
 class FeatureWeightedRows(PairedRows):
-    """Measure by sum v (x - theta)^2, with two float64 for each entry.
+    """Measure by sum v ((x - theta) / scale)^2, with two float64 for each entry.
 
-    `feature_weights`, v, are equal at first, add to one, and may be set between sweeps.
+    `feature_weights`, v, are equal at first, add to one, and may be set between sweeps. The
+    `scales` are one unless they are set.
     """
 
     def __init__(
@@ -53,6 +61,7 @@ class FeatureWeightedRows(PairedRows):
         # Weighted, since a far point of no weight would cost digits.
         self._shift = np.average(points.astype(np.float64), axis=0, weights=sample_weight)
         self.feature_weights: FloatArray = np.full(self._n_features, 1 / self._n_features)
+        self.scales: FloatArray = np.ones(self._n_features)
         pairs = np.empty((n_points, 2 * self._n_features))  # squares leave the range of float32
         shifted = pairs[:, : self._n_features]
         np.subtract(points, self._shift, out=shifted)
@@ -62,7 +71,7 @@ class FeatureWeightedRows(PairedRows):
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return slopes along the values and along their squares."""
-        v, shifted = self.feature_weights, centers - self._shift
+        v, shifted = self._prices, centers - self._shift
         slopes = np.hstack([2 * v * shifted, np.broadcast_to(-v, shifted.shape)])
         return slopes, np.square(shifted) @ v - slopes @ self._native.origin()
 
@@ -80,17 +89,45 @@ class FeatureWeightedRows(PairedRows):
         )
 
     def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:
-        return np.asarray(
-            np.einsum("ijf,ijf,f->ij", differences, differences, self.feature_weights)
-        )
+        return np.asarray(np.einsum("ijf,ijf,f->ij", differences, differences, self._prices))
 
     def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
         values = self._points[rows][:, : self._n_features]
-        return np.square(values - (centers - self._shift)) @ self.feature_weights
+        return np.square(values - (centers - self._shift)) @ self._prices
 
     def unit_steps(self) -> FloatArray:
         """Return steps, longer along features of less weight."""
-        return np.asarray(1 / np.sqrt(np.maximum(self.feature_weights, 1e-12)))
+        return np.asarray(self.scales / np.sqrt(np.maximum(self.feature_weights, 1e-12)))
+
+    def critical_power(self) -> float:
+        values: FloatArray = np.asarray(self._points)[:, : self._n_features] / self.scales
+        return critical_power(values, self._weights)
+
+    def spreads(self) -> FloatArray:
+        """Return the weighted standard deviation of each feature; zero if it is constant."""
+        mean = self.mean()
+        squares = self.sweep(mean[None, :], Hard()).scatter(mean[None, :])
+        spreads = np.sqrt(squares / self.total_weight)
+        return np.where(spreads > _LEAST_SPREAD * np.abs(mean), spreads, 0.0)
+
+    def in_weighted_space(self) -> FloatArray:
+        """Return points whose squared Euclidean distances are those of these rows."""
+        used = np.flatnonzero(self.feature_weights > _LEAST_WEIGHT)
+        return np.asarray(self._points)[:, used] * np.sqrt(self._prices[used])
+
+    def means(self, labels: Labels, n_centers: int) -> FloatArray:
+        """Return the weighted mean of each cluster, that of all points if it is empty."""
+        weights = np.ones(self.n_points) if self._weights is None else self._weights
+        cells = (weights, (labels, np.arange(self.n_points)))
+        of_clusters = sparse.csr_array(cells, shape=(n_centers, self.n_points))
+        sums = np.asarray(of_clusters @ self._points)[:, : self._n_features]
+        totals = np.bincount(labels, weights, minlength=n_centers)[:, None]
+        np.divide(sums, totals, out=sums, where=totals > 0)
+        return np.asarray(self._shift + sums)
+
+    @property
+    def _prices(self) -> FloatArray:
+        return self.feature_weights / np.square(self.scales)
 
     def mean_variance(self) -> float:
         return float(np.mean(self._column_variance[: self._n_features]))
