@@ -33,6 +33,7 @@ class AffineRows(NativeRows, abc.ABC):
     moves_points = BaseRows.moves_points
     has_blocks = BaseRows.has_blocks
     some = BaseRows.some
+    farthest = BaseRows.farthest
 
     @abc.abstractmethod
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -49,6 +49,7 @@ class CosineRows(NativeRows):
     _find_inertia_about_mean = BaseRows._find_inertia_about_mean
     # Centers have unit length, and are no means.
     moves_points = BaseRows.moves_points
+    farthest = BaseRows.farthest
 
     def __init__(
         self,

@@ -154,6 +154,7 @@ class ManhattanRows(NativeRows):
     samples_seeds = BaseRows.samples_seeds
     has_blocks = BaseRows.has_blocks
     some = BaseRows.some
+    farthest = BaseRows.farthest
 
     def unit_steps(self) -> float | FloatArray:
         """Return the mean distance from the median, shared evenly among the features."""

@@ -15,7 +15,8 @@ from powermeans.critical import critical_power
 from powermeans.divergences import squared_euclidean
 from powermeans.rows.base import MemoryRows, in_unit
 from powermeans.rows.by_definition import sweep_by_formula, weighted
-from powermeans.rows.protocol import Moved, Rows
+from powermeans.rows.farthest import Farthest, farthest_in_passes, largest_first
+from powermeans.rows.protocol import FarPoint, Moved, Rows
 from powermeans.rules import Gaussian, Hard, Harmonic, Online, Power, Reached, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.system.threads import effective_n_threads
@@ -216,6 +217,23 @@ class NativeRows(MemoryRows):
     def some(self, indices: IndexArray | slice) -> Rows:
         return NativeRows(self._points[indices], team=self.team, known=self.known)
 
+    def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+        nearness = self.nearness(centers)
+        n_near = len(centers)
+
+        def find(chosen: FloatArray, n_kept: int) -> tuple[Farthest, Rows]:
+            nonlocal n_near
+            nearness.add_all(chosen[n_near:])
+            n_near = len(chosen)
+            sq_dist = nearness.sq_dist()
+            values = sq_dist if self._weights is None else weighted(self._weights, sq_dist)
+            first = largest_first(values, n_kept)
+            some, weights = self.some(first), self.sample_weight(first)
+            labels, _ = some.assign(centers)
+            return Farthest(n_kept, sq_dist[first], weights, labels, self.take(first)), some
+
+        return farthest_in_passes(find, centers, n_wanted)
+
     def take(self, indices: IndexArray) -> FloatArray:
         rows = self._points[indices]
         dense = rows.toarray() if sparse.issparse(rows) else rows
@@ -248,8 +266,7 @@ class NativeNearness:
         self._native, self._rows, self._order = compiled, rows, order
         self._weights, self._weight_unit = weights, weight_unit
         self._nearest = np.full(rows.n_points, np.inf)
-        if len(centers):
-            compiled.approach(rows.as_compiled(centers), self._nearest)
+        self.add_all(centers)
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
         indices = np.empty(len(uniforms), dtype=np.int64)
@@ -263,7 +280,12 @@ class NativeNearness:
         return left * self._weight_unit
 
     def add(self, center: FloatArray) -> None:
-        self._native.approach(self._rows.as_compiled(center[None, :]), self._nearest)
+        self.add_all(center[None, :])
+
+    def add_all(self, centers: FloatArray) -> None:
+        """Add several centers, or none."""
+        if len(centers):
+            self._native.approach(self._rows.as_compiled(centers), self._nearest)
 
     def farthest(self) -> int:
         return int(np.argmax(self._weighted()))
