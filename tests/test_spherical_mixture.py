@@ -175,7 +175,7 @@ def test_weights_are_copies_and_neither_threads_nor_zeros_in_the_points_matter(d
 
 def test_annealing_cools_from_the_critical_temperature_unless_centers_are_given():
     model = SphericalMixture(
-        3, variance=0.5, init="random", temperature=2.0, cooling=0.5, random_state=0
+        3, variance=0.5, init="random", temperature=2.0, cooling=0.5, effort=None, random_state=0
     ).fit(POINTS)
     critical_variance = np.linalg.eigvalsh(np.cov(POINTS.T, bias=True))[-1]
     n_cooling = math.ceil(math.log2(2 * critical_variance / 0.5))
@@ -193,7 +193,9 @@ def test_annealing_finds_more_likely_mixtures_from_bad_starts():
     for seed in range(8):
         points, *_ = drawn(np.full(5, 0.2), n=500, n_features=2, seed=seed)
         cold, warm = (
-            SphericalMixture(5, init="random", temperature=t, random_state=seed).fit(points)
+            SphericalMixture(5, init="random", temperature=t, effort=None, random_state=seed).fit(
+                points
+            )
             for t in (None, 0.8)
         )
         gains.append(warm.log_likelihood_ - cold.log_likelihood_)
@@ -205,7 +207,7 @@ def test_moments_are_a_start_near_the_end():
     points, *_ = drawn((0.4, 0.35, 0.25), n=20_000, n_features=4, seed=1, apart=1.5)
     options = {"shares": "learned", "tol": 1e-7, "max_iter": 1000}
     model = SphericalMixture(3, init="moments", **options).fit(points)
-    best = SphericalMixture(3, n_init=2, random_state=0, **{**options, "max_iter": 5000})
+    best = SphericalMixture(3, effort=None, random_state=0, **{**options, "max_iter": 5000})
     assert model.log_likelihood_ == pytest.approx(best.fit(points).log_likelihood_, abs=1e-4)
     assert model.log_likelihoods_[0] > model.log_likelihood_ - 0.02
     assert len(model.log_likelihoods_) == model.n_iter_
@@ -214,7 +216,7 @@ def test_moments_are_a_start_near_the_end():
 @some_without_labels
 def test_the_most_likely_of_several_runs_is_kept():
     points, *_ = drawn(np.full(6, 1 / 6), seed=5)
-    options = {"init": "random", "temperature": None, "shares": "learned"}
+    options = {"init": "random", "temperature": None, "shares": "learned", "effort": None}
     rng = np.random.RandomState(1)
     alone = [SphericalMixture(6, random_state=rng, **options).fit(points) for _ in range(6)]
     likelihoods = [model.log_likelihood_ for model in alone]
@@ -225,6 +227,47 @@ def test_the_most_likely_of_several_runs_is_kept():
     assert best.variance_ == pytest.approx(winner.variance_, rel=1e-12)
     np.testing.assert_allclose(best.shares_, winner.shares_, rtol=1e-12)
     np.testing.assert_allclose(best.log_likelihoods_, winner.log_likelihoods_, rtol=1e-12)
+
+
+# Where learned Gaussians overlap, some win no point.
+@pytest.mark.parametrize(("shares", "apart"), [("equal", 4), ("learned", 12)])
+@pytest.mark.parametrize("seed", range(3))
+def test_more_effort_never_ends_below_less(seed, shares, apart):
+    points, *_ = drawn(np.full(6, 1 / 6), n=240, n_features=2, seed=seed, apart=apart)
+    none, fast, balanced, thorough = (
+        SphericalMixture(6, effort=effort, shares=shares, random_state=seed).fit(points)
+        for effort in (None, "fast", "balanced", "thorough")
+    )
+    assert none.log_likelihood_ <= fast.log_likelihood_ + 1e-6
+    assert none.log_likelihood_ <= balanced.log_likelihood_ + 1e-6
+    assert balanced.log_likelihood_ <= thorough.log_likelihood_ + 1e-6
+    assert thorough.score(points) == pytest.approx(thorough.log_likelihood_, abs=1e-9)
+    assert thorough.log_likelihoods_[-1] == pytest.approx(thorough.log_likelihood_, abs=1e-5)
+
+
+def test_a_search_finds_what_a_start_at_the_truth_finds():
+    falls_short = []
+    for seed in range(4):
+        points, centers, *_ = drawn(np.full(16, 1 / 16), n=640, n_features=2, seed=seed, apart=9)
+        from_truth = SphericalMixture(16, init=centers).fit(points).log_likelihood_
+        found, alone = (
+            SphericalMixture(16, effort=effort, random_state=seed).fit(points).log_likelihood_
+            for effort in ("balanced", None)
+        )
+        assert found > from_truth - 1e-4
+        falls_short.append(from_truth - alone)
+    assert max(falls_short) > 1e-3
+
+
+def test_weights_and_order_change_a_search_by_rounding_only():
+    points, *_ = drawn(np.full(5, 0.2), n=200, n_features=2, seed=3)
+    counts = np.random.default_rng(0).integers(0, 4, size=len(points))
+    copies = np.repeat(points, counts, axis=0)
+    order = np.random.default_rng(1).permutation(len(copies))
+    model = SphericalMixture(5, random_state=0)
+    weighted = model.fit(points, sample_weight=counts).log_likelihood_
+    assert model.fit(copies).log_likelihood_ == pytest.approx(weighted, abs=1e-5)
+    assert model.fit(copies[order]).log_likelihood_ == pytest.approx(weighted, abs=1e-5)
 
 
 # After a fit.
@@ -396,7 +439,8 @@ def test_neither_huge_weights_nor_huge_variances_overflow():
 @pytest.mark.parametrize("shares", ["equal", "learned"])
 def test_cooling_is_over_when_all_weights_are_hard(shares):
     far = 1e7 * POINTS
-    model = SphericalMixture(3, variance=1.0, shares=shares, random_state=0).fit(far)
+    model = SphericalMixture(3, variance=1.0, shares=shares, effort=None, random_state=0)
+    model.fit(far)
     assert len(model.log_likelihoods_) >= 2
     assert model.n_iter_ < 100
     kept = SphericalMixture(3, variance=1.0, shares=shares, init=model.cluster_centers_).fit(far)
@@ -405,9 +449,11 @@ def test_cooling_is_over_when_all_weights_are_hard(shares):
 
 def test_a_fit_that_is_cut_short_says_whether_it_was_annealing():
     with pytest.warns(UserWarning, match="it was still annealing, .* lower cooling or temperature"):
-        SphericalMixture(3, cooling=0.999, max_iter=20, random_state=0).fit(POINTS)
+        SphericalMixture(3, cooling=0.999, effort=None, max_iter=20, random_state=0).fit(POINTS)
     with pytest.warns(UserWarning, match="max_iter=2 sweeps: raise max_iter or tol"):
-        SphericalMixture(3, temperature=None, max_iter=2, tol=0.0, random_state=0).fit(POINTS)
+        SphericalMixture(3, temperature=None, effort=None, max_iter=2, tol=0.0, random_state=0).fit(
+            POINTS
+        )
 
 
 @pytest.mark.parametrize("n_samples", [2.5, "two", None, -1])

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.opening import Data, InMemory, OpeningSpec, in_memory
-from powermeans.estimators.power_kmeans import search_labels
+from powermeans.estimators.power_kmeans import searched
 from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.spread import spread_of_features
 from powermeans.loop.stopping import CentersSettled, Never
@@ -388,14 +388,11 @@ class WeightSearch:
         return gains
 
     def _labels(self, points: Points, weights: FloatArray | None, effort: Any) -> Labels:
-        return search_labels(
-            points,
-            weights,
-            self.n_clusters,
-            effort=effort,
-            rng=self.start.rng,
-            n_threads=self.n_threads,
+        rng, n_threads = self.start.rng, self.n_threads
+        model = searched(
+            points, weights, self.n_clusters, effort=effort, rng=rng, n_threads=n_threads
         )
+        return model.labels_
 
     def _measured(self, end: StageEnd) -> Weighted:
         weights = self.rows.feature_weights

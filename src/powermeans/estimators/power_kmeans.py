@@ -30,7 +30,7 @@ from powermeans.loop.updates import RelocateEmpty, SeparateCoincident
 from powermeans.power_mean import memberships
 from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric, Whole, resting_power
-from powermeans.types import FloatArray, Labels, Points
+from powermeans.types import FloatArray, Points, SparsePoints
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
 _GROWTH_WITHOUT_SEARCH = 1.1
@@ -500,19 +500,18 @@ class PowerKMeans(CenterEstimator):
         )
 
 
-def search_labels(
-    points: Points,
+def searched(
+    points: Points | SparsePoints,
     weights: FloatArray | None,
     n_clusters: int,
     *,
     effort: Literal["fast", "balanced", "thorough"],
     rng: np.random.RandomState,
     n_threads: int | None,
-) -> Labels:
-    """Return labels by the search of `PowerKMeans`, from which another method goes on."""
+) -> PowerKMeans:
+    """Return a model with the default search, from which another method goes on."""
     model = PowerKMeans(n_clusters, effort=effort, random_state=rng, n_threads=n_threads)
     with warnings.catch_warnings():
         # Its end is not that of the fit.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(points, sample_weight=weights)
-    return model.labels_
+        return model.fit(points, sample_weight=weights)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -27,6 +27,7 @@ from powermeans.estimators.mixture.m_step import (
 )
 from powermeans.estimators.mixture.moments import moment_estimates
 from powermeans.estimators.opening import Data, InMemory, MatrixLike, admit_points, in_memory
+from powermeans.estimators.power_kmeans import searched
 from powermeans.inputs.weights import check_sample_weight
 from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.spread import spread, spread_of_features
@@ -47,6 +48,24 @@ _WIDEST = 1e30
 _LARGEST_VARIANCE = 1e290
 
 
+@dataclass(frozen=True, slots=True)
+class MixtureEffort:
+    """How much a search for a higher likelihood may do."""
+
+    name: Literal["fast", "balanced", "thorough"]  # of the search for centers
+    n_annealed: int  # further starts from seeds
+    n_moved: int  # each of so many Gaussians of least use moves to each of the widest
+
+
+_BALANCED = MixtureEffort("balanced", n_annealed=0, n_moved=2)
+# Each begins with all that the one before it in its list does, so that it ends no lower.
+_EFFORTS = {
+    "fast": [MixtureEffort("fast", n_annealed=0, n_moved=0)],
+    "balanced": [_BALANCED],
+    "thorough": [_BALANCED, MixtureEffort("thorough", n_annealed=5, n_moved=5)],
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureData(InMemory):
     """The points of a fit and its mixture."""
@@ -63,13 +82,13 @@ class SphericalMixture(CenterEstimator):
     responsibilities, and moves the centers theta to the weighted means; the variance v and the
     shares q follow from the same sums. Except while annealing, no sweep lowers the likelihood
     (Dempster, Laird & Rubin 1977). As the variance goes to zero this is k-means; with
-    ``variance=1.0, init="random", temperature=None`` it is what Bottou & Bengio (1995, section 5)
-    compare with k-means.
+    ``variance=1.0, init="random", temperature=None, effort=None`` it is what Bottou & Bengio (1995,
+    section 5) compare with k-means. A search goes on from the centers of `PowerKMeans`, and moves
+    single Gaussians.
 
     Use it if clusters are round and alike but overlap, or if you need a density, memberships or a
     criterion for the number of clusters (`bic`). For clusters of other shapes or unequal widths,
-    use `sklearn.mixture.GaussianMixture`. For many separated clusters, use the search of
-    `PowerKMeans`, whose centers can be the `init` here.
+    use `sklearn.mixture.GaussianMixture`.
 
     Parameters
     ----------
@@ -94,6 +113,12 @@ class SphericalMixture(CenterEstimator):
         practically hard.
     cooling : float, default=0.9
         Factor from one temperature to the next, below one.
+    effort : {"fast", "balanced", "thorough"} or None, default="balanced"
+        How much to search for a higher likelihood. "fast" also starts from centers that
+        `PowerKMeans` finds with the same effort. "balanced" then moves Gaussians of little use to
+        where they are too wide. "thorough" does what "balanced" does first, and then goes on with
+        more starts and moves; it never ends below "balanced". With None, or with given or estimated
+        centers, there is no search.
     n_init : int, default=1
         Number of runs; the one with the highest likelihood is kept.
     max_iter : int, default=300
@@ -123,7 +148,7 @@ class SphericalMixture(CenterEstimator):
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     n_iter_ : int
-        Number of sweeps of the best run.
+        Number of sweeps of the best run, without those of the search for centers.
     history_ : recarray
         One record for each of these sweeps; the objective is the free energy, in the unit of
         squared distances.
@@ -178,6 +203,7 @@ class SphericalMixture(CenterEstimator):
         "init": [StrOptions({"k-means++", "random", "moments"}), callable, "array-like"],
         "temperature": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
         "cooling": [Interval(Real, 0, 1, closed="neither")],
+        "effort": [StrOptions(set(_EFFORTS)), None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_threads": [Integral, None],
     }
@@ -191,6 +217,7 @@ class SphericalMixture(CenterEstimator):
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
         temperature: float | Literal["auto"] | None = "auto",
         cooling: float = 0.9,
+        effort: Literal["fast", "balanced", "thorough"] | None = "balanced",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-6,
@@ -205,6 +232,7 @@ class SphericalMixture(CenterEstimator):
         self.init = init
         self.temperature = temperature
         self.cooling = cooling
+        self.effort = effort
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -417,8 +445,8 @@ class SphericalMixture(CenterEstimator):
             return 0.0
         if self.temperature != "auto":
             return float(self.temperature)
-        has_seeds = isinstance(self.init, str) and not self._starts_at_moments()
-        return _TEMPERATURE_FROM_SEEDS if has_seeds and self.n_clusters > 1 else 0.0
+        anneals = self._draws_centers() and self.n_clusters > 1
+        return _TEMPERATURE_FROM_SEEDS if anneals else 0.0
 
     def _known_at_first(self, data: InMemory) -> tuple[FloatArray | None, Gaussian | None]:
         """Return the means and the rest of the model, as far as they are known at first."""
@@ -439,6 +467,17 @@ class SphericalMixture(CenterEstimator):
     def _stages(self, data: Data) -> list[Stage]:
         assert isinstance(data, MixtureData)
         return [Stage.of(data.learner, self.max_iter)]
+
+    def _run(self, start: Start) -> list[StageEnd]:
+        ends, data = super()._run(start), start.data
+        assert isinstance(data, MixtureData)
+        if self.effort is None or self.n_clusters == 1 or not self._draws_centers():
+            return ends
+        search = MixtureSearch(start, data, self.max_iter, self.tol, self.n_threads)
+        return [search.run(ends[-1], _EFFORTS[self.effort])]
+
+    def _draws_centers(self) -> bool:
+        return isinstance(self.init, str) and not self._starts_at_moments()
 
     def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
         assert isinstance(data, MixtureData)
@@ -505,6 +544,86 @@ class SphericalMixture(CenterEstimator):
             block = points[start : start + n_block].astype(np.float64, copy=False)
             rows = open_rows(block, n_threads=self.n_threads)
             yield rows.sq_distances(centers).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """A descent's end with its model."""
+
+    end: StageEnd
+    model: Gaussian
+    log_likelihoods: tuple[float, ...]
+    log_likelihood: float
+
+
+@dataclass(slots=True)
+class MixtureSearch:
+    """A search for a mixture of high likelihood, which keeps the best so far."""
+
+    start: Start
+    data: MixtureData
+    max_iter: int
+    tol: float
+    n_threads: int | None
+    best: Mixture = field(init=False)
+
+    def run(self, first: StageEnd, efforts: Sequence[MixtureEffort]) -> StageEnd:
+        """Go on from the end of a descent, and return one that is no worse."""
+        learner = self.data.learner
+        self.best = self._measured(first, learner)
+        try:
+            for effort in efforts:
+                self._gains(self._searched_centers(len(first.centers), effort))
+                for _ in range(effort.n_annealed):
+                    self._gains(self.start.seeds(), hottest=learner.hottest)
+                self._move(effort.n_moved)
+        finally:
+            learner.model = self.best.model
+            learner.log_likelihoods[:] = self.best.log_likelihoods
+            self.start.history.keep(self.best.end.centers)
+        return self.best.end
+
+    def _searched_centers(self, n_clusters: int, effort: MixtureEffort) -> FloatArray:
+        points, weights = self.data.points, self.data.weights
+        name, rng = effort.name, self.start.rng
+        model = searched(
+            points, weights, n_clusters, effort=name, rng=rng, n_threads=self.n_threads
+        )
+        return model.cluster_centers_.astype(np.float64)
+
+    def _move(self, n_moved: int) -> None:
+        """Move each of the Gaussians of least use to each of those with the largest error."""
+        n_in_vain = 0
+        while n_in_vain < n_moved**2:
+            worst, least = divmod(n_in_vain, n_moved)
+            n_in_vain = 0 if self._gains(self._moved(worst, least)) else n_in_vain + 1
+
+    def _moved(self, worst: int, least: int) -> FloatArray:
+        """Return the best centers, one of which splits the Gaussian of another."""
+        centers, rows = self.best.end.centers.copy(), self.data.rows
+        of_centers = rows.spread(centers)
+        by_error = np.argsort(-of_centers.error, kind="stable")
+        by_use = np.argsort(of_centers.utility, kind="stable")
+        push = self.start.rng.standard_normal(rows.n_features)
+        split = centers[by_error[worst % len(centers)]]
+        split = split + push * math.sqrt(self.best.model.variance)
+        centers[by_use[least % len(centers)]] = split
+        return centers
+
+    def _gains(self, centers: FloatArray, *, hottest: float = 0.0) -> bool:
+        """Learn from these centers, and return whether the likelihood is higher."""
+        learner = replace(self.data.learner, hottest=hottest, model=None, log_likelihoods=[])
+        stage = Stage.of(learner, self.max_iter)
+        found = self._measured(self.start.anneal(centers, [stage])[-1], learner)
+        gains = found.log_likelihood > self.best.log_likelihood + self.tol
+        if gains:
+            self.best = found
+        return gains
+
+    def _measured(self, end: StageEnd, learner: GaussianLearner) -> Mixture:
+        model, rows = learner.known, self.data.rows
+        likelihood = mean_log_likelihood(rows, model, rows.sweep(end.centers, model))
+        return Mixture(end, model, tuple(learner.log_likelihoods), likelihood)
 
 
 def _refuse_widest(variance: float, rows: Rows) -> None:
