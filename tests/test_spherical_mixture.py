@@ -229,11 +229,12 @@ def test_the_most_likely_of_several_runs_is_kept():
     np.testing.assert_allclose(best.log_likelihoods_, winner.log_likelihoods_, rtol=1e-12)
 
 
-# Where learned Gaussians overlap, some win no point.
-@pytest.mark.parametrize(("shares", "apart"), [("equal", 4), ("learned", 12)])
+# A Gaussian of a small share may win no point.
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize("shares", ["equal", "learned"])
 @pytest.mark.parametrize("seed", range(3))
-def test_more_effort_never_ends_below_less(seed, shares, apart):
-    points, *_ = drawn(np.full(6, 1 / 6), n=240, n_features=2, seed=seed, apart=apart)
+def test_more_effort_never_ends_below_less(seed, shares):
+    points, *_ = drawn(np.full(6, 1 / 6), n=240, n_features=2, seed=seed, apart=4)
     none, fast, balanced, thorough = (
         SphericalMixture(6, effort=effort, shares=shares, random_state=seed).fit(points)
         for effort in (None, "fast", "balanced", "thorough")
