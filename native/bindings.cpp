@@ -204,13 +204,14 @@ class Points {
     }
 
     // Returns how many swaps were tried, how many kept, and how many distances that took.
-    nb::tuple swap_centers(Indices order, int64_t most_in_vain, double most_distances, double least_gain,
-                           Out<int32_t, 1> labels, Out<double, 2> centers) const {
+    nb::tuple swap_centers(Indices order, int64_t most_in_vain, double most_distances, double least_distances,
+                           double least_gain, Out<int32_t, 1> labels, Out<double, 2> centers) const {
         const SwapsRequest asked{weights(),
                                  of_points(order, "order"),
                                  int64_t(centers.shape(0)),
                                  most_in_vain,
                                  most_distances,
+                                 least_distances,
                                  least_gain,
                                  checked_labels(labels, centers),
                                  centers.data()};
@@ -378,7 +379,8 @@ void bind_sweeps(Binding& binding) {
         .def("move_points", &Class::move_points, "order"_a.noconvert(), "max_passes"_a,
              "labels"_a.noconvert(), "centers"_a.noconvert())
         .def("swap_centers", &Class::swap_centers, "order"_a.noconvert(), "most_in_vain"_a,
-             "most_distances"_a, "least_gain"_a, "labels"_a.noconvert(), "centers"_a.noconvert())
+             "most_distances"_a, "least_distances"_a, "least_gain"_a, "labels"_a.noconvert(),
+             "centers"_a.noconvert())
         .def_prop_ro("scale", &Class::scale)
         .def("origin", &Class::origin)
         .def("use_heights", &Class::use_heights, "heights"_a.noconvert());

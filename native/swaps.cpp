@@ -24,6 +24,12 @@ constexpr double least_drift = 1e-3;
 constexpr double hope = 1.5;
 // Pairs are formed of so many clusters that are cheap to dissolve, and as many that gain by a split.
 constexpr int64_t most_ranked = 48;
+// So many pairs are tried before all are ranked anew.
+constexpr std::ptrdiff_t most_pairs = 32;
+// A split that gains less than this share of what the dissolved cluster costs hardly ever leads to a gain.
+constexpr double least_promise = 0.2;
+// What a swap promises is estimated from so many points of a cluster at most.
+constexpr std::size_t most_estimated = 256;
 
 struct Neighbour {
     double sq_dist;
@@ -78,23 +84,15 @@ class CenterSwaps {
         if (Centers::knows_neighbours)
             for (int64_t j = 0; j < k_; ++j) list(j);
         for (int64_t j = 0; j < k_; ++j) estimate(j);
-        int64_t n_in_vain = 0;
-        bool is_new = true;
-        while (is_new) {
-            is_new = false;
-            for (const Pair& pair : ranked_pairs()) {
-                if (n_in_vain >= request_.most_in_vain || done_.n_distances >= request_.most_distances) break;
+        for (auto pairs = ranked_pairs(); !pairs.empty() && !is_enough(); pairs = ranked_pairs())
+            for (const Pair& pair : pairs) {
+                if (is_enough()) break;
                 if (done_.n_tried % 16 == 0) check_interrupt();
                 const double before = total_;
-                if (!swap(pair)) {
-                    ++n_in_vain;
-                    continue;
-                }
-                n_in_vain = total_ < before * (1 - request_.least_gain) ? 0 : n_in_vain + 1;
-                is_new = true;
-                break;
+                const bool is_kept = swap(pair);
+                n_in_vain_ = total_ < before * (1 - request_.least_gain) ? 0 : n_in_vain_ + 1;
+                if (is_kept) break;
             }
-        }
         for (int64_t j = 0; j < k_; ++j) add_up(j);
         centers_.store(k_, request_.centers);
         items_.store_labels(request_.labels);
@@ -106,6 +104,12 @@ class CenterSwaps {
     double weight_of(int64_t i) const { return items_.weight[std::size_t(i)]; }
     int32_t& label(int64_t i) { return items_.label[std::size_t(i)]; }
     std::vector<int32_t>& members(int64_t j) { return members_[std::size_t(j)]; }
+
+    bool is_idle() const { return done_.n_distances < request_.least_distances; }
+    bool is_enough() const {
+        return done_.n_distances >= request_.most_distances ||
+               (n_in_vain_ >= request_.most_in_vain && !is_idle());
+    }
 
     double sq_dist(int64_t j) {
         ++done_.n_distances;
@@ -146,6 +150,8 @@ class CenterSwaps {
         for (int32_t i : members(j)) {
             centers_.look_at(row(i), look_);
             const double y = sq_dist(j);
+            sq_own_[std::size_t(i)] = y;
+            stamp_of_own_[std::size_t(i)] = stamp_[std::size_t(j)];
             error += weight_of(i) * y;
             farthest = std::max(farthest, y);
         }
@@ -157,22 +163,21 @@ class CenterSwaps {
 
     // Estimates what it would cost to dissolve this cluster, and gain to split it.
     void estimate(int64_t j) {
+        cost_[std::size_t(j)] = gain_[std::size_t(j)] = 0;
+        if (members(j).empty()) return;
         const std::vector<Neighbour>& near = neighbours(j);
-        double cost = -error_[std::size_t(j)];
-        for (int32_t i : members(j)) {
+        const double whole = draw_some(j);
+        double cost = 0;
+        for (int32_t i : some_) {
             centers_.look_at(row(i), look_);
-            double least = infinity;
-            for (const Neighbour& other : near)
-                least = std::min(least, share(other.center, i) * sq_dist(other.center));
-            cost += weight_of(i) * least;
+            cost += weight_of(i) * (least_burden(i, near).sq_dist - sq_own(i));
         }
-        cost_[std::size_t(j)] = cost;
-        gain_[std::size_t(j)] = 0;
-        const typename Centers::State whole = centers_.state(j);
-        for (int64_t seed : seeds_of_a_split(j)) {
-            centers_.set_state(k_, whole);
-            weights_[std::size_t(k_)] = weights_[std::size_t(j)];
-            const double gain = split(members(j), k_, k_ + 1, seed);
+        cost_[std::size_t(j)] = cost * weights_[std::size_t(j)] / whole;
+        const typename Centers::State center = centers_.state(j);
+        for (int64_t seed : seeds_of_a_split()) {
+            centers_.set_state(k_, center);
+            weights_[std::size_t(k_)] = whole;
+            const double gain = split(some_, k_, k_ + 1, seed) * weights_[std::size_t(j)] / whole;
             // Both may lead to the same split, with the sides exchanged: rounding must not choose.
             if (gain <= gain_[std::size_t(j)] * (1 + 1e-9)) continue;
             gain_[std::size_t(j)] = gain;
@@ -180,21 +185,56 @@ class CenterSwaps {
         }
     }
 
+    // Takes every so many-th point of a cluster, and returns their weight.
+    double draw_some(int64_t j) {
+        some_.clear();
+        const std::size_t step = (members(j).size() + most_estimated - 1) / most_estimated;
+        double weight = 0;
+        for (std::size_t place = 0; place < members(j).size(); place += step) {
+            some_.push_back(members(j)[place]);
+            weight += weight_of(some_.back());
+        }
+        return weight;
+    }
+
+    double sq_own(int64_t i) {
+        const std::size_t own = std::size_t(label(i));
+        if (stamp_of_own_[std::size_t(i)] != stamp_[own]) {
+            sq_own_[std::size_t(i)] = sq_dist(int64_t(own));
+            stamp_of_own_[std::size_t(i)] = stamp_[own];
+        }
+        return sq_own_[std::size_t(i)];
+    }
+
+    // Returns the cluster that takes the point looked at best, and what that adds for each weight.
+    Neighbour least_burden(int64_t i, const std::vector<Neighbour>& near) {
+        Neighbour least{infinity, -1};
+        const double sq_dist_to_own = sq_own(i);
+        for (const Neighbour& other : near) {
+            // By the triangle inequality, nearly: shares are close to one.
+            if (Centers::knows_neighbours && other.sq_dist > 4.5 * std::max(sq_dist_to_own, least.sq_dist))
+                break;
+            const double burden = share(other.center, i) * sq_dist(other.center);
+            if (burden < least.sq_dist) least = {burden, other.center};
+        }
+        return least;
+    }
+
     double share(int64_t j, int64_t i) const {
         return weights_[std::size_t(j)] / (weights_[std::size_t(j)] + weight_of(i));
     }
 
-    // Returns the point that adds most to the error, and the one at half of it.
-    std::vector<int64_t> seeds_of_a_split(int64_t j) {
-        if (members(j).size() < 2) return {};
-        double most = -1, sum = 0;
+    // Returns the one of some points that adds most to their error, and the one at half of it.
+    std::vector<int64_t> seeds_of_a_split() {
+        if (some_.size() < 2) return {};
+        double most = -1, sum = 0, all = 0;
         int64_t farthest = -1, middle = -1;
-        for (int32_t i : members(j)) {
-            centers_.look_at(row(i), look_);
-            const double y = weight_of(i) * sq_dist(j);
+        for (int32_t i : some_) all += weight_of(i) * sq_own(i);
+        for (int32_t i : some_) {
+            const double y = weight_of(i) * sq_own(i);
             if (y > most) most = y, farthest = i;
             sum += y;
-            if (middle < 0 && 2 * sum >= error_[std::size_t(j)]) middle = i;
+            if (middle < 0 && 2 * sum >= all) middle = i;
         }
         if (middle < 0 || middle == farthest) return {farthest};
         return {farthest, middle};
@@ -259,13 +299,17 @@ class CenterSwaps {
         for (int32_t dissolved : cheap)
             for (int32_t split : gainful) {
                 const double gain = gain_[std::size_t(split)], cost = cost_[std::size_t(dissolved)];
-                if (split == dissolved || !(gain > 0) || was_tried(dissolved, split)) continue;
+                if (split == dissolved || !(gain > 0) || (gain < least_promise * cost && !is_idle()))
+                    continue;
+                if (was_tried(dissolved, split)) continue;
                 pairs.push_back({gain - cost, dissolved, split});
             }
-        std::sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) {
+        const auto n = std::min(most_pairs, std::ptrdiff_t(pairs.size()));
+        std::partial_sort(pairs.begin(), pairs.begin() + n, pairs.end(), [](const Pair& a, const Pair& b) {
             if (a.promise != b.promise) return a.promise > b.promise;
             return a.dissolved != b.dissolved ? a.dissolved < b.dissolved : a.split < b.split;
         });
+        pairs.resize(std::size_t(n));
         return pairs;
     }
 
@@ -381,12 +425,7 @@ class CenterSwaps {
         const std::vector<int32_t> points = members(j);
         for (int32_t i : points) {
             centers_.look_at(row(i), look_);
-            double least = infinity;
-            int64_t to = -1;
-            for (const Neighbour& other : near) {
-                const double burden = share(other.center, i) * sq_dist(other.center);
-                if (burden < least) least = burden, to = other.center;
-            }
+            const auto [least, to] = least_burden(i, near);
             rise_ += weight_of(i) * least;
             dirty(to);
             leave(i);
@@ -456,17 +495,13 @@ class CenterSwaps {
             if (!is_looked_at) centers_.look_at(row(i), look_);
             is_looked_at = true;
         };
-        if (stamp_of_own_[std::size_t(i)] != stamp_[std::size_t(own)]) {
-            look();
-            sq_own_[std::size_t(i)] = sq_dist(own);
-            stamp_of_own_[std::size_t(i)] = stamp_[std::size_t(own)];
-        }
-        const double sq_own = sq_own_[std::size_t(i)], most = weights_[std::size_t(own)] / left * sq_own;
+        if (stamp_of_own_[std::size_t(i)] != stamp_[std::size_t(own)]) look();
+        const double sq_to_own = sq_own(i), most = weights_[std::size_t(own)] / left * sq_to_own;
         double least = most;
         int64_t to = -1;
         for (const Neighbour& other : near) {
             // By the triangle inequality, nearly: shares are close to one.
-            if (Centers::knows_neighbours && other.sq_dist > 4.5 * std::max(sq_own, most)) break;
+            if (Centers::knows_neighbours && other.sq_dist > 4.5 * std::max(sq_to_own, most)) break;
             if (other.center == own) continue;
             look();
             const double burden = share(other.center, i) * sq_dist(other.center);
@@ -477,7 +512,7 @@ class CenterSwaps {
         touch(own);
         touch(to);
         const double all_of_other = weights_[std::size_t(to)] + weight;
-        note_drift(own, weight / left * (weight / left) * sq_own);
+        note_drift(own, weight / left * (weight / left) * sq_to_own);
         note_drift(to, weight / all_of_other * (weight / weights_[std::size_t(to)]) * least);
         leave(i);
         enter(i, to);
@@ -548,7 +583,8 @@ class CenterSwaps {
     int64_t n_stamps_ = 0;
     std::vector<char> side_;        // (n_points,) of a split
     std::vector<double> sq_drift_;  // (n_centers,)
-    std::vector<int32_t> dirty_, batch_;
+    std::vector<int32_t> dirty_, batch_, some_;
+    int64_t n_in_vain_ = 0;
     std::vector<std::vector<int32_t>> listed_;  // (n_centers,)
     std::vector<Neighbour> near_, only_;
     int64_t come_ = -1, split_ = -1;  // of the present swap

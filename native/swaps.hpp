@@ -13,10 +13,11 @@ struct SwapsRequest {
     const double* sample_weight;  // in (n_points,), or null
     const int64_t* order;         // in (n_points,): the order of the moves, with equal points side by side
     int64_t n_centers;
-    int64_t most_in_vain;   // swaps tried in a row
-    double most_distances;  // of a point to a center, computed before no swap is begun any more
-    double least_gain;      // share of the sum of squares below which a swap counts as in vain
-    int32_t* labels;        // in and out (n_points,)
+    int64_t most_in_vain;    // swaps tried in a row
+    double most_distances;   // of a point to a center, computed before no swap is begun any more
+    double least_distances;  // before which swaps in vain do not end them
+    double least_gain;       // share of the sum of squares below which a swap counts as in vain
+    int32_t* labels;         // in and out (n_points,)
     double* centers;  // in and out (n_centers, n_features): in for clusters without weight, out the means
 };
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 from scipy import sparse
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
@@ -260,6 +261,29 @@ def test_it_finds_nine_gaussians_on_a_grid_from_every_seed() -> None:
         lloyd = KMeans(9, init="random", n_init=1, random_state=seed).fit(points)
         lloyd_finds += centroid_index(lloyd.cluster_centers_, middles) == 0
     assert lloyd_finds < 20, "the problem shows nothing if Lloyd's algorithm solves it too"
+
+
+# Proved optima of iris.
+OPTIMA = {2: 152.3479517604, 4: 57.2284732143, 6: 39.0399872461, 10: 25.83405482}
+
+
+@pytest.mark.parametrize("n_clusters", OPTIMA)
+def test_small_data_is_solved_from_every_seed(n_clusters: int) -> None:
+    points = load_iris().data
+    for seed in range(10):
+        inertia = PowerKMeans(n_clusters, random_state=seed).fit(points).inertia_
+        assert inertia == pytest.approx(OPTIMA[n_clusters], rel=1e-8)
+
+
+def test_starts_that_agree_are_enough_unless_they_cost_next_to_nothing() -> None:
+    def n_starts(n_points: int) -> int:
+        points = np.random.default_rng(0).normal(size=(n_points, 3)) + 20 * np.arange(3)
+        points[::2] *= -1
+        model = PowerKMeans(2, random_state=0).fit(points)
+        return len(model.spent_.accepted_inertias)
+
+    assert n_starts(200) == 6
+    assert n_starts(20_000) == 3
 
 
 # The same result.

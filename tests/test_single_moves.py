@@ -146,6 +146,16 @@ def test_no_swap_begins_once_enough_distances_are_computed() -> None:
     assert few.n_distances < many.n_distances
 
 
+def test_swaps_in_vain_end_nothing_before_the_floor_of_distances() -> None:
+    points, centers = cloud()
+    rows = NativeRows(points)
+    ended = rows.swap_centers(centers, 0, np.inf, 0.0)
+    floor = 2 * ended.n_distances
+    went_on = rows.swap_centers(centers, 0, np.inf, 0.0, floor)
+    assert ended.n_moves == 0 < went_on.n_moves
+    assert ended.n_distances < floor <= went_on.n_distances
+
+
 @pytest.mark.parametrize("opened", sorted(OPENED))
 @pytest.mark.parametrize("factor", [1e-150, 1e150])
 def test_tiny_and_huge_points_move_alike(opened, factor) -> None:

@@ -95,6 +95,7 @@ class CompiledPoints:
         order: IndexArray,
         most_in_vain: int,
         most_distances: float,
+        least_distances: float,
         least_gain: float,
         labels: Labels,
         centers: FloatArray,

@@ -77,6 +77,10 @@ class Effort:
     # many distances times features, which nobody notices.
     n_sweeps_of_swaps: float = math.inf
     least_work: float = 0.0
+    # Nobody notices so many distances times features: swaps in vain end nothing before.
+    floor_of_work: float = 3e5
+    # Starts end once so many have found the best, where one sweep takes more than the floor.
+    n_agreeing: float = math.inf
     least_gain: float = _ROUNDING
     n_powers: int = 12  # of the annealing of the first start
     # Starts with few centers are cheap and may all end in the same place: make this many divided by
@@ -104,6 +108,7 @@ _BALANCED = Effort(
     n_crossings=5,
     least_gain=1e-3,
     n_centers_started=80,
+    n_agreeing=3,
     n_polishing=20,
     n_sweeps_of_swaps=3,
     least_work=3e6,
@@ -201,6 +206,8 @@ class Search:
         for number in range(n_before, effort.n_starts):
             if population and min(s.inertia for s in population) <= self._perfect:
                 break  # others could differ from it only by rounding
+            if self._agree(population, effort):
+                break
             centers = seeds()
             self._plan_start(len(centers), population, effort)
             start = self.descend(centers, first_stages if number == 0 else ())
@@ -213,6 +220,16 @@ class Search:
         if len(population) > 1 and len(population[0].centers) <= MOST_CENTERS_BRED:
             self.breed(population, effort.n_crossings, effort)
         return population
+
+    def _agree(self, population: Sequence[Solution], effort: Effort) -> bool:
+        """Return whether enough starts found the best to make no more."""
+        if not population:
+            return False
+        n_centers, n_features = population[0].centers.shape
+        work = self.rows.n_points * n_centers * (n_features + _FIXED_COST)
+        best = min(population, key=attrgetter("inertia"))
+        n_found = sum(not best.betters(other) for other in population)
+        return work > effort.floor_of_work and n_found >= effort.n_agreeing
 
     def _anneal_again(self, population: list[Solution], effort: Effort) -> None:
         n_annealed = min(effort.n_annealed, len(population))
@@ -238,7 +255,8 @@ class Search:
         n_centers, n_features = moved.centers.shape
         of_sweeps = effort.n_sweeps_of_swaps * self.rows.n_points * n_centers
         most = max(of_sweeps, effort.least_work / (n_features + _FIXED_COST))
-        swaps = self.rows.swap_centers(moved.centers, n_swaps, most, effort.least_gain)
+        least = effort.floor_of_work / (n_features + _FIXED_COST)
+        swaps = self.rows.swap_centers(moved.centers, n_swaps, most, effort.least_gain, least)
         self.history.n_moves += moved.n_moves
         self.history.n_swaps += swaps.n_moves
         swapped = self.measured(swaps.centers)
@@ -247,7 +265,7 @@ class Search:
     def _polish(self, n_passes: int) -> None:
         """Move single points of the best solution for as long as that lowers the inertia."""
         assert self.best is not None, "there was a start"
-        if not self.rows.moves_points:
+        if not self._swaps:
             return
         moved = self.rows.move_points(self.best.centers, n_passes)
         self.history.n_moves += moved.n_moves

@@ -88,7 +88,12 @@ class BaseRows(Rows):
         raise TypeError(f"{type(self).__name__} know no moves of single points")
 
     def swap_centers(
-        self, centers: FloatArray, n_in_vain: int, most_distances: float, least_gain: float
+        self,
+        centers: FloatArray,
+        n_in_vain: int,
+        most_distances: float,
+        least_gain: float,
+        least_distances: float = 0.0,
     ) -> Moved:
         raise TypeError(f"{type(self).__name__} know no swaps of centers")
 

@@ -147,12 +147,23 @@ class NativeRows(MemoryRows):
         return Moved(moved, self._native.move_points(self._order_of_moves, n_passes, labels, moved))
 
     def swap_centers(
-        self, centers: FloatArray, n_in_vain: int, most_distances: float, least_gain: float
+        self,
+        centers: FloatArray,
+        n_in_vain: int,
+        most_distances: float,
+        least_gain: float,
+        least_distances: float = 0.0,
     ) -> Moved:
         labels, _ = self.assign(centers)
         moved = centers.astype(np.float64, order="C")
         _, n_kept, n_distances = self._native.swap_centers(
-            self._order_of_moves, n_in_vain, most_distances, least_gain, labels, moved
+            self._order_of_moves,
+            n_in_vain,
+            most_distances,
+            least_distances,
+            least_gain,
+            labels,
+            moved,
         )
         return Moved(moved, n_kept, n_distances)
 

@@ -192,12 +192,17 @@ class Rows(Protocol):
         ...
 
     def swap_centers(
-        self, centers: FloatArray, n_in_vain: int, most_distances: float, least_gain: float
+        self,
+        centers: FloatArray,
+        n_in_vain: int,
+        most_distances: float,
+        least_gain: float,
+        least_distances: float = 0.0,
     ) -> Moved:
         """Dissolve one cluster and split another where that lowers the inertia, with moves nearby.
 
         End after `n_in_vain` swaps in a row that gain less than this share of the inertia, or once
-        so many distances are computed.
+        `most_distances` are computed. Swaps in vain end nothing before `least_distances` are.
         """
         ...
 
