@@ -467,3 +467,54 @@ def test_the_entry_that_is_not_finite_is_named() -> None:
     gram[3, 7] = np.nan
     with pytest.raises(ValueError, match=r"contains NaN.*row 3, column 7"):
         KernelPowerKMeans(2, kernel="precomputed").fit(gram)
+
+
+# The search.
+
+
+def from_the_truth(model: KernelPowerKMeans, points: np.ndarray, truth: np.ndarray) -> float:
+    """The inertia that a descent from the true clusters ends with."""
+    coordinates = model.embed(points)
+    centers = [coordinates[truth == j].mean(axis=0) for j in np.unique(truth)]
+    return (
+        PowerKMeans(len(centers), init=centers, power=-np.inf, refine=0).fit(coordinates).inertia_
+    )
+
+
+SHAPES = [
+    (*make_circles(300, noise=0.05, factor=0.4, random_state=0), 3.0),
+    (*make_circles(300, noise=0.05, factor=0.3, random_state=1), None),
+    (*make_moons(300, noise=0.05, random_state=0), 12.0),
+    (*make_moons(300, noise=0.05, random_state=0), 30.0),
+]
+
+
+@pytest.mark.parametrize(("points", "truth", "gamma"), SHAPES)
+def test_rings_and_moons_are_found_at_the_default_effort(points, truth, gamma) -> None:
+    for seed in range(10):
+        model = KernelPowerKMeans(2, gamma=gamma, random_state=seed).fit(points)
+        assert model.inertia_ <= from_the_truth(model, points, truth) * (1 + 1e-9)
+        assert adjusted_rand_score(truth, model.labels_) > 0.98
+
+
+@pytest.mark.parametrize("gamma", [1.0, 6.0])
+def test_more_effort_never_ends_above_less(gamma: float) -> None:
+    points, _ = make_moons(200, noise=0.1, random_state=3)
+    fast, balanced, thorough = (
+        KernelPowerKMeans(4, gamma=gamma, effort=effort, random_state=1).fit(points).inertia_
+        for effort in ("fast", "balanced", "thorough")
+    )
+    assert balanced <= fast * (1 + 1e-9)
+    assert thorough <= balanced * (1 + 1e-9)
+
+
+def test_weights_are_copies_in_any_order_in_a_search() -> None:
+    points, _ = make_moons(150, noise=0.05, random_state=0)
+    counts = np.random.default_rng(0).integers(0, 4, size=len(points))
+    copies = np.repeat(points, counts, axis=0)
+    order = np.random.default_rng(1).permutation(len(copies))
+    model = KernelPowerKMeans(2, gamma=12.0, random_state=0)
+    weighted = model.fit(points, sample_weight=counts).inertia_
+    assert type(model.embedded_) is PowerKMeans
+    assert model.fit(copies).inertia_ == pytest.approx(weighted, rel=1e-6)
+    assert model.fit(copies[order]).inertia_ == pytest.approx(weighted, rel=1e-6)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -22,10 +24,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans.errors import IndefiniteKernelWarning, warn_caller
-from powermeans.estimators.opening import Columns, MatrixLike, OpeningSpec, admit_array
-from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.estimators.base import Start
+from powermeans.estimators.opening import Columns, MatrixLike, OpeningSpec, admit_array, in_memory
+from powermeans.estimators.power_kmeans import PowerKMeans, searched
 from powermeans.inputs.points import Admitted, divide_by_power_of_two
-from powermeans.loop.anneal import Callback
+from powermeans.loop.anneal import Callback, StageEnd
 from powermeans.power_mean import memberships
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
@@ -74,7 +77,9 @@ class KernelPowerKMeans(
     Use it for clusters that are not convex if you know a kernel in which they are, such as a
     similarity that comes with the data. The Gaussian kernel depends strongly on `gamma`: if it is
     small, the method is `PowerKMeans`; if it is large, all points are almost equally far from each
-    other, and there are many local minima; ``effort="thorough"`` escapes more of them. The kernel
+    other, and there are many local minima. So the search also starts from clusters in the leading
+    coordinates, in which distances differ more. A start at the clusters that you have in mind may
+    still have a larger `inertia_` than what is found: then choose another kernel. The kernel
     of all points with the landmarks is computed once, and its eigenvalues take time proportional to
     the cube of the number of landmarks. Where `PowerKMeans` suffices, it is far faster.
 
@@ -450,12 +455,14 @@ class KernelPowerKMeans(
     def _fit_embedded(self, data: Admitted, rng: np.random.RandomState) -> None:
         coordinates, sq_norms = self._coordinates(data.points)
         passed_on = {name: getattr(self, name) for name in _PASSED_ON}
+        inner = LeadingPowerKMeans(**passed_on, random_state=rng)
         self.embedded_ = PowerKMeans(**passed_on, random_state=rng)
         try:
-            self.embedded_.fit(coordinates, sample_weight=data.weights)
+            inner.fit(coordinates, sample_weight=data.weights)
         finally:
+            self.embedded_.__dict__.update(vars(inner))
             # An interrupted fit keeps its last state.
-            if hasattr(self.embedded_, "cluster_centers_"):
+            if hasattr(inner, "cluster_centers_"):
                 self._keep(data, sq_norms)
 
     def _keep(self, data: Admitted, sq_norms: FloatArray) -> None:
@@ -543,6 +550,64 @@ class KernelPowerKMeans(
             return self.kernel_params or {}
         named = {"degree": self.degree, "coef0": self.coef0}
         return named if self.gamma_ is None else {"gamma": self.gamma_, **named}
+
+
+class LeadingPowerKMeans(PowerKMeans):
+    """Search from clusters of the leading coordinates too, which are the last columns."""
+
+    def _run_in_space(self, start: Start) -> list[StageEnd]:
+        seeds = self._seeds_of_starts(start)
+        return super()._run_in_space(replace(start, seeds=functools.partial(next, seeds)))
+
+    def _seeds_of_starts(self, start: Start) -> Iterator[FloatArray]:
+        """Yield seeds, then centers of clusters in the leading coordinates, and seeds again."""
+        yield start.seeds()
+        data, k = in_memory(start.data), self.n_clusters
+        points, weights = np.asarray(data.points), data.weights
+        for coordinates in _leading(points, weights, k):
+            rng, n_threads = start.rng, self.n_threads
+            model = searched(coordinates, weights, k, effort="fast", rng=rng, n_threads=n_threads)
+            yield _means(points, weights, model.labels_, k)
+        while True:
+            yield start.seeds()
+
+
+def _leading(points: Points, weights: FloatArray | None, k: int) -> Iterator[FloatArray]:
+    """Yield few coordinates that may tell clusters apart which all of them hide."""
+    wide = points.astype(np.float64)
+    yield wide[:, -k:]
+    counts = np.ones(len(wide)) if weights is None else weights
+    degrees = wide @ (counts @ wide)
+    # Those of normalized cuts (Ng, Jordan & Weiss 2001), if similarities are positive in the mean.
+    if degrees.min() > 0:
+        normal = wide / np.sqrt(degrees)[:, None]
+        yield _on_sphere(normal @ _main_axes(normal.T @ (counts[:, None] * normal), k))
+    white = wide[:, -2 * k :]
+    yield white / np.maximum(white.std(axis=0), np.finfo(np.float64).tiny)
+    yield wide[:, -1:]
+
+
+def _main_axes(gram: FloatArray, n_axes: int) -> FloatArray:
+    """Return the eigenvectors of the largest eigenvalues, as columns."""
+    size = len(gram)
+    with blas_on_one_thread():
+        _, axes = linalg.eigh(gram, subset_by_index=(max(0, size - n_axes), size - 1))
+    return np.asarray(axes)
+
+
+def _on_sphere(points: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(points, axis=1, keepdims=True)
+    return np.asarray(points / np.maximum(norms, np.finfo(np.float64).tiny))
+
+
+def _means(points: Points, weights: FloatArray | None, labels: Labels, k: int) -> FloatArray:
+    """Return the weighted mean of each cluster, that of all points if it has no weight."""
+    counts = np.ones(len(points)) if weights is None else weights
+    means = np.tile(np.average(points, axis=0, weights=counts), (k, 1)).astype(np.float64)
+    for cluster in np.unique(labels[counts > 0]):
+        members = labels == cluster
+        means[cluster] = np.average(points[members], axis=0, weights=counts[members])
+    return means
 
 
 def _check_gram(gram: Points) -> None:
