@@ -79,7 +79,8 @@ class Effort:
     least_work: float = 0.0
     # Nobody notices so many distances times features: swaps in vain end nothing before.
     floor_of_work: float = 3e5
-    # Starts end once so many have found the best, where one sweep takes more than the floor.
+    # Starts end once so many have found the best, up to `least_gain`, where one sweep takes more
+    # than the floor.
     n_agreeing: float = math.inf
     least_gain: float = _ROUNDING
     n_powers: int = 12  # of the annealing of the first start
@@ -212,23 +213,26 @@ class Search:
             self._plan_start(len(centers), population, effort)
             start = self.descend(centers, first_stages if number == 0 else ())
             population.append(self.improve(start, effort))
+        starts = population
         population = sorted(_different(population), key=attrgetter("inertia"))
         if not self._swaps:
             self._anneal_again(population, effort)
             population = _different(population)
         # Starts that agree have nothing to breed.
+        if self._agree(starts, effort):
+            return population
         if len(population) > 1 and len(population[0].centers) <= MOST_CENTERS_BRED:
             self.breed(population, effort.n_crossings, effort)
         return population
 
     def _agree(self, population: Sequence[Solution], effort: Effort) -> bool:
-        """Return whether enough starts found the best to make no more."""
+        """Return whether enough starts found the best to end them, and to leave out breeding."""
         if not population:
             return False
         n_centers, n_features = population[0].centers.shape
         work = self.rows.n_points * n_centers * (n_features + _FIXED_COST)
         best = min(population, key=attrgetter("inertia"))
-        n_found = sum(not best.betters(other) for other in population)
+        n_found = sum(not best.betters(other, by=effort.least_gain) for other in population)
         return work > effort.floor_of_work and n_found >= effort.n_agreeing
 
     def _anneal_again(self, population: list[Solution], effort: Effort) -> None:
