@@ -65,6 +65,8 @@ constexpr int64_t features_worth_nearness = 6;
 // Groups add to sums of all centers in every lane, which leave the second-level cache above this size.
 constexpr int64_t most_lane_sums = 192 << 10;
 
+// More centers fill lanes well enough, since differences take twice the work of products.
+constexpr int64_t few_centers = 12;
 // A sum over lanes for each center takes as long as this many units of its features.
 constexpr int64_t units_per_sum_of_lanes = 2;
 
@@ -124,12 +126,11 @@ bool is_worth_bounds(const SweepShape& shape) {
            (shape.n_points <= most_points_bounded || point_bytes(shape) >= bytes_worth_bounds);
 }
 
-// With features in lanes, distances are faster where centers would leave half of the lanes empty.
+// With features in lanes, distances are faster where centers would leave lanes empty.
 bool has_few_centers(const SweepShape& shape) {
     if (!shape.is_dense || shape.is_affine || shape.n_features <= direct_max_features) return false;
-    return 2 * shape.n_centers <= shape.lanes() &&
-           round_up(shape.n_features, shape.lanes()) / shape.lanes() >=
-               units_per_sum_of_lanes * (shape.n_centers - 1);
+    return shape.n_centers <= few_centers && round_up(shape.n_features, shape.lanes()) / shape.lanes() >=
+                                                 units_per_sum_of_lanes * (shape.n_centers - 1);
 }
 
 bool is_worth_sketches(const SweepShape& shape) {
@@ -170,7 +171,7 @@ Plan plan_for(const SweepShape& shape) {
     const bool has_few_features = shape.is_dense && d <= direct_max_features;
     plan.direct = has_few_features && !shape.is_affine;
     plan.bounded = shape.is_hard() && is_worth_bounds(shape);
-    plan.few_centers = shape.is_hard() && !plan.bounded && has_few_centers(shape);
+    plan.few_centers = shape.is_hard() && has_few_centers(shape);
     plan.prefiltered = plan.bounded && shape.has_shortcuts && is_worth_sketches(shape);
     plan.ordered = plan.direct && !plan.bounded && shape.has_shortcuts && skips_far_centers(shape) &&
                    is_worth_an_order(shape);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "elementary.hpp"
+#include "few_centers.hpp"
 #include "groups.hpp"
 #include "hard_rule.hpp"
 #include "prefilter.hpp"
@@ -109,11 +110,14 @@ struct BoundedHardBlock {
                 __builtin_memcpy(gathered.packed + t * width, packed_point(block, work.left[t]),
                                  sizeof(T) * uint64_t(width));
         }
-        if (!job.plan.direct)
+        if (!job.plan.has_exact_rows())
             for (int64_t t = 0; t < n_left; ++t)
                 gathered.sq_norms[t] = sq_norm(gathered.packed + t * width, width);
         const Block<Dense<T>> left{block.points, job, gathered, block.out, block.begin, n_left};
-        distances_of_packed(left);
+        if (job.plan.few_centers)
+            FewCenters<T>{left, left.work.packed}.compare_all();
+        else
+            distances_of_packed(left);
         for (int64_t t = 0; t < n_left; ++t) {
             const int64_t p = work.left[t];
             const ComparedRow<T> compared{block, p, row_of(left, t), gathered.sq_norms[t]};
@@ -177,11 +181,13 @@ struct BoundedHardBlock {
     }
 
     TwoSmallestOfLanes<T> two_smallest_of(const Block<Dense<T>>& left, int64_t t) const {
-        if (!job.plan.direct) return complete_row<TwoSmallestOfLanes>(job, left.work, t);
+        if (!job.plan.has_exact_rows()) return complete_row<TwoSmallestOfLanes>(job, left.work, t);
         return two_smallest_in(row_of(left, t), job.centers.n_padded);
     }
 
-    double error_in_row(double sq_norm) const { return job.plan.direct ? 0 : error_of_product(job, sq_norm); }
+    double error_in_row(double sq_norm) const {
+        return job.plan.has_exact_rows() ? 0 : error_of_product(job, sq_norm);
+    }
 };
 
 template <class T>

@@ -31,7 +31,7 @@ double sq_norm(const T* packed, int64_t padded_features) {
 }
 
 // Blocks are too short for the hardware to recognize a stream, so points are prefetched.
-constexpr uintptr_t bytes_fetched_ahead = 2048;
+constexpr uintptr_t bytes_fetched_ahead = 8192;
 
 template <class T>
 POWERMEANS_INLINE void fetch_ahead(const T* from) {

@@ -1,6 +1,6 @@
-// The hard rule for few centers and many features. Lanes hold features, so that few centers leave none of
-// them empty, and distances are summed from differences at once: there is no norm to compute and nothing to
-// mend. While a few points are compared, the next ones come from memory.
+// Few centers and many features. Lanes hold features, so that few centers leave none of them empty, and
+// distances are summed from differences at once: there is no norm to compute and nothing to mend. While a few
+// points are compared, the next ones come from memory.
 #pragma once
 
 #include "hard_rule.hpp"
@@ -8,23 +8,24 @@
 namespace powermeans {
 namespace {
 
+// Fills rows of work.dist with the distances of packed points.
 template <class T>
-struct FewCentersBlock {
-    const Block<Dense<T>>& block;  // no more points than a tile has
+struct FewCenters {
+    const Block<Dense<T>>& block;
+    const T* next;  // to be fetched meanwhile: as much of it for each tile of centers as one point has
     const Job<T>& job = block.job;
-    const Workspace<T>& work = block.work;
 
     // The sums of a tile fill most registers.
     static constexpr int tile_points = vectors_per_unit == 1 ? 4 : vectors_per_unit == 2 ? 3 : 2;
     static constexpr int tile_centers = vectors_per_unit == 1 ? 4 : vectors_per_unit == 2 ? 2 : 1;
 
-    void run() const {
-        pack(block);
-        if (block.n == tile_points)
-            compare<tile_points>(0);
-        else
-            for (int64_t p = 0; p < block.n; ++p) compare<1>(p);
-        for (int64_t p = 0; p < block.n; ++p) give_to_nearest(p);
+    void compare_all() const {
+        int64_t p = 0;
+        for (; p + tile_points <= block.n; p += tile_points) compare<tile_points>(p);
+        for (; p < block.n; ++p) compare<1>(p);
+        for (p = 0; p < block.n; ++p)
+            for (int64_t j = job.centers.n_centers; j < job.centers.n_padded; ++j)
+                row_of(block, p)[j] = T(__builtin_inf());
     }
 
   private:
@@ -41,10 +42,10 @@ struct FewCentersBlock {
     POWERMEANS_INLINE void compare_tile(int64_t first_point, int64_t first_center) const {
         const int64_t width = job.plan.padded_features;
         const T *points = packed_point(block, first_point), *centers = center_of(job, first_center);
-        const T* next = next_points() + first_center / tile_centers * width;
+        const T* to_fetch = next + first_center / tile_centers * width;
         Vector<T> sums[n_points][n_centers][vectors_per_unit] = {};
         for (int64_t f = 0; f < width; f += unit_lanes<T>) {
-            __builtin_prefetch(next + f);
+            __builtin_prefetch(to_fetch + f);
 #pragma GCC unroll 16
             for (int v = 0; v < vectors_per_unit; ++v) {
                 const int64_t at = f + v * lanes<T>;
@@ -66,12 +67,23 @@ struct FewCentersBlock {
             for (int j = 0; j < n_centers; ++j)
                 row_of(block, first_point + p)[first_center + j] = T(sum_of_lanes<T>(sums[p][j]));
     }
+};
 
-    // Each tile of centers fetches as much of the next tile of points as one point has.
-    const T* next_points() const {
-        return block.points.values + (block.begin + block.n) * block.points.n_features;
+// The hard rule for no more points than a tile has.
+template <class T>
+struct FewCentersBlock {
+    const Block<Dense<T>>& block;
+    const Job<T>& job = block.job;
+    const Workspace<T>& work = block.work;
+
+    void run() const {
+        pack(block);
+        const T* next = block.points.values + (block.begin + block.n) * block.points.n_features;
+        FewCenters<T>{block, next}.compare_all();
+        for (int64_t p = 0; p < block.n; ++p) give_to_nearest(p);
     }
 
+  private:
     void give_to_nearest(int64_t p) const {
         const int64_t n_centers = job.centers.n_centers;
         const T* row = row_of(block, p);
@@ -105,7 +117,7 @@ struct FewCentersBlock {
 template <class T>
 void compare_few(const Block<Dense<T>>& stripe) {
     stripe.out.n_distances += double(stripe.n * stripe.job.centers.n_centers);
-    constexpr int64_t step = FewCentersBlock<T>::tile_points;
+    constexpr int64_t step = FewCenters<T>::tile_points;
     const int64_t end = stripe.begin + stripe.n;
     for (int64_t at = stripe.begin; at < end; at += step)
         FewCentersBlock<T>{part_of(stripe, at, smaller(step, end - at))}.run();

@@ -79,7 +79,8 @@ struct ComparedRow {
         // Nearly always, and in a fraction of the time of a list.
         if (!smallest.has_two_up_to(limit_of_row)) {
             const int64_t first = first_equal(row, block.job.centers.n_padded, least);
-            return {first, double(sq_dist_from_differences(block, p, first))};
+            const bool has_bits = block.job.plan.few_centers;
+            return {first, double(has_bits ? least : sq_dist_from_differences(block, p, first))};
         }
         const Vector<T> limit = broadcast(limit_of_row);
         int64_t n = 0;
@@ -106,7 +107,7 @@ struct ComparedRow {
 
     double limit_in_row(double least) const {
         const Job<T>& job = block.job;
-        if (!job.plan.direct) return least + 2 * error_of_product(job, sq_norm);
+        if (!job.plan.has_exact_rows()) return least + 2 * error_of_product(job, sq_norm);
         return limit_of_differences(job, double(job.centers.n_features), job.centers.n_features, least);
     }
 };

@@ -59,6 +59,9 @@ struct RoundedRow {
 
 // Puts the lowest byte of each lane beside those of its neighbors, and adds the middle code to them.
 POWERMEANS_INLINE uint64_t packed_codes(const Bits<double> (&numbers)[vectors_per_unit]) {
+#if defined(__AVX512F__)
+    return uint64_t(_mm_cvtsi128_si64(_mm512_cvtepi64_epi8(__m512i(numbers[0] + middle_code))));
+#else
     Unsigned<double> joined = {};
     for (int v = 0; v < vectors_per_unit; ++v) {
         Unsigned<double> shifts;
@@ -69,6 +72,7 @@ POWERMEANS_INLINE uint64_t packed_codes(const Bits<double> (&numbers)[vectors_pe
     uint64_t codes = 0;
     for (int lane = 0; lane < lanes<double>; ++lane) codes |= joined[lane];
     return codes;
+#endif
 }
 
 template <class V>

@@ -93,10 +93,10 @@ void sweep_stripe(const Block<Dense<T>>& stripe) {
         });
     else if (plan.grouped)
         for_each_block(stripe, [](const Block<Dense<T>>& block) { GroupedHardBlock<T>{block}.run(); });
-    else if (plan.few_centers)
-        compare_few(stripe);
     else if (plan.bounded)
         bounded_hard_sweep(stripe);
+    else if (plan.few_centers)
+        compare_few(stripe);
     else if (is_hard && !stripe.job.heights)
         compare_all(stripe);
     else

@@ -126,6 +126,9 @@ struct Plan {
     bool ordered;             // points in spatial order, centers far from a group skipped
     bool sums_by_center;      // layout of PartialSums::points: (n_centers, padded_features),
                               // else (n_features, n_padded)
+
+    // Whether distances to all centers are summed from differences, and nothing cancels.
+    bool has_exact_rows() const { return direct || few_centers; }
 };
 
 // What the last hard sweep found, and how the centers have moved since.
