@@ -234,3 +234,26 @@ def test_whatever_the_points_all_is_finite(points):
     assert np.isfinite(model.cluster_centers_).all()
     assert 0 <= model.inertia_ < math.inf
     assert np.count_nonzero(model.outliers_) <= 0.25 * len(points)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_cluster_stays_left_out(seed):
+    """Trimming a whole cluster costs more than trimming the fringe of all of them."""
+    rng = np.random.default_rng(seed)
+    middles = 10.0 * np.stack(np.meshgrid(range(4), range(4)), axis=-1).reshape(-1, 2)
+    points = np.repeat(middles, 30, axis=0) + rng.normal(size=(480, 2))
+    model = RobustPowerKMeans(16, trim=0.1, random_state=seed).fit(points)
+    from_truth = RobustPowerKMeans(16, trim=0.1, init=middles, refine=0, power=-np.inf).fit(points)
+    assert model.inertia_ <= from_truth.inertia_ * (1 + 1e-3)
+    assert np.bincount(model.labels_[~model.outliers_], minlength=16).min() > 10
+
+
+def test_a_search_starts_with_weights_as_copies_in_any_order():
+    rng = np.random.default_rng(0)
+    points = np.repeat(9.0 * rng.normal(size=(6, 2)), 20, axis=0) + rng.normal(size=(120, 2))
+    counts = rng.integers(0, 4, size=120)
+    copies = np.repeat(points, counts, axis=0)
+    model = RobustPowerKMeans(6, trim=0.2, random_state=0)
+    weighted = model.fit(points, sample_weight=counts).inertia_
+    assert model.fit(copies).inertia_ == pytest.approx(weighted, rel=1e-6)
+    assert model.fit(rng.permutation(copies)).inertia_ == pytest.approx(weighted, rel=1e-6)

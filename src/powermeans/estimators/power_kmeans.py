@@ -508,9 +508,12 @@ def searched(
     effort: Literal["fast", "balanced", "thorough"],
     rng: np.random.RandomState,
     n_threads: int | None,
+    **distances: Any,
 ) -> PowerKMeans:
     """Return a model with the default search, from which another method goes on."""
-    model = PowerKMeans(n_clusters, effort=effort, random_state=rng, n_threads=n_threads)
+    model = PowerKMeans(
+        n_clusters, effort=effort, random_state=rng, n_threads=n_threads, **distances
+    )
     with warnings.catch_warnings():
         # Its end is not that of the fit.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -23,7 +23,7 @@ from powermeans.estimators.opening import (
     in_memory,
     open_array,
 )
-from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.estimators.power_kmeans import PowerKMeans, searched
 from powermeans.loop.anneal import Callback, StageEnd
 from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Rows
@@ -38,7 +38,8 @@ class RobustPowerKMeans(PowerKMeans):
     """Power k-means for data with outliers: it leaves out the points farthest from all centers.
 
     It lowers the inertia of the best ``1 - trim`` of the weight (trimmed k-means, Cuesta-Albertos,
-    Gordaliza & Matrán 1997) with the annealing and the search of `PowerKMeans`. Before each sweep,
+    Gordaliza & Matrán 1997) with the annealing and the search of `PowerKMeans`, which starts from
+    centers of all points too. Before each sweep,
     it leaves out the points farthest from their nearest center, up to the share `trim` of the total
     weight. Once the weights are hard, no sweep raises this inertia. Seeds and automatic settings
     also come from the points that are kept. `score` leaves out the same share of the weight of the
@@ -180,6 +181,39 @@ class RobustPowerKMeans(PowerKMeans):
                 "clusters or more points"
             )
         return data
+
+    def _run_in_space(self, start: Start) -> list[StageEnd]:
+        if not self._starts_from_given_centers():
+            seeds = self._seeds_of_starts(start)
+            start = replace(start, seeds=functools.partial(next, seeds))
+        return super()._run_in_space(start)
+
+    def _seeds_of_starts(self, start: Start) -> Iterator[FloatArray]:
+        """Yield seeds, then centers of all points, and seeds again.
+
+        A cluster that is left out adds no error, so a search among the points that are kept may
+        never miss it.
+        """
+        yield start.seeds()
+        points, weights = in_memory(start.data).points, in_memory(start.data).weights
+        counts = np.ones(points.shape[0]) if weights is None else weights
+        n_most = min(self.n_clusters + 1, int(np.count_nonzero(counts)))
+        for n_clusters in range(self.n_clusters, n_most + 1):
+            model = searched(
+                points,
+                weights,
+                n_clusters,
+                effort="fast",
+                rng=start.rng,
+                n_threads=self.n_threads,
+                divergence=self.divergence,
+                missing=self.missing,
+            )
+            sizes = np.bincount(model.labels_, counts, minlength=n_clusters)
+            largest = np.argsort(-sizes, kind="stable")[: self.n_clusters]
+            yield model.cluster_centers_[largest].astype(np.float64)
+        while True:
+            yield start.seeds()
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run, rows = super()._finish(start, ends), start.data.rows
