@@ -31,7 +31,7 @@ POWERMEANS_INLINE Smallest<T> complete_row(const Job<T>& job, const Workspace<T>
         if (!work.folded) y = (norm + load(job.centers.sq_norms + j)) + y;
         y = larger(y, Vector<T>{});
         store(row + j, y);
-        smallest.add(y);
+        smallest.add(y, j);
     }
     return smallest;
 }

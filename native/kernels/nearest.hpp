@@ -78,7 +78,7 @@ struct ComparedRow {
         const T least = smallest.least(), limit_of_row = T(limit_in_row(double(least)));
         // Nearly always, and in a fraction of the time of a list.
         if (!smallest.has_two_up_to(limit_of_row)) {
-            const int64_t first = first_equal(row, block.job.centers.n_padded, least);
+            const int64_t first = smallest.first_of(least);
             const bool has_bits = block.job.plan.few_centers;
             return {first, double(has_bits ? least : sq_dist_from_differences(block, p, first))};
         }

@@ -94,20 +94,36 @@ template <class T>
 struct SmallestOfLanes {
     Vector<T> first = broadcast(T(__builtin_inf()));
 
-    POWERMEANS_INLINE void add(Vector<T> values) { first = smaller(first, values); }
+    POWERMEANS_INLINE void add(Vector<T> values, int64_t) { first = smaller(first, values); }
     POWERMEANS_INLINE T least() const { return smallest_lane<T>(first); }
 };
 
-// The two smallest values so far in each lane.
+// The two smallest values so far in each lane, and where the first of the smallest is.
 template <class T>
 struct TwoSmallestOfLanes {
     Vector<T> first = broadcast(T(__builtin_inf())), second = first;
+    Bits<T> starts = {};  // of the vectors that have the smallest values
 
-    POWERMEANS_INLINE void add(Vector<T> values) {
+    POWERMEANS_INLINE void add(Vector<T> values, int64_t start) {
         second = smaller(larger(first, values), second);
-        first = smaller(values, first);
+        keep_smaller<T>(values, Bits<T>{} + Index<T>(start), first, starts);
     }
     POWERMEANS_INLINE T least() const { return smallest_lane<T>(first); }
+
+    // Returns the first index of the least, or 0 where there is none, as when a distance is NaN. A search
+    // along the values would end at a place that no processor can predict.
+    POWERMEANS_INLINE int64_t first_of(T least) const {
+        unsigned lanes_of_least = lanes_where<T, Comparison::equal>(first, broadcast(least));
+        if (!lanes_of_least) return 0;
+        Index<T> start[lanes<T>];
+        __builtin_memcpy(start, &starts, sizeof starts);
+        int64_t lane = __builtin_ctz(lanes_of_least), index = start[lane] + lane;
+        while (lanes_of_least &= lanes_of_least - 1) {
+            lane = __builtin_ctz(lanes_of_least);
+            index = smaller<int64_t>(index, start[lane] + lane);
+        }
+        return index;
+    }
 
     // Returns the smallest of all values but one, which is the least.
     POWERMEANS_INLINE T second_least(T least) const {
@@ -125,7 +141,7 @@ struct TwoSmallestOfLanes {
 template <class T>
 POWERMEANS_INLINE TwoSmallestOfLanes<T> two_smallest_in(const T* row, int64_t n_padded) {
     TwoSmallestOfLanes<T> smallest;
-    for (int64_t j = 0; j < n_padded; j += lanes<T>) smallest.add(load(row + j));
+    for (int64_t j = 0; j < n_padded; j += lanes<T>) smallest.add(load(row + j), j);
     return smallest;
 }
 
