@@ -47,7 +47,7 @@ def test_a_step_that_fails_is_mended_from_the_fewer_centers() -> None:
     points = np.random.default_rng(0).normal(size=(200, 2))
     rows, sizes = open_rows(points), [5, 6]
     path = _Path(rows, EFFORTS_FOR_EACH_K["fast"], np.random.RandomState(0), None)
-    good = path.grown(path.search.measured(rows.mean()[None, :]), 5)
+    good = path.steps.grown(path.search.measured(rows.mean()[None, :]), 5)
     bad = path.search.measured(np.repeat(rows.mean()[None, :], 6, axis=0))
     assert bad.inertia > good.inertia
     mended = path.never_rising(dict(zip(sizes, [good, bad], strict=True)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Iterator
 
@@ -14,7 +15,7 @@ from hypothesis.extra import numpy as arrays
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import DPMeans, KMeans
+from powermeans import DPMeans, KMeans, SweepState
 from powermeans.estimators.dp_means import OpenAndDrop, _FarPoints
 from powermeans.loop.updates import Sweep
 from powermeans.rows import open_rows
@@ -83,22 +84,100 @@ def test_no_solution_is_below_the_least_of_all_partitions(points, penalty, seed)
 @settings(max_examples=100)
 def test_the_objective_never_rises_and_no_step_that_pays_is_left(points, penalty, seed) -> None:
     weights = np.random.default_rng(seed).uniform(1, 4, len(points))
-    model = DPMeans(penalty, tol=0.0).fit(points, sample_weight=weights)
-    path = [*model.history_.objective, model.objective_]
+    plain = DPMeans(penalty, tol=0.0, refine=0).fit(points, sample_weight=weights)
+    path = [*plain.history_.objective, plain.objective_]
     assert np.all(np.diff(path) <= 1e-9 * path[0])
-    sq_dist = np.sort(squared_distances(points, model.cluster_centers_), axis=1)
-    assert sq_dist[:, 0].max() <= penalty * (1 + 1e-6)
-    if model.n_clusters_ > 1:
-        rise = weights * (sq_dist[:, 1] - sq_dist[:, 0])
-        utility = np.bincount(model.labels_, rise, minlength=model.n_clusters_)
-        assert utility.min() >= penalty * (1 - 1e-6)
+    searched = DPMeans(penalty, tol=0.0, random_state=0).fit(points, sample_weight=weights)
+    for model in (plain, searched):
+        sq_dist = np.sort(squared_distances(points, model.cluster_centers_), axis=1)
+        assert sq_dist[:, 0].max() <= penalty * (1 + 1e-6)
+        if model.n_clusters_ > 1:
+            rise = weights * (sq_dist[:, 1] - sq_dist[:, 0])
+            utility = np.bincount(model.labels_, rise, minlength=model.n_clusters_)
+            assert utility.min() >= penalty * (1 - 1e-6)
+
+
+@for_all(few_points, st.floats(0.01, 100), st.integers(0, 2**31), st.sampled_from([0.0, 1e-4]))
+@settings(max_examples=60)
+def test_a_search_never_ends_above_the_algorithm_of_the_paper(points, penalty, seed, tol) -> None:
+    weights = np.random.default_rng(seed).uniform(0.1, 4, len(points))
+    plain, fast, balanced = (
+        DPMeans(penalty, tol=tol, random_state=seed, **options).fit(points, sample_weight=weights)
+        for options in ({"refine": 0}, {"effort": "fast"}, {"effort": "balanced"})
+    )
+    assert max(fast.objective_, balanced.objective_) <= plain.objective_ * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_search_finds_the_best_partition_of_few_points(seed: int, effort: str) -> None:
+    rng = np.random.default_rng(seed)
+    points, weights = rng.normal(size=(7, 2)), rng.uniform(0.5, 2, 7)
+    for penalty in (0.1, 0.5, 1.0, 2.0, 5.0):
+        model = DPMeans(penalty, effort=effort, random_state=0).fit(points, sample_weight=weights)
+        assert model.objective_ <= 1.01 * least_objective(points, weights, penalty)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("penalty", [100.0, 1000.0, 4000.0])
+def test_clusters_that_no_single_point_pays_for_are_found(penalty: float, dtype) -> None:
+    """The price is above the squared distance of any point, but that of a blob pays."""
+    points = blobs(12, seed=0).astype(dtype)
+    model = DPMeans(penalty, random_state=0).fit(points)
+    found = KMeans(12, init=points[::30], n_init=1).fit(points)
+    assert model.n_clusters_ == 12
+    assert model.objective_ == pytest.approx(found.inertia_ + 12 * penalty, rel=1e-4)
+    assert DPMeans(4000.0, refine=0).fit(points).n_clusters_ < 12
+
+
+def test_a_higher_price_leaves_fewer_clusters_and_more_inertia() -> None:
+    points = np.random.default_rng(0).normal(size=(400, 2))
+    models = [
+        DPMeans(price, random_state=0).fit(points) for price in (0.5, 1.5, 5.0, 15.0, 50.0, 150.0)
+    ]
+    for cheap, dear in itertools.pairwise(models):
+        assert dear.n_clusters_ < cheap.n_clusters_
+        assert dear.inertia_ > cheap.inertia_
+        # Neither is better at the price of the other.
+        at_cheap = dear.inertia_ + cheap.penalty_ * dear.n_clusters_
+        at_dear = cheap.inertia_ + dear.penalty_ * cheap.n_clusters_
+        assert cheap.objective_ < at_cheap
+        assert dear.objective_ < at_dear
+
+
+@pytest.mark.parametrize("n_wanted", [1, 3, 10, 40])
+def test_about_as_many_clusters_are_found_as_wanted(n_wanted: int) -> None:
+    points = np.random.default_rng(1).normal(size=(2000, 3))
+    model = DPMeans(n_clusters_wanted=n_wanted, random_state=0).fit(points)
+    assert 0.7 * n_wanted <= model.n_clusters_ <= 1.3 * n_wanted
+
+
+def test_the_search_counts_the_price_and_stops_when_told() -> None:
+    points = blobs(8, seed=0)
+    states: list[SweepState] = []
+
+    def stop(state: SweepState) -> bool:
+        states.append(state)
+        return len(states) == 12
+
+    model = DPMeans(500.0, random_state=0, callback=stop).fit(points)
+    assert len(states) == model.n_iter_ == 12
+    lowest = DPMeans(500.0, random_state=0).fit(points).objective_
+    assert lowest <= model.objective_ <= DPMeans(500.0, refine=0).fit(points).objective_
+    for state in states:
+        # Of the centers swept; a sweep of the paper's algorithm ends with as many.
+        assert (state.objective - state.inertia) % 500.0 == pytest.approx(0, abs=1e-6)
+        assert state.objective == pytest.approx(state.inertia + 500.0 * len(state.centers))
+    with pytest.raises(ValueError, match="'max_seconds' parameter of DPMeans"):
+        DPMeans(500.0, max_seconds=0).fit(points)
+    assert DPMeans(500.0, max_seconds=1e-9).fit(points).n_iter_ == 1
 
 
 @pytest.mark.parametrize("n_features", [2, 30])
 @pytest.mark.parametrize("penalty", [0.3, 3.0, 30.0])
 def test_the_objective_falls_on_a_cloud_with_no_clusters(penalty: float, n_features: int) -> None:
     points = np.random.default_rng(0).normal(size=(300, n_features))
-    model = DPMeans(penalty).fit(points)
+    model = DPMeans(penalty, refine=0).fit(points)
     path = [*model.history_.objective, model.objective_]
     assert np.all(np.diff(path) <= 1e-12 * path[0])
     one_cluster = np.square(points - points.mean(axis=0)).sum() + penalty
@@ -170,8 +249,8 @@ def test_weights_are_copies_and_zero_is_none(penalty, dtype) -> None:
     rng = np.random.default_rng(3)
     points = rng.normal(size=(120, 2)).astype(dtype)
     weights = rng.integers(0, 4, size=120)
-    weighted = DPMeans(penalty).fit(points, sample_weight=weights)
-    copied = DPMeans(penalty).fit(np.repeat(points, weights, axis=0))
+    weighted = DPMeans(penalty, random_state=0).fit(points, sample_weight=weights)
+    copied = DPMeans(penalty, random_state=0).fit(np.repeat(points, weights, axis=0))
     assert weighted.n_clusters_ == copied.n_clusters_
     assert weighted.penalty_ == pytest.approx(copied.penalty_, rel=1e-5)
     tolerance = {"rtol": 1e-4, "atol": 1e-4} if dtype == np.float32 else {"rtol": 1e-9}
@@ -184,7 +263,7 @@ def test_weights_are_copies_and_zero_is_none(penalty, dtype) -> None:
 def test_the_order_of_the_rows_does_not_matter_even_among_ties(penalty) -> None:
     grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
     shuffled = np.random.default_rng(0).permutation(grid)
-    here, there = DPMeans(penalty).fit(grid), DPMeans(penalty).fit(shuffled)
+    here, there = (DPMeans(penalty, random_state=0).fit(x) for x in (grid, shuffled))
     assert here.objective_ == pytest.approx(there.objective_, rel=1e-12)
     np.testing.assert_allclose(
         in_order(here.cluster_centers_), in_order(there.cluster_centers_), rtol=1e-9
@@ -204,9 +283,9 @@ def test_a_light_point_opens_a_cluster_only_if_that_pays() -> None:
 def test_sparse_points_and_threads_change_nothing() -> None:
     points = np.where(np.random.default_rng(0).uniform(size=(200, 6)) < 0.5, 0.0, 1.0)
     points *= np.random.default_rng(1).uniform(size=(200, 6))
-    dense = DPMeans(0.4, n_threads=1).fit(points)
-    again = DPMeans(0.4, n_threads=2).fit(points)
-    as_csr = DPMeans(0.4).fit(sparse.csr_array(points))
+    dense = DPMeans(0.4, random_state=0, n_threads=1).fit(points)
+    again = DPMeans(0.4, random_state=0, n_threads=2).fit(points)
+    as_csr = DPMeans(0.4, random_state=0).fit(sparse.csr_array(points))
     np.testing.assert_array_equal(dense.cluster_centers_, again.cluster_centers_)
     np.testing.assert_allclose(dense.cluster_centers_, as_csr.cluster_centers_, atol=1e-12)
 
@@ -264,7 +343,7 @@ def test_a_number_of_clusters_that_is_none_is_refused(n_clusters) -> None:
 def test_a_fit_that_is_cut_short_says_so() -> None:
     points = np.random.default_rng(0).normal(size=(300, 2))
     with pytest.warns(ConvergenceWarning, match="not converged after max_iter=1 sweeps"):
-        DPMeans(1.0, max_iter=1).fit(points)
+        DPMeans(1.0, max_iter=1, refine=0).fit(points)
 
 
 def test_an_estimator_travels_and_can_be_made_from_centers() -> None:
@@ -283,14 +362,15 @@ def test_weights_that_add_to_one_leave_the_automatic_penalty_its_number(unit: fl
     points = blobs(3, seed=0)
     weights = np.random.default_rng(0).uniform(0.5, 1.5, size=len(points))
     weights *= len(points) / weights.sum()
-    model = DPMeans(n_clusters_wanted=3).fit(points, sample_weight=weights)
-    light = DPMeans(n_clusters_wanted=3).fit(points, sample_weight=unit * weights)
+    model = DPMeans(n_clusters_wanted=3, random_state=0).fit(points, sample_weight=weights)
+    light = DPMeans(n_clusters_wanted=3, random_state=0).fit(points, sample_weight=unit * weights)
     assert model.n_clusters_ == light.n_clusters_ == 3
     assert light.penalty_ == pytest.approx(unit * model.penalty_)
     assert light.objective_ == pytest.approx(unit * model.objective_)
     np.testing.assert_allclose(light.cluster_centers_, model.cluster_centers_)
-    assert DPMeans.penalty_for(points, 3, sample_weight=unit * weights) == light.penalty_
-    split = DPMeans(n_clusters_wanted=3).fit(
+    plain = DPMeans(n_clusters_wanted=3, refine=0).fit(points, sample_weight=unit * weights)
+    assert DPMeans.penalty_for(points, 3, sample_weight=unit * weights) == plain.penalty_
+    split = DPMeans(n_clusters_wanted=3, random_state=0).fit(
         np.repeat(points, 2, axis=0), sample_weight=np.repeat(unit * weights / 2, 2)
     )
     assert split.penalty_ == pytest.approx(light.penalty_)

@@ -1,10 +1,8 @@
 """Find centers for many values of k together, each k starting from the one before.
 
-To grow from k to k + 1 centers, draw some points by their squared distance, add the one that leaves
-the least inertia (the step of Likas, Vlassis & Verbeek 2003, "The global k-means clustering
-algorithm"), and descend. To shrink from k + 1 to k, remove the center of least utility and descend.
-No solution is worse than one with fewer centers, since it may start from these and any others, and
-no descent raises the inertia.
+The steps from one k to another are those of `powermeans.loop.search_over_k`. No solution is worse
+than one with fewer centers, since it may start from these and any others, and no descent raises the
+inertia.
 """
 
 from __future__ import annotations
@@ -20,8 +18,9 @@ import numpy as np
 
 from powermeans.loop.anneal import Callback, Stage, anneal
 from powermeans.loop.history import History
-from powermeans.loop.search import Search, Solution, centers_to_spare
-from powermeans.loop.spread import rounding_inertia, spread
+from powermeans.loop.search import EFFORTS, MOST_CENTERS_BRED, Effort, Search, Solution, different
+from powermeans.loop.search_over_k import Steps
+from powermeans.loop.spread import spread
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import RelocateEmpty
 from powermeans.rows.protocol import Rows
@@ -36,25 +35,56 @@ _MAX_ITER = 300
 _TOLERANCE = 1e-4
 # The least number of centers that breathing adds and removes, if there are twice as many.
 _DEPTH = 5
-# The number of points tried for each center that is added.
-_CANDIDATES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class EffortForEachK:
     """The search besides growing from one k to the next."""
 
-    n_seedings: int  # descents for each k from seeds of its own
-    n_breathing: int  # starts of each k, the best first, that are improved by breathing
+    n_seedings: int  # descents for each k from seeds of its own, and more for few centers
+    n_improved: int  # starts of each k, the best first, that are improved by swaps
+    n_breathing: int  # the same by breathing, which takes longer, where rows know no swaps
+    n_crossings: int  # of these, in a row in vain, that end breeding
     n_rounds: int  # passes from the largest k down and up again
-    least_gain: float  # as a share of the inertia; smaller gains end a search
+    search: Effort  # of each improvement
 
 
+# A search as thorough as that of a single fit would take ten times as long for each k.
 EFFORTS_FOR_EACH_K = {
-    "fast": EffortForEachK(n_seedings=0, n_breathing=0, n_rounds=1, least_gain=1e-3),
-    "balanced": EffortForEachK(n_seedings=1, n_breathing=1, n_rounds=1, least_gain=1e-3),
-    "thorough": EffortForEachK(n_seedings=5, n_breathing=6, n_rounds=3, least_gain=1e-4),
+    "fast": EffortForEachK(
+        n_seedings=0,
+        n_improved=1,
+        n_breathing=0,
+        n_crossings=0,
+        n_rounds=1,
+        search=EFFORTS["fast"][0],
+    ),
+    "balanced": EffortForEachK(
+        n_seedings=1,
+        n_improved=2,
+        n_breathing=1,
+        n_crossings=1,
+        n_rounds=1,
+        search=EFFORTS["balanced"][0],
+    ),
+    "thorough": EffortForEachK(
+        n_seedings=8,
+        n_improved=6,
+        n_breathing=6,
+        n_crossings=8,
+        n_rounds=1,
+        search=EFFORTS["balanced"][0],
+    ),
 }
+# Clusters of resamples are compared by their points, which the last swaps hardly change.
+WITHOUT_IMPROVEMENT = EffortForEachK(
+    n_seedings=0,
+    n_improved=0,
+    n_breathing=0,
+    n_crossings=0,
+    n_rounds=1,
+    search=EFFORTS["fast"][0],
+)
 
 
 def centers_by_k(
@@ -73,7 +103,7 @@ def centers_by_k(
     for found in path.upward(sizes):
         yield found
     for _ in range(effort.n_rounds):
-        found = path.never_rising(path.downward(found))
+        found = path.never_rising(path.regrown(path.downward(found)))
         yield found
     yield path.never_rising({size: path.settled(found[size]) for size in sizes})
 
@@ -91,7 +121,6 @@ class _Path:
     ) -> None:
         self.largest = largest
         self.rows, self.effort, self.rng, self.callback = rows, effort, rng, callback
-        self.perfect = rounding_inertia(rows)
         # Rows in parts are too many to sort.
         self.order = order_by_place(rows, rng)[0] if rows.has_order else None
         self.search = Search(
@@ -104,8 +133,10 @@ class _Path:
             rng=rng,
             history=History(),
             callback=callback,
-            least_gain=effort.least_gain,
+            least_gain=effort.search.least_gain,
         )
+        self.steps = Steps(self.search, self.order)
+        self.n_improved = effort.n_improved if self.search.swaps else effort.n_breathing
 
     def upward(self, sizes: Sequence[int]) -> Iterator[dict[int, Solution]]:
         """Grow from the mean to the largest size, and yield the solutions so far."""
@@ -113,7 +144,7 @@ class _Path:
         found: dict[int, Solution] = {}
         for size in sizes:
             if size > 1:
-                best = self.best_of([self.grown(best, size), *self.seeded(best, size)])
+                best = self.best_of([self.steps.grown(best, size), *self.seeded(best, size)])
             found = {**found, size: best}
             yield found
 
@@ -121,45 +152,45 @@ class _Path:
         """Remove the least useful centers of the next larger solution wherever that is better."""
         better = dict(found)
         for larger, smaller in itertools.pairwise(sorted(found, reverse=True)):
-            if smaller == 1 or better[larger].inertia <= self.perfect:
+            if smaller == 1 or better[larger].inertia <= self.search.perfect:
                 continue
-            spared = centers_to_spare(better[larger], larger - smaller)
-            shrunk = self.search.descend(np.delete(better[larger].centers, spared, axis=0))
-            if shrunk.betters(better[smaller]):
-                better[smaller] = self.best_of([shrunk])
+            shrunk = self.steps.shrunk(better[larger], smaller)
+            better[smaller] = self.better_of(better[smaller], shrunk)
         return better
+
+    def regrown(self, found: dict[int, Solution]) -> dict[int, Solution]:
+        """Grow from the next smaller solution wherever that is better."""
+        if not self.n_improved:
+            return found  # they came from there
+        better = dict(found)
+        for smaller, larger in itertools.pairwise(sorted(found)):
+            if better[larger].inertia > self.search.perfect:
+                grown = self.steps.grown(better[smaller], larger)
+                better[larger] = self.better_of(better[larger], grown)
+        return better
+
+    def better_of(self, solution: Solution, other: Solution) -> Solution:
+        """Improve the other, and return the better one."""
+        if self.n_improved and len(different([solution, other])) > 1:
+            other = self.steps.improved(other, self.effort.search)
+        return other if other.betters(solution) else solution
 
     def never_rising(self, found: dict[int, Solution]) -> dict[int, Solution]:
         """Grow from the smaller solution wherever a larger one has more inertia."""
         falling = dict(found)
         for smaller, larger in itertools.pairwise(sorted(found)):
             if falling[larger].inertia > falling[smaller].inertia:
-                falling[larger] = self.grown(falling[smaller], larger)
+                falling[larger] = self.steps.grown(falling[smaller], larger)
         return falling
-
-    def grown(self, solution: Solution, size: int) -> Solution:
-        """Add centers one by one, and descend."""
-        start = self.search.measured(self.with_added(solution.centers, size))
-        if start.inertia <= self.perfect:
-            return start
-        descended = self.search.descend(start.centers)
-        return descended if descended.inertia <= start.inertia else start
-
-    def with_added(self, centers: FloatArray, size: int) -> FloatArray:
-        nearness = self.rows.nearness(centers, self.order)
-        added = [centers]
-        for _ in range(size - len(centers)):
-            candidates = nearness.draw(self.rng.uniform(size=_CANDIDATES))
-            best = candidates[np.argmin(nearness.potentials(candidates))]
-            added.append(self.rows.take(np.array([best])))
-            nearness.add(added[-1][0])
-        return np.concatenate(added)
 
     def seeded(self, before: Solution, size: int) -> list[Solution]:
         """Descend from seeds, unless no inertia is left."""
-        if before.inertia <= self.perfect:
+        n_seedings = self.effort.n_seedings
+        if before.inertia <= self.search.perfect or not n_seedings:
             return []
-        return [self.search.descend(self.seeds(size)) for _ in range(self.effort.n_seedings)]
+        if self.search.swaps:
+            n_seedings = max(n_seedings, self.effort.search.starts_for(size) - 1)
+        return [self.search.descend(self.seeds(size)) for _ in range(n_seedings)]
 
     def seeds(self, size: int) -> FloatArray:
         n_candidates = n_greedy_candidates(size)
@@ -173,17 +204,23 @@ class _Path:
         return ParallelSeeds().candidates(self.rows, self.largest, self.rng)
 
     def best_of(self, starts: list[Solution]) -> Solution:
-        """Improve the best starts by breathing, and return the best of all."""
-        starts = sorted(starts, key=attrgetter("inertia"))
-        breathing = starts[: self.effort.n_breathing]
-        breathed = [self.search.breathe(start, annealed=False) for start in breathing]
-        return min([*breathed, starts[0]], key=attrgetter("inertia"))
+        """Improve the best starts, and return the best of all."""
+        starts = sorted(different(starts), key=attrgetter("inertia"))
+        some, others = starts[: self.n_improved], starts[self.n_improved :]
+        some = [self.steps.improved(start, self.effort.search) for start in some]
+        population = different([*some, *others])
+        if len(population) > 1 and len(starts[0].centers) <= MOST_CENTERS_BRED:
+            self.search.breed(population, self.effort.n_crossings, self.effort.search)
+        return min(population, key=attrgetter("inertia"))
 
     def settled(self, solution: Solution) -> Solution:
         """Descend by Lloyd's rule until the centers settle; a search stops earlier."""
         variance = spread(self.rows) ** 2 / self.rows.n_features
         stopping = CentersSettled(_TOLERANCE * variance)
         last = Stage(Fixed(-math.inf), stopping, _MAX_ITER, RelocateEmpty())
-        ends = anneal(self.rows, solution.centers, [last], History(), self.callback)
+        centers = solution.centers
+        if self.n_improved and self.search.swaps:
+            centers = self.rows.move_points(centers, self.effort.search.n_polishing).centers
+        ends = anneal(self.rows, centers, [last], History(), self.callback)
         settled = self.search.measured(ends[-1].centers)
         return settled if settled.inertia <= solution.inertia else solution

@@ -127,9 +127,10 @@ def choose_k(
         What NaN is: an error, or an entry that is missing, as in `PowerKMeans`. Then the criteria
         are those that need no whole points: all but "silhouette", "bic", "jump" and "gap".
     effort : {"fast", "balanced", "thorough"}, default="balanced"
-        How much to search for lower inertia: "fast" adds centers from k to k + 1 and removes them
-        again; "balanced" also seeds each k anew and improves the better start by breathing;
-        "thorough" seeds each k five times and goes back and forth three times.
+        How much to search for lower inertia: "fast" adds centers from k to k + 1, removes them
+        again, and improves each solution by swaps, as `PowerKMeans` does; "balanced" also seeds
+        each k anew a few times and improves the best starts; "thorough" does more of this, and
+        crosses solutions. Where `PowerKMeans` breathes, "fast" only descends.
     silhouette_size : int, default=2000
         The size of the sample for "silhouette", which compares all pairs, and for comparing
         resamples. Fewer points are all used.

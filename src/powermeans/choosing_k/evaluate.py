@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from powermeans import criteria as formulas
-from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, EffortForEachK, centers_by_k
+from powermeans.choosing_k.centers_by_k import WITHOUT_IMPROVEMENT, EffortForEachK, centers_by_k
 from powermeans.loop.anneal import Callback
 from powermeans.loop.search import Solution
 from powermeans.loop.spread import rounding_inertia
@@ -302,7 +302,7 @@ def _agreements(study: Study) -> FloatArray:
     labels = []
     for _ in range(study.settings.n_resamples):
         rows = study.drawn(n_drawn, rng).rows
-        found = _centers(rows, study, EFFORTS_FOR_EACH_K["fast"], rng)
+        found = _centers(rows, study, WITHOUT_IMPROVEMENT, rng)
         labels.append([study.sample.rows.assign(s.centers)[0] for s in found.values()])
     counts, pairs = study.sample.counts, itertools.combinations(labels, 2)
     return np.array(

@@ -20,54 +20,87 @@ from sklearn.utils._param_validation import (
 from powermeans.errors import warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec, admit_array
-from powermeans.loop.anneal import Stage, StageEnd
+from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.loop.anneal import Callback, Stage, StageEnd
+from powermeans.loop.search import EFFORTS, Effort, Search, SearchStopped
+from powermeans.loop.search_over_k import SearchOverK, Steps
 from powermeans.loop.spread import rounding_inertia, spread
 from powermeans.loop.stopping import CentersSettled
-from powermeans.loop.updates import Sweep, Update
+from powermeans.loop.updates import RelocateEmpty, Sweep, Update
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed
+from powermeans.seeds.choose import choose_seeds, n_greedy_candidates
 from powermeans.seeds.orders import order_by_place
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray
 
 # Distances or utilities that differ by at most this share may differ only by rounding.
 _ALIKE = 1e-9
+# A price is at least the root of this share of what one center less costs.
+_LEAST_SAVED = 1e-2
+_AS_IN_POWER_K_MEANS = (
+    "effort",
+    "refine",
+    "max_seconds",
+    "max_iter",
+    "tol",
+    "random_state",
+    "n_threads",
+    "callback",
+    "verbose",
+)
 
 
 class DPMeans(CenterEstimator):
     """DP-means: k-means that finds the number of clusters, at a price for each.
 
     It lowers ``inertia + penalty * k`` over the centers and their number k. This is the limit of
-    inference in a Dirichlet process mixture as the variance of its components vanishes. A fit
-    starts with one center, the mean. Before each Lloyd sweep, points whose squared distance to
-    every center exceeds the penalty open clusters, the farthest first, and a center is dropped if
-    the inertia would rise by less than the penalty without it. No step raises the objective.
-    Nothing is random, the order of the points does not matter, and a weight equals copies.
+    inference in a Dirichlet process mixture as the variance of its components vanishes.
 
-    A point with a weight below one opens a cluster only if that, together with all the points that
-    join it, lowers the objective.
+    The algorithm of the paper starts with one center, the mean. Before each Lloyd sweep, points
+    whose squared distance to every center exceeds the penalty open clusters, the farthest first,
+    and a center is dropped if the inertia would rise by less than the penalty without it. No step
+    raises the objective. A point with a weight below one opens a cluster only if that, together
+    with all the points that join it, lowers the objective.
 
-    Use it when you know a distance beyond which points should not share a cluster, or when the
-    number of clusters should follow from the data. If you know the number, `PowerKMeans` finds
-    lower inertia. The radius of a cluster is at most the square root of the penalty if its points
-    have weights of at least one, so elongated clusters are cut into pieces.
+    A cluster whose points are all nearer than the penalty is never divided in this way, even if
+    that would pay. So a search follows, which opens and closes clusters as long as the objective
+    falls, and searches for lower inertia as `PowerKMeans` does. It never ends above the paper's
+    algorithm. The order of the points does not matter, and a weight equals copies.
+
+    Use it when you know what a cluster is worth, or when the number of clusters should follow from
+    the data. More points in the same places ask for more clusters at the same penalty, since each
+    adds to the inertia. The radius of a cluster is at most the square root of the penalty if its
+    points have weights of at least one, so elongated clusters are cut into pieces.
 
     Parameters
     ----------
     penalty : float or "auto", default="auto"
         Price of a center, a squared distance above zero. "auto" derives it from
-        `n_clusters_wanted` by `penalty_for`; if the mean weight of distinct points is below one, as
-        with weights that add up to one, it counts as one.
+        `n_clusters_wanted`: it lies between what one center more would save and what one less would
+        cost. Without a search it is that of `penalty_for`; if the mean weight of distinct points is
+        below one, as with weights that add up to one, it counts as one.
     n_clusters_wanted : int, default=8
         Approximate number of clusters for "auto"; unused if `penalty` is a number.
+    effort : {"fast", "balanced", "thorough"}, default="balanced"
+        How much to search for a lower objective, as in `PowerKMeans`.
+    refine : int, default=5
+        As in `PowerKMeans`. With 0 there is no search, only the paper's algorithm, in which nothing
+        is random.
+    max_seconds : float, optional
+        Stop after about this time and keep the best centers so far. A sweep is always completed.
     max_iter : int, default=300
-        Largest number of sweeps.
+        Largest number of sweeps of each descent.
     tol : float, default=1e-4
         The fit ends when the sum of the squared center shifts is at most `tol` times the weighted
         mean variance of the features.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the search. An int makes the result reproducible.
     n_threads, verbose
         As in `PowerKMeans`.
+    callback : callable, optional
+        Called after each sweep with a `powermeans.SweepState`; returning True ends the fit.
 
     Attributes
     ----------
@@ -86,13 +119,15 @@ class DPMeans(CenterEstimator):
     n_iter_ : int
         Number of sweeps.
     history_ : recarray
-        One record for each sweep; `objective` includes the price of the centers.
+        One record for each sweep; `objective` includes the price of the centers. A search records
+        all of its descents, one after another.
     n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
     See Also
     --------
-    PowerKMeans : Finds lower inertia for a given number of clusters.
+    PowerKMeans : Takes the number of clusters.
+    choose_k : Compares numbers of clusters by several criteria.
 
     References
     ----------
@@ -104,7 +139,7 @@ class DPMeans(CenterEstimator):
     >>> import numpy as np
     >>> from powermeans import DPMeans
     >>> X = np.array([[0.0], [1.0], [9.0], [10.0], [30.0]])
-    >>> model = DPMeans(penalty=16.0).fit(X)
+    >>> model = DPMeans(penalty=16.0, random_state=0).fit(X)
     >>> model.n_clusters_
     3
     >>> np.sort(model.cluster_centers_.ravel())
@@ -116,13 +151,9 @@ class DPMeans(CenterEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "penalty": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "n_clusters_wanted": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_threads": [Integral, None],
-        "verbose": ["verbose"],
+        **{name: PowerKMeans._parameter_constraints[name] for name in _AS_IN_POWER_K_MEANS},
     }
 
-    random_state = None
     penalty_: float
     objective_: float
 
@@ -131,16 +162,26 @@ class DPMeans(CenterEstimator):
         penalty: float | Literal["auto"] = "auto",
         *,
         n_clusters_wanted: int = 8,
+        effort: Literal["fast", "balanced", "thorough"] = "balanced",
+        refine: int = 5,
+        max_seconds: float | None = None,
         max_iter: int = 300,
         tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
+        callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
         self.penalty = penalty
         self.n_clusters_wanted = n_clusters_wanted
+        self.effort = effort
+        self.refine = refine
+        self.max_seconds = max_seconds
         self.max_iter = max_iter
         self.tol = tol
+        self.random_state = random_state
         self.n_threads = n_threads
+        self.callback = callback
         self.verbose = verbose
 
     @property
@@ -156,8 +197,9 @@ class DPMeans(CenterEstimator):
 
         Kulis and Jordan start with the mean and repeatedly take the point farthest from all taken
         so far. The penalty is the squared distance at which point number `n_clusters` is taken: the
-        mean is one center, and each earlier point opens a cluster. `DPMeans` may find another
-        number, because centers move and because points may tie for the farthest.
+        mean is one center, and each earlier point opens a cluster. With ``refine=0``, `DPMeans` may
+        find another number, because centers move and because points may tie for the farthest. A
+        search finds more clusters where several points together pay for one.
 
         Parameters
         ----------
@@ -208,9 +250,12 @@ class DPMeans(CenterEstimator):
         else:
             update = OpenAndDrop(far, float(self.penalty), float(self.penalty))
         self.penalty_ = update.penalty
-        variance = spread(data.rows) ** 2 / data.rows.n_features
-        settled = CentersSettled(self.tol * variance)
-        return [Stage(Fixed(-math.inf), settled, self.max_iter, update)]
+        return [self._stage(data.rows, update)]
+
+    def _stage(self, rows: Rows, update: OpenAndDrop) -> Stage:
+        """Return the paper's algorithm."""
+        settled = CentersSettled(self.tol * spread(rows) ** 2 / rows.n_features)
+        return Stage(Fixed(-math.inf), settled, self.max_iter, update)
 
     def _penalty_wanted(self, far: _FarPoints) -> float:
         """Return the penalty for unit weights; with too few points, one that separates them all."""
@@ -223,6 +268,57 @@ class DPMeans(CenterEstimator):
             ConvergenceWarning,
         )
         return float(penalties[-1]) / 2 if len(penalties) else float(np.finfo(np.float64).tiny)
+
+    def _run(self, start: Start) -> list[StageEnd]:
+        if self.refine == 0:
+            return super()._run(start)
+        try:
+            return self._run_with_search(start)
+        except SearchStopped:
+            assert start.history.centers is not None, "a sweep was complete"
+            reason = "the callback said stop"
+            return [StageEnd(start.history.centers, -math.inf, reason, was_stopped=True)]
+
+    def _run_with_search(self, start: Start) -> list[StageEnd]:
+        """Run the paper's algorithm, search from where it ends, and run it again."""
+        rows, rng, efforts = start.data.rows, start.rng, EFFORTS[self.effort]
+        order, _ = order_by_place(rows, rng)
+        stages = start.stages
+        if self.penalty == "auto":
+            steps = Steps(self._search(start, price=0.0), order)
+            price = _price_between(steps, self.n_clusters_wanted, efforts[0])
+            self.penalty_ = price or self.penalty_
+            far = _FarPoints.of(rows)
+            update = OpenAndDrop(far, self.penalty_, self.penalty_ / far.unit)
+            stages = [self._stage(rows, update)]
+
+        def seeds(n_centers: int) -> FloatArray:
+            n_candidates = n_greedy_candidates(n_centers)
+            return choose_seeds(rows, n_centers, rng, n_candidates=n_candidates)[0]
+
+        ends = start.anneal(start.seeds(), stages)
+        if ends[-1].was_stopped:
+            return ends
+        over_k = SearchOverK(Steps(self._search(start, self.penalty_), order), seeds, efforts)
+        ends = start.anneal(over_k.run(ends[-1].centers).centers, stages)
+        start.history.keep(ends[-1].centers)
+        return ends
+
+    def _search(self, start: Start, price: float) -> Search:
+        return Search(
+            start.data.rows,
+            start_power=-math.inf,
+            critical_power=-math.inf,
+            depth=self.refine,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=start.rng,
+            history=start.history,
+            callback=start.callback,
+            least_gain=EFFORTS[self.effort][0].least_gain,
+            price=price,
+            update=RelocateAtPrice(price),
+        )
 
     def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
         return data.rows.mean()[None, :]
@@ -335,6 +431,39 @@ class OpenAndDrop(Update):
     def _more_than_rounding(self, sign: int) -> float:
         """Return by what factor gains must exceed costs, or rounding may undo and redo moves."""
         return 1.0 + sign * math.sqrt(float(np.finfo(self.far.rows.dtype).eps))
+
+
+@dataclass(frozen=True, slots=True)
+class RelocateAtPrice(RelocateEmpty):
+    """Relocate empty clusters, and add the price of the centers to the objective."""
+
+    penalty: float
+
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return the sums with the price of the centers in the objective."""
+        relocated = RelocateEmpty.after(self, sweep, sums)
+        price = self.penalty * len(sweep.centers)
+        return replace(relocated, objective=relocated.objective + price)
+
+
+def _price_between(steps: Steps, n_centers: int, effort: Effort) -> float:
+    """Return the price at which about this number of centers costs least; zero if there is none.
+
+    It is the geometric mean of what one center more saves and what one less costs.
+    """
+    search = steps.search
+    mean = search.measured(search.rows.mean()[None, :])
+    found = steps.improved(steps.grown(mean, n_centers), effort)
+    more = steps.improved(steps.grown(found, n_centers + 1), effort)
+    costs = found.inertia  # less than one center leaves nothing
+    if n_centers > 1:
+        less = steps.improved(steps.shrunk(found, n_centers - 1), effort)
+        costs = less.inertia - found.inertia
+    if costs <= search.perfect:
+        return 0.0
+    # Where every point is at a center, one more saves nothing.
+    saves = max(found.inertia - more.inertia, _LEAST_SAVED * costs)
+    return math.sqrt(saves) * math.sqrt(costs)
 
 
 def _first_of_largest(values: FloatArray) -> int:

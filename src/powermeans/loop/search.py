@@ -27,7 +27,7 @@ from powermeans.loop.anneal import Callback, Stage, anneal
 from powermeans.loop.history import History
 from powermeans.loop.spread import rounding_inertia, spread_of_features
 from powermeans.loop.stopping import InertiaSettled, Never
-from powermeans.loop.updates import RelocateEmpty, SeparateCoincident
+from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed, Geometric, Whole
 from powermeans.sums import Spread
@@ -138,7 +138,7 @@ class Solution:
         return self.inertia < other.inertia * (1 - by)
 
 
-class _SearchStopped(Exception):
+class SearchStopped(Exception):
     """The callback asked to stop; the best solution so far is in the search."""
 
 
@@ -159,7 +159,10 @@ class Search:
     history: History
     callback: Callback | None = None
     least_gain: float = _ROUNDING  # see `Effort`, of the first
+    price: float = 0.0  # of each center, by which solutions of different sizes compare
+    update: Update = field(default_factory=RelocateEmpty)  # around each sweep of Lloyd's rule
     best: Solution | None = field(default=None, init=False)
+    swaps: bool = field(init=False)  # whether `improve` swaps, which takes less than breathing
     was_stopped: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -170,9 +173,9 @@ class Search:
         self._settled = InertiaSettled(tolerance, self.least_gain)
         self._separate = SeparateCoincident(self.critical_power, size)
         self._breath_schedule = _breath_schedule(self.start_power)
-        self._perfect = rounding_inertia(self.rows)
+        self.perfect = rounding_inertia(self.rows)
         n_values = self.rows.n_points * self.rows.n_features
-        self._swaps = self.rows.moves_points and n_values <= _MOST_VALUES_SWAPPED
+        self.swaps = self.rows.moves_points and n_values <= _MOST_VALUES_SWAPPED
 
     def run(
         self,
@@ -185,15 +188,24 @@ class Search:
         Each call of `seeds` gives other centers. The first start goes through `first_stages`. Each
         effort goes on from the solutions of the one before.
         """
-        population: list[Solution] = []
         try:
-            for effort in efforts:
-                population = self._go_on(population, seeds, first_stages, effort)
-                self._polish(effort.n_polishing)
-        except _SearchStopped:
+            self.extend([], seeds, first_stages, *efforts)
+        except SearchStopped:
             self.was_stopped = True
         assert self.best is not None, "the first sweep was complete"
         return self.best
+
+    def extend(
+        self,
+        population: list[Solution],
+        seeds: Callable[[], FloatArray],
+        first_stages: Sequence[Stage],
+        *efforts: Effort,
+    ) -> None:
+        """Do as `run` does with a population of so many starts, or raise if stopped."""
+        for effort in efforts:
+            population = self._go_on(population, seeds, first_stages, effort)
+            self._polish(effort.n_polishing)
 
     def _go_on(
         self,
@@ -205,7 +217,7 @@ class Search:
         """Start until there are as many solutions as the effort asks for, and breed them."""
         n_before = len(population)
         for number in range(n_before, effort.n_starts):
-            if population and min(s.inertia for s in population) <= self._perfect:
+            if population and min(s.inertia for s in population) <= self.perfect:
                 break  # others could differ from it only by rounding
             if self._agree(population, effort):
                 break
@@ -214,10 +226,10 @@ class Search:
             start = self.descend(centers, first_stages if number == 0 else ())
             population.append(self.improve(start, effort))
         starts = population
-        population = sorted(_different(population), key=attrgetter("inertia"))
-        if not self._swaps:
+        population = sorted(different(population), key=attrgetter("inertia"))
+        if not self.swaps:
             self._anneal_again(population, effort)
-            population = _different(population)
+            population = different(population)
         # Starts that agree have nothing to breed.
         if self._agree(starts, effort):
             return population
@@ -244,9 +256,9 @@ class Search:
 
     def improve(self, solution: Solution, effort: Effort) -> Solution:
         """Swap centers, or breathe if these rows know no swaps, and return what is no worse."""
-        if not self._swaps:
+        if not self.swaps:
             return self.breathe(solution, annealed=False)
-        self._begin(solution)
+        self.begin(solution)
         swapped = self._swapped(solution, effort.n_swaps, effort)
         self.history.planned.breathe(0)
         if swapped is not solution:
@@ -269,7 +281,7 @@ class Search:
     def _polish(self, n_passes: int) -> None:
         """Move single points of the best solution for as long as that lowers the inertia."""
         assert self.best is not None, "there was a start"
-        if not self._swaps:
+        if not self.swaps:
             return
         moved = self.rows.move_points(self.best.centers, n_passes)
         self.history.n_moves += moved.n_moves
@@ -286,9 +298,9 @@ class Search:
 
         After a breath in vain the next moves two thirds as many centers.
         """
-        self._begin(solution)
+        self.begin(solution)
         n_moved = self._most_moved(len(solution.centers))
-        while n_moved > 0 and solution.inertia > self._perfect:
+        while n_moved > 0 and solution.inertia > self.perfect:
             self.history.planned.breathe(n_moved)
             breathed = self._breath(solution, n_moved, annealed)
             if breathed is not solution:
@@ -309,9 +321,9 @@ class Search:
         A child that betters the worst solution replaces it.
         """
         population.sort(key=attrgetter("inertia"))
-        self._begin(population[0])
+        self.begin(population[0])
         n_in_vain = 0
-        while n_in_vain < n_fruitless and population[0].inertia > self._perfect:
+        while n_in_vain < n_fruitless and population[0].inertia > self.perfect:
             self.history.planned.begin_crossing(n_fruitless - n_in_vain - 1)
             child = self._child(population, effort)
             n_in_vain = 0 if child.betters(population[0], by=effort.least_gain) else n_in_vain + 1
@@ -324,7 +336,7 @@ class Search:
     def _plan_start(self, n_centers: int, population: Sequence[Solution], effort: Effort) -> None:
         """Plan the next start and the work after it, which is little if all starts agree."""
         n_left = effort.n_starts - len(population) - 1
-        agree = len(population) > 1 and len(_different(population)) == 1
+        agree = len(population) > 1 and len(different(population)) == 1
         n_annealed = min(effort.n_annealed, 1 if agree else effort.n_starts)
         n_crossings = 0 if agree else effort.n_crossings
         n_moved = self._most_moved(n_centers)
@@ -335,7 +347,7 @@ class Search:
 
     def _lloyd(self, max_iter: int) -> Stage:
         max_iter = min(max_iter, self.max_iter)
-        return Stage(Fixed(-math.inf), self._settled, max_iter, RelocateEmpty())
+        return Stage(Fixed(-math.inf), self._settled, max_iter, self.update)
 
     def _annealing(self) -> Stage:
         max_iter = min(_BREATH_POWERS, self.max_iter)
@@ -346,22 +358,30 @@ class Search:
         if ends[-1].was_stopped:
             # There is no better solution yet than the first descent, cut short.
             if self.best is None:
-                self._begin(self.measured(ends[-1].centers))
-            raise _SearchStopped
+                self.begin(self.measured(ends[-1].centers))
+            raise SearchStopped
         return ends[-1].centers
 
     def measured(self, centers: FloatArray) -> Solution:
         """Return these centers with the error and utility of each; none moves."""
         return Solution(centers, self.rows.spread(centers))
 
-    def _begin(self, solution: Solution) -> None:
+    def cost(self, solution: Solution) -> float:
+        """Return the inertia and the price of the centers."""
+        return solution.inertia + self.price * len(solution.centers)
+
+    def is_cheaper(self, solution: Solution, other: Solution) -> bool:
+        """Return whether the cost is lower by more than rounding."""
+        return self.cost(solution) < self.cost(other) * (1 - _ROUNDING)
+
+    def begin(self, solution: Solution) -> None:
         """Begin a chain of solutions, each better than the one before."""
         self.history.accepted.append([])
         self._accept(solution)
 
     def _accept(self, solution: Solution) -> None:
         self.history.accepted[-1].append(solution.inertia)
-        if self.best is None or solution.betters(self.best):
+        if self.best is None or self.is_cheaper(solution, self.best):
             self.best = solution
             self.history.keep(solution.centers)
 
@@ -398,7 +418,7 @@ class Search:
         crossed = np.where(self.rng.uniform(size=(len(mine), 1)) < 0.5, mine, matched)
         self.history.n_crossings += 1
         child = self.descend(crossed)
-        if self._swaps:
+        if self.swaps:
             return self._swapped(child, effort.n_swaps_of_child, effort)
         return self._breath(child, min(self.depth, len(mine) // 2), annealed=False)
 
@@ -409,7 +429,7 @@ def _breath_schedule(start_power: float) -> Fixed | Whole:
     return Fixed(start) if start == -math.inf else Whole(Geometric(start, _BREATH_GROWTH))
 
 
-def _different(solutions: Sequence[Solution]) -> list[Solution]:
+def different(solutions: Sequence[Solution]) -> list[Solution]:
     """Keep the first of the solutions with equal inertia, whose order rounding would decide."""
     different: list[Solution] = []
     for solution in solutions:

@@ -1,0 +1,82 @@
+"""Steps from one number of centers to another, and the search for the number of least cost."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+import pytest
+
+from powermeans.loop.history import History
+from powermeans.loop.search import EFFORTS, Search, Solution
+from powermeans.loop.search_over_k import SearchOverK, Steps
+from powermeans.rows import open_rows
+from powermeans.rows.protocol import Rows
+from powermeans.seeds.choose import choose_seeds
+
+
+def blobs(n_blobs: int = 10, n_features: int = 2) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    means = rng.uniform(0, 100, size=(n_blobs, n_features))
+    return (means[:, None, :] + 0.1 * rng.normal(size=(n_blobs, 40, n_features))).reshape(
+        -1, n_features
+    )
+
+
+def search_of(rows: Rows, price: float = 0.0) -> Search:
+    return Search(
+        rows,
+        start_power=-math.inf,
+        critical_power=-math.inf,
+        depth=5,
+        max_iter=100,
+        tol=1e-6,
+        rng=np.random.RandomState(0),
+        history=History(),
+        price=price,
+    )
+
+
+def steps_from_mean(price: float = 0.0) -> tuple[Steps, Solution]:
+    rows = open_rows(blobs())
+    search = search_of(rows, price)
+    return Steps(search, None), search.measured(rows.mean()[None, :])
+
+
+def test_growing_lowers_the_inertia_and_shrinking_raises_it() -> None:
+    steps, mean = steps_from_mean()
+    grown = steps.grown(mean, 6)
+    shrunk = steps.shrunk(grown, 4)
+    assert [len(solution.centers) for solution in (grown, shrunk)] == [6, 4]
+    assert grown.inertia < shrunk.inertia < mean.inertia
+
+
+def test_centers_are_added_as_long_as_they_pay() -> None:
+    for price, n_expected in ((1e9, 1), (50.0, 10)):
+        steps, mean = steps_from_mean(price)
+        grown = steps.grown_while_it_pays(mean)
+        # The mean is a center too, and may keep a few points.
+        assert n_expected <= len(grown.centers) <= n_expected + (n_expected > 1)
+        assert (grown is mean) == (n_expected == 1)
+
+
+@pytest.mark.parametrize("n_started", [1, 3, 30])
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+@pytest.mark.parametrize("knows_swaps", [True, False])
+def test_the_number_is_found_from_too_few_and_from_too_many(
+    n_started: int, effort: str, knows_swaps: bool
+) -> None:
+    rows, rng = open_rows(blobs()), np.random.RandomState(1)
+    search = search_of(rows, price=50.0)
+    search.swaps = knows_swaps
+    start = rows.take(np.arange(n_started) * (rows.n_points // n_started))
+    seeds = functools.partial(_seeds, rows, rng)
+    best = SearchOverK(Steps(search, None), seeds, EFFORTS[effort]).run(start)
+    assert len(best.centers) == 10
+    within = sum(open_rows(blobs()[i : i + 40]).inertia_about_mean() for i in range(0, 400, 40))
+    assert search.cost(best) == pytest.approx(within + 10 * 50.0)
+
+
+def _seeds(rows: Rows, rng: np.random.RandomState, n_centers: int) -> np.ndarray:
+    return choose_seeds(rows, n_centers, rng)[0]
