@@ -118,7 +118,8 @@ class GradientKMeans(CenterEstimator):
     above ``rate * n_j = 2`` a center moves away from its mean with every step.
 
     Use it for comparisons, or when steps must be small. `KMeans` reaches the same centers in fewer
-    sweeps, and `PowerKMeans` reaches better ones.
+    sweeps. There is no search, which would hide what the steps do; `PowerKMeans` has one, and
+    reaches better centers.
 
     Parameters
     ----------

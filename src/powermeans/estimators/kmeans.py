@@ -26,6 +26,8 @@ _N_RUNS_FROM_RANDOM_STARTS = 10
 class KMeans(CenterEstimator):
     """k-means by Lloyd's algorithm, a drop-in replacement for `sklearn.cluster.KMeans`.
 
+    There is no search, so that it does what scikit-learn's does; `PowerKMeans` searches.
+
     Parameters
     ----------
     n_clusters : int, default=8

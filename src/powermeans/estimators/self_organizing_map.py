@@ -47,7 +47,8 @@ class SelfOrganizingMap(CenterEstimator):
 
     Use it to lay out many clusters in a picture, or for comparison. If you need only clusters,
     `PowerKMeans` with as many centers has lower inertia: here neighbours attract each other, and
-    nodes between clusters may have no points.
+    nodes between clusters may have no points. There is no search, since moving a node to another
+    place would undo the order of the grid.
 
     Parameters
     ----------

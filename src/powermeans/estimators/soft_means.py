@@ -96,7 +96,8 @@ class KHarmonicMeans(SoftMeans):
     every point is a local minimum for a center that comes near it.
 
     Use it for comparisons, or when you want soft clusters of this kind. `PowerKMeans` starts like
-    it, hardens, and finds lower sums of squares.
+    it, hardens, and finds lower sums of squares. There is no search: that of `PowerKMeans` lowers
+    the inertia of hard clusters, which is another objective.
 
     Parameters
     ----------
@@ -217,7 +218,8 @@ class FuzzyCMeans(SoftMeans):
 
     Use it when you need the memberships themselves. The nearer m is to one, the harder the
     clusters. With many features, all centers coincide unless m is near one: there is more than one
-    cluster only if -1 / (m - 1) is below the `critical_power` of the points.
+    cluster only if -1 / (m - 1) is below the `critical_power` of the points. There is no search, as
+    in `KHarmonicMeans`; `n_init` makes several runs.
 
     Parameters
     ----------

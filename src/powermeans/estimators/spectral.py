@@ -38,7 +38,7 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
     Points are nodes of a graph, with edges between similar points. With the affinities A and the
     diagonal matrix D of their row sums, scikit-learn's `spectral_embedding` embeds the nodes by the
     eigenvectors of the smallest eigenvalues of ``I - D^(-1/2) A D^(-1/2)``. `PowerKMeans` then
-    finds clusters in the embedding, which cut few edges for their size.
+    finds clusters in the embedding, by its search; they cut few edges for their size.
 
     Use it for clusters that are connected but not round: rings, moons, parts of a network. It needs
     the whole graph in memory, n^2 numbers unless the graph is sparse. If clusters have centers,

@@ -62,7 +62,8 @@ class _Remembered:
 class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     """Power k-means in batches, for streams and for data too large for `PowerKMeans`.
 
-    `PowerKMeans` finds the first centers in a sample. The other points come in batches. Each batch
+    `PowerKMeans` finds the first centers in a sample, by its search; there is no later one, which
+    would need all points again. The other points come in batches. Each batch
     is swept once, with the weights of power k-means, and its sums are added to those of earlier
     batches; the centers are the quotients of these sums. From batch to batch the power falls
     towards minus infinity, where the weights are those of Lloyd's algorithm. Memory does not grow

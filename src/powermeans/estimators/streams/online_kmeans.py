@@ -62,7 +62,8 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     The first online pass gains more than a batch pass, and later ones gain less. The authors
     therefore advise one online epoch followed by batch (Lloyd's) sweeps, and `fit` follows them.
     Use it for points that arrive one by one, for data too large for many passes, and for
-    comparisons. When all points are at hand, `PowerKMeans` finds lower inertia. When they arrive by
+    comparisons. There is no search, which would need all points again and again; when they are at
+    hand, `PowerKMeans` finds lower inertia. When they arrive by
     the thousand, `MiniBatchPowerKMeans` learns more from each point and is faster, because threads
     cannot share an online pass.
 
