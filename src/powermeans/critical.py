@@ -91,7 +91,7 @@ def critical_power(
     # BLAS divides so little work badly, and rounds otherwise for each number of threads.
     is_small = points.size < _ELEMENTS_NEVER_DIVIDED and n_features <= _MOST_FEATURES_IN_DOUBLE
     with contextlib.nullcontext() if is_small else blas_on_one_thread():
-        eigenvalue = _eigenvalue(points, _shares(points.shape[0], sample_weight), rng)
+        eigenvalue = _eigenvalue(points, sample_weight, rng)
     return _critical_power_at(eigenvalue)
 
 
@@ -153,15 +153,18 @@ def _critical_power_at(eigenvalue: float) -> float:
 
 
 def _eigenvalue(
-    points: Points | SparsePoints, shares: FloatArray, rng: np.random.Generator
+    points: Points | SparsePoints, sample_weight: FloatArray | None, rng: np.random.Generator
 ) -> float:
     """Return the largest eigenvalue of F."""
+    shares = _shares(points.shape[0], sample_weight)
     moments = moments_about_origin(points, shares)
     n_sampled = n_rows_to_sample(points.shape[0], points.shape[1], _elements_per_row(points))
     if n_sampled is None:
         return _largest_eigenpair(_Directions(points, shares, moments), rng)[0]
 
     def draw(strata: FloatArray) -> Points | SparsePoints:
+        if sample_weight is None:
+            return points[(strata * len(shares)).astype(np.intp)]
         return points[draw_indices(shares, strata)]
 
     return _eigenvalue_of_sample(draw, moments, n_sampled, rng)
@@ -202,7 +205,7 @@ def _strata(n_sampled: int, rng: np.random.Generator) -> FloatArray:
 def _shares(n_points: int, sample_weight: FloatArray | None) -> FloatArray:
     """Return the sample weights, scaled to add up to one."""
     if sample_weight is None:
-        return np.full(n_points, 1 / n_points)
+        return np.broadcast_to(1 / n_points, n_points)  # no memory for each point
     weights = np.asarray(sample_weight, dtype=np.float64)
     shares = np.asarray(weights / weights.max())
     shares /= shares.sum()
