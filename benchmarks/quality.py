@@ -47,8 +47,17 @@ from benchmarks.peers import (
 )
 from benchmarks.plot_quality import draw
 from benchmarks.problems import DATA_VARIABLE, QUICK, Problem, all_problems
-from benchmarks.quality_report import PAGE, PICTURE, as_page, as_report
+from benchmarks.quality_report import (
+    PAGE,
+    PAGE_OF_HALF,
+    PICTURE,
+    as_page,
+    as_page_of_half,
+    as_report,
+)
 
+# What is tuned on the even half is judged on the odd one.
+HALVES = ("even", "odd")
 SHOWN = ("fast", "balanced", "thorough", "sklearn-1", "sklearn-10", "bkmeans", "hgmeans")
 
 
@@ -206,6 +215,8 @@ def line_of(problem: Problem, figures: dict, seconds: float) -> str:
 
 def choose(arguments: argparse.Namespace) -> list[Problem]:
     problems = all_problems(data_seed=arguments.data_seed, large=arguments.large)
+    if arguments.half:
+        problems = problems[HALVES.index(arguments.half) :: 2]
     if arguments.quick:
         problems = [problem for problem in problems if problem.name in QUICK]
     patterns = arguments.problems.split(",") if arguments.problems else ["*"]
@@ -232,6 +243,7 @@ def choose_methods(arguments: argparse.Namespace) -> list[str]:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a dozen problems, one seed")
+    parser.add_argument("--half", choices=HALVES, help="every second problem")
     parser.add_argument("--problems", help="names or patterns, separated by commas")
     parser.add_argument("--methods", help=f"of {', '.join(method_names())}")
     parser.add_argument("--seeds", type=int, help="how many (3; with --quick 1)")
@@ -249,7 +261,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
     arguments = parser.parse_args()
     arguments.seeds = arguments.seeds or (1 if arguments.quick else 3)
-    arguments.name = arguments.name or ("quality-quick" if arguments.quick else "quality")
+    kind = "-quick" if arguments.quick else f"-{arguments.half}" if arguments.half else ""
+    arguments.name = arguments.name or f"quality{kind}"
     return arguments
 
 
@@ -281,6 +294,9 @@ def main() -> None:
     stored = machine.read(arguments.name, "quality")
     record = Record(stored["figures"]["problems"], stored["figures"]["cells"])
     print("\n" + as_report(record))
+    if arguments.half and arguments.page:
+        PAGE_OF_HALF.write(as_page_of_half(stored))
+        return
     picture = PICTURE if arguments.page else machine.stored_at(arguments.name).with_suffix(".png")
     draw(record, picture)
     if arguments.page:

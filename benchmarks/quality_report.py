@@ -18,6 +18,7 @@ from benchmarks.excess import (
 from benchmarks.pages import DOCS, Page, Rows, as_markdown, as_text
 
 PAGE = Page("when_annealing_helps", "python -m benchmarks.quality --page")
+PAGE_OF_HALF = Page("search", "python -m benchmarks.quality --half odd --page")
 PICTURE = DOCS / "_static" / "quality.png"
 # So near to the lowest that nothing is left to gain.
 AS_GOOD = 1e-3
@@ -181,6 +182,14 @@ def as_page(stored: dict) -> str:
     if complaints := flaws(record):
         parts += ["### Flaws", "\n".join(f"- {text}" for text in complaints)]
     return "\n\n".join(parts)
+
+
+def as_page_of_half(stored: dict) -> str:
+    """The table of methods, and what the efforts should do, from a stored run on half of all."""
+    figures = stored["figures"]
+    record = Record(figures["problems"], figures["cells"])
+    parts = [measured_how(stored, record), as_markdown(method_table(record))]
+    return "\n\n".join([*parts, legend(figures["methods"])])
 
 
 EXPLANATION_OF_ONE_RUN = (

@@ -36,6 +36,16 @@ def test_a_thorough_search_finds_it_to_the_last_point(real_data, name, n_cluster
     assert model.inertia_ == pytest.approx(optimum, rel=1e-9)
 
 
+def test_glass_between_minus_one_and_one_is_solved_from_every_seed(real_data) -> None:
+    glass = real_data("glass").points
+    low, high = glass.min(axis=0), glass.max(axis=0)
+    points = 2 * (glass - low) / (high - low) - 1
+    for seed in range(10):
+        model = PowerKMeans(6, random_state=seed).fit(points)
+        # The proved optimum is published with six digits.
+        assert model.inertia_ == pytest.approx(72.9647, abs=5e-5)
+
+
 def test_the_clusters_of_s2_are_found(real_data) -> None:
     data = real_data("s2")
     points, truth = data.points, data.labels

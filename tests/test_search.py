@@ -224,6 +224,21 @@ def test_thorough_is_never_above_balanced_at_the_same_seed(seed: int) -> None:
     assert same == balanced.spent_.accepted_inertias
 
 
+@pytest.mark.parametrize("is_breathing", [False, True])
+@pytest.mark.parametrize("shape", [(351, 34), (102, 565)])
+def test_thorough_is_never_above_balanced_where_features_are_many(
+    shape, is_breathing, request
+) -> None:
+    if is_breathing:
+        request.getfixturevalue("breathing")
+    points = np.random.default_rng(0).standard_t(3, size=shape)
+    balanced, thorough = (
+        PowerKMeans(5, effort=effort, random_state=0).fit(points).inertia_
+        for effort in ("balanced", "thorough")
+    )
+    assert thorough <= balanced
+
+
 @pytest.mark.parametrize("effort", EFFORTS)
 def test_a_search_ends_where_no_move_of_a_single_point_gains(effort: str) -> None:
     points = hard_problem()

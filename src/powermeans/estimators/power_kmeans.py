@@ -454,6 +454,7 @@ class PowerKMeans(CenterEstimator):
             history=start.history,
             callback=start.callback,
             least_gain=self._effort().least_gain,
+            last_stage=start.stages[-1],
         )
 
     def _effort(self) -> Effort:

@@ -161,6 +161,7 @@ class Search:
     least_gain: float = _ROUNDING  # see `Effort`, of the first
     price: float = 0.0  # of each center, by which solutions of different sizes compare
     update: Update = field(default_factory=RelocateEmpty)  # around each sweep of Lloyd's rule
+    last_stage: Stage | None = None  # of the fit, from the best solution
     best: Solution | None = field(default=None, init=False)
     swaps: bool = field(init=False)  # whether `improve` swaps, which takes less than breathing
     was_stopped: bool = field(default=False, init=False)
@@ -203,7 +204,9 @@ class Search:
         *efforts: Effort,
     ) -> None:
         """Do as `run` does with a population of so many starts, or raise if stopped."""
-        for effort in efforts:
+        for number, effort in enumerate(efforts):
+            if number > 0:
+                self._settle()
             population = self._go_on(population, seeds, first_stages, effort)
             self._polish(effort.n_polishing)
 
@@ -288,6 +291,15 @@ class Search:
         polished = self.measured(moved.centers)
         if polished.betters(self.best):
             self._accept(polished)
+
+    def _settle(self) -> None:
+        """Descend from the best as a fit does at its end, so that more effort ends no higher."""
+        assert self.best is not None, "an effort was made"
+        if self.last_stage is None:
+            return
+        settled = self.measured(self._descend(self.best.centers, [self.last_stage]))
+        if settled.betters(self.best, by=0):
+            self._begin(settled)
 
     def descend(self, centers: FloatArray, first_stages: Sequence[Stage] = ()) -> Solution:
         """Go through the first stages, and descend by Lloyd's rule."""
