@@ -299,7 +299,7 @@ class Search:
             return
         settled = self.measured(self._descend(self.best.centers, [self.last_stage]))
         if settled.betters(self.best, by=0):
-            self._begin(settled)
+            self.begin(settled)
 
     def descend(self, centers: FloatArray, first_stages: Sequence[Stage] = ()) -> Solution:
         """Go through the first stages, and descend by Lloyd's rule."""
