@@ -35,6 +35,8 @@ _MAX_ITER = 300
 _TOLERANCE = 1e-4
 # The least number of centers that breathing adds and removes, if there are twice as many.
 _DEPTH = 5
+# A step that ends above this many times the best inertia of its k is not improved.
+_HOPEFUL = 1.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,8 @@ class _Path:
 
     def better_of(self, solution: Solution, other: Solution) -> Solution:
         """Improve the other, and return the better one."""
-        if self.n_improved and len(different([solution, other])) > 1:
+        may_better = other.inertia < _HOPEFUL * solution.inertia
+        if self.n_improved and may_better and len(different([solution, other])) > 1:
             other = self.steps.improved(other, self.effort.search)
         return other if other.betters(solution) else solution
 
