@@ -198,6 +198,7 @@ class Points {
 
     int64_t move_points(Indices order, int64_t max_passes, Out<int32_t, 1> labels,
                         Out<double, 2> centers) const {
+        require_ordinals();
         const MovesRequest asked{weights(),  of_points(order, "order"),       int64_t(centers.shape(0)),
                                  max_passes, checked_labels(labels, centers), centers.data()};
         return in_background([&] { return powermeans::move_points(source_, asked, team_); });
@@ -206,6 +207,7 @@ class Points {
     // Returns how many swaps were tried, how many kept, and how many distances that took.
     nb::tuple swap_centers(Indices order, int64_t most_in_vain, double most_distances, double least_distances,
                            double least_gain, Out<int32_t, 1> labels, Out<double, 2> centers) const {
+        require_ordinals();
         const SwapsRequest asked{weights(),
                                  of_points(order, "order"),
                                  int64_t(centers.shape(0)),
@@ -255,6 +257,23 @@ class Points {
             [&] { return powermeans::greedy_seeds(source_, asked, team_, check_interrupt, to); });
     }
 
+    void require_ordinals() const {
+        require(source_.n_points <= std::numeric_limits<int32_t>::max(),
+                "moves number the points in 32 bits: pass fewer than 2^31");
+    }
+
+    // Beyond this, squared distances of floats would overflow in every unit.
+    static constexpr double farthest_from_floats = 1e45;
+
+    static void require_near(const Centers& centers) {
+        const double* values = centers.data();
+        for (std::size_t i = 0; i < centers.size(); ++i)
+            if (std::abs(values[i]) > farthest_from_floats)
+                throw nb::value_error(
+                    "a center is too far from points of float32: pass the points as float64, or centers "
+                    "nearer to them");
+    }
+
     Request<T> request(Task task, const Centers& centers) const {
         const int64_t n_lifts = is_affine(source_) ? 1 : 0;
         require(int64_t(centers.shape(1)) == source_.n_features + n_lifts,
@@ -262,6 +281,7 @@ class Points {
         require(centers.shape(0) > 0, "centers must have at least one row");
         require(centers.shape(0) <= std::size_t(std::numeric_limits<int32_t>::max()),
                 "centers must have fewer than 2^31 rows: labels are 32 bits wide");
+        if (sizeof(T) == sizeof(float) && !is_affine(source_)) require_near(centers);
         Request<T> asked{};
         asked.task = task;
         asked.raw_centers = centers.data();

@@ -66,8 +66,8 @@ constexpr int64_t features_worth_nearness = 6;
 constexpr int64_t most_lane_sums = 192 << 10;
 
 // More centers fill lanes well enough, since differences take twice the work of products.
-constexpr int64_t few_centers = 12;
-// A sum over lanes for each center takes as long as this many units of its features.
+constexpr int64_t most_few_centers = 12;
+// The sum over the lanes of a distance takes as long as this many units of features, for each center but one.
 constexpr int64_t units_per_sum_of_lanes = 2;
 
 // Below these, bounds take longer to keep than they save.
@@ -129,8 +129,8 @@ bool is_worth_bounds(const SweepShape& shape) {
 // With features in lanes, distances are faster where centers would leave lanes empty.
 bool has_few_centers(const SweepShape& shape) {
     if (!shape.is_dense || shape.is_affine || shape.n_features <= direct_max_features) return false;
-    return shape.n_centers <= few_centers && round_up(shape.n_features, shape.lanes()) / shape.lanes() >=
-                                                 units_per_sum_of_lanes * (shape.n_centers - 1);
+    return shape.n_centers <= most_few_centers && round_up(shape.n_features, shape.lanes()) / shape.lanes() >=
+                                                      units_per_sum_of_lanes * (shape.n_centers - 1);
 }
 
 bool is_worth_sketches(const SweepShape& shape) {

@@ -72,6 +72,7 @@ class CenterSwaps {
           look_(centers_.new_look()) {
         for (int64_t i = 0; i < items_.size(); ++i) enter(i, items_.label[std::size_t(i)]);
         for (int64_t j = 0; j < k_; ++j) {
+            check_interrupt();
             add_up(j);
             measure(j);
             total_ += error_[std::size_t(j)];
@@ -82,12 +83,18 @@ class CenterSwaps {
         if (k_ < 2) return done_;
         listed_.resize(std::size_t(k_));
         if (Centers::knows_neighbours)
-            for (int64_t j = 0; j < k_; ++j) list(j);
-        for (int64_t j = 0; j < k_; ++j) estimate(j);
+            for (int64_t j = 0; j < k_; ++j) {
+                check_interrupt();
+                list(j);
+            }
+        for (int64_t j = 0; j < k_; ++j) {
+            check_interrupt();
+            estimate(j);
+        }
         for (auto pairs = ranked_pairs(); !pairs.empty() && !is_enough(); pairs = ranked_pairs())
             for (const Pair& pair : pairs) {
                 if (is_enough()) break;
-                if (done_.n_tried % 16 == 0) check_interrupt();
+                check_interrupt();
                 const double before = total_;
                 const bool is_kept = swap(pair);
                 n_in_vain_ = total_ < before * (1 - request_.least_gain) ? 0 : n_in_vain_ + 1;
@@ -299,7 +306,8 @@ class CenterSwaps {
         for (int32_t dissolved : cheap)
             for (int32_t split : gainful) {
                 const double gain = gain_[std::size_t(split)], cost = cost_[std::size_t(dissolved)];
-                if (split == dissolved || !(gain > 0) || (gain < least_promise * cost && !is_idle()))
+                if (split == dissolved || !(gain > 0) || cost == infinity ||
+                    (gain < least_promise * cost && !is_idle()))
                     continue;
                 if (was_tried(dissolved, split)) continue;
                 pairs.push_back({gain - cost, dissolved, split});

@@ -252,3 +252,16 @@ def test_a_fit_sweeps_no_more_often_than_it_says(monkeypatch, estimator):
     counted("assign")
     estimator.fit(np.random.default_rng(0).normal(size=(300, 3)))
     assert calls == ["sweep"] * estimator.n_iter_ + ["assign"]
+
+
+@pytest.mark.parametrize("far", [1e60, 1e100])
+def test_centers_too_far_from_float32_points_are_refused(far: float) -> None:
+    points = np.random.default_rng(0).normal(size=(2500, 40)).astype(np.float32)
+    with pytest.raises(ValueError, match="pass the points as float64"):
+        KMeans(5, init=np.full((5, 40), far), n_init=1).fit(points)
+    model = KMeans(5, random_state=0).fit(points)
+    model.cluster_centers_ = np.full((5, 40), far)
+    with pytest.raises(ValueError, match="pass the points as float64"):
+        model.predict(points)
+    labels = KMeans(5, init=np.full((5, 40), far), n_init=1).fit(points.astype(float)).labels_
+    assert labels.max() < 5

@@ -300,3 +300,22 @@ def test_the_farthest_points_are_known_again_from_a_checkpoint(tmp_path) -> None
         fits.append(KMeans(3, init=init, n_init=1, random_state=0).fit(data))
     assert fits[0].n_relocated_ == fits[1].n_relocated_ >= 2
     assert fits[0].cluster_centers_.tobytes() == fits[1].cluster_centers_.tobytes()
+
+
+@given(seed=st.integers(0, 10_000), n_wanted=st.integers(1, 12), is_weighted=st.booleans())
+def test_rows_in_memory_take_the_first_of_the_farthest(
+    seed: int, n_wanted: int, is_weighted: bool
+) -> None:
+    """Where many points are as far, the compiled rows and the rows by definition choose alike."""
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, 3, size=(60, 3)).astype(float)
+    points[30:] = -points[:30]
+    weights = rng.integers(0, 3, size=60).astype(float) if is_weighted else None
+    if weights is not None:
+        weights[0] = 1.0
+    centers = points[:2]
+    found = list(open_rows(points, weights).farthest(centers, n_wanted))
+    expected = list(ReferenceRows(points, weights).farthest(centers, n_wanted))
+    for far, other in zip(found, expected, strict=True):
+        assert far.point.tobytes() == other.point.tobytes()
+        assert (far.weight, far.sq_dist, far.label) == (other.weight, other.sq_dist, other.label)

@@ -85,32 +85,12 @@ struct FewCentersBlock {
 
   private:
     void give_to_nearest(int64_t p) const {
-        const int64_t n_centers = job.centers.n_centers;
-        const T* row = row_of(block, p);
-        int64_t best = 0;
-        double second = __builtin_inf();
-        for (int64_t j = 1; j < n_centers; ++j) {
-            second = smaller(double(larger(row[j], row[best])), second);
-            if (row[j] < row[best]) best = j;
-        }
-        Found found{best, double(row[best])};
-        // No squared norm of a point is above the number of features.
-        const int64_t d = job.centers.n_features;
-        if (!(limit_of_differences(job, double(d), d, found.sq_dist) < second)) found = nearest_but(p, -1);
-        const bool has_second = job.task == Task::spread && n_centers > 1;
+        const ComparedRow<T> compared{block, p, row_of(block, p), 0};
+        const Found found = compared.nearest(two_smallest_in(compared.row, job.centers.n_padded));
+        const bool has_second = job.task == Task::spread && job.centers.n_centers > 1;
         take_point(block, p, found.center, found.sq_dist,
-                   has_second ? nearest_but(p, found.center).sq_dist : 0);
+                   has_second ? compared.nearest(compared.without(found.center)).sq_dist : 0);
         if (job.task == Task::hard_sums) add_point(block, p, found.center, weight_of(block, p));
-    }
-
-    Found nearest_but(int64_t p, int64_t center) const {
-        int64_t n = 0;
-        for (int64_t j = 0; j < job.centers.n_centers; ++j) {
-            if (j == center) continue;
-            work.tied[n] = j;
-            work.tied_dist[n++] = double(row_of(block, p)[j]);
-        }
-        return nearest_listed(block, p, n);
     }
 };
 

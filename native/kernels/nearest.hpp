@@ -79,14 +79,17 @@ struct ComparedRow {
         // Nearly always, and in a fraction of the time of a list.
         if (!smallest.has_two_up_to(limit_of_row)) {
             const int64_t first = smallest.first_of(least);
-            const bool has_bits = block.job.plan.few_centers;
-            return {first, double(has_bits ? least : sq_dist_from_differences(block, p, first))};
+            // Few centers have the bits that differences of this point alone have.
+            const bool is_exact = block.job.plan.few_centers;
+            return {first, double(is_exact ? least : sq_dist_from_differences(block, p, first))};
         }
         const Vector<T> limit = broadcast(limit_of_row);
         int64_t n = 0;
         for (int64_t j = 0; j < block.job.centers.n_padded; j += lanes<T>)
             for (unsigned mask = lanes_up_to<T>(load(row + j), limit); mask; mask &= mask - 1)
                 work.tied[n++] = j + __builtin_ctz(mask);
+        // The padding is infinitely far, and in reach only where distances overflow.
+        while (n > 1 && work.tied[n - 1] >= block.job.centers.n_centers) --n;
         for (int64_t t = 0; t < n; ++t)
             work.tied_dist[t] = double(sq_dist_from_differences(block, p, work.tied[t]));
         return nearest_listed(block, p, n);

@@ -207,7 +207,8 @@ std::string arithmetic_of(const std::string& instruction_set) {
 
 int main() {
     // Small enough for an emulator, and with every kind of plan.
-    const int64_t shapes[][2] = {{2, 8}, {2, 50}, {3, 300}, {16, 50}, {20, 100}, {64, 8}, {64, 4}, {300, 20}};
+    const int64_t shapes[][2] = {{2, 8},  {2, 50}, {3, 300},  {16, 50}, {20, 100},
+                                 {64, 8}, {64, 4}, {300, 20}, {257, 9}};
     for_each_instruction_set([&](const std::string& name) {
         for (const auto [n_features, n_centers] : shapes) {
             print_shape<float>(arithmetic_of(name), n_features, n_centers);

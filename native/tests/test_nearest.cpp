@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "../sweep.hpp"
@@ -93,6 +94,11 @@ int main() {
             compare_sweeps<float>(2000, n_features, n_centers);
             compare_sweeps<double>(2000, n_features, n_centers);
         }
+    // Features in lanes, with bounds of earlier sweeps and without.
+    for (const auto [n_features, n_centers] : {std::pair{257, 9}, {400, 12}, {784, 10}, {300, 5}}) {
+        compare_sweeps<float>(2000, n_features, n_centers);
+        compare_sweeps<double>(2000, n_features, n_centers);
+    }
     // Compilers of LLVM once left out the padding of these centers.
     for (const int64_t n_features : {2, 3, 16}) compare_sweeps<double>(20000, n_features, 50);
     std::puts("labels are the nearest centers'");

@@ -55,7 +55,8 @@ def farthest_in_passes(
     for n_left in range(n_wanted, 0, -1):
         place = None if candidates is None else candidates.farthest()
         if candidates is None or place is None:
-            candidates, place = _Candidates(*find(chosen, 2 * n_left + _MORE), rounding), 0
+            candidates = _Candidates(*find(chosen, 2 * n_left + _MORE), rounding)
+            place = candidates.farthest_found()
         far = candidates.at(place)
         yield far
         candidates.approach(far.point)
@@ -72,9 +73,13 @@ class _Candidates:
     def __init__(self, found: Farthest, rows: Rows, rounding: float) -> None:
         self._found, self._rows, self._rounding = found, rows, rounding
         self._most, self._is_known = found.sq_dist.copy(), np.ones(len(found.sq_dist), dtype=bool)
-        # No point that was left out is farther.
+        # No point that was left out is farther than the nearest of these.
         is_full = len(found.sq_dist) >= found.n_kept
-        self._least = float(self._values()[-1]) if is_full else 0.0
+        self._least = float(self._values().min()) if is_full and rounding == 0 else -1.0
+
+    def farthest_found(self) -> int:
+        """Return the place of the farthest right after the pass, the first of several."""
+        return int(np.argmax(self._values()))
 
     def farthest(self) -> int | None:
         """Return the place of the farthest of all points; None if bounds leave it open."""
@@ -82,7 +87,8 @@ class _Candidates:
         known = np.where(self._is_known, values, -np.inf)
         place = int(np.argmax(known))
         is_open = np.any(~self._is_known & ~(values < known[place]))
-        return None if is_open or not known[place] >= self._least else place
+        # A point as far as that may have been left out, and come first.
+        return None if is_open or not known[place] > self._least else place
 
     def at(self, place: int) -> FarPoint:
         """Return a point whose distance is exact."""

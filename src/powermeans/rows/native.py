@@ -238,7 +238,7 @@ class NativeRows(MemoryRows):
             n_near = len(chosen)
             sq_dist = nearness.sq_dist()
             values = sq_dist if self._weights is None else weighted(self._weights, sq_dist)
-            first = largest_first(values, n_kept)
+            first = np.sort(largest_first(values, n_kept))  # the first of several is taken
             some, weights = self.some(first), self.sample_weight(first)
             labels, _ = some.assign(centers)
             return Farthest(n_kept, sq_dist[first], weights, labels, self.take(first)), some
