@@ -366,13 +366,33 @@ class Search:
         return Stage(self._breath_schedule, Never(), max_iter, self._separate)
 
     def _descend(self, centers: FloatArray, stages: Sequence[Stage]) -> FloatArray:
-        ends = anneal(self.rows, centers, stages, self.history, self.callback)
+        n_before = len(self.history.records)
+        try:
+            ends = anneal(self.rows, centers, stages, self.history, self.callback)
+        except BaseException:
+            if len(self.history.records) > n_before:
+                self._keep_last_sweep()
+            raise
         if ends[-1].was_stopped:
-            # There is no better solution yet than the first descent, cut short.
-            if self.best is None:
+            if self._competes(ends[-1].centers):
                 self.begin(self.measured(ends[-1].centers))
             raise SearchStopped
         return ends[-1].centers
+
+    def _keep_last_sweep(self) -> None:
+        """Keep the centers of a descent that was interrupted, if its last sweep tells enough."""
+        last = self.history.last
+        assert last is not None, "a sweep was complete"
+        if self.best is None or not self._competes(last.centers) or last.power != -math.inf:
+            return
+        # Of the centers before the sweep, which cost no less.
+        if last.inertia + self.price * len(last.centers) < self.cost(self.best):
+            self.history.accepted.append([last.inertia])
+            self.history.keep(last.centers)
+
+    def _competes(self, centers: FloatArray) -> bool:
+        """Return whether these centers may be the best: without a price, not with another k."""
+        return self.best is None or self.price > 0 or len(centers) == len(self.best.centers)
 
     def measured(self, centers: FloatArray) -> Solution:
         """Return these centers with the error and utility of each; none moves."""
