@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from powermeans import EntropyWeightedPowerKMeans, PowerKMeans
+from powermeans.estimators.entropy_weighted import WeightSearch
 from powermeans.metrics import adjusted_rand_index
 from powermeans.power_mean import power_mean_weights
 from powermeans.rows.feature_weighted import FeatureWeightedRows
@@ -157,6 +158,50 @@ def test_weights_are_copies_in_a_search():
     weighted = model.fit(points, sample_weight=counts).objective_
     copied = model.fit(np.repeat(points, counts, axis=0)).objective_
     assert weighted == pytest.approx(copied, rel=1e-6)
+
+
+def one_of_sixty(n=200):
+    """Groups that one feature of sixty tells apart: more features than a search starts from."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(n, 60))
+    points[:, 7] += 8.0 * rng.integers(3, size=n)
+    return points
+
+
+def test_weights_are_copies_where_a_search_chooses_features(monkeypatch):
+    chosen = []
+    choose = WeightSearch._features_to_start_from
+
+    def choose_and_note(*args):
+        chosen.append(choose(*args))
+        return chosen[-1]
+
+    monkeypatch.setattr(WeightSearch, "_features_to_start_from", choose_and_note)
+    points = one_of_sixty()
+    counts = np.random.default_rng(0).integers(0, 4, size=len(points))
+    model = EntropyWeightedPowerKMeans(3, effort="fast", random_state=0)
+    weighted = model.fit(points, sample_weight=counts).objective_
+    copied = model.fit(np.repeat(points, counts, axis=0)).objective_
+    assert weighted == pytest.approx(copied, rel=1e-6)
+    np.testing.assert_array_equal(*chosen)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-9])
+def test_many_rows_of_hardly_any_weight_change_nothing(weight):
+    points = one_of_sixty()
+    model = EntropyWeightedPowerKMeans(3, random_state=0)
+    alone = model.fit(points).objective_
+    others = np.random.default_rng(1).normal(0, 20, size=(600, 60))
+    weights = np.repeat([1.0, weight], [len(points), len(others)])
+    among = model.fit(np.vstack([points, others]), sample_weight=weights)
+    assert among.feature_weights_[7] > 0.99
+    assert among.objective_ == pytest.approx(alone, rel=1e-3)
+
+
+def test_more_clusters_than_a_sample_of_few_clusters_has_points():
+    points = np.random.default_rng(0).normal(size=(280, 34))
+    model = EntropyWeightedPowerKMeans(257, effort="fast", random_state=0).fit(points)
+    assert len(np.unique(model.labels_)) == 257
 
 
 def test_a_constant_feature_gets_no_weight():

@@ -28,7 +28,7 @@ from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric
 from powermeans.seeds.orders import order_by_place
 from powermeans.sums import Sums
-from powermeans.types import FloatArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 # Below this power, weights are practically hard.
 _HARD_POWER = -100.0
@@ -36,8 +36,9 @@ _HARD_POWER = -100.0
 _PENALTY_OF_SCATTER = 0.1
 # A smaller gain, as a share of the penalty, is rounding.
 _LEAST_GAIN = 1e-6
-# Points that tell which of many features a search starts from.
+# Points that tell which of many features a search starts from, in all and for each cluster.
 _SAMPLED = 256
+_SAMPLED_PER_CLUSTER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,14 +360,22 @@ class WeightSearch:
     def _features_to_start_from(self, features: NDArray[Any], most: int) -> NDArray[Any]:
         """Return features with more values than clusters, those that cluster best if many."""
         points = np.asarray(self.data.points)
-        n_distinct = np.array([len(np.unique(points[:, f])) for f in features])
+        has_weight = self.rows.sample_weight(np.arange(len(points))) > 0
+        n_distinct = np.array([len(np.unique(points[has_weight, f])) for f in features])
         features = features[n_distinct > self.n_clusters]
         if len(features) <= most:
             return features
-        order, _ = order_by_place(self.rows, self.start.rng)
-        chosen = order[np.linspace(0, len(order) - 1, _SAMPLED).astype(int)]
-        left = [self._share_left(points[chosen, f]) for f in features]
+        sample = points[self._sample()]
+        left = [self._share_left(sample[:, f]) for f in features]
         return features[np.argsort(left, kind="stable")[:most]]
+
+    def _sample(self) -> IndexArray:
+        """Draw points evenly by weight along an order, one of much weight several times."""
+        order, _ = order_by_place(self.rows, self.start.rng)
+        up_to = np.cumsum(self.rows.sample_weight(order))
+        n_sampled = max(_SAMPLED, _SAMPLED_PER_CLUSTER * self.n_clusters)
+        wanted = (np.arange(n_sampled) + 0.5) / n_sampled * up_to[-1]
+        return np.asarray(order[np.searchsorted(up_to, wanted, side="right")])
 
     def _share_left(self, values: Points) -> float:
         """Return the scatter about as many centers, as a share of that about the mean."""
