@@ -20,6 +20,7 @@ from powermeans import DPMeans, KMeans, SweepState
 from powermeans.estimators.dp_means import OpenAndDrop, _FarPoints
 from powermeans.loop.updates import Sweep
 from powermeans.rows import open_rows
+from powermeans.seeds.choose import choose_seeds
 
 
 def blobs(n_blobs: int, seed: int, n_features: int = 2) -> np.ndarray:
@@ -192,6 +193,21 @@ def test_a_search_cut_short_loses_nothing_that_a_sweep_has_reached(error) -> Non
         assert model.objective_ <= model.history_.objective.min() * (1 + 1e-9)
         sq_dist = squared_distances(points, model.cluster_centers_).min(axis=1)
         assert model.objective_ == pytest.approx(sq_dist.sum() + 1000.0 * model.n_clusters_)
+
+
+def test_seeds_of_the_search_may_take_the_time_that_is_left(monkeypatch) -> None:
+    limits: list[float] = []
+
+    def choose_seeds_within(*args, seconds: float, **options):
+        limits.append(seconds)
+        return choose_seeds(*args, seconds=seconds, **options)
+
+    monkeypatch.setattr("powermeans.estimators.dp_means.choose_seeds", choose_seeds_within)
+    DPMeans(500.0, max_seconds=1000.0, random_state=0).fit(blobs(4, seed=0))
+    assert limits
+    assert 0 < limits[-1] <= limits[0] < 1000
+    DPMeans(500.0, random_state=0).fit(blobs(4, seed=0))
+    assert limits[-1] == np.inf
 
 
 @pytest.mark.parametrize("n_features", [2, 30])

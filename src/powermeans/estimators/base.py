@@ -369,13 +369,16 @@ class CenterEstimator(
             centers = uniform_seeds(rows, n_clusters, rng)
         else:
             n_candidates = n_greedy_candidates(n_clusters) if self.init == "k-means++" else 1
-            seconds = self.__dict__.get("_end", math.inf) - time.monotonic()
             centers, _ = choose_seeds(
-                rows, n_clusters, rng, n_candidates=n_candidates, seconds=seconds
+                rows, n_clusters, rng, n_candidates=n_candidates, seconds=self._seconds_left()
             )
         if self.verbose:
             print("Initialization complete")
         return centers
+
+    def _seconds_left(self) -> float:
+        """Return how long the fit may go on, by `max_seconds`."""
+        return self.__dict__.get("_end", math.inf) - time.monotonic()
 
     def _seeds_in_passes(self, data: Data, rng: np.random.RandomState) -> FloatArray:
         """Return seeds of points that have no order, from candidates found once in a fit."""

@@ -294,7 +294,8 @@ class DPMeans(CenterEstimator):
 
         def seeds(n_centers: int) -> FloatArray:
             n_candidates = n_greedy_candidates(n_centers)
-            return choose_seeds(rows, n_centers, rng, n_candidates=n_candidates)[0]
+            left = self._seconds_left()
+            return choose_seeds(rows, n_centers, rng, n_candidates=n_candidates, seconds=left)[0]
 
         ends = start.anneal(start.seeds(), stages)
         if ends[-1].was_stopped:
