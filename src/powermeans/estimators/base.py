@@ -378,7 +378,8 @@ class CenterEstimator(
 
     def _seconds_left(self) -> float:
         """Return how long the fit may go on, by `max_seconds`."""
-        return self.__dict__.get("_end", math.inf) - time.monotonic()
+        end: float = self.__dict__.get("_end", math.inf)
+        return end - time.monotonic()
 
     def _seeds_in_passes(self, data: Data, rng: np.random.RandomState) -> FloatArray:
         """Return seeds of points that have no order, from candidates found once in a fit."""
