@@ -16,6 +16,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from powermeans import IndefiniteKernelWarning, KernelPowerKMeans, PowerKMeans
+from powermeans.estimators.kernel_power_kmeans import _leading
 
 
 def blobs(seed: int = 0, n: int = 120, n_features: int = 2, n_blobs: int = 4) -> np.ndarray:
@@ -518,3 +519,28 @@ def test_weights_are_copies_in_any_order_in_a_search() -> None:
     assert type(model.embedded_) is PowerKMeans
     assert model.fit(copies).inertia_ == pytest.approx(weighted, rel=1e-6)
     assert model.fit(copies[order]).inertia_ == pytest.approx(weighted, rel=1e-6)
+
+
+@pytest.mark.parametrize("n_others", [0, 100])
+def test_leading_coordinates_take_weights_as_copies(n_others: int) -> None:
+    rng = np.random.default_rng(0)
+    points, others = rng.normal(size=(60, 9)) + 1.0, rng.normal(0, 5, size=(n_others, 9))
+    counts = rng.integers(1, 4, size=60)
+    weights = np.append(counts, np.zeros(n_others))
+    weighted = list(_leading(np.vstack([points, others]), weights, 2))
+    copied = list(_leading(np.repeat(points, counts, axis=0), None, 2))
+    assert len(weighted) == len(copied) == 4
+    for some, same in zip(weighted, copied, strict=True):
+        expected = np.repeat(some[:60], counts, axis=0)
+        # The sign of an axis is arbitrary.
+        np.testing.assert_allclose(np.abs(same), np.abs(expected), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 5])
+def test_weights_are_copies_where_all_points_are_far_apart(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points, counts = rng.normal(size=(200, 3)), rng.integers(0, 4, size=200)
+    model = KernelPowerKMeans(6, gamma=3.0, random_state=0)
+    weighted = model.fit(points, sample_weight=counts).inertia_
+    copied = model.fit(np.repeat(points, counts, axis=0)).inertia_
+    assert weighted == pytest.approx(copied, rel=1e-9)

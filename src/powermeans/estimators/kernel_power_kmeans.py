@@ -579,11 +579,13 @@ def _leading(points: Points, weights: FloatArray | None, k: int) -> Iterator[Flo
     counts = np.ones(len(wide)) if weights is None else weights
     degrees = wide @ (counts @ wide)
     # Those of normalized cuts (Ng, Jordan & Weiss 2001), if similarities are positive in the mean.
-    if degrees.min() > 0:
-        normal = wide / np.sqrt(degrees)[:, None]
+    if (least := degrees[counts > 0].min()) > 0:
+        normal = wide / np.sqrt(np.maximum(degrees, least))[:, None]
         yield _on_sphere(normal @ _main_axes(normal.T @ (counts[:, None] * normal), k))
     white = wide[:, -2 * k :]
-    yield white / np.maximum(white.std(axis=0), np.finfo(np.float64).tiny)
+    centered = white - np.average(white, axis=0, weights=counts)
+    spreads = np.sqrt(np.average(np.square(centered), axis=0, weights=counts))
+    yield white / np.maximum(spreads, np.finfo(np.float64).tiny)
     yield wide[:, -1:]
 
 
