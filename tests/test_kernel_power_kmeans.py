@@ -16,7 +16,9 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from powermeans import IndefiniteKernelWarning, KernelPowerKMeans, PowerKMeans
+from powermeans.estimators import kernel_power_kmeans
 from powermeans.estimators.kernel_power_kmeans import _leading
+from powermeans.estimators.power_kmeans import searched
 
 
 def blobs(seed: int = 0, n: int = 120, n_features: int = 2, n_blobs: int = 4) -> np.ndarray:
@@ -544,3 +546,16 @@ def test_weights_are_copies_where_all_points_are_far_apart(seed: int) -> None:
     weighted = model.fit(points, sample_weight=counts).inertia_
     copied = model.fit(np.repeat(points, counts, axis=0)).inertia_
     assert weighted == pytest.approx(copied, rel=1e-9)
+
+
+def test_starts_from_another_search_get_the_time_that_is_left(monkeypatch) -> None:
+    left = []
+
+    def search_and_note(*args, seconds_left, **kwargs):
+        left.append(seconds_left)
+        return searched(*args, seconds_left=seconds_left, **kwargs)
+
+    monkeypatch.setattr(kernel_power_kmeans, "searched", search_and_note)
+    points = np.random.default_rng(0).normal(size=(50, 2))
+    KernelPowerKMeans(3, max_seconds=60.0, random_state=0).fit(points)
+    assert 0 < left[-1] < left[0] < 60.0

@@ -9,6 +9,8 @@ import pytest
 from scipy import sparse
 
 from powermeans import Fixed, PowerKMeans, RobustPowerKMeans
+from powermeans.estimators import robust_power_kmeans
+from powermeans.estimators.power_kmeans import searched
 from powermeans.metrics import adjusted_rand_index
 
 
@@ -257,3 +259,16 @@ def test_a_search_starts_with_weights_as_copies_in_any_order():
     weighted = model.fit(points, sample_weight=counts).inertia_
     assert model.fit(copies).inertia_ == pytest.approx(weighted, rel=1e-6)
     assert model.fit(rng.permutation(copies)).inertia_ == pytest.approx(weighted, rel=1e-6)
+
+
+def test_starts_from_another_search_get_the_time_that_is_left(monkeypatch):
+    left = []
+
+    def search_and_note(*args, seconds_left, **kwargs):
+        left.append(seconds_left)
+        return searched(*args, seconds_left=seconds_left, **kwargs)
+
+    monkeypatch.setattr(robust_power_kmeans, "searched", search_and_note)
+    points = np.random.default_rng(0).normal(size=(50, 2))
+    RobustPowerKMeans(3, max_seconds=60.0, random_state=0).fit(points)
+    assert 0 < left[-1] < left[0] < 60.0

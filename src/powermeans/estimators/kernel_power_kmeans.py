@@ -565,8 +565,15 @@ class LeadingPowerKMeans(PowerKMeans):
         data, k = in_memory(start.data), self.n_clusters
         points, weights = np.asarray(data.points), data.weights
         for coordinates in _leading(points, weights, k):
-            rng, n_threads = start.rng, self.n_threads
-            model = searched(coordinates, weights, k, effort="fast", rng=rng, n_threads=n_threads)
+            model = searched(
+                coordinates,
+                weights,
+                k,
+                effort="fast",
+                rng=start.rng,
+                n_threads=self.n_threads,
+                seconds_left=self._seconds_left(),
+            )
             yield _means(points, weights, model.labels_, k)
         while True:
             yield start.seeds()

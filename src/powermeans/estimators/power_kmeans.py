@@ -509,11 +509,17 @@ def searched(
     effort: Literal["fast", "balanced", "thorough"],
     rng: np.random.RandomState,
     n_threads: int | None,
+    seconds_left: float = math.inf,
     **distances: Any,
 ) -> PowerKMeans:
     """Return a model with the default search, from which another method goes on."""
     model = PowerKMeans(
-        n_clusters, effort=effort, random_state=rng, n_threads=n_threads, **distances
+        n_clusters,
+        effort=effort,
+        max_seconds=max(seconds_left, np.finfo(np.float64).tiny),
+        random_state=rng,
+        n_threads=n_threads,
+        **distances,
     )
     with warnings.catch_warnings():
         # Its end is not that of the fit.

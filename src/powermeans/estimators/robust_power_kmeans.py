@@ -206,6 +206,7 @@ class RobustPowerKMeans(PowerKMeans):
                 effort="fast",
                 rng=start.rng,
                 n_threads=self.n_threads,
+                seconds_left=self._seconds_left(),
                 divergence=self.divergence,
                 missing=self.missing,
             )
