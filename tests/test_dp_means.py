@@ -195,6 +195,24 @@ def test_a_search_cut_short_loses_nothing_that_a_sweep_has_reached(error) -> Non
         assert model.objective_ == pytest.approx(sq_dist.sum() + 1000.0 * model.n_clusters_)
 
 
+def test_a_fit_cut_short_keeps_the_centers_by_which_it_derived_the_penalty() -> None:
+    points = np.random.default_rng(0).normal(size=(300, 2))
+
+    def stopped_after(n_sweeps: int) -> DPMeans:
+        stop = {"callback": lambda state: state.sweep == n_sweeps}
+        return DPMeans(n_clusters_wanted=12, effort="fast", random_state=0, **stop).fit(points)
+
+    full = stopped_after(0)
+    models = [stopped_after(n_sweeps) for n_sweeps in range(1, full.n_iter_ + 1)]
+    derived = [model for model in models if model.penalty_ == full.penalty_]
+    underived = [model for model in models if model.penalty_ != full.penalty_]
+    assert derived[0].n_clusters_ == 12
+    objectives = np.array([model.objective_ for model in derived])
+    assert np.all(np.diff(objectives) <= 1e-9 * objectives[0])
+    assert objectives[0] <= 1.1 * full.objective_
+    assert {model.penalty_ for model in underived} == {DPMeans.penalty_for(points, 12)}
+
+
 def test_seeds_of_the_search_may_take_the_time_that_is_left(monkeypatch) -> None:
     limits: list[float] = []
 

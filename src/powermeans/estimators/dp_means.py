@@ -22,7 +22,7 @@ from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec, admit_array
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.loop.anneal import Callback, Stage, StageEnd
-from powermeans.loop.search import EFFORTS, Effort, Search, SearchStopped
+from powermeans.loop.search import EFFORTS, Effort, Search, SearchStopped, Solution
 from powermeans.loop.search_over_k import SearchOverK, Steps
 from powermeans.loop.spread import rounding_inertia, spread
 from powermeans.loop.stopping import CentersSettled
@@ -111,7 +111,8 @@ class DPMeans(CenterEstimator):
     n_clusters_ : int
         Number of clusters found.
     penalty_ : float
-        Price of a center.
+        Price of a center. A fit with ``penalty="auto"`` that stops before its search has derived
+        the price has that of `penalty_for`.
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     objective_ : float
@@ -119,8 +120,9 @@ class DPMeans(CenterEstimator):
     n_iter_ : int
         Number of sweeps.
     history_ : recarray
-        One record for each sweep; `objective` includes the price of the centers. A search records
-        all of its descents, one after another.
+        One record for each sweep; `objective` includes the price of the centers, but not while
+        the search derives it for ``penalty="auto"``. A search records all of its descents, one
+        after another.
     n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
@@ -283,10 +285,10 @@ class DPMeans(CenterEstimator):
         """Run the paper's algorithm, search from where it ends, and run it again."""
         rows, rng, efforts = start.data.rows, start.rng, EFFORTS[self.effort]
         order, _ = order_by_place(rows, rng)
-        stages = start.stages
+        stages, found = start.stages, None
         if self.penalty == "auto":
             steps = Steps(self._search(start, price=0.0), order)
-            price = _price_between(steps, self.n_clusters_wanted, efforts[0])
+            found, price = _found_with_price(steps, self.n_clusters_wanted, efforts[0])
             self.penalty_ = price or self.penalty_
             far = _FarPoints.of(rows)
             update = OpenAndDrop(far, self.penalty_, self.penalty_ / far.unit)
@@ -297,10 +299,14 @@ class DPMeans(CenterEstimator):
             left = self._seconds_left()
             return choose_seeds(rows, n_centers, rng, n_candidates=n_candidates, seconds=left)[0]
 
+        search = self._search(start, self.penalty_)
+        if found is not None:
+            search.begin(found)
         ends = start.anneal(start.seeds(), stages)
         if ends[-1].was_stopped:
-            return ends
-        over_k = SearchOverK(Steps(self._search(start, self.penalty_), order), seeds, efforts)
+            search.begin(search.measured(ends[-1].centers))
+            raise SearchStopped
+        over_k = SearchOverK(Steps(search, order), seeds, efforts)
         ends = start.anneal(over_k.run(ends[-1].centers).centers, stages)
         start.history.keep(ends[-1].centers)
         return ends
@@ -447,8 +453,8 @@ class RelocateAtPrice(RelocateEmpty):
         return replace(relocated, objective=relocated.objective + price)
 
 
-def _price_between(steps: Steps, n_centers: int, effort: Effort) -> float:
-    """Return the price at which about this number of centers costs least; zero if there is none.
+def _found_with_price(steps: Steps, n_centers: int, effort: Effort) -> tuple[Solution, float]:
+    """Return so many centers and a price at which about as many cost least; zero if there is none.
 
     It is the geometric mean of what one center more saves and what one less costs.
     """
@@ -461,10 +467,10 @@ def _price_between(steps: Steps, n_centers: int, effort: Effort) -> float:
         less = steps.improved(steps.shrunk(found, n_centers - 1), effort)
         costs = less.inertia - found.inertia
     if costs <= search.perfect:
-        return 0.0
+        return found, 0.0
     # Where every point is at a center, one more saves nothing.
     saves = max(found.inertia - more.inertia, _LEAST_SAVED * costs)
-    return math.sqrt(saves) * math.sqrt(costs)
+    return found, math.sqrt(saves) * math.sqrt(costs)
 
 
 def _first_of_largest(values: FloatArray) -> int:

@@ -92,7 +92,7 @@ class SearchOverK:
     efforts: Sequence[Effort]
 
     def run(self, centers: FloatArray) -> Solution:
-        """Start from these centers and return the best solution, which costs no more."""
+        """Start from these centers or the best so far, whichever costs less; return the best."""
         search = self.steps.search
         search.begin(search.measured(centers))
         self._open_while_it_pays()
