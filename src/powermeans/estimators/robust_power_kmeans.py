@@ -192,7 +192,7 @@ class RobustPowerKMeans(PowerKMeans):
         """Yield seeds, then centers of all points, and seeds again.
 
         A cluster that is left out adds no error, so a search among the points that are kept may
-        never miss it.
+        never put a center there.
         """
         yield start.seeds()
         points, weights = in_memory(start.data).points, in_memory(start.data).weights
