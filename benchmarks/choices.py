@@ -34,7 +34,7 @@ from powermeans.rows import open_rows
 from powermeans.seeds.choose import choose_seeds
 
 NAME = "choices"
-PAGE = Page("search", "python -m benchmarks.choices --page")
+PAGE = Page("how_it_searches", "python -m benchmarks.choices --page")
 DATA_SEED = 11
 SEEDS = (0, 1)
 PROBLEMS = [

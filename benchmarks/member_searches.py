@@ -24,7 +24,7 @@ from powermeans.datasets import load_data_set
 from powermeans.metrics import adjusted_rand_index
 
 NAME = "member_searches"
-PAGE = Page("search", "python -m benchmarks.member_searches --page")
+PAGE = Page("how_it_searches", "python -m benchmarks.member_searches --page")
 SEEDS = range(3)
 
 Labelled = tuple[np.ndarray, np.ndarray]

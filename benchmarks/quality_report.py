@@ -18,7 +18,7 @@ from benchmarks.excess import (
 from benchmarks.pages import DOCS, Page, Rows, as_markdown, as_text
 
 PAGE = Page("when_annealing_helps", "python -m benchmarks.quality --page")
-PAGE_OF_HALF = Page("search", "python -m benchmarks.quality --half odd --page")
+PAGE_OF_HALF = Page("how_it_searches", "python -m benchmarks.quality --half odd --page")
 PICTURE = DOCS / "_static" / "quality.png"
 # So near to the lowest that nothing is left to gain.
 AS_GOOD = 1e-3

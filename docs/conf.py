@@ -51,10 +51,10 @@ html_sidebars = {
     for page in (
         "changelog",
         "getting_started",
+        "how_it_searches",
         "how_it_works",
         "moving",
         "plots",
-        "search",
         "speed",
         "speed_targets",
         "when_annealing_helps",

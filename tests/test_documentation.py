@@ -92,3 +92,9 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert powermeans.__version__ == version
     assert f"\nversion: {version}\n" in citation
     assert f"\n## {version}" in changelog
+
+
+def test_no_page_has_the_name_of_one_that_sphinx_writes() -> None:
+    """Sphinx would overwrite it without a word."""
+    of_sphinx = {"search", "genindex", "modindex", "py-modindex", "sg_execution_times"}
+    assert not of_sphinx & {page.stem for page in (PROJECT / "docs").glob("*.md")}
