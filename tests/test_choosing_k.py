@@ -485,8 +485,10 @@ def test_without_holes_observed_is_as_whole() -> None:
     whole = choose_k(points, range(2, 8), criteria=names, random_state=0)
     observed = choose_k(points, range(2, 8), criteria=names, missing="observed", random_state=0)
     assert observed.by_criterion == whole.by_criterion
-    # Rows with missing entries breathe where others swap.
-    np.testing.assert_allclose(observed.table["inertia"], whole.table["inertia"], rtol=0.02)
+    found, expected = observed.table["inertia"], whole.table["inertia"]
+    np.testing.assert_allclose(found[:5], expected[:5])
+    # Rows with missing entries breathe where others swap, and end higher among many poor optima.
+    np.testing.assert_allclose(found[5:], expected[5:], rtol=0.01)
 
 
 def test_k_is_found_where_entries_are_missing() -> None:
@@ -496,7 +498,10 @@ def test_k_is_found_where_entries_are_missing() -> None:
     assert choice.recommended == 5
     assert set(choice.by_criterion).isdisjoint({"silhouette", "bic", "jump", "gap"})
     alone = PowerKMeans(5, missing="observed", random_state=0).fit(holed)
-    assert choice.table["inertia"][3] == pytest.approx(alone.inertia_, rel=1e-3)
+    assert choice.table["inertia"][3] == pytest.approx(alone.inertia_, rel=1e-4)
+    options = {"criteria": ["knee"], "missing": "observed", "random_state": 0}
+    thorough = choose_k(holed, range(2, 9), effort="thorough", **options)
+    assert thorough.table["inertia"][3] == pytest.approx(alone.inertia_)
     np.testing.assert_array_equal(np.bincount(choice.model().predict(holed)) > 0, np.ones(5))
     assert (np.diff(choice.table["inertia"]) <= 0).all()
 
