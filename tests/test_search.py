@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from powermeans import KMeans, PowerKMeans, SweepState
+from powermeans import KMeans, PowerKMeans, SweepState, divergences
 from powermeans.estimators import base
 from powermeans.loop.history import History
 from powermeans.loop.search import (
@@ -364,6 +364,33 @@ def test_a_weight_is_as_good_as_copies(effort: str, seed: int) -> None:
     if effort == "fast":
         # With more starts rounding may decide about moves that lead to the same solution.
         assert weighted.spent_.n_sweeps == repeated.spent_.n_sweeps
+
+
+@pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine", "manhattan", "poisson"])
+def test_rows_of_no_weight_count_as_no_work(divergence: str) -> None:
+    points = np.abs(hard_problem(n_points=70)) + 1
+    rows = open_rows(
+        points, np.repeat([2.0, 0], [40, 30]), divergence=divergences.resolve(divergence)
+    )
+    assert rows.n_places == 40
+
+
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+def test_copies_of_a_point_are_one_place(container) -> None:
+    points = hard_problem(n_points=40)
+    assert NativeRows(container(np.repeat(points, 5, axis=0))).n_places == 40
+
+
+def test_small_data_are_searched_as_far_with_copies_and_rows_of_no_weight() -> None:
+    points = np.random.default_rng(2).normal(size=(200, 150))
+    beside = np.random.default_rng(3).normal(scale=30, size=(400, 150))
+    options = {"random_state": 0, "n_threads": 1}
+    alone = PowerKMeans(6, **options).fit(points)
+    weights = np.repeat([1.0, 0.0], [200, 400])
+    padded = PowerKMeans(6, **options).fit(np.vstack([points, beside]), sample_weight=weights)
+    copied = PowerKMeans(6, **options).fit(np.repeat(points, 3, axis=0))
+    for same in (padded.inertia_, copied.inertia_ / 3):
+        assert same == pytest.approx(alone.inertia_, rel=1e-9)
 
 
 def test_the_order_of_the_rows_does_not_matter() -> None:

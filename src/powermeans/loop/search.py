@@ -175,7 +175,7 @@ class Search:
         self._separate = SeparateCoincident(self.critical_power, size)
         self._breath_schedule = _breath_schedule(self.start_power)
         self.perfect = rounding_inertia(self.rows)
-        n_values = self.rows.n_points * self.rows.n_features
+        n_values = self.rows.n_places * self.rows.n_features
         self.swaps = self.rows.moves_points and n_values <= _MOST_VALUES_SWAPPED
 
     def run(
@@ -245,7 +245,7 @@ class Search:
         if not population:
             return False
         n_centers, n_features = population[0].centers.shape
-        work = self.rows.n_points * n_centers * (n_features + _FIXED_COST)
+        work = self.rows.n_places * n_centers * (n_features + _FIXED_COST)
         best = min(population, key=attrgetter("inertia"))
         n_found = sum(not best.betters(other, by=effort.least_gain) for other in population)
         return work > effort.floor_of_work and n_found >= effort.n_agreeing
@@ -272,7 +272,7 @@ class Search:
         """Move points near borders, and then centers; return the better solution."""
         moved = self.rows.move_points(solution.centers, _PASSES_BEFORE_SWAPS)
         n_centers, n_features = moved.centers.shape
-        of_sweeps = effort.n_sweeps_of_swaps * self.rows.n_points * n_centers
+        of_sweeps = effort.n_sweeps_of_swaps * self.rows.n_places * n_centers
         most = max(of_sweeps, effort.least_work / (n_features + _FIXED_COST))
         least = effort.floor_of_work / (n_features + _FIXED_COST)
         swaps = self.rows.swap_centers(moved.centers, n_swaps, most, effort.least_gain, least)

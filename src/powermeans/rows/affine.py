@@ -12,7 +12,7 @@ import numpy as np
 
 from powermeans.critical import critical_power
 from powermeans.divergences.chunks import dense_chunks
-from powermeans.rows.base import BaseRows
+from powermeans.rows.base import BaseRows, MemoryRows
 from powermeans.rows.native import NativeRows
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
@@ -30,6 +30,7 @@ class AffineRows(NativeRows, abc.ABC):
     _find_inertia_about_mean = BaseRows._find_inertia_about_mean
     greedy_seeds = BaseRows.greedy_seeds
     samples_seeds = BaseRows.samples_seeds
+    n_places = MemoryRows.n_places
     moves_points = BaseRows.moves_points
     has_blocks = BaseRows.has_blocks
     some = BaseRows.some

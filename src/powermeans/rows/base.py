@@ -24,6 +24,10 @@ from powermeans.types import FloatArray, IndexArray, Points
 class BaseRows(Rows):
     """Derive the methods that the protocol leaves open, for Euclidean units."""
 
+    @property
+    def n_places(self) -> int:
+        return self.n_points
+
     def descends(self, rule: Rule) -> bool:
         return rule.descends
 
@@ -153,6 +157,10 @@ class MemoryRows(BaseRows):
         if self._weights is None:
             return float(self.n_points)
         return float(np.sum(self._weights)) * self._weight_unit
+
+    @property
+    def n_places(self) -> int:
+        return self.n_points if self._weights is None else int(np.count_nonzero(self._weights))
 
     @property
     def known(self) -> object | None:

@@ -83,6 +83,7 @@ class NativeRows(MemoryRows):
         """
         assert self._weights is not None, "the rows were opened with weights"
         np.divide(sample_weight, self._weight_unit, out=self._weights)
+        self.__dict__.pop("n_places", None)
         self._forget_what_follows_from_weights()
 
     def _find_inertia_about_mean(self) -> float:
@@ -168,12 +169,21 @@ class NativeRows(MemoryRows):
         return Moved(moved, n_kept, n_distances)
 
     @cached_property
+    def n_places(self) -> int:
+        key = self._key_of_places()
+        weighing = key if self._weights is None else key[self._weights > 0]
+        return int(np.count_nonzero(np.diff(np.sort(weighing), prepend=-1.0)))
+
+    @cached_property
     def _order_of_moves(self) -> IndexArray:
         """Sort the points by place, so that the order of the rows makes no difference."""
+        return np.argsort(self._key_of_places(), kind="stable")
+
+    def _key_of_places(self) -> FloatArray:
+        """Return a number for each point, equal for equal points and for others only by chance."""
         direction = np.random.default_rng(0).standard_normal(self.n_features)
         far = math.sqrt(self.inertia_about_mean() / self.total_weight / self.n_features)
-        key = self.nearness((self.mean() + far * direction)[None, :]).sq_dist()
-        return np.argsort(key, kind="stable")
+        return self.nearness((self.mean() + far * direction)[None, :]).sq_dist()
 
     def sq_distances(self, centers: FloatArray) -> Points:
         computed = np.float64 if sparse.issparse(self._points) else self.dtype

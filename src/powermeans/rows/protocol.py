@@ -87,6 +87,14 @@ class Rows(Protocol):
 
     # `BaseRows` derives the following methods from those above.
 
+    @property
+    def n_places(self) -> int:
+        """At how many places there are points with a weight, or how many points, if not known.
+
+        A search counts work by it, so that a weight acts as copies do, and zero as no point.
+        """
+        ...
+
     def descends(self, rule: Rule) -> bool:
         """Return whether a sweep with this rule never raises its objective."""
         ...
