@@ -550,6 +550,7 @@ FILES = {
     "ragged.csv": "x,y\n1,2\n3,4,5\n",
     "holes.csv": "x,y\n1,\n2,3\n",
     "infinite.csv": "x,y\n1,2\n-inf,3\n",
+    "doubt.csv": "price;n\n1.000;12\n2.500;13\n",
     "huge.csv": "id,x\n12345678901234567,1\n2,2\n",
     "mixed.csv": "x,y\n1,2\n2,3\n3,four\n",
     "negative.csv": "x,y\n1,2\n-3,4\n",

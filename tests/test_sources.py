@@ -730,11 +730,11 @@ def test_a_dtype_that_is_none_is_named(blobs, dtype):
 
 def test_errors_name_arguments_and_not_options(tmp_path):
     for name, text, options in [
-        ("text", "x,kind\n1,red\n", {}),
+        ("text", "x,kind\n1,red\n", {"columns": ["kind"]}),
         ("late", "x,y\n" + "1,2\n" * 300 + "1,abc\n", {}),
         ("ragged", "x,y\n1,2\n3\n4,5\n", {}),
         ("commas", "x|y\n1,234|2\n", {"delimiter": "|"}),
-        ("huge", "id,x\n7,1\n12345678901234567,2\n", {}),
+        ("huge", "n,x\n7,1\n12345678901234567,2\n", {}),
     ]:
         (tmp_path / name).write_text(text)
         with pytest.raises(ValueError, match=r"columns=|delimiter=|decimal=") as caught:

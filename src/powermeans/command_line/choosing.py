@@ -15,7 +15,7 @@ from powermeans.command_line.data_files import (
     DataFiles,
     FitData,
     Scale,
-    rows_left_out,
+    notes_on,
     split_names,
 )
 from powermeans.command_line.outputs import check_outputs, interruptible, listed
@@ -97,8 +97,8 @@ def _known_criteria(names: str) -> list[str]:
 def _tell(choice: Any, files: DataFiles, data: FitData, elapsed: float, screen: Screen) -> None:
     sizes = [int(k) for k in choice.table["k"]]
     screen.say(f"{counted(len(sizes), 'value')} of k for {files.name} in {seconds(elapsed)}")
-    if left_out := rows_left_out(data.is_kept):
-        screen.say(left_out)
+    for note in notes_on(data):
+        screen.say(note)
     if isinstance(data.points, PartedData) and choice.silhouette_sample:
         screen.say(f"read part by part; silhouette of {choice.silhouette_sample} rows drawn")
     screen.say()

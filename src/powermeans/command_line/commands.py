@@ -41,6 +41,14 @@ class Missing(StrEnum):
     observed = "observed"
 
 
+class OrderOfDates(StrEnum):
+    """How dates are read."""
+
+    days = "days"
+    day_first = "day-first"
+    month_first = "month-first"
+
+
 class Effort(StrEnum):
     """How long to search."""
 
@@ -80,7 +88,8 @@ CheckpointSeconds = Annotated[
 ]
 Clusters = Annotated[int, typer.Option("-k", "--clusters", min=1, help="Number of clusters.")]
 Columns = Annotated[
-    str | None, typer.Option(help="Columns to use, with commas: names, or numbers from 1.")
+    str | None,
+    typer.Option(help="Columns to use, with commas: names, numbers from 1, ranges as 2-4 or a-c."),
 ]
 Weights = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of weights.")]
 MissingValues = Annotated[Missing, typer.Option(help="What to do with missing values.")]
@@ -90,6 +99,15 @@ Header = Annotated[
 ]
 Array = Annotated[str | None, typer.Option(metavar="NAME", help="Array of an NPZ file.")]
 Decimal = Annotated[str | None, typer.Option(metavar="MARK", help="Decimal mark of text: . or ,")]
+Thousands = Annotated[
+    str | None,
+    typer.Option(metavar="MARK", help="Mark between thousands: . or , or ' or space, or none."),
+]
+Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Encoding of text: cp1252, ...")]
+Dates = Annotated[
+    OrderOfDates | None,
+    typer.Option(help="Read dates as days; 3/4/2024 begins with the day or the month."),
+]
 Scaling = Annotated[Scale, typer.Option(help="How to scale the columns.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 Search = Annotated[Effort, typer.Option(help="How long to search for lower inertia.")]
@@ -122,6 +140,9 @@ def _files(
     header: Header = None,
     array: Array = None,
     decimal: Decimal = None,
+    thousands: Thousands = None,
+    dates: Dates = None,
+    encoding: Encoding = None,
 ) -> Any:
     from powermeans.command_line.data_files import DataFiles
 
@@ -130,8 +151,25 @@ def _files(
         raise typer.BadParameter(f"--delimiter must be one character, not {delimiter!r}")
     if decimal not in (None, ".", ","):
         raise typer.BadParameter(f"--decimal must be . or , and not {decimal!r}")
-    paths = (data,) if isinstance(data, str) else tuple(data)
-    return DataFiles(paths, columns, weights, missing.value, mark, header, array, decimal)
+    between = {"space": " ", "none": ""}.get(thousands or "", thousands)
+    if between not in (None, "", ".", ",", "'", " ") or (between and between == decimal):
+        other = " other than --decimal" if between == decimal else ""
+        raise typer.BadParameter(
+            f"--thousands must be . or , or ' or space or none{other}, not {thousands!r}"
+        )
+    return DataFiles(
+        (data,) if isinstance(data, str) else tuple(data),
+        columns,
+        weights,
+        missing.value,
+        mark,
+        header,
+        array,
+        decimal,
+        between,
+        dates.value if dates else None,
+        encoding,
+    )
 
 
 def _reading(data: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

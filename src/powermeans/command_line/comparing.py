@@ -16,7 +16,7 @@ import numpy as np
 import sklearn.cluster
 
 from powermeans.command_line import failures
-from powermeans.command_line.data_files import DataFiles, FitData, Scale, read_scaled, rows_left_out
+from powermeans.command_line.data_files import DataFiles, FitData, Scale, notes_on, read_scaled
 from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
 from powermeans.estimators.kmeans import KMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
@@ -142,8 +142,8 @@ def _tell(
         f"{counted(n_clusters, 'cluster')} of {counted(n_rows, 'row')} and "
         f"{counted(n_columns, 'column')} of {files.name}"
     )
-    if left_out := rows_left_out(data.is_kept):
-        screen.say(left_out)
+    for note in notes_on(data):
+        screen.say(note)
     screen.say()
     rows = [
         [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans.command_line import failures
 from powermeans.tables import Missing, Table, TableError, read_table
+from powermeans.tables.number_forms import Dates
 from powermeans.types import FloatArray
 
 Chooser = Callable[[Sequence[str]], Sequence[str] | None]
@@ -38,6 +39,9 @@ class DataFiles:
     header: bool | None = None
     array: str | None = None
     decimal: str | None = None
+    thousands: str | None = None
+    dates: Dates | None = None
+    encoding: str | None = None
 
     @property
     def first(self) -> str:
@@ -64,7 +68,7 @@ class DataFiles:
     @property
     def reading(self) -> dict[str, Any]:
         """How to read a file, whichever columns are wanted."""
-        names = ("delimiter", "header", "array", "decimal")
+        names = ("delimiter", "header", "array", "decimal", "thousands", "dates", "encoding")
         return {name: getattr(self, name) for name in names}
 
     def read(self, choose: Chooser | None = None) -> tuple[Table, float]:
@@ -96,6 +100,7 @@ class FitData:
     is_kept: NDArray[np.bool_] | None = None
     scaler: Any = None
     seconds_reading: float | None = None  # None for rows that are read for each sweep
+    how_read: str = ""
 
 
 def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) -> FitData:
@@ -117,16 +122,18 @@ def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) ->
                 points, **({"sample_weight": weights} if scale == "standard" else {})
             )
         scaler.set_params(copy=True)
-    return FitData(points, list(table.names), weights, table.is_kept, scaler, elapsed)
+    names = list(table.names)
+    return FitData(points, names, weights, table.is_kept, scaler, elapsed, table.how_read)
 
 
-def rows_left_out(is_kept: NDArray[np.bool_] | None) -> str:
-    """Return a sentence on the rows that were left out, empty if there are none."""
-    if is_kept is None:
-        return ""
-    n_left_out = int(np.count_nonzero(~is_kept))
-    were = "row with missing values was" if n_left_out == 1 else "rows with missing values were"
-    return f"{n_left_out} {were} left out"
+def notes_on(data: FitData | Table) -> Iterator[str]:
+    """Yield how the numbers were read, if not as they are, and how many rows were left out."""
+    if data.how_read:
+        yield f"read: {data.how_read}"
+    if data.is_kept is not None:
+        n_left_out = int(np.count_nonzero(~data.is_kept))
+        were = "row with missing values was" if n_left_out == 1 else "rows with missing values were"
+        yield f"{n_left_out} {were} left out"
 
 
 def are_names(names: Sequence[str]) -> bool:

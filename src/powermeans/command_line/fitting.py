@@ -24,7 +24,7 @@ from powermeans.command_line.clusters import (
     labelled,
     show_clusters,
 )
-from powermeans.command_line.data_files import DataFiles, FitData, Scale, are_names, rows_left_out
+from powermeans.command_line.data_files import DataFiles, FitData, Scale, are_names, notes_on
 from powermeans.command_line.outputs import (
     check_outputs,
     interruptible,
@@ -317,8 +317,8 @@ def _tell(
         f"{counted(len(names), 'column')} of {files.name}, {how_read}, "
         f"fitted in {seconds(fitted.seconds)}"
     )
-    if left_out := rows_left_out(data.is_kept):
-        screen.say(left_out)
+    for note in notes_on(data):
+        screen.say(note)
     screen.say()
     show_clusters(screen, clusters, names, has_weights=files.weights is not None)
     screen.say()

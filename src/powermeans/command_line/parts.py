@@ -144,7 +144,8 @@ def data_to_fit(
         return read_scaled(files, scale, n_clusters, option)
     data = open_parts(files, limits, columns=files.asked_columns, scale=scale)
     note_parts(files, why)
-    return FitData(data, list(data.feature_names or ()))
+    how_read = getattr(data.source, "how_read", "")
+    return FitData(data, list(data.feature_names or ()), how_read=how_read)
 
 
 def open_parts(

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from powermeans.command_line import failures
 from powermeans.command_line.clusters import Sizes, labelled, labels_and_score
-from powermeans.command_line.data_files import DataFiles, are_names, rows_left_out
+from powermeans.command_line.data_files import DataFiles, are_names, notes_on
 from powermeans.command_line.outputs import (
     check_outputs,
     interruptible,
@@ -95,8 +95,8 @@ def _tell(
         f"{counted(sizes.n_rows, 'row')} of {files.name} by {path} in {seconds(elapsed)}, "
         f"score {number(sizes.score)}"
     )
-    if isinstance(data, Table) and (left_out := rows_left_out(data.is_kept)):
-        screen.say(left_out)
+    for note in notes_on(data) if isinstance(data, Table) else ():
+        screen.say(note)
     _show_sizes(screen, sizes, has_weights=files.weights is not None)
     if written := listed(output):
         screen.say(f"written: {written}")

@@ -94,6 +94,7 @@ class FileSource:
             first.names[place] for place in self._wanted[:n_features]
         )
         self.n_features = n_features
+        self.how_read, self.decimal = first.how_read(self._wanted), first.decimal
         self.dtype = dtype or first.dtype_of(self._wanted[:n_features])
         for file, form in found[1:]:
             self._check_like(first, file, form, is_dtype_given=dtype is not None)
@@ -180,6 +181,11 @@ class FileSource:
             raise SourceError(
                 f"{path} has the columns {list(form.names)[:20]} where {first.name} has "
                 f"{list(first.names)[:20]}: give all files the same columns in the same order"
+            )
+        if {form.decimal, first.decimal} == {".", ","}:
+            raise SourceError(
+                f'{path} has the decimal mark "{form.decimal}" where {first.name} has '
+                f'"{first.decimal}": write all files with the same'
             )
         found = form.dtype_of(self._wanted[: self.n_features])
         if found != self.dtype and not is_dtype_given:

@@ -52,6 +52,9 @@ class FileFormat(abc.ABC):
     texts: dict[int, str]
     whole: frozenset[int]
     index: frozenset[int] = frozenset()
+    beside: dict[int, str]
+    decimal: str = ""
+    _described: Columns | None = None
     n_rows: int | None  # None until all of the file is read
     can_skip: bool = True  # whether rows can be skipped without reading them
 
@@ -66,9 +69,14 @@ class FileFormat(abc.ABC):
     def blocks(self, wanted: Selection) -> Iterator[Points]:
         """Yield the selection, some rows at a time."""
 
+    def how_read(self, wanted: Sequence[int]) -> str:
+        """Return how text writes the numbers of these columns, where that is not plain."""
+        return self._described.how_read(wanted) if self._described else ""
+
     def _copy_columns(self, reader: Columns) -> None:
         self.name, self.names = reader.name, tuple(reader.names)
         self.texts, self.whole, self.index = dict(reader.texts), reader.whole, reader.index
+        self.beside, self.decimal, self._described = reader.beside, reader.decimal, reader
 
 
 def format_of(path: Path, **options: Any) -> FileFormat:
@@ -154,7 +162,7 @@ class _Parquet(_OfArrow):
             batches = file.iter_batches(n_rows, row_groups=groups, columns=keys)
             for batch in _from_row(first_row, batches):
                 order = places_among(batch.schema, self._keys, wanted.places)
-                yield matrix_of(batch, order, wanted.dtype)
+                yield matrix_of([batch.column(place) for place in order], wanted.dtype)
 
 
 class _Arrow(_OfArrow):
@@ -185,7 +193,9 @@ class _Arrow(_OfArrow):
         ):
             for batch in _from_row(wanted.first_row, self._open(file)[1]):
                 for start in range(0, len(batch), n_rows):
-                    yield matrix_of(batch.slice(start, n_rows), wanted.places, wanted.dtype)
+                    some = batch.slice(start, n_rows)
+                    columns = [some.column(place) for place in wanted.places]
+                    yield matrix_of(columns, wanted.dtype)
 
 
 def _rows_of_a_batch(n_columns: int) -> int:
@@ -210,7 +220,7 @@ class _OfSlices(FileFormat):
             )
         self._shape = (int(shape[0]), int(shape[1]) if len(shape) == 2 else 1)
         self._stored, self.n_rows, self.name = dtype, self._shape[0], str(path)
-        self.names, self.texts = distinct([""] * self._shape[1]), {}
+        self.names, self.texts, self.beside = distinct([""] * self._shape[1]), {}, {}
         self.whole = frozenset(range(self._shape[1])) if dtype.kind in "iu" else frozenset()
 
     def _fit_float32(self, places: Sequence[int]) -> bool:

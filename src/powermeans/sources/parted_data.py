@@ -22,6 +22,7 @@ from powermeans.sources.files import FileSource, is_passed_over
 from powermeans.sources.kinds import Kind, are_paths, is_dask
 from powermeans.sources.partition import Admission, Part, Partition, cut
 from powermeans.sources.scaling import Scale, Scaling, learned_scaling
+from powermeans.tables.number_forms import Dates
 
 _BYTES_OF_A_PART = 2**24
 # At most this many copies of a part exist at a time: one in work, one being read, the blocks that
@@ -200,6 +201,9 @@ def open_data(
     header: bool | None = None,
     array: str | None = None,
     decimal: str | None = None,
+    thousands: str | None = None,
+    dates: Dates | None = None,
+    encoding: str | None = None,
 ) -> Any:
     """Open rows that need not fit into memory, for `fit`, `predict`, `score` and `choose_k`.
 
@@ -219,7 +223,8 @@ def open_data(
         Or a Dask array or DataFrame.
     columns : sequence of str or int, optional
         The columns of files or of a Dask DataFrame to read, by name or, in files, by number from
-        one. By default all but `weights`; then all files must have the same columns.
+        one, or by ranges of these such as "2-4"; by default all numbers but `weights` and what
+        identifies the rows. Then all files must have the same columns.
     weights : str or array-like of shape (n_samples,), optional
         The column that holds weights of the rows; for an array, the weights themselves.
     scale : {"standard", "minmax"} or Scaling, optional
@@ -243,7 +248,7 @@ def open_data(
     checkpoint_seconds : float, default=60.0
         Time between two writes to the checkpoint. A killed fit loses the work of this time and of
         the current sweep.
-    delimiter, header, decimal
+    delimiter, header, decimal, thousands, dates, encoding
         The form of text, as in `powermeans.tables.read_table`.
     array : str, optional
         The array of an NPZ, HDF5 or Zarr file to read, if it has several.
@@ -277,7 +282,15 @@ def open_data(
         raise ValueError("source is open already: pass it on as it is")
     _check_options(scale, dtype, rows_per_part)
     wanted: Any = None if dtype is None else np.dtype(dtype)
-    reading = {"delimiter": delimiter, "header": header, "array": array, "decimal": decimal}
+    reading = {
+        "delimiter": delimiter,
+        "header": header,
+        "array": array,
+        "decimal": decimal,
+        "thousands": thousands,
+        "dates": dates,
+        "encoding": encoding,
+    }
     where = None if checkpoint is None else Checkpoint(os.fspath(checkpoint), checkpoint_seconds)
     if is_dask(source):
         _refuse_for_dask(rows_per_part, memory_limit, reading)

@@ -25,6 +25,8 @@ class Arrays:
     path: Path
     array: NDArray[Any]
     index: ClassVar[frozenset[int]] = frozenset()
+    beside: ClassVar[dict[int, str]] = {}
+    decimal: ClassVar[str] = ""
 
     @property
     def names(self) -> Sequence[str]:
@@ -46,6 +48,10 @@ class Arrays:
         """The columns of whole numbers."""
         dtypes = self._dtypes()
         return frozenset(number for number, dtype in enumerate(dtypes) if dtype.kind in "iu")
+
+    def how_read(self, wanted: Sequence[int]) -> str:
+        """Return nothing: an array is read as it is."""
+        return ""
 
     def read(self, wanted: Sequence[int]) -> Points:
         """Return these columns, in float32 if the array is, else in float64."""

@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.errors import Argument, ExplainedWarning
+from powermeans.errors import Argument, ExplainedWarning, warn_caller
 from powermeans.tables.table import Columns, Missing, Table, TableError, listed, nearest
 from powermeans.types import Points
 
 # Float64 cannot represent all larger whole numbers.
 _LARGEST_WHOLE = 2.0**53
 _BLOCK_ROWS = 2**16
+_NO_NAME = re.compile(r"c\d+")
+_WORDS = re.compile(r"[^\W\d_]?[^\W\d_A-Z]+|[A-Z]+|#")
+_IDENTIFIERS = ("id", "ids", "uuid", "guid", "key", "pk")
+_NUMBERS = ("nr", "no", "num", "number", "nummer", "index", "row", "code", "#")
+_JOINED = re.compile(
+    r"(account|client|customer|item|order|patient|product|record|row|sample|session|user)id",
+    re.IGNORECASE,
+)
+_LEAST_COUNTED = 10
+_MOST_TOLD = 8
 
 
 def wanted_columns(
     reader: Columns, columns: Sequence[str | int] | None, weights: str | None
 ) -> list[int]:
     """Return the numbers of the columns to read, the weights last."""
-    last = [] if weights is None else [_number_of(weights, reader)]
+    last = [] if weights is None else [*numbers_of([weights], reader)]
     if isinstance(columns, str):
         raise TableError(
             "is one name", f"pass a list, [{columns!r}]", argument="columns", value=columns
         )
     if columns is not None:
-        wanted = [_number_of(column, reader) for column in columns]
+        wanted = numbers_of(columns, reader)
     else:
-        beside = {*last, *reader.index}
-        wanted = [number for number in range(len(reader.names)) if number not in beside]
+        wanted = _numbers_by_default(reader, last)
     if not wanted:
         raise _nothing_wanted(reader, columns)
     for number in wanted + last:
@@ -41,20 +50,76 @@ def wanted_columns(
     return wanted + last
 
 
-def _number_of(given: str | int, reader: Columns) -> int:
-    column = str(given)
-    if column in reader.names and isinstance(given, str):
-        return list(reader.names).index(column)
-    if column.isdigit() and 1 <= int(column) <= len(reader.names):
-        return int(column) - 1
+def _numbers_by_default(reader: Columns, weights: Sequence[int]) -> list[int]:
+    """Return all columns of numbers but weights, an index and identifiers."""
+    others = {*weights, *reader.index}
+    there = [number for number in range(len(reader.names)) if number not in others]
+    if all(number in reader.texts for number in there):
+        return there
+    left_out = {number: _kind_of(reader, number) for number in there}
+    left_out = {number: what for number, what in left_out.items() if what}
+    if len(left_out) == len(there):  # identifiers are all there is
+        left_out = {number: what for number, what in left_out.items() if number in reader.texts}
+    # A delimiter at the end of each line makes an empty column without a name.
+    told = {
+        number: what
+        for number, what in left_out.items()
+        if what != "empty" or not _NO_NAME.fullmatch(reader.names[number])
+    }
+    if told:
+        _tell_left_out(reader, told)
+    return [number for number in there if number not in left_out]
+
+
+def _kind_of(reader: Columns, number: int) -> str:
+    """Return what a column holds that is left out, empty for numbers."""
+    found = reader.texts.get(number) or reader.beside.get(number, "")
+    return found.partition(" (")[0]
+
+
+def numbers_of(columns: Sequence[str | int], reader: Columns) -> list[int]:
+    """Return the numbers from 0 of columns given by name, number from 1, or range of these."""
+    places = {name: number for number, name in reversed(list(enumerate(reader.names)))}
+    found: list[int] = []
+    for given in columns:
+        number = _number_in(given, places)
+        if number is not None:
+            found.append(number)
+        elif (numbers := _range_in(str(given), places)) is not None:
+            found += numbers
+        else:
+            raise _unknown(given, reader)
+    return found
+
+
+def _number_in(given: str | int, places: Mapping[str, int]) -> int | None:
+    if isinstance(given, str) and given in places:
+        return places[given]
+    column = str(given).strip()
+    is_number = column.isdecimal() and 1 <= int(column) <= len(places)
+    return int(column) - 1 if is_number else places.get(column) if isinstance(given, str) else None
+
+
+def _range_in(given: str, places: Mapping[str, int]) -> list[int] | None:
+    """Return the columns from one to another, with a hyphen between any two names or numbers."""
+    hyphens = [place for place, letter in enumerate(given) if letter == "-"]
+    ends = [(_number_in(given[:at], places), _number_in(given[at + 1 :], places)) for at in hyphens]
+    known = [(first, last) for first, last in ends if first is not None and last is not None]
+    if len(known) != 1:
+        return None
+    first, last = known[0]
+    return [*range(first, last + 1)] if first <= last else [*range(first, last - 1, -1)]
+
+
+def _unknown(given: str | int, reader: Columns) -> TableError:
     if not isinstance(given, str):
-        raise TableError(
+        return TableError(
             f"{reader.name} has no column {given!r}",
             f"pass its name, or its number from 1 to {len(reader.names)}",
         )
-    suggestion = nearest(column, reader.names)
+    suggestion = nearest(given, reader.names)
     known = f": there are {listed(reader.names)}"
-    raise TableError(f'{reader.name} has no column "{column}"{suggestion or known}')
+    return TableError(f'{reader.name} has no column "{given}"{suggestion or known}')
 
 
 def _nothing_wanted(reader: Columns, columns: Sequence[str | int] | None) -> TableError:
@@ -76,7 +141,7 @@ def _no_number(reader: Columns, number: int, others: Sequence[int]) -> TableErro
     numeric = [
         name
         for column, name in enumerate(reader.names)
-        if column not in reader.texts and column not in others and column not in reader.index
+        if not {column} & {*reader.texts, *reader.beside, *others, *reader.index}
     ]
     return TableError(
         f'{reader.name}: column "{reader.names[number]}" is no number but {reader.texts[number]}',
@@ -102,22 +167,55 @@ def check_whole_numbers(
                 )
 
 
-def warn_of_index_column(reader: Columns, wanted: Sequence[int], points: Points) -> None:
-    """Warn if the first column has no name and counts the rows, as pandas writes its index."""
-    names = [reader.names[number] for number in wanted]
-    if names[:1] != ["c1"] or names[1:2] in ([], ["c2"]) or len(points) < 2:
-        return
-    first = points[:, 0]
-    if first[0] in (0, 1) and np.array_equal(first, np.arange(len(first)) + first[0]):
-        warnings.warn(
-            ExplainedWarning(
-                f"{reader.name}: the first column has no name and counts the rows, as an index "
-                "does",
-                "leave it out with ",
-                Argument("columns", names[1:]),
-            ),
-            stacklevel=3,
-        )
+def identifiers(
+    names: Sequence[str], whole: Iterable[int], columns: Sequence[Sequence[str]], n_rows: int
+) -> dict[int, str]:
+    """Return the columns of whole numbers that identify or count the rows.
+
+    A measure whose values are all different is none, unless its name says so.
+    """
+    has_names = any(not _NO_NAME.fullmatch(name) for name in names)
+    return {
+        number: "identifiers"
+        for number in whole
+        if names_identifiers(names[number])
+        or (_names_numbers(names[number]) and len(set(columns[number])) == n_rows)
+        or (has_names and _counts_rows(number, names[number], columns[number], n_rows))
+    }
+
+
+def names_identifiers(name: str) -> bool:
+    """Return whether a name is that of identifiers, which may repeat."""
+    words = [word.lower() for word in _WORDS.findall(name)] or [""]
+    return words[-1] in _IDENTIFIERS or words[0] == "id" or bool(_JOINED.fullmatch(name))
+
+
+def _names_numbers(name: str) -> bool:
+    words = [word.lower() for word in _WORDS.findall(name)] or [name.strip()]
+    return words[-1] in _NUMBERS
+
+
+def _counts_rows(number: int, name: str, cells: Sequence[str], n_rows: int) -> bool:
+    """Return whether a column counts up by one, in a few rows only if it has no name."""
+    is_nameless = not number and bool(_NO_NAME.fullmatch(name))
+    if len(cells) < n_rows or n_rows < (2 if is_nameless else _LEAST_COUNTED):
+        return False
+    first = int(cells[0])
+    return first in (0, 1) and all(int(cell) == first + row for row, cell in enumerate(cells))
+
+
+def _tell_left_out(reader: Columns, left_out: dict[int, str]) -> None:
+    """Warn of columns that are left out, and say how to have those that hold numbers."""
+    named = [f'"{reader.names[number]}" ({what})' for number, what in sorted(left_out.items())]
+    more = f" and {len(named) - _MOST_TOLD} more" if len(named) > _MOST_TOLD else ""
+    kinds = set(left_out.values())
+    way_out: list[str | Argument] = []
+    if "identifiers" in kinds:
+        way_out += ["name identifiers with ", Argument("columns"), " to have them"]
+    if "dates" in kinds:
+        way_out += [", " if way_out else "", Argument("dates", "days"), " reads dates"]
+    told = f"{reader.name}: left out {', '.join(named[:_MOST_TOLD])}{more}"
+    warn_caller(ExplainedWarning(told, *way_out))
 
 
 def with_last_as_weights(table: Table, name: str, missing: Missing) -> Table:

@@ -11,21 +11,22 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from powermeans.tables.arrays import Arrays, array_of_npy, array_of_npz
 from powermeans.tables.arrow import Batches
 from powermeans.tables.checking import (
     check_whole_numbers,
     wanted_columns,
-    warn_of_index_column,
     with_last_as_weights,
     without_missing,
 )
+from powermeans.tables.number_forms import Dates
 from powermeans.tables.table import Missing, NoRowsError, Reader, Table, TableError, missing_path
-from powermeans.tables.text import Text
-from powermeans.tables.text_form import SAMPLE_BYTES
+from powermeans.tables.text import Text, TextOptions
+from powermeans.tables.text_form import first_bytes
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
 _TEXTS = (".csv", ".tsv", ".txt")
@@ -42,6 +43,9 @@ def read_table(
     header: bool | None = None,
     array: str | None = None,
     decimal: str | None = None,
+    thousands: str | None = None,
+    dates: Dates | None = None,
+    encoding: str | None = None,
 ) -> Table:
     r"""Read a table of numbers from a file, in at most about three times the memory of the table.
 
@@ -50,15 +54,20 @@ def read_table(
     source : str or path
         Path of a file; ``-`` is standard input.
     columns : sequence of str or int, or callable, optional
-        The columns to read, by name or by number from one, or a function that chooses among the
-        names. By default all but `weights`.
+        The columns to read, by name, by number from one, or by ranges of these such as ``"2-4"``
+        and ``"age-income"``; or a function that chooses among the names. By default all numbers but
+        `weights` and what identifies or counts the rows; a warning says what is left out.
     weights : str, optional
         The column that holds weights of the rows.
     missing : {"error", "drop", "observed"}, default="error"
         Raise on a row with a missing value, leave it out, or keep it with NaN.
-    delimiter, header, decimal : optional
-        How text is written: the mark between columns, whether the first row has the names, and the
-        mark before fractions. By default the text itself decides.
+    delimiter, header, decimal, thousands, encoding : optional
+        How text is written: the mark between columns, whether the first row has the names, the
+        marks before fractions and between thousands, and the encoding of letters. By default the
+        text itself decides, and each column as a whole.
+    dates : {"days", "day-first", "month-first"}, optional
+        Read dates as days since 1970, where one such as 3/4/2024 begins with the day or the month.
+        By default they are left out.
     array : str, optional
         The array of an NPZ file to read, if it has several.
 
@@ -76,16 +85,14 @@ def read_table(
            [ 1.82, 75.  ]])
     """
     with _as_file(source) as (path, name):
-        reader = open_reader(
-            path, name, delimiter=delimiter, header=header, array=array, decimal=decimal
-        )
+        text = TextOptions(delimiter, header, decimal, thousands, dates, encoding)
+        reader = open_reader(path, name, array=array, **asdict(text))
         chosen = columns(reader.names) if callable(columns) else columns
         wanted = wanted_columns(reader, chosen, weights)
         points = reader.read(wanted)
-    if chosen is None:
-        warn_of_index_column(reader, wanted, points)
     check_whole_numbers(reader, wanted, points)
-    table = Table(points, tuple(reader.names[column] for column in wanted))
+    names = tuple(reader.names[column] for column in wanted)
+    table = Table(points, names, how_read=reader.how_read(wanted), decimal=reader.decimal)
     if weights is not None:
         table = with_last_as_weights(table, name, missing)
     return without_missing(table, missing, name)
@@ -150,17 +157,15 @@ def path_of_file(path: Path) -> Path:
     return path
 
 
-def open_reader(
-    path: Path,
-    name: str,
-    *,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    array: str | None = None,
-    decimal: str | None = None,
-) -> Reader:
+def open_reader(path: Path, name: str, *, array: str | None = None, **text: Any) -> Reader:
     """Open a file with the reader for its kind; `read_table` explains the options."""
-    start = _start_of(path, name, SAMPLE_BYTES)
+    options = TextOptions(**text)
+    reads_dates = options.dates is not None
+    try:
+        with open(path, "rb") as file:
+            start = first_bytes(file)
+    except OSError as error:
+        raise TableError(f"{name} cannot be read: {error.strerror}") from None
     if not start.strip():
         # Any other kind of file has at least a header.
         kind = NoRowsError if path.suffix.lower() in _TEXTS else TableError
@@ -172,7 +177,8 @@ def open_reader(
     if start.startswith(b"PK"):
         return Arrays(name, path, array_of_npz(path, name, array))
     if start.startswith(b"PAR1"):
-        return Batches.of_parquet(path, name)
+        return Batches.of_parquet(path, name, reads_dates=reads_dates)
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return Batches.of_arrow(path, name, is_stream=start.startswith(b"\xff"))
-    return Text.of(path, name, start, delimiter, header, decimal)
+        is_stream = start.startswith(b"\xff")
+        return Batches.of_arrow(path, name, is_stream=is_stream, reads_dates=reads_dates)
+    return Text.of(path, name, start, options)

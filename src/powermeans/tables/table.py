@@ -34,6 +34,8 @@ class Table:
     names: tuple[str, ...]
     weights: FloatArray | None = None
     is_kept: NDArray[np.bool_] | None = None  # for all rows, False where a missing one is dropped
+    how_read: str = ""  # how text writes numbers, where that is not plain
+    decimal: str = ""  # the decimal mark of text, if it shows one
 
 
 class Columns(Protocol):
@@ -58,6 +60,17 @@ class Columns(Protocol):
     @property
     def index(self) -> frozenset[int]:
         """The columns that pandas wrote as an index, read only on request."""
+
+    @property
+    def beside(self) -> dict[int, str]:
+        """What each column holds that is read only on request, such as identifiers."""
+
+    @property
+    def decimal(self) -> str:
+        """The decimal mark of text; empty if it shows none."""
+
+    def how_read(self, wanted: Sequence[int]) -> str:
+        """Return how text writes the numbers of these columns, where that is not plain."""
 
 
 class Reader(Columns, Protocol):
@@ -100,8 +113,8 @@ def listed(names: Iterable[str], length: int = 200) -> str:
 
 def distinct(names: Sequence[str]) -> tuple[str, ...]:
     """Return unique names: number the columns whose name is empty or repeated."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     for number, name in enumerate(names, start=1):
         plain = name.strip() or f"c{number}"
-        found.append(plain if plain not in found else f"{plain}.{number}")
+        found[plain if plain not in found else f"{plain}.{number}"] = None
     return tuple(found)

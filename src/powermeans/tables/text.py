@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,24 +14,39 @@ import numpy as np
 
 from powermeans.errors import Argument
 from powermeans.tables.arrow import matrix_of, pyarrow_part
-from powermeans.tables.table import NoRowsError, TableError, distinct
-from powermeans.tables.text_form import (
+from powermeans.tables.checking import identifiers
+from powermeans.tables.number_forms import (
     NO_VALUE,
-    are_whole,
-    cells_of,
-    columns_apart,
-    comma_in,
-    has_names,
-    is_in_doubt,
-    sample_lines,
-    sniffed,
-    text_in,
-    without_blanks,
+    Dates,
+    Form,
+    Marks,
+    NotInForm,
+    chosen,
+    described,
+    form_of,
+    is_number,
+    settled,
+    values_of,
 )
+from powermeans.tables.table import NoRowsError, TableError
+from powermeans.tables.text_form import Layout, sample_lines, without_blanks
 from powermeans.types import Points
 
 _BLOCK_BYTES = 2**20
 _COUNTED_AT_ONCE = 2**20
+_LINES_OF_A_BLOCK = 4
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How a text is written, as far as that is given; `tables.read_table` explains the options."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    dates: Dates | None = None
+    encoding: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,52 +57,56 @@ class Text:
     path: Path
     names: Sequence[str]
     texts: dict[int, str]
-    whole: frozenset[int]
-    delimiter: str
-    n_skipped: int
-    commas: dict[int, str]
-    decimal: str | None
+    beside: dict[int, str]
+    forms: Sequence[Form]
+    layout: Layout
     encoding: str
-    has_blanks: bool
+    options: TextOptions
+    block_bytes: int
     index: ClassVar[frozenset[int]] = frozenset()
 
     @classmethod
-    def of(
-        cls,
-        path: Path,
-        name: str,
-        start: bytes,
-        delimiter: str | None = None,
-        header: bool | None = None,
-        decimal: str | None = None,
-    ) -> Text:
+    def of(cls, path: Path, name: str, start: bytes, options: TextOptions) -> Text:
         """Find the form of a text from its first lines."""
-        lines, encoding = sample_lines(start, name)
-        mark = delimiter or sniffed(lines, decimal)
-        apart = columns_apart(lines, mark)
-        rows, n_lines_of_first = cells_of(apart, mark)
-        has_header = has_names(rows) if header is None else header
-        body = rows[1:] if has_header else rows
-        if not body:
-            raise NoRowsError(f"{name} has a header and no rows")
-        n_columns = len(rows[0])
-        names = distinct(rows[0] if has_header else [""] * n_columns)
-        columns = [[row[j].strip() for row in body if len(row) > j] for j in range(n_columns)]
-        commas = {j: cell for j, cells in enumerate(columns) if (cell := comma_in(cells))}
-        points = [decimal or ("," if j in commas else ".") for j in range(n_columns)]
+        is_cut = len(start) < path.stat().st_size
+        lines, encoding = sample_lines(start, name, options.encoding, is_cut=is_cut)
+        decimal = options.decimal
+        layout = Layout.of(lines, name, options.delimiter, options.header, decimal or "")
+        columns = layout.columns()
+        forms = [form_of(cells, decimal, options.thousands) for cells in columns]
+        forms = [_dated(form, options.dates) for form in settled(forms)]
+        forms = settled([_assumed(form, layout.delimiter) for form in forms])
+        kinds = [(j, form.kind) for j, form in enumerate(forms)]
+        texts = {j: f"text ({forms[j].sample[:40]!r})" for j, kind in kinds if kind == "text"}
+        beside = {j: "empty" for j, kind in kinds if kind == "empty"}
+        if options.dates is None:
+            beside |= {j: "dates" for j, kind in kinds if kind == "date"}
+        beside |= identifiers(layout.names, _whole(forms), columns, len(layout.body))
+        longest = max(map(len, lines[layout.n_skipped :]), default=0)
+        block_bytes = max(_BLOCK_BYTES, _LINES_OF_A_BLOCK * longest)
         return cls(
-            name,
-            path,
-            names,
-            {j: text for j, cells in enumerate(columns) if (text := text_in(cells, points[j]))},
-            frozenset(j for j, cells in enumerate(columns) if are_whole(cells)),
-            mark,
-            n_lines_of_first if has_header else 0,
-            commas,
-            decimal,
-            encoding,
-            apart is not lines,
+            name, path, layout.names, texts, beside, forms, layout, encoding, options, block_bytes
         )
+
+    @property
+    def whole(self) -> frozenset[int]:
+        """The columns that look like whole numbers."""
+        return _whole(self.forms)
+
+    @property
+    def decimal(self) -> str:
+        """The decimal mark of all columns, empty if they show none or several."""
+        known = {form.marks.decimal for form in self.forms if form.kind == "number"} - {""}
+        return "".join(known) if len(known) == 1 else ""
+
+    def how_read(self, wanted: Sequence[int]) -> str:
+        """Return how numbers of these columns are written, where that is not plain."""
+        said = list(described((self.names[j], self.forms[j]) for j in wanted))
+        if self.layout.n_titles:
+            said.append(f"{self.layout.n_titles} lines above the header left out")
+        if self.encoding != "utf8" and self.options.encoding is None:
+            said.append(f"encoding {self.encoding}")
+        return "; ".join(said)
 
     def read(self, wanted: Sequence[int]) -> Points:
         """Return these columns."""
@@ -101,31 +121,117 @@ class Text:
 
     def blocks(self, wanted: Sequence[int]) -> Iterator[Points]:
         """Yield these columns, some rows at a time."""
-        n_given = 0
-        try:
-            # Try without cells of several lines first: they are rare, and slow to look for.
+        n_given, forms, has_long_cells = 0, self._forms_of(wanted), False
+        while True:
+            n_before = n_given
             try:
-                for block in self._blocks(wanted, has_long_cells=False):
-                    n_given += len(block)
-                    yield block
-            except pyarrow_part().ArrowInvalid:
-                n_before = n_given
-                for block in self._blocks(wanted, has_long_cells=True):
-                    if len(block) > n_before:
-                        yield block[n_before:]
-                    n_before = max(0, n_before - len(block))
-        except pyarrow_part().ArrowInvalid as error:
-            raise self._explained(str(error)) from None
+                for block in self._blocks(wanted, forms, has_long_cells=has_long_cells):
+                    n_passed = min(n_before, len(block))
+                    n_before -= n_passed
+                    if n_passed < len(block):
+                        n_given += len(block) - n_passed
+                        yield block[n_passed:]
+                return
+            except pyarrow_part().ArrowInvalid as error:
+                # Try without cells of several lines first: they are rare, and slow to look for.
+                if forms != (forms := self._with_fractions(str(error), forms, wanted)):
+                    continue
+                if has_long_cells:
+                    raise self._explained(str(error)) from None
+                has_long_cells = True
 
-    def _blocks(self, wanted: Sequence[int], *, has_long_cells: bool) -> Iterator[Points]:
-        options = self._options(wanted, pyarrow_part().float64(), has_long_cells=has_long_cells)
+    def _forms_of(self, wanted: Sequence[int]) -> dict[int, Form]:
+        """Return the forms of these columns; raise if one of them is in doubt."""
+        forms = {number: self.forms[number] for number in wanted}
+        for number, form in forms.items():
+            if form.choices:
+                raise self._in_doubt(number, form.sample, form.choices)
+            if form.kind == "date" and not form.order:
+                raise TableError(
+                    f'{self.name}: column "{self.names[number]}" has {form.sample!r}, which may '
+                    "begin with the day or the month",
+                    "pass ",
+                    Argument("dates", "day-first"),
+                    " or ",
+                    Argument("dates", "month-first"),
+                )
+        return forms
+
+    def _in_doubt(self, number: int, cell: str, choices: Sequence[Marks]) -> TableError:
+        readings = " or ".join(f"{marks.value(cell):.12g}" for marks in choices)
+        mark = next(each for each in cell if each in ".,")
+        return TableError(
+            f'{self.name}: column "{self.names[number]}" has {cell!r}, which may be {readings}',
+            "pass ",
+            Argument("decimal", mark),
+            " or ",
+            Argument("thousands", mark),
+        )
+
+    def _with_fractions(
+        self, problem: str, forms: dict[int, Form], wanted: Sequence[int]
+    ) -> dict[int, Form]:
+        """Return the forms after a fraction in a column that began with whole numbers."""
+        found = re.search(r"column #(\d+).*invalid value '(.*)'", problem, re.DOTALL)
+        if not found or not _is_int64(forms[int(found[1])]):
+            return forms
+        cell = self._place_of(found[2], int(found[1]))[0].strip()
+        form = form_of([cell], self.options.decimal, self.options.thousands)
+        if form.choices:
+            raise self._in_doubt(int(found[1]), cell, form.choices)
+        if form.kind != "number" or not form.is_plain:
+            return forms
+        decimal = form.marks.decimal or "."
+        return dict(
+            zip(wanted, settled([*(forms[j] for j in wanted), _plain(decimal)]), strict=False)
+        )
+
+    def _blocks(
+        self, wanted: Sequence[int], forms: dict[int, Form], *, has_long_cells: bool
+    ) -> Iterator[Points]:
+        options = self._options(forms, has_long_cells=has_long_cells)
+        first_row, converted = 1, self._converted(forms)
         with self._opened(options) as batches:
             for batch in batches:
-                yield matrix_of(batch, range(len(wanted)), np.dtype(np.float64))
+                columns = dict(zip(forms, batch.columns, strict=True))
+                for number in converted:
+                    try:
+                        columns[number] = values_of(columns[number], forms[number])
+                    except NotInForm as error:
+                        raise self._in_other_form(error, first_row, number, forms[number]) from None
+                yield matrix_of([columns[number] for number in wanted], np.dtype(np.float64))
+                first_row += batch.num_rows
+
+    def _converted(self, forms: dict[int, Form]) -> list[int]:
+        """Return the columns that PyArrow cannot convert, which knows one decimal mark at once."""
+        point = _decimal_of(forms.values())
+        return [
+            number
+            for number, form in forms.items()
+            if form.kind not in ("number", "empty")
+            or not form.is_plain
+            or form.marks.decimal not in ("", point)
+        ]
+
+    def _in_other_form(
+        self, error: NotInForm, first_row: int, number: int, form: Form
+    ) -> TableError:
+        said = f" {form}" if str(form) else ""
+        return TableError(
+            f'{self.name}: column "{self.names[number]}" has {error.value[:40]!r} in row '
+            f"{first_row + error.row}, where the first rows are read{said}",
+            "correct it, pass ",
+            Argument("decimal"),
+            " or ",
+            Argument("thousands"),
+            ", or leave the column out with ",
+            Argument("columns"),
+        )
 
     def _opened(self, options: dict[str, Any]) -> Any:
-        read = pyarrow_part("csv").open_csv
-        return read(_OneBlank(self.path) if self.has_blanks else self.path, **options)
+        read, path = pyarrow_part("csv").open_csv, self.path
+        source: Any = _OneBlank(path, self.encoding) if self.layout.has_blanks else path
+        return read(source, **options)
 
     def _most_rows(self) -> int:
         """Return the number of lines; a row may take several."""
@@ -137,56 +243,43 @@ class Text:
 
     def _column(self, number: int) -> Iterator[Any]:
         """Yield one column as bytes, in order, so that a fault is found at its row."""
-        with self._opened(self._options([number], pyarrow_part().binary(), in_order=True)) as read:
+        with self._opened(self._options({number: None}, in_order=True)) as read:
             for batch in read:
                 yield batch.column(0)
 
     def _options(
         self,
-        wanted: Sequence[int],
-        kind: Any,
+        forms: Mapping[int, Form | None],
         *,
         has_long_cells: bool = False,
         in_order: bool = False,
     ) -> dict[str, Any]:
-        csv_of = pyarrow_part("csv")
-        keys = [str(number) for number in range(len(self.names))]
-        asked = [keys[number] for number in wanted]
+        csv_of, pa = pyarrow_part("csv"), pyarrow_part()
+        known = {number: form for number, form in forms.items() if form is not None}
+        types = dict.fromkeys(map(str, forms), pa.binary())
+        for number, form in known.items():
+            types[str(number)] = pa.int64() if _is_int64(form) else pa.float64()
+        types |= {str(j): pa.string() for j in self._converted(known)}
         return {
             "read_options": csv_of.ReadOptions(
-                column_names=keys,
-                skip_rows=self.n_skipped,
-                encoding=self.encoding,
+                column_names=[str(number) for number in range(len(self.names))],
+                skip_rows=self.layout.n_skipped,
+                encoding="utf8" if self.layout.has_blanks else self.encoding,
                 use_threads=not in_order,
-                block_size=_BLOCK_BYTES,
+                block_size=self.block_bytes,
             ),
             "parse_options": csv_of.ParseOptions(
-                delimiter=self.delimiter, newlines_in_values=has_long_cells
+                delimiter=self.layout.delimiter, newlines_in_values=has_long_cells
             ),
             "convert_options": csv_of.ConvertOptions(
-                column_types=dict.fromkeys(asked, kind),
-                include_columns=asked,
+                column_types=types,
+                include_columns=list(types),
                 null_values=NO_VALUE,
-                decimal_point=self._decimal_of(wanted),
+                strings_can_be_null=not in_order,
+                decimal_point=_decimal_of(known.values()),
                 check_utf8=False,
             ),
         }
-
-    def _decimal_of(self, wanted: Sequence[int]) -> str:
-        """Return the decimal mark of these columns."""
-        cells = [(self.commas[number], number) for number in wanted if number in self.commas]
-        if self.decimal is not None or not cells:
-            return self.decimal or "."
-        if self.delimiter != ";" and all(is_in_doubt(cell) for cell, _ in cells):
-            cell, number = cells[0]
-            raise TableError(
-                f'{self.name}: column "{self.names[number]}" has {cell!r}, in which the comma may '
-                "stand before a fraction or between thousands",
-                "pass ",
-                Argument("decimal", ","),
-                " for fractions, or write the numbers without commas",
-            )
-        return ","
 
     def _place_of(self, value: str, number: int) -> tuple[str, int]:
         """Return a value of an error of PyArrow as the file has it, and its row."""
@@ -205,7 +298,7 @@ class Text:
             value, row = self._place_of(found[2], number)
             return TableError(
                 f'{self.name}: column "{self.names[number]}" has {value[:40]!r} in row {row}, '
-                "which is no number",
+                f"which is no number{self._mark_of_others(value, number)}",
                 "correct it, or leave the column out with ",
                 Argument("columns"),
             )
@@ -216,7 +309,7 @@ class Text:
             problem = str(error)
         if found := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", problem):
             row = int(found[1]) if found[1] else 0
-            where = f"row {row - bool(self.n_skipped)}" if row else "a row"
+            where = f"row {row - bool(self.layout.n_skipped)}" if row else "a row"
             return TableError(
                 f"{self.name}: {where} has {found[3]} cells where {found[2]} are expected",
                 "correct it, or pass the right ",
@@ -224,12 +317,53 @@ class Text:
             )
         return TableError(f"{self.name} cannot be read: {problem.splitlines()[0][:200]}")
 
+    def _mark_of_others(self, value: str, number: int) -> str:
+        marks = self.forms[number].marks
+        if not is_number(value.strip()) or not marks.decimal:
+            return ""
+        return f' with the decimal mark "{marks.decimal}" of the first rows'
+
+
+def _whole(forms: Sequence[Form]) -> frozenset[int]:
+    return frozenset(j for j, form in enumerate(forms) if form.is_whole)
+
+
+def _plain(decimal: str) -> Form:
+    return Form("number", Marks(decimal))
+
+
+def _is_int64(form: Form) -> bool:
+    """Return whether a column is read as whole numbers, since no fraction shows its mark."""
+    return form.kind == "number" and form.is_whole and not form.marks.decimal
+
+
+def _decimal_of(forms: Iterable[Form]) -> str:
+    plain = [form.marks.decimal for form in forms if form.kind == "number" and form.is_plain]
+    return "," if "," in plain else "."
+
+
+def _dated(form: Form, dates: Dates | None) -> Form:
+    is_open = form.kind == "date" and form.order != "year-first"
+    return replace(form, order=dates) if is_open and dates in ("day-first", "month-first") else form
+
+
+def _assumed(form: Form, delimiter: str) -> Form:
+    """Settle a mark in doubt by the delimiter: semicolons come with decimal commas."""
+    likely = "," if delimiter == ";" else "."
+    mark = next((each for each in form.sample if each in ".,"), "") if form.choices else ""
+    if mark != likely:
+        return form
+    (marks,) = (each for each in form.choices if each.decimal == likely)
+    return chosen(form, marks, is_assumed=True)
+
 
 class _OneBlank(io.RawIOBase):
     """A text whose columns are separated by blanks, read as if by one blank each."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = io.BufferedReader(io.FileIO(path))
+    def __init__(self, path: Path, encoding: str) -> None:
+        file = io.BufferedReader(io.FileIO(path))
+        is_utf8 = encoding == "utf8"
+        self._file: Any = file if is_utf8 else codecs.EncodedFile(file, "utf8", encoding)
         self._left = b""
 
     def readable(self) -> bool:

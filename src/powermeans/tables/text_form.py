@@ -2,53 +2,165 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO
 
-from powermeans.tables.table import TableError
+from powermeans.errors import Argument
+from powermeans.tables.number_forms import NO_VALUE, is_date, is_number
+from powermeans.tables.table import NoRowsError, TableError, distinct
 
-SAMPLE_BYTES = 2**18
+_SAMPLE_BYTES = 2**18
+_LONGEST_SAMPLE = 2**26
 _SAMPLE_ROWS = 200
+_SAMPLE_LINES = 50
+_MOST_TITLES = 10
 _DELIMITERS = ("\t", ";", "|", ",", " ")
-NO_VALUE = ("", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL", "None", "none", "?", "-", "n/a")
-_DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+")
-# A comma may be a decimal mark or separate thousands.
-_IN_DOUBT = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 _BLANKS = re.compile(rb"(?m)^ +| +$|(?<= ) +")
-_WHOLE_NUMBER = re.compile(r"[-+]?\d+")
+_BYTE_ORDER_MARKS = {
+    b"\xff\xfe\0\0": "utf-32",
+    b"\0\0\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
 
 
-def sample_lines(start: bytes, name: str) -> tuple[list[str], str]:
-    """Return the complete lines at the start of a text, and their encoding."""
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TableError(f"{name} is in UTF-16: save it as UTF-8")
-    if b"\0" in start:
-        raise TableError(
-            f"{name} is of an unknown kind: pass CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ"
-        )
-    if len(start) == SAMPLE_BYTES:
-        start = start[: start.rfind(b"\n") + 1] or start
+def first_bytes(file: IO[bytes]) -> bytes:
+    """Read the start of a file; of a text with long lines, at least three of them."""
+    start = file.read(_SAMPLE_BYTES)
+    is_text = not start.startswith((b"\x93NUMPY", b"PK", b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"))
+    while is_text and len(start.splitlines()) < 4 and len(start) < _LONGEST_SAMPLE:
+        more = file.read(len(start))
+        if not more:
+            break
+        start += more
+    return start
+
+
+def sample_lines(
+    start: bytes, name: str, encoding: str | None, *, is_cut: bool
+) -> tuple[list[str], str]:
+    """Return the complete lines at the start of a text, and its encoding."""
+    encoding = encoding or _encoding_of(start, name)
     try:
-        text, encoding = start.decode("utf-8-sig"), "utf8"
-    except UnicodeDecodeError:
-        text, encoding = start.decode("latin-1"), "latin-1"
+        decode = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf8" else encoding)()
+        text = decode.decode(start)
+    except LookupError:
+        raise TableError(
+            "is not known", "name one such as cp1252", argument="encoding", value=encoding
+        ) from None
+    except UnicodeError as error:
+        raise TableError(
+            f"{name} is not in {encoding}: {error}", "pass another ", Argument("encoding")
+        ) from None
+    if is_cut:
+        text = text[: text.rfind("\n") + 1] or text
     return text.splitlines(keepends=True), encoding
 
 
-def sniffed(lines: Sequence[str], decimal: str | None = None) -> str:
-    """Return the delimiter that gives the first lines the most columns, the same number in each."""
-    has_quotes = any('"' in line for line in lines[:50])
+def _encoding_of(start: bytes, name: str) -> str:
+    for mark, encoding in _BYTE_ORDER_MARKS.items():
+        if start.startswith(mark):
+            return encoding
+    if b"\0" in start:
+        return _utf_16_without_mark(start, name)
+    try:
+        codecs.getincrementaldecoder("utf8")().decode(start)
+    except UnicodeDecodeError:
+        # These bytes have no letter in cp1252, which otherwise has all letters of Latin-1.
+        return "latin-1" if re.search(rb"[\x81\x8d\x8f\x90\x9d]", start) else "cp1252"
+    return "utf8"
+
+
+def _utf_16_without_mark(start: bytes, name: str) -> str:
+    n_pairs = len(start) // 2
+    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        n_zeros, n_others = start[first::2].count(0), start[1 - first :: 2].count(0)
+        if n_zeros > 0.7 * n_pairs and not n_others:
+            return encoding
+    raise TableError(
+        f"{name} is of an unknown kind: pass CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a text is divided into columns, and its first rows."""
+
+    delimiter: str
+    names: tuple[str, ...]
+    body: list[list[str]]
+    n_skipped: int  # lines before the first row of values
+    n_titles: int  # lines before the header
+    has_blanks: bool  # runs of blanks stand for one
+
+    @classmethod
+    def of(
+        cls, lines: Sequence[str], name: str, delimiter: str | None, header: bool | None, point: str
+    ) -> Layout:
+        """Find the delimiter and the header; `point` is a decimal mark that is given, or empty."""
+        mark, n_titles = (delimiter, 0) if delimiter else sniffed(lines, point)
+        apart = columns_apart(lines[n_titles:], mark)
+        rows, n_lines_of_first = cells_of(apart, mark)
+        if not rows:
+            raise NoRowsError(f"{name} is empty")
+        has_header = has_names(rows) if header is None else header
+        body = rows[1:] if has_header else rows
+        if not body:
+            raise NoRowsError(f"{name} has a header and no rows")
+        names = distinct(rows[0] if has_header else [""] * len(rows[0]))
+        n_skipped = n_titles + (n_lines_of_first if has_header else 0)
+        has_blanks = mark == " " and not any('"' in line for line in lines)
+        return cls(mark, names, body, n_skipped, n_titles, has_blanks)
+
+    def columns(self) -> list[list[str]]:
+        """Return the values of each column that are there."""
+        return [
+            [cell for row in self.body if len(row) > j and (cell := row[j].strip()) not in NO_VALUE]
+            for j in range(len(self.names))
+        ]
+
+
+def sniffed(lines: Sequence[str], decimal: str = "") -> tuple[str, int]:
+    """Return the delimiter that gives the first lines the most columns, the same number in each.
+
+    With it comes the number of lines above the header, such as a title.
+    """
+    some = lines[:_SAMPLE_LINES]
+    has_quotes = any('"' in line for line in some)
     marks = [mark for mark in _DELIMITERS if mark != decimal or has_quotes]
-    best, most = marks[-2], 1
-    for mark in marks:
-        rows, _ = cells_of(columns_apart(lines[:50], mark), mark)
-        widths = [len(row) for row in rows]
-        usual = max(set(widths), key=widths.count)
-        is_regular = widths.count(usual) >= 0.8 * len(widths) and widths[0] == usual
-        if is_regular and usual > most and not (mark == "," and most > 1):
-            best, most = mark, usual
-    return best
+    best, most, n_titles = marks[-2], 1, 0
+    for may_have_titles in (False, True):
+        for mark in marks:
+            usual, n_above = _width(some, mark, may_have_titles=may_have_titles)
+            if usual > most and not (mark in (",", " ") and most > 1):
+                best, most, n_titles = mark, usual, n_above
+        if most > 1:
+            break
+    return best, n_titles
+
+
+def _width(lines: Sequence[str], mark: str, *, may_have_titles: bool) -> tuple[int, int]:
+    """Return the number of columns and of lines above them; one column if rows differ."""
+    try:
+        rows, _ = cells_of(columns_apart(lines, mark), mark)
+    except TableError:
+        return 1, 0
+    widths = [len(row) for row in rows] or [1]
+    usual = max(set(widths), key=widths.count)
+    first = widths.index(usual)
+    if widths.count(usual) < 0.8 * (len(widths) - first) or (first and not may_have_titles):
+        return 1, 0
+    if not first:
+        return usual, 0
+    is_title = first <= _MOST_TITLES and max(widths[:first]) < usual and has_names(rows[first:])
+    if not is_title or len(rows) < first + 3 or any('"' in line for line in lines[: first + 1]):
+        return 1, 0
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    return usual, filled[first]
 
 
 def columns_apart(lines: Sequence[str], delimiter: str) -> Sequence[str]:
@@ -91,37 +203,7 @@ def has_names(rows: Sequence[Sequence[str]]) -> bool:
     )
 
 
-def _is_text(cell: str, decimal: str = ".") -> bool:
-    """Return whether a cell is neither a number nor empty."""
+def _is_text(cell: str) -> bool:
+    """Return whether a cell is neither a number nor a date nor empty."""
     cell = cell.strip()
-    if cell in NO_VALUE:
-        return False
-    try:
-        float(cell.replace(decimal, ".") if "_" not in cell else "text")
-    except ValueError:
-        return not _DECIMAL_COMMA.fullmatch(cell)
-    return False
-
-
-def text_in(cells: Sequence[str], decimal: str) -> str | None:
-    """Return the first text of a column that is mostly text, for an error; else None."""
-    texts = [cell for cell in cells if _is_text(cell, decimal)]
-    n_values = sum(cell not in NO_VALUE for cell in cells)
-    return f"text ({texts[0][:40]!r})" if texts and len(texts) > 0.5 * n_values else None
-
-
-def are_whole(cells: Sequence[str]) -> bool:
-    """Return whether all values are whole numbers."""
-    values = [cell for cell in cells if cell not in NO_VALUE]
-    return bool(values) and all(_WHOLE_NUMBER.fullmatch(value) for value in values)
-
-
-def comma_in(cells: Sequence[str]) -> str | None:
-    """Return the first number with a decimal comma, one without doubt if there is any."""
-    found = [cell for cell in cells if _DECIMAL_COMMA.fullmatch(cell) or is_in_doubt(cell)]
-    return next((cell for cell in found if not is_in_doubt(cell)), found[0] if found else None)
-
-
-def is_in_doubt(cell: str) -> bool:
-    """Return whether the commas of a number may separate thousands."""
-    return _IN_DOUBT.fullmatch(cell) is not None
+    return not is_number(cell) and not is_date(cell)
