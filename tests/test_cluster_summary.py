@@ -28,12 +28,15 @@ def test_sizes_means_and_spreads_are_those_by_hand() -> None:
     np.testing.assert_allclose(second.z_scores, [5 / math.sqrt(26), 1 / math.sqrt(3)])
 
 
-def test_words_name_what_is_high_and_low_the_most_first() -> None:
+def test_columns_are_told_that_are_high_and_low_the_most_first() -> None:
     _, (first, second) = summarize(POINTS, LABELS, 2, ["age", "income"])
-    assert first.words(["age", "income"]) == "Low age (−1.0 sd), low income (−0.6 sd)."
+    assert first.distinguishing(["age", "income"]) == [
+        ("age", pytest.approx(-0.980580676)),
+        ("income", pytest.approx(-1 / math.sqrt(3))),
+    ]
     assert second.distinguishing(["age", "income"], 1) == [("age", pytest.approx(0.980580676))]
     _, (only,) = summarize(POINTS, np.zeros(4, dtype=np.int32), 1, ["age", "income"])
-    assert only.words(["age", "income"]) == "Near the mean of all points in every column."
+    assert only.distinguishing(["age", "income"]) == []
     assert only.nearest is None
 
 
@@ -42,7 +45,6 @@ def test_an_empty_cluster_has_no_mean_and_is_nobodys_neighbour() -> None:
     assert [one.size for one in clusters] == [2, 0, 2]
     assert [one.nearest for one in clusters] == [2, None, 0]
     assert np.isnan(clusters[1].mean).all()
-    assert clusters[1].words(["a", "b"]) == "No point is nearest to this center."
 
 
 @given(seed=st.integers(0, 10_000), n_clusters=st.integers(1, 5))

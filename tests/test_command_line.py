@@ -416,9 +416,43 @@ def test_a_report_and_a_picture_of_the_choice_are_written(run) -> None:
     for text in pages:
         assert "<h1>Clusters of customers.csv</h1>" in text
         assert "<dt>points</dt><dd>600</dd>" in text
-        assert len(re.findall(r'<tr><th scope="row">\d</th><td data-of="points">', text)) == 5
+        assert len(re.findall(r'<tr><th scope="row">\d</th><td class="words"><a', text)) == 5
     with Image.open("k.png") as picture:
         assert picture.size == (1050, 675)
+
+
+def test_clusters_of_a_report_have_the_names_that_were_given(run) -> None:
+    fit = ("fit", "customers.csv", "-k", 5, "-q")
+    assert run(*fit, "-m", "m.pm", "--report", "a.html", "--name", "1=Loyal").code == 0
+    assert run("report", "m.pm", "customers.csv", "-o", "b.html", "--name", "1=Loyal").code == 0
+    for page in ("a.html", "b.html"):
+        assert '<a href="#cluster-1">Loyal</a>' in Path(page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--report", "a.html", "--name", "Loyal"), "--name must be a cluster and its name"),
+        (("--report", "a.html", "--name", "1="), "--name must be a cluster and its name"),
+        (("--report", "a.html", "--name", "5=Loyal"), "--name has a cluster 5, and there are 5"),
+        (("--name", "1=Loyal"), "--name is for the report"),
+    ],
+)
+def test_names_that_no_cluster_can_have_are_refused_before_the_fit(run, options, says) -> None:
+    said = run("fit", "customers.csv", "-k", 5, *options)
+    assert (said.code, says in said.err) == (2, True)
+    assert not Path("a.html").exists()
+
+
+def test_a_report_numbers_rows_as_they_stand_in_the_file(run) -> None:
+    Path("holes.csv").write_text("a,b\n1,\n2,2\n,3\n4,4\n50,50\n")
+    fit = ("fit", "holes.csv", "-k", 2, "--missing", "drop", "-q", "--report", "a.html")
+    assert run(*fit).code == 0
+    page = Path("a.html").read_text(encoding="utf-8")
+    examples = page[page.index('<table class="rows">') :]
+    assert set(
+        re.findall(r'<tr><th scope="row">(\d)</th>', examples.partition('id="points"')[0])
+    ) == {"2", "4", "5"}
 
 
 def test_the_hint_at_scale_is_left_out_where_scale_is_beside_the_point(run) -> None:

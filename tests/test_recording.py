@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +16,7 @@ POINTS = np.random.default_rng(0).normal(size=(80, 2))
 
 def state(sweep: int, power: float = -1.0, n_centers: int = 2, run: int = 0) -> SweepState:
     centers = np.full((n_centers, 1), float(sweep))
-    return SweepState(run, sweep, power, 1.0, 1.0, 0.0, 0.0, centers)
+    return SweepState(run, sweep, power, 1.0, 1.0, math.sqrt(n_centers), 0.0, centers)
 
 
 def test_all_sweeps_of_a_fit_are_recorded_in_their_order() -> None:

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
 
 from powermeans.loop.history import SweepState
 from powermeans.types import FloatArray
+
+# Rounding of the centers, as a share of the largest.
+_ROUNDING = 1e-12
+
+
+class Improvement(NamedTuple):
+    """Centers by which a search got below all that its sweeps had found before."""
+
+    sweep: int  # that moved them there
+    inertia: float
+    centers: FloatArray
 
 
 class PathRecorder:
@@ -24,6 +39,9 @@ class PathRecorder:
     ----------
     states : list of SweepState
         The sweeps, in their order; `centers` of a state are where the sweep moved them.
+    improvements : list of Improvement
+        The centers in which later descents of a search ended below all inertia before, with as many
+        centers as the first sweep. Each has `sweep`, `inertia` and `centers`.
 
     See Also
     --------
@@ -46,36 +64,75 @@ class PathRecorder:
         if most < 2:
             raise ValueError(f"most={most!r} must be at least 2: pass for example most=1000")
         self.most = most
-        self.states: list[SweepState] = []
-        self._stride = 1
-        self._n_seen = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self.improvements: list[Improvement] = []
+        self._kept: list[tuple[int, SweepState]] = []  # the number of the descent, and the sweep
+        self._last: SweepState | None = None
+        self._descent, self._improved, self._least = 0, 0, np.inf
+        self._stride, self._n_seen = 1, 0
+
+    @property
+    def states(self) -> list[SweepState]:
+        """The sweeps that are kept, in their order."""
+        return [state for _, state in self._kept]
 
     def __call__(self, state: SweepState) -> None:
         """Record one sweep."""
         if state.run > 0:
             return
         if state.sweep == 1:
-            self.states, self._stride, self._n_seen = [], 1, 0
-        if self.states and (self._n_seen - 1) % self._stride != 0:
-            self.states.pop()  # off the stride, and no longer the last
-        self.states.append(state)
+            self._forget()
+        if self._last is not None:
+            if not _goes_on(self._last, state):
+                self._descent += 1
+            elif len(state.centers) == len(self._kept[0][1].centers):
+                self._compare(self._last, state.inertia)
+        self._last = state
+        self._keep(state)
+
+    def _compare(self, before: SweepState, inertia: float) -> None:
+        """Keep centers of less inertia than all before, one for each descent after the first."""
+        if inertia >= self._least:
+            return
+        self._least = inertia
+        if self._descent == 0:
+            return
+        if self._improved == self._descent:
+            self.improvements.pop()
+        self._improved = self._descent
+        self.improvements.append(Improvement(before.sweep, inertia, before.centers))
+
+    def _keep(self, state: SweepState) -> None:
+        kept = self._kept
+        if kept and (self._n_seen - 1) % self._stride != 0:
+            kept.pop()  # off the stride, and no longer the last
+        kept.append((self._descent, state))
         self._n_seen += 1
-        if len(self.states) > self.most:
+        if len(kept) > self.most:
             self._stride *= 2
-            last = self.states[-1]
-            del self.states[1::2]
-            if self.states[-1] is not last:
-                self.states.append(last)
+            last = kept[-1]
+            del kept[1::2]
+            if kept[-1] is not last:
+                kept.append(last)
 
     def descents(self) -> list[list[SweepState]]:
-        """Split the sweeps where the power rises or the number of centers changes."""
-        found = [self.states[:1]] if self.states else []
-        for before, state in pairwise(self.states):
-            if state.power > before.power or len(state.centers) != len(before.centers):
-                found.append([])
-            found[-1].append(state)
-        return found
+        """Split the sweeps where the power rises, or centers come, go or are put elsewhere."""
+        groups = groupby(self._kept, key=itemgetter(0))
+        return [[state for _, state in group] for _, group in groups]
 
     def centers(self) -> list[FloatArray]:
         """Return the centers of the first descent, sweep by sweep."""
-        return [state.centers for state in self.descents()[0]] if self.states else []
+        return [state.centers for state in self.descents()[0]] if self._kept else []
+
+
+def _goes_on(before: SweepState, state: SweepState) -> bool:
+    """Tell whether a sweep began at the centers in which the one before it ended."""
+    if state.power > before.power or len(state.centers) != len(before.centers):
+        return False
+    if state.n_separated > 0:
+        return True
+    moved = float(np.abs(state.centers - before.centers).max())
+    rounding = _ROUNDING * float(np.abs(state.centers).max())
+    return moved <= 2 * state.center_shift + rounding

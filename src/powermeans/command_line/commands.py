@@ -112,6 +112,14 @@ Scaling = Annotated[Scale, typer.Option(help="How to scale the columns.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 Search = Annotated[Effort, typer.Option(help="How long to search for lower inertia.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads.")]
+Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name",
+        metavar="CLUSTER=NAME",
+        help='Name of a cluster in the report, such as 1="Loyal"; once for each.',
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Labels = Annotated[
@@ -223,6 +231,7 @@ def fit(
     output: Labels = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="File for the model.")] = None,
     report: Annotated[str | None, typer.Option(help="File for a report, one HTML page.")] = None,
+    name: Names = None,
     prove: Annotated[
         float | None,
         typer.Option(
@@ -266,9 +275,22 @@ def fit(
     }
     shown: dict[str, Any] = {"divergence": divergence}
     shown |= {} if trials is None else {"trials": trials}
-    wanted = Wanted(settings, scale.value, output, model, report, quiet, shown, prove)
+    names = _names_of_clusters(name)
+    wanted = Wanted(settings, scale.value, output, model, report, quiet, shown, prove, names)
     limits = Limits(memory_limit, checkpoint, checkpoint_seconds)
     run(files, wanted, limits, _screen(as_json=as_json, output=output))
+
+
+def _names_of_clusters(given: list[str] | None) -> dict[int, str]:
+    names = {}
+    for text in given or []:
+        label, is_there, name = text.partition("=")
+        if not (is_there and label.strip().isdecimal() and name.strip()):
+            raise typer.BadParameter(
+                f'--name must be a cluster and its name, such as 1="Loyal", not {text!r}'
+            )
+        names[int(label)] = name.strip()
+    return names
 
 
 def _divergence(name: str, trials: float | None) -> Any:
@@ -391,12 +413,14 @@ def report(
     output: Annotated[str, typer.Option("--output", "-o", help="File for the page.")] = (
         "report.html"
     ),
+    name: Names = None,
     as_json: Json = False,
 ) -> None:
     """Write a report on a saved model and data, one HTML page."""
     from powermeans.command_line.predicting import write_report
 
-    write_report(model, files, output, _screen(as_json=as_json))
+    names = _names_of_clusters(name)
+    write_report(model, files, output, names, _screen(as_json=as_json))
 
 
 @app.command()

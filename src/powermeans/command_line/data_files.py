@@ -136,6 +136,11 @@ def notes_on(data: FitData | Table) -> Iterator[str]:
         yield f"{n_left_out} {were} left out"
 
 
+def row_numbers(is_kept: NDArray[np.bool_] | None) -> NDArray[np.intp] | None:
+    """Return the numbers, from 1, of the rows that were kept; None if all were."""
+    return None if is_kept is None else np.flatnonzero(is_kept) + 1
+
+
 def are_names(names: Sequence[str]) -> bool:
     """Return whether the columns have names of their own, and not just c1, c2, …."""
     return bool(names) and not all(_NO_NAME.fullmatch(name) for name in names)

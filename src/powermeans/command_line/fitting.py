@@ -24,7 +24,14 @@ from powermeans.command_line.clusters import (
     labelled,
     show_clusters,
 )
-from powermeans.command_line.data_files import DataFiles, FitData, Scale, are_names, notes_on
+from powermeans.command_line.data_files import (
+    DataFiles,
+    FitData,
+    Scale,
+    are_names,
+    notes_on,
+    row_numbers,
+)
 from powermeans.command_line.outputs import (
     check_outputs,
     interruptible,
@@ -49,6 +56,7 @@ from powermeans.saving.model_files import save
 from powermeans.sources import PartedData, Scaling
 from powermeans.types import Labels
 
+_MOST_STEPS = 200  # of the centers in a report
 # With these divergences a column of larger numbers counts for more.
 _DEPEND_ON_SCALE = ("squared_euclidean", "manhattan")
 
@@ -65,6 +73,7 @@ class Wanted:
     is_quiet: bool = False
     shown: dict[str, Any] = field(default_factory=dict)  # replaces settings that JSON cannot hold
     prove: float | None = None  # seconds
+    names: dict[int, str] = field(default_factory=dict)  # of clusters, in the report
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +126,23 @@ def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | 
         )
     if wanted.prove is not None:
         _check_proof(files, wanted, why)
+    _check_names(wanted)
     reads = files.paths if why is None else [*files.paths, *all_paths(files)]
     outputs = (wanted.model, limits.checkpoint)
     check_outputs(*outputs, reads=reads, labels=wanted.output, page=wanted.report)
+
+
+def _check_names(wanted: Wanted) -> None:
+    """Refuse, before the fit, names of clusters that nothing would show."""
+    if wanted.names and wanted.report is None:
+        raise failures.Failure("--name is for the report: add --report, or leave it out")
+    n_clusters = wanted.settings["n_clusters"]
+    for label in wanted.names:
+        if label >= n_clusters:
+            raise failures.Failure(
+                f"--name has a cluster {label}, and there are {n_clusters}: give names to clusters "
+                f"0 to {n_clusters - 1}"
+            )
 
 
 def _check_proof(files: DataFiles, wanted: Wanted, why: str | None) -> None:
@@ -154,7 +177,7 @@ def _with_proof(fitted: Fitted, data: FitData, wanted: Wanted) -> Fitted:
 def _fitted(data: FitData, files: DataFiles, wanted: Wanted, tell: FitProgress | None) -> Fitted:
     """Fit; Ctrl-C ends the fit and keeps the centers it has reached."""
     model = PowerKMeans(**wanted.settings)
-    recorder = PathRecorder() if wanted.report else None
+    recorder = PathRecorder(_MOST_STEPS) if wanted.report else None
     started, was_interrupted = time.perf_counter(), False
     try:
         with failures.refusing(), _naming_entries(data, files):
@@ -301,6 +324,8 @@ def _write_model_and_report(
                 model_file=wanted.model if fitted.was_interrupted else None,
                 sample_weight=data.weights,
                 optimality=fitted.optimality,
+                names=wanted.names,
+                row_numbers=row_numbers(data.is_kept),
             )
         done.append(wanted.report)
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from powermeans.command_line import failures
 from powermeans.command_line.clusters import Sizes, labelled, labels_and_score
-from powermeans.command_line.data_files import DataFiles, are_names, notes_on
+from powermeans.command_line.data_files import DataFiles, are_names, notes_on, row_numbers
 from powermeans.command_line.outputs import (
     check_outputs,
     interruptible,
@@ -219,7 +219,9 @@ def _n_clusters_of(model: Any) -> int:
     return len(centers)
 
 
-def write_report(path: str, files: DataFiles, output: str, screen: Screen) -> None:
+def write_report(
+    path: str, files: DataFiles, output: str, names: dict[int, str], screen: Screen
+) -> None:
     """Write a page about a saved model and data."""
     check_outputs(reads=[path, files.first], page=output)
     whole = load_model(path)
@@ -239,6 +241,8 @@ def write_report(path: str, files: DataFiles, output: str, screen: Screen) -> No
             reading=files.reading_of(table.names),
             model_file=path,
             sample_weight=table.weights,
+            names=names,
+            row_numbers=row_numbers(table.is_kept),
         )
     screen.say(f"written: {output}")
     screen.say("the page lacks the annealing, which a saved model does not hold: use fit --report")

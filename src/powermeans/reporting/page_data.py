@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import base64
 import math
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
 from powermeans.callbacks.path_recorder import PathRecorder
+from powermeans.loop.history import SweepState
 from powermeans.plots import fitted
 from powermeans.plots.canvas import OKABE_ITO
-from powermeans.plots.plane import Plane
 from powermeans.reporting.subject import Subject
+from powermeans.reporting.text import decimals_of, visible
 from powermeans.types import FloatArray, IndexArray
 
 _MOST_COLUMNS_IN_TIP = 6
 _MOST_POINTS_OF_ANNEALING = 3000
 _MOST_STEPS = 200
 _MOST_CENTERS_OF_ANNEALING = 20_000  # added up over the steps
-_DIGITS = 4
 _DIGITS_TO_DRAW = 5
+# Centers are the same if they differ by no more than rounding of what is large in them.
+_SAME = 1e-9
 
 
 def page_data(subject: Subject, annealing: PathRecorder | None) -> dict[str, Any]:
@@ -29,11 +34,11 @@ def page_data(subject: Subject, annealing: PathRecorder | None) -> dict[str, Any
     told = subject.distinguishing(_MOST_COLUMNS_IN_TIP)
     data: dict[str, Any] = {
         "colors": OKABE_ITO,
-        "clusters": len(subject.clusters),
+        "names": [visible(name) for name in subject.names],
         "sizes": [cluster.size for cluster in subject.clusters],
         "scatter": {
             "labels": _encoded(subject.labels[subject.shown], "<u4"),
-            "rows": _encoded(subject.shown, "<u4"),
+            "rows": _encoded(subject.row_numbers[subject.shown], "<u4"),
             "columns": [*_directions(subject), *_columns(subject, told)],
             "centers": _places_of_centers(subject, told),
         },
@@ -41,8 +46,11 @@ def page_data(subject: Subject, annealing: PathRecorder | None) -> dict[str, Any
     if annealing is not None:
         places = subject.plane.points
         some = places[fitted.sample_of(len(places), _MOST_POINTS_OF_ANNEALING)]
-        steps = _steps(annealing, subject.plane)
-        data["annealing"] = {"steps": steps, "points": _encoded(some.ravel())}
+        data["annealing"] = {
+            "steps": _steps(annealing, subject),
+            "points": _encoded(some.ravel()),
+            "names": [visible(name) for name in subject.plane.names],
+        }
     return data
 
 
@@ -51,7 +59,7 @@ def _directions(subject: Subject) -> list[dict[str, Any]]:
     are_principal = subject.points.shape[1] > 2
     return [
         {
-            "name": name.partition(" (")[0] if are_principal else name or "chance",
+            "name": name.partition(" (")[0] if are_principal else visible(name) or "chance",
             "values": _encoded(subject.plane.points[:, axis]),
         }
         for axis, name in enumerate(subject.plane.names)
@@ -60,16 +68,16 @@ def _directions(subject: Subject) -> list[dict[str, Any]]:
 
 def _columns(subject: Subject, told: IndexArray) -> list[dict[str, Any]]:
     """Return the columns that the tip of a point tells, in their own units."""
-    dense = fitted.dense(subject.in_own_units(subject.points[subject.shown])[:, told])
+    values_told = subject.values_of(subject.shown, told)
     deviations = subject.own_deviations()[told]
     return [
         {
-            "name": subject.columns.names[feature],
+            "name": visible(subject.columns.names[feature]),
             "values": _encoded(values),
             "decimals": decimals_of(deviation) if deviation > 0 else 0,
             "tell": True,
         }
-        for feature, values, deviation in zip(told, dense.T, deviations, strict=True)
+        for feature, values, deviation in zip(told, values_told.T, deviations, strict=True)
     ]
 
 
@@ -95,32 +103,101 @@ def _encoded(values: ArrayLike, dtype: str | None = None) -> str | dict[str, str
     return {"dtype": dtype, "bytes": str(_encoded(values, dtype))}
 
 
-def decimals_of(value: float, digits: int = _DIGITS) -> int:
-    """Return how many decimals a number needs to show some significant digits."""
-    return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
+class _Step(NamedTuple):
+    """Centers in the order of the clusters of the page, and how they were found."""
+
+    words: str
+    centers: FloatArray
+    is_jump: bool  # from the step before, to where another descent ended
 
 
-def _steps(annealing: PathRecorder, plane: Plane) -> list[dict[str, Any]]:
-    """Return the centers of the first descent in the plane, at some steps if it is long."""
-    states = annealing.descents()[0] if annealing.states else []
-    if not states:
+def _steps(annealing: PathRecorder, subject: Subject) -> list[dict[str, Any]]:
+    """Return centers in the plane: the first descent, what the search found, and the result."""
+    if not annealing.states:
         raise ValueError(
             "annealing has recorded nothing: pass the recorder as callback of the fit, for example "
             "PowerKMeans(8, callback=recorder)"
         )
-    most = min(_MOST_STEPS, max(2, _MOST_CENTERS_OF_ANNEALING // len(states[0].centers)))
-    chosen = np.unique(np.linspace(0, len(states) - 1, most).astype(int))
-    decimals = _decimals_to_draw(plane.points)
+    plane, decimals = subject.plane, _decimals_to_draw(subject.plane.points)
     return [
         {
-            "words": _words_of(states[step]),
+            "words": step.words,
+            "jump": step.is_jump,
             "centers": [
                 [round(right, decimals), round(up, decimals)]
-                for right, up in plane.project(states[step].centers).tolist()
+                for right, up in plane.project(step.centers).tolist()
             ],
         }
-        for step in chosen
+        for step in _path(annealing, subject)
     ]
+
+
+def _path(annealing: PathRecorder, subject: Subject) -> list[_Step]:
+    """Return the steps of a path that ends at the centers of the model."""
+    ends = fitted.centers_of(subject.model)
+    most = min(_MOST_STEPS, max(4, _MOST_CENTERS_OF_ANNEALING // len(ends)))
+    way = [state for state in annealing.descents()[0] if len(state.centers) == len(ends)]
+    found = [one for one in annealing.improvements if len(one.centers) == len(ends)]
+    path = [_Step(f"the result, {_inertia_of(subject)}", ends, True)]
+    for one in reversed(_some(found, most // 2)):
+        words = f"search, after sweep {one.sweep}: inertia {one.inertia:.6g}"
+        order = _order(one.centers, path[-1].centers)
+        path.append(_Step(words, one.centers[order], True))
+    if way:
+        # Annealed centers coincide at first, so their order is that of the last of them.
+        order = _order(way[-1].centers, path[-1].centers)
+        words_of = _words_by_sweep(way)
+        path += [
+            _Step(words_of[state.sweep], state.centers[order], False)
+            for state in reversed(_some(way, most // 2))
+        ]
+    return _without_twin_of_result(path[::-1])
+
+
+def _some(steps: list[Any], most: int) -> list[Any]:
+    """Return some steps at even distances, the first and the last among them."""
+    if not steps:
+        return []
+    return [steps[place] for place in np.unique(np.linspace(0, len(steps) - 1, most).astype(int))]
+
+
+def _order(centers: FloatArray, like: FloatArray) -> IndexArray:
+    """Return the order in which centers are nearest to others, each to one."""
+    order: IndexArray = linear_sum_assignment(cdist(like, centers))[1]
+    return order
+
+
+def _words_by_sweep(way: list[SweepState]) -> dict[int, str]:
+    """Tell the power of each sweep, and the inertia where it went, as the next sweep found it."""
+    after = {one.sweep: f", inertia {two.inertia:.6g}" for one, two in _neighbours(way)}
+    return {
+        state.sweep: f"sweep {state.sweep}, power {_power(state)}{after.get(state.sweep, '')}"
+        for state in way
+    }
+
+
+def _neighbours(way: list[SweepState]) -> list[tuple[SweepState, SweepState]]:
+    return [(one, two) for one, two in pairwise(way) if two.sweep == one.sweep + 1]
+
+
+def _without_twin_of_result(path: list[_Step]) -> list[_Step]:
+    """Join the last two steps if the search ended where its centers were already."""
+    if len(path) < 2:
+        return path
+    *before, last, result = path
+    unit = np.abs(result.centers).max()
+    if np.abs(last.centers - result.centers).max() > _SAME * unit:
+        return path
+    return [*before, _Step(f"{last.words.partition(', inertia')[0]}: {result.words}", *last[1:])]
+
+
+def _inertia_of(subject: Subject) -> str:
+    inertia = getattr(subject.model, "inertia_", None)
+    return "the clusters of this page" if inertia is None else f"inertia {inertia:.6g}"
+
+
+def _power(state: SweepState) -> str:
+    return "−∞ (Lloyd)" if state.power == -math.inf else f"{state.power:.3g}".replace("-", "−")
 
 
 def _decimals_to_draw(places: FloatArray) -> int:
@@ -128,8 +205,3 @@ def _decimals_to_draw(places: FloatArray) -> int:
     ranges = np.ptp(places, axis=0)
     least = float(ranges[ranges > 0].min(initial=math.inf))
     return 9 if least == math.inf else _DIGITS_TO_DRAW - math.floor(math.log10(least))
-
-
-def _words_of(state: Any) -> str:
-    power = "−∞ (Lloyd)" if state.power == -math.inf else f"{state.power:.3g}".replace("-", "−")
-    return f"sweep {state.sweep}, power {power}, inertia {state.inertia:.6g}"

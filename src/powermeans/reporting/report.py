@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import re
@@ -18,8 +17,9 @@ from powermeans.callbacks.path_recorder import PathRecorder
 from powermeans.plots.fitted import PointsLike
 from powermeans.reporting.page_data import page_data
 from powermeans.reporting.python_code import python_code
-from powermeans.reporting.sections import Section, sections_of
-from powermeans.reporting.subject import Subject
+from powermeans.reporting.sections import Section, Told, sections_of
+from powermeans.reporting.subject import Subject, Wanted
+from powermeans.reporting.text import escaped
 from powermeans.sources import is_dask, is_parted
 from powermeans.system.atomic_write import atomic_write
 
@@ -40,14 +40,18 @@ def report(
     model_file: str | None = None,
     sample_weight: ArrayLike | None = None,
     optimality: Any = None,
-    max_points: int = 20_000,
+    names: Mapping[int, str] | None = None,
+    row_numbers: ArrayLike | None = None,
+    max_points: int = 10_000,
 ) -> Path:
     """Write a report on a fit: one HTML file that opens anywhere, without a network.
 
-    It says what was run, describes each cluster in words and numbers, and shows the points in an
-    interactive plot and the inertia sweep by sweep. It warns of what looks wrong: columns with very
-    different scales, clusters that are tiny, empty or not apart, rows that are copies. At the end
-    is the Python code that repeats the fit.
+    It begins with the answer in three sentences. Each cluster follows, named after what sets it
+    apart: its share, its columns beside those of all other rows, typical rows and doubtful ones.
+    Then come the points in an interactive plot, and how sure all that is. The report warns of what
+    looks wrong: columns with very different scales, clusters that are tiny, empty or not apart,
+    rows that are copies. Folded at the end are parameters, the inertia sweep by sweep, versions,
+    and the Python code that repeats the fit. The page can be printed.
 
     Parameters
     ----------
@@ -60,11 +64,12 @@ def report(
     title : str, default="Clusters"
         The title of the page.
     annealing : PathRecorder, optional
-        The recorder that was the `callback` of the fit; a slider shows its centers step by step.
+        The recorder that was the `callback` of the fit; a slider shows its centers step by step,
+        up to those of the model.
     choice : result of `choose_k`, optional
         Adds a chart for each criterion.
     source : str, optional
-        The file of the points, for the code at the end.
+        The file of the points, for the first sentence and for the code at the end.
     scalers : sequence of transformer
         Fitted linear transformers that were applied to the points, such as `StandardScaler` and
         `MinMaxScaler` of `sklearn.preprocessing`. The report undoes them to show means and values
@@ -76,10 +81,14 @@ def report(
     sample_weight : array-like of shape (n_samples,), optional
         The weights of the fit. Shares, spreads, means and the variance explained are then weighted.
     optimality : OptimalityGap, optional
-        What `powermeans.optimality_gap` proved; a line says it.
-    max_points : int, default=20_000
-        If there are more points, the plot shows a sample of this size, and the page says so.
-        Everything else is computed from all points.
+        What `powermeans.optimality_gap` proved; a sentence says it.
+    names : dict from int to str, optional
+        Names of clusters, by label. The others are named after what sets them apart.
+    row_numbers : array-like of int of shape (n_samples,), optional
+        The numbers of the rows where they came from, if some were left out; by default from 1.
+    max_points : int, default=10_000
+        If there are more points, plots, examples and the share of clear rows are those of a sample
+        of this size, and the page says so. Everything else is computed from all points.
 
     Returns
     -------
@@ -105,7 +114,8 @@ def report(
     True
     """
     _refuse_parted(X)
-    subject = Subject.of(model, X, max_points, sample_weight, scalers)
+    wanted = Wanted(max_points, sample_weight, scalers, names, row_numbers)
+    subject = Subject.of(model, X, wanted)
     code = python_code(
         model,
         source,
@@ -115,7 +125,7 @@ def report(
         weights=subject.weights,
     )
     data = page_data(subject, annealing)
-    sections = sections_of(subject, annealing, choice, code, optimality)
+    sections = sections_of(subject, Told(annealing, choice, source, optimality), code)
     with atomic_write(path) as file:
         file.write(_page(title, sections, data).encode("utf-8"))
     return Path(path)
@@ -131,14 +141,14 @@ def _refuse_parted(X: Any) -> None:
 
 
 def _page(title: str, sections: list[Section], data: dict[str, Any]) -> str:
-    links = (f'<li><a href="#{one.name}">{html.escape(one.title)}</a></li>' for one in sections)
+    links = (f'<li><a href="#{one.name}">{escaped(one.title)}</a></li>' for one in sections)
     bodies = (
-        f'<section id="{one.name}"><h2>{html.escape(one.title)}</h2>\n{one.body}</section>'
+        f'<section id="{one.name}"><h2>{escaped(one.title)}</h2>\n{one.body}</section>'
         for one in sections
     )
     parts = {
-        "title": html.escape(title),
-        "version": html.escape(version("powermeans")),
+        "title": escaped(title),
+        "version": escaped(version("powermeans")),
         "navigation": "".join(links),
         "sections": "\n".join(bodies),
         "data": _json(data),

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from powermeans.callbacks.path_recorder import PathRecorder
-from powermeans.plots.canvas import color_of
-from powermeans.reporting.line_chart import line_chart
-from powermeans.reporting.page_data import decimals_of
+from powermeans.reporting.cards import Cards
+from powermeans.reporting.charts import line_chart
+from powermeans.reporting.row_sample import CLEAR
 from powermeans.reporting.subject import Subject
-from powermeans.reporting.summaries import ClusterSummary
+from powermeans.reporting.text import breakable, count, escaped, listed, number, percent, plain
+from powermeans.reporting.versions import versions
 from powermeans.reporting.warnings_on_data import find_warnings
 from powermeans.types import IndexArray
 
 _MOST_CELLS = 2000
 _MOST_HEAT_COLUMNS = 20
-# Numbers outside this range have four digits and an exponent.
-_LARGEST, _LEAST = 1e15, 1e-4
-_ALL_DIGITS = 15
+_MOST_NAMED = 3
+_LONGEST_VALUE = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,68 +36,91 @@ class Section:
     body: str
 
 
-def sections_of(
-    subject: Subject,
-    annealing: PathRecorder | None,
-    choice: Any,
-    code: str,
-    optimality: Any = None,
-) -> list[Section]:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the caller of a report tells about the fit, besides the points."""
+
+    annealing: PathRecorder | None = None
+    choice: Any = None
+    source: str | None = None
+    optimality: Any = None
+
+
+def sections_of(subject: Subject, told: Told, code: str) -> list[Section]:
     """Return the sections of a report in order, without those that have nothing to show."""
+    cards = Cards.of(subject)
     found = [
-        _what_was_run(subject, optimality),
+        _answer(cards, told),
         _warnings(subject),
-        _clusters(subject),
+        _clusters(cards),
         _scatter(subject),
         _means(subject),
-        _annealing(annealing),
-        _sweeps(getattr(subject.model, "history_", None)),
-        _choice(choice),
-        _code(code),
+        _sureness(cards, told),
+        _annealing(told.annealing),
+        _what_was_run(subject, told, code),
     ]
     return [section for section in found if section is not None]
 
 
-def _what_was_run(subject: Subject, optimality: Any) -> Section:
-    facts = (
-        f"<div><dt>{name}</dt><dd>{fact}</dd></div>" for name, fact in _facts(subject, optimality)
+def _answer(cards: Cards, told: Told) -> Section:
+    sentences = (_how_many(cards.subject, told.source), _how_good(cards.subject))
+    body = "".join(f"<p>{sentence}</p>" for sentence in (*sentences, _how_sure(cards, told)))
+    return Section("answer", "The answer", f'<div class="answer">{body}</div>')
+
+
+def _how_many(subject: Subject, source: str | None) -> str:
+    """Say how many clusters of what there are, and where they differ."""
+    n_clusters = len(subject.clusters)
+    of = "" if source in (None, "-") else f" of {escaped(os.path.basename(str(source)))}"
+    text = f"The {count(len(subject.labels))} rows{of} form "
+    if n_clusters == 1:
+        return f"{text}one cluster."
+    explained = subject.explained()
+    most = np.argsort(-explained, kind="stable")[:_MOST_NAMED]
+    names = [plain(subject.columns.names[f]) for f in most if explained[f] > 0]
+    differ = f", which differ most in {escaped(listed(names))}" if names else ""
+    return f"{text}<strong>{count(n_clusters)} clusters</strong>{differ}."
+
+
+def _how_good(subject: Subject) -> str:
+    """Say how much of the variance the clusters explain, and how large they are."""
+    shares = sorted(cluster.share for cluster in subject.clusters)
+    of = "weight" if subject.weights is not None else "rows"
+    sizes = (
+        f"the largest holds {percent(shares[-1])} of the {of}, the smallest {percent(shares[0])}"
     )
-    return Section("run", "What was run", f'<dl class="facts">{"".join(facts)}</dl>')
+    explained = _variance_explained(subject)
+    if len(shares) == 1 or explained is None:
+        return f"Of the clusters {sizes}." if len(shares) > 1 else "It holds all rows."
+    strong = f"<strong>{percent(explained)}</strong>"
+    return f"The clusters explain {strong} of the variance of the rows; {sizes}."
 
 
-def _facts(subject: Subject, optimality: Any) -> Iterator[tuple[str, str]]:
-    model, (n_points, n_features) = subject.model, subject.points.shape
-    yield "method", html.escape(type(model).__name__)
-    yield "points", _count(n_points)
-    yield "columns", _count(n_features)
-    yield "clusters", _count(len(subject.clusters))
-    if hasattr(model, "inertia_"):
-        yield "inertia", f"{model.inertia_:.6g}"
-    if optimality is not None:
-        yield "optimality", html.escape(optimality.verdict)
-    if subject.weights is not None:
-        yield "weight of all points", _number(float(subject.weights.sum()))
-    if subject.scalers:
-        names = ", then ".join(type(scaler).__name__ for scaler in subject.scalers)
-        yield "scaled by", html.escape(names)
+def _how_sure(cards: Cards, told: Told) -> str:
+    """Say how sure the clusters are: by distances, by the choice of k, and by a proof."""
+    parts = []
+    if (clear := cards.sample.clear_share()) is not None:
+        parts.append(
+            f"<strong>{percent(clear)}</strong> of the rows are clearly nearer to the center of "
+            "their cluster than to any other"
+        )
+    if told.choice is not None:
+        parts.append(
+            f"{told.choice.agreement:.0%} of the criteria say k = {told.choice.recommended}"
+        )
+    if told.optimality is not None:
+        parts.append(f"as a whole they are {escaped(told.optimality.verdict)}")
+    elif len(cards.subject.clusters) > 1:
+        parts.append("whether others are better as a whole was not proved")
+    text = "; ".join(parts) or "With one cluster there is nothing to be unsure of"
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _variance_explained(subject: Subject) -> float | None:
     variance = float(np.square(subject.columns.deviations).sum())
     total = sum(cluster.weight for cluster in subject.clusters) * variance
     within = sum(cluster.weight * cluster.spread**2 for cluster in subject.clusters)
-    if total > 0:
-        yield "variance explained", f"{1 - within / total:.1%}"
-    yield from _facts_of_fit(model)
-
-
-def _facts_of_fit(model: Any) -> Iterator[tuple[str, str]]:
-    if hasattr(model, "n_iter_"):
-        yield "sweeps", _count(int(np.max(model.n_iter_)))
-    if hasattr(model, "critical_power_"):
-        yield "critical power", f"{model.critical_power_:.3g}".replace("-", "−")
-    if hasattr(model, "spent_"):
-        yield "seconds", f"{model.spent_.seconds:.3g}"
-    random_state = model.get_params(deep=False).get("random_state")
-    if random_state is not None:
-        yield "random_state", html.escape(repr(random_state)[:40])
+    return 1 - within / total if total > 0 else None
 
 
 def _warnings(subject: Subject) -> Section:
@@ -104,37 +128,29 @@ def _warnings(subject: Subject) -> Section:
     if not found:
         body = "<p>Nothing looked wrong: scales, sizes, gaps between clusters, copies of rows.</p>"
         return Section("warnings", "Checks", body)
-    items = "".join(f"<li>{html.escape(warning.text)}</li>" for warning in found)
+    items = "".join(f"<li>{escaped(warning.text)}</li>" for warning in found)
     return Section("warnings", "Look at this first", f'<ul class="warnings">{items}</ul>')
 
 
-def _clusters(subject: Subject) -> Section:
-    largest, names = max(one.size for one in subject.clusters), subject.columns.names
-    rows = "".join(_cluster_row(one, largest, names) for one in subject.clusters)
-    scaled = ", of the scaled points" if subject.scalers else ""
-    weighted = ". Shares are of the weight" if subject.weights is not None else ""
-    body = (
-        "<p>“sd” counts standard deviations of all points from their mean. The spread is the root "
-        f"of the mean squared distance of the points of a cluster from their mean{scaled}{weighted}"
-        '.</p><div class="wide"><table class="clusters"><thead><tr><th>cluster</th><th>points</th>'
-        '<th>share</th><th>spread</th><th>nearest</th><th class="words">what sets it apart</th>'
-        f"</tr></thead><tbody>{rows}</tbody></table></div>"
+def _clusters(cards: Cards) -> Section:
+    subject, sample = cards.subject, cards.sample
+    text = (
+        "A name says where the mean of a cluster is high or low: at least half a standard "
+        "deviation of all rows from the mean of all, “very” if two. "
     )
+    if sample.ratios is not None:
+        text += f"A row is clearly its own if the next center is at least {CLEAR} times as far. "
+    text += (
+        "Bars are the rows of the cluster, the line all other rows; values far beyond the rest "
+        "count in the outermost bars. Rows are counted from 1."
+    )
+    if len(sample.rows) < len(subject.labels):
+        text += (
+            f" Bars, lines and rows are of {count(len(sample.rows))} rows, drawn by chance; "
+            "sizes and means are of all."
+        )
+    body = f'{cards.overview()}<p class="note">{text}</p>{cards.cards()}'
     return Section("clusters", "The clusters", body)
-
-
-def _cluster_row(cluster: ClusterSummary, largest: int, names: list[str]) -> str:
-    width, color = 3.5 * cluster.size / max(largest, 1), color_of(cluster.label)
-    bar = f'<span class="bar" style="width:{width:.2f}rem;background:{color}"></span>'
-    nearest = "" if cluster.nearest is None else str(cluster.nearest)
-    return (
-        f'<tr><th scope="row">{cluster.label}</th>'
-        f'<td data-of="points">{bar}{_count(cluster.size)}</td>'
-        f'<td data-of="share">{cluster.share:.1%}</td>'
-        f'<td data-of="spread">{_number(cluster.spread)}</td>'
-        f'<td data-of="nearest">{nearest}</td>'
-        f'<td class="words">{html.escape(cluster.words(names))}</td></tr>'
-    )
 
 
 def _scatter(subject: Subject) -> Section:
@@ -142,7 +158,7 @@ def _scatter(subject: Subject) -> Section:
     body = ""
     if n_shown < n_points:
         body += (
-            f"<p>A sample of {_count(n_shown)} of the {_count(n_points)} points is shown, drawn by "
+            f"<p>A sample of {count(n_shown)} of the {count(n_points)} points is shown, drawn by "
             "chance.</p>"
         )
     if subject.points.shape[1] > 2:
@@ -192,8 +208,7 @@ def _means(subject: Subject) -> Section | None:
 
 
 def _heat_head(name: str) -> str:
-    escaped = html.escape(name)
-    return f'<th class="column" scope="col" title="{escaped}">{escaped}</th>'
+    return f'<th class="column" scope="col">{breakable(name)}</th>'
 
 
 def _heat_rows(subject: Subject, columns: IndexArray) -> str:
@@ -203,7 +218,7 @@ def _heat_rows(subject: Subject, columns: IndexArray) -> str:
     rows = []
     for cluster, mean in zip(clusters, means, strict=True):
         shares = cluster.z_scores / reach
-        cells = [_heat_cell(_number(mean[f], deviations[f]), shares[f]) for f in columns]
+        cells = [_heat_cell(number(mean[f], deviations[f]), shares[f]) for f in columns]
         rows.append(f'<tr><th scope="row">{cluster.label}</th>{"".join(cells)}</tr>')
     return "".join(rows)
 
@@ -214,71 +229,156 @@ def _heat_cell(text: str, share: float) -> str:
     return f'<td style="background:rgba({rgb},{0.55 * abs(share):.2f})">{text}</td>'
 
 
-def _annealing(annealing: PathRecorder | None) -> Section | None:
-    if annealing is None:
-        return None
-    n_descents = len(annealing.descents())
-    first = f"<p>This is the first of {n_descents} descents of the search.</p>"
-    body = (
-        "<p>Where each sweep moved the centers. A soft power draws them to the middle; as it falls "
-        f"they part.</p>{first if n_descents > 1 else ''}"
-        '<div class="tools"><button type="button" id="play">play</button>'
-        '<input type="range" id="sweep" min="0" max="0" value="0" aria-label="sweep">'
-        '<output id="said" for="sweep"></output></div>'
-        '<canvas id="ways" role="img" aria-label="the ways of the centers"></canvas>'
+def _sureness(cards: Cards, told: Told) -> Section:
+    """Say how sure rows, the number of clusters and the whole are."""
+    parts = [f"<h3>Each row</h3><p>{_of_rows(cards)}</p>"]
+    if told.choice is not None:
+        parts.append(f"<h3>The number of clusters</h3>{_choice(told.choice)}")
+    parts.append(f"<h3>The whole</h3><p>{_of_whole(cards.subject, told.optimality)}</p>")
+    return Section("sure", "How sure", "".join(parts))
+
+
+def _of_rows(cards: Cards) -> str:
+    sample = cards.sample
+    if (clear := sample.clear_share()) is None:
+        many = len(cards.subject.clusters) > 1
+        return "This model tells no distances to centers." if many else "There is one cluster."
+    return (
+        f"For {clear:.1%} of the rows the next center is at least {CLEAR} times as far as their "
+        f"own. The other {1 - clear:.1%} lie between clusters, and a little more or other data "
+        "might put them elsewhere."
     )
-    return Section("annealing", "The annealing", body)
 
 
-def _sweeps(history: Any) -> Section | None:
-    if history is None or len(history) < 2:
-        return None
-    numbers, inertias = np.arange(1, len(history) + 1), history.inertia
-    is_log = bool((inertias > 0).all())
-    chart = line_chart(numbers, inertias, x_name="sweep", y_name="inertia", is_log=is_log)
-    scale = ", on a logarithmic scale" if is_log else ""
-    text = f"<p>The inertia at the centers before each of the {len(history)} sweeps{scale}."
-    if (np.diff(inertias) > 0).any():
-        text += (
-            " It may rise on the way, while powers are soft or a search moves centers elsewhere."
+def _of_whole(subject: Subject, optimality: Any) -> str:
+    if optimality is None:
+        return (
+            "No bound on the optimum was searched for: <code>powermeans fit --prove 10</code>, or "
+            "<code>model.optimality_gap(X)</code>, searches for one."
         )
-    return Section("sweeps", "Sweep by sweep", f"{text}</p><figure>{chart}</figure>")
+    bound, inertia = f"{optimality.bound:.6g}", f"{optimality.inertia:.6g}"
+    sure = (
+        "" if optimality.confidence is None else f", at a confidence of {optimality.confidence:g}"
+    )
+    return (
+        f"The inertia of these clusters is {inertia}, and no {len(subject.clusters)} clusters have "
+        f"less than {bound}{sure}: they are {escaped(optimality.verdict)}."
+    )
 
 
-def _choice(choice: Any) -> Section | None:
-    if choice is None:
-        return None
+def _choice(choice: Any) -> str:
     names = [name for name in choice.table if name != "k" and not name.endswith("_error")]
     says: dict[str, int | None] = getattr(choice, "by_criterion", {})
     charts = "".join(_criterion(name, choice.table, says.get(name)) for name in names)
-    agreement = f"with {choice.agreement:.0%} of the criteria"
-    body = f"<p>Recommended is k = {choice.recommended}, {agreement}.</p>"
-    return Section("choice", "Which k", f'{body}<div class="charts">{charts}</div>')
+    text = f"Recommended is k = {choice.recommended}, with {choice.agreement:.0%} of the criteria."
+    stability = choice.table.get("stability", [])
+    of_it = [
+        float(value)
+        for k, value in zip(choice.table["k"], stability, strict=False)
+        if k == choice.recommended and math.isfinite(value)
+    ]
+    if of_it:
+        text += (
+            " Fits to samples of the rows agree with one another by an adjusted Rand index of "
+            f"{of_it[0]:.2f} there, where 1 is complete and 0 chance."
+        )
+    return f'<p>{text}</p><div class="charts">{charts}</div>'
 
 
 def _criterion(name: str, table: dict[str, Any], says: int | None) -> str:
     title = name.replace("_", " ")
     chart = line_chart(table["k"], table[name], x_name="k", y_name=title, mark=says)
     chosen = "" if says is None else f": k = {says}"
-    return f"<figure><figcaption>{html.escape(title)}{chosen}</figcaption>{chart}</figure>"
+    return f"<figure><figcaption>{escaped(title)}{chosen}</figcaption>{chart}</figure>"
 
 
-def _code(code: str) -> Section:
-    body = (
-        '<button type="button" id="copy">copy</button><pre><code id="program">'
-        f"{html.escape(code)}</code></pre>"
+def _annealing(annealing: PathRecorder | None) -> Section | None:
+    if annealing is None:
+        return None
+    n_more = len(annealing.descents()) - 1
+    search = (
+        f" A search then began {count(n_more)} more times elsewhere; dashed lines lead to where "
+        "it found less inertia, and to the result."
     )
-    return Section("code", "The same in Python", body)
+    body = (
+        "<p>Where the sweeps moved the centers. A soft power draws them to the middle; as it falls "
+        f"they part.{search * (n_more > 0)} The last step is the clusters of this page.</p>"
+        '<div class="tools"><button type="button" id="play">play</button>'
+        '<input type="range" id="sweep" min="0" max="0" value="0" aria-label="step">'
+        '<output id="said" for="sweep"></output></div>'
+        '<canvas id="ways" role="img" aria-label="the ways of the centers"></canvas>'
+    )
+    return Section("annealing", "How the centers were found", body)
 
 
-def _count(number: int) -> str:
-    """Return a number with thin spaces, which do not break, between thousands."""
-    return f"{number:,}".replace(",", "\u202f")
+def _what_was_run(subject: Subject, told: Told, code: str) -> Section:
+    body = (
+        f"<details><summary>method, parameters, history, versions, code</summary>"
+        f"{_listed(_facts(subject, told.optimality))}"
+        f"<h3>Parameters</h3>{_listed(_parameters(subject.model))}"
+        f"{_sweeps(getattr(subject.model, 'history_', None))}"
+        f"<h3>Versions</h3>{_listed(versions().items())}{_code(code)}</details>"
+    )
+    return Section("run", "What was run", body)
 
 
-def _number(value: float, deviation: float = 0.0) -> str:
-    """Return a number with all whole digits, and decimals to show four digits of it or its sd."""
-    if not math.isfinite(value) or abs(value) >= _LARGEST or 0 < abs(value) < _LEAST:
-        return f"{value:.4g}"
-    wanted = max(decimals_of(value), decimals_of(deviation))
-    return f"{value:.{min(wanted, decimals_of(value, _ALL_DIGITS))}f}"
+def _listed(facts: Iterable[tuple[str, str]]) -> str:
+    entries = (f"<div><dt>{name}</dt><dd>{escaped(fact)}</dd></div>" for name, fact in facts)
+    return f'<dl class="facts">{"".join(entries)}</dl>'
+
+
+def _facts(subject: Subject, optimality: Any) -> Iterator[tuple[str, str]]:
+    model, (n_points, n_features) = subject.model, subject.points.shape
+    yield "method", type(model).__name__
+    yield "points", count(n_points)
+    yield "columns", count(n_features)
+    yield "clusters", count(len(subject.clusters))
+    if hasattr(model, "inertia_"):
+        yield "inertia", f"{model.inertia_:.6g}"
+    if optimality is not None:
+        yield "optimality", optimality.verdict
+    if subject.weights is not None:
+        yield "weight of all points", number(float(subject.weights.sum()))
+    if subject.scalers:
+        yield "scaled by", ", then ".join(type(scaler).__name__ for scaler in subject.scalers)
+    if (explained := _variance_explained(subject)) is not None:
+        yield "variance explained", f"{explained:.1%}"
+    yield from _facts_of_fit(model)
+
+
+def _facts_of_fit(model: Any) -> Iterator[tuple[str, str]]:
+    if hasattr(model, "n_iter_"):
+        yield "sweeps", count(int(np.max(model.n_iter_)))
+    if hasattr(model, "critical_power_"):
+        yield "critical power", f"{model.critical_power_:.3g}".replace("-", "−")
+    if hasattr(model, "spent_"):
+        yield "seconds", f"{model.spent_.seconds:.3g}"
+
+
+def _parameters(model: Any) -> Iterator[tuple[str, str]]:
+    for name, value in model.get_params(deep=False).items():
+        text = " ".join(repr(value).split())
+        if name != "callback":
+            yield name, text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def _sweeps(history: Any) -> str:
+    if history is None or len(history) < 2:
+        return ""
+    numbers, inertias = np.arange(1, len(history) + 1), history.inertia
+    is_log = bool((inertias > 0).all())
+    chart = line_chart(numbers, inertias, x_name="sweep", y_name="inertia", is_log=is_log)
+    scale = ", on a logarithmic scale" if is_log else ""
+    text = f"The inertia at the centers before each of the {len(history)} sweeps{scale}."
+    if (np.diff(inertias) > 0).any():
+        text += (
+            " It may rise on the way, while powers are soft or a search moves centers elsewhere."
+        )
+    return f"<h3>Sweep by sweep</h3><p>{text}</p><figure>{chart}</figure>"
+
+
+def _code(code: str) -> str:
+    return (
+        '<h3>The same in Python</h3><button type="button" id="copy">copy</button>'
+        f'<pre><code id="program">{html.escape(code)}</code></pre>'
+    )

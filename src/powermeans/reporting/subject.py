@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
+from powermeans.errors import ArgumentError
 from powermeans.inputs.weights import check_sample_weight
 from powermeans.plots import fitted
 from powermeans.plots.fitted import PointsLike
 from powermeans.plots.plane import Plane
-from powermeans.reporting.summaries import ClusterSummary, Columns, summarize
+from powermeans.reporting.summaries import ClusterSummary, Columns, name_clusters, summarize
+from powermeans.reporting.text import rounded
+from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the caller of a report says about the points."""
+
+    max_points: int
+    sample_weight: ArrayLike | None
+    scalers: Sequence[Any]
+    names: Mapping[int, str] | None  # of clusters
+    row_numbers: ArrayLike | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,33 +39,42 @@ class Subject:
     """A model, its points and clusters, and the plane in which some of the points are shown."""
 
     model: Any
+    given: PointsLike
     points: FloatArray | SparsePoints
     labels: Labels
     columns: Columns
     clusters: list[ClusterSummary]
+    names: list[str]  # of the clusters
     shown: IndexArray
+    row_numbers: IndexArray  # of all points
     plane: Plane
     weights: FloatArray | None
     scalers: Sequence[Any]
 
     @classmethod
-    def of(
-        cls,
-        model: Any,
-        X: PointsLike,
-        max_points: int,
-        sample_weight: ArrayLike | None,
-        scalers: Sequence[Any],
-    ) -> Self:
+    def of(cls, model: Any, X: PointsLike, wanted: Wanted) -> Self:
         """Label and summarize the points, and project a sample of them."""
         labels = fitted.labels_of(model, X)
         points, names = fitted.points_of(model, X, labels), fitted.names_of(model, X)
-        weights = check_sample_weight(sample_weight, len(labels))
+        weights = check_sample_weight(wanted.sample_weight, len(labels))
         n_clusters = fitted.n_clusters_of(model, labels)
         columns, clusters = summarize(points, labels, n_clusters, names, weights)
-        shown = fitted.sample_of(len(labels), max_points)
-        plane = Plane.of(points[shown], [f"{name}, scaled" for name in names] if scalers else names)
-        return cls(model, points, labels, columns, clusters, shown, plane, weights, scalers)
+        shown = fitted.sample_of(len(labels), wanted.max_points)
+        scaled = [f"{name}, scaled" for name in names] if wanted.scalers else names
+        return cls(
+            model=model,
+            given=X,
+            points=points,
+            labels=labels,
+            columns=columns,
+            clusters=clusters,
+            names=_names(clusters, columns, wanted),
+            shown=shown,
+            row_numbers=_row_numbers(wanted.row_numbers, len(labels)),
+            plane=Plane.of(points[shown], scaled),
+            weights=weights,
+            scalers=wanted.scalers,
+        )
 
     @property
     def weighing(self) -> list[ClusterSummary]:
@@ -61,19 +86,89 @@ class Subject:
         z_scores = np.stack([cluster.z_scores for cluster in self.weighing])
         return fitted.most_distinguishing(z_scores, most)
 
+    def explained(self) -> FloatArray:
+        """Return the share of the variance of each column that is between clusters."""
+        shares = np.array([cluster.share for cluster in self.weighing])
+        z_scores = np.stack([cluster.z_scores for cluster in self.weighing])
+        explained: FloatArray = shares @ np.square(z_scores)
+        return explained
+
     def in_own_units(self, values: Any) -> Any:
         """Undo the scaling of rows."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            for scaler in reversed(self.scalers):
-                values = scaler.inverse_transform(values)
-        return values
+        return _in_own_units(values, self.scalers)
 
     def own_deviations(self) -> FloatArray:
         """Return the standard deviation of each column in its own units."""
-        if not self.scalers:
-            return self.columns.deviations
-        mean = self.columns.means[None]
-        ends = self.in_own_units(np.vstack([mean, mean + self.columns.deviations]))
-        deviations: FloatArray = np.abs(ends[1] - ends[0])
-        return deviations
+        return _own_deviations(self.columns, self.scalers)
+
+    def values_of(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """Return columns of some rows in their own units, NaN where they are missing."""
+        raw: Any = fitted.rows_of(self.given, rows)
+        is_thin = sparse.issparse(raw)
+        raw = sparse.csr_matrix(raw, dtype=float) if is_thin else np.asarray(on_host(raw), float)
+        return fitted.dense(self.in_own_units(raw)[:, columns])
+
+    def distances_of(self, rows: IndexArray) -> FloatArray | None:
+        """Return the distances of some rows to all centers, None if the model has none."""
+        if not hasattr(self.model, "transform"):
+            return None
+        with _names_left_out():
+            found = self.model.transform(fitted.rows_of(self.given, rows))
+        return np.asarray(on_host(found), dtype=np.float64)
+
+
+def _names(clusters: list[ClusterSummary], columns: Columns, wanted: Wanted) -> list[str]:
+    """Name the clusters as the caller does, the others after what sets them apart."""
+    given = dict(wanted.names or {})
+    for label in given:
+        if label not in range(len(clusters)):
+            raise ArgumentError(
+                f"names has a cluster {label!r}, and there are {len(clusters)}",
+                f"give names to clusters 0 to {len(clusters) - 1}",
+                argument="names",
+                value=label,
+            )
+    deviations = _own_deviations(columns, wanted.scalers)
+
+    def mean_of(cluster: ClusterSummary, feature: int) -> str:
+        own = _in_own_units(cluster.mean[None], wanted.scalers)[0, feature]
+        return rounded(float(own), float(deviations[feature]))
+
+    found = name_clusters(clusters, columns.names, mean_of)
+    return [given.get(label, name) for label, name in enumerate(found)]
+
+
+def _row_numbers(given: ArrayLike | None, n_points: int) -> IndexArray:
+    numbers = np.arange(1, n_points + 1) if given is None else np.asarray(given)
+    if numbers.shape != (n_points,):
+        raise ArgumentError(
+            f"row_numbers has the shape {numbers.shape}, and X has {n_points} rows",
+            "pass one number for each row",
+            argument="row_numbers",
+            value=numbers.shape,
+        )
+    return numbers
+
+
+def _own_deviations(columns: Columns, scalers: Sequence[Any]) -> FloatArray:
+    if not scalers:
+        return columns.deviations
+    mean = columns.means[None]
+    ends = _in_own_units(np.vstack([mean, mean + columns.deviations]), scalers)
+    deviations: FloatArray = np.abs(ends[1] - ends[0])
+    return deviations
+
+
+def _in_own_units(values: Any, scalers: Sequence[Any]) -> Any:
+    with _names_left_out():
+        for scaler in reversed(scalers):
+            values = scaler.inverse_transform(values)
+    return values
+
+
+@contextmanager
+def _names_left_out() -> Iterator[None]:
+    """Let estimators that know names of columns take arrays, which have none."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield

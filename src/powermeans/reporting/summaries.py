@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +12,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from powermeans.divergences.chunks import dense_chunks
+from powermeans.reporting.text import plain
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 # A mean is high or low if it is this many standard deviations of all points from their mean.
 _NOTABLE = 0.5
-_MOST_NAMED = 3
+# And very high or low if it is this many.
+_VERY = 2.0
+# A name has two columns, or three if two clusters would have the same name.
+_LEAST_NAMED, _MOST_NAMED = 2, 3
 # A column whose deviation is at most this share of its mean varies by rounding only.
 _ROUNDING = 1e-12
 
@@ -54,19 +60,6 @@ class ClusterSummary:
         order = np.argsort(-np.abs(self.z_scores), kind="stable")[:most]
         found = ((names[feature], float(self.z_scores[feature])) for feature in order)
         return [(name, score) for name, score in found if abs(score) >= _NOTABLE]
-
-    def words(self, names: list[str]) -> str:
-        """Say in a sentence what sets the cluster apart."""
-        if self.size == 0:
-            return "No point is nearest to this center."
-        if self.weight == 0:
-            return "Its points weigh nothing."
-        found = self.distinguishing(names)
-        if not found:
-            return "Near the mean of all points in every column."
-        parts = (f"{'high' if z > 0 else 'low'} {name} ({_signed(z)})" for name, z in found)
-        text = ", ".join(parts) + "."
-        return text[0].upper() + text[1:]
 
 
 def summarize(
@@ -157,5 +150,48 @@ def _nearest(means: FloatArray) -> list[int | None]:
     return found
 
 
-def _signed(height: float) -> str:
-    return f"{height:+.1f} sd".replace("-", "−")
+def name_clusters(
+    clusters: list[ClusterSummary], names: list[str], tell: Callable[[ClusterSummary, int], str]
+) -> list[str]:
+    """Name each cluster after what sets it apart, no two alike.
+
+    `tell` returns the mean of a cluster in a column, which names the clusters that words do not
+    tell apart.
+    """
+    levels = [0] * len(clusters)
+    while True:
+        found = [
+            _name(one, names, tell, level) for one, level in zip(clusters, levels, strict=True)
+        ]
+        counts = Counter(found)
+        alike = [label for label, name in enumerate(found) if counts[name] > 1]
+        if not alike:
+            return found
+        for label in alike:
+            levels[label] += 1
+
+
+def _name(
+    cluster: ClusterSummary,
+    names: list[str],
+    tell: Callable[[ClusterSummary, int], str],
+    level: int,
+) -> str:
+    """Return a name that says more at each level, up to the number of the cluster."""
+    if level > _MOST_NAMED - _LEAST_NAMED + 1:
+        return f"{_name(cluster, names, tell, 0)} (cluster {cluster.label})"
+    if cluster.size == 0:
+        return "Empty"
+    if cluster.weight == 0:
+        return "Without weight"
+    first = int(np.argmax(np.abs(cluster.z_scores)))
+    found = cluster.distinguishing(names, min(_LEAST_NAMED + level, _MOST_NAMED))
+    text = ", ".join(f"{_degree(z)} {plain(name)}" for name, z in found) or "near the average"
+    if level > _MOST_NAMED - _LEAST_NAMED:
+        text += f" ({plain(names[first])} {tell(cluster, first)})"
+    return text[0].upper() + text[1:]
+
+
+def _degree(z_score: float) -> str:
+    """Say how high a mean is, in a word or two."""
+    return "very " * (abs(z_score) >= _VERY) + ("high" if z_score > 0 else "low")

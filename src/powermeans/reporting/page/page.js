@@ -41,11 +41,14 @@
   }
   const shapeOf = (label) => SHAPES[label % SHAPES.length];
 
-  // A canvas as sharp as the screen, and where values lie on it.
+  // A canvas as sharp as the screen, where values lie on it, and its axes.
+  const LEFT = 64, RIGHT = 14, TOP = 12, BOTTOM = 44;
   function board(canvas) {
     const context = canvas.getContext("2d");
     const view = { x: 0, y: 0, zoom: 1 };
     const state = { width: 0, height: 0, context, view };
+    state.wide = () => Math.max(1, state.width - LEFT - RIGHT);
+    state.high = () => Math.max(1, state.height - TOP - BOTTOM);
     state.clear = () => {
       const ratio = devicePixelRatio || 1;
       state.width = canvas.clientWidth; state.height = canvas.clientHeight;
@@ -61,9 +64,47 @@
       };
       [state.x0, state.x1] = range(xs); [state.y0, state.y1] = range(ys);
     };
-    state.right = (x) => ((x - state.x0) / (state.x1 - state.x0) - .5 - view.x) * view.zoom * (state.width - 40) + state.width / 2;
-    state.down = (y) => (.5 - (y - state.y0) / (state.y1 - state.y0) + view.y) * view.zoom * (state.height - 40) + state.height / 2;
+    // A little room is left around the points.
+    state.right = (x) => LEFT + state.wide() * (((x - state.x0) / (state.x1 - state.x0) - .5 - view.x) * view.zoom * .94 + .5);
+    state.down = (y) => TOP + state.high() * ((.5 - (y - state.y0) / (state.y1 - state.y0) + view.y) * view.zoom * .94 + .5);
+    state.valueAt = (share, low, high, moved) => low + (high - low) * ((share - .5) / (view.zoom * .94) + .5 + moved);
+    state.within = (draw) => {
+      context.save(); context.beginPath(); context.rect(LEFT, TOP, state.wide(), state.high()); context.clip();
+      draw(); context.restore();
+    };
+    state.axes = (across, along) => {
+      const bottom = TOP + state.high(), middle = LEFT + state.wide() / 2;
+      context.lineWidth = 1; context.strokeStyle = context.fillStyle = ink("--soft");
+      context.font = "12px system-ui, sans-serif";
+      context.beginPath(); context.moveTo(LEFT, TOP); context.lineTo(LEFT, bottom); context.lineTo(LEFT + state.wide(), bottom);
+      context.textAlign = "center"; context.textBaseline = "top";
+      for (const [value, text] of ticks(state.valueAt(0, state.x0, state.x1, view.x), state.valueAt(1, state.x0, state.x1, view.x))) {
+        context.moveTo(state.right(value), bottom); context.lineTo(state.right(value), bottom + 5);
+        context.fillText(text, state.right(value), bottom + 7);
+      }
+      context.fillText(across, middle, bottom + 25, state.wide());
+      context.textAlign = "right"; context.textBaseline = "middle";
+      for (const [value, text] of ticks(state.valueAt(0, state.y0, state.y1, view.y), state.valueAt(1, state.y0, state.y1, view.y))) {
+        context.moveTo(LEFT, state.down(value)); context.lineTo(LEFT - 5, state.down(value));
+        context.fillText(text, LEFT - 8, state.down(value), LEFT - 24);
+      }
+      context.stroke();
+      context.save(); context.translate(9, TOP + state.high() / 2); context.rotate(-Math.PI / 2);
+      context.textAlign = "center"; context.fillText(along, 0, 0, state.high()); context.restore();
+    };
     return state;
+  }
+  // Two to seven round numbers between two values, with their text.
+  function ticks(low, high) {
+    const widest = (high - low) / 3, unit = 10 ** Math.floor(Math.log10(widest));
+    const step = [5, 2, 1].map((factor) => factor * unit).find((size) => size <= widest) || widest, found = [];
+    if (!(high > low) || !Number.isFinite(step)) return found;
+    for (let i = Math.ceil(low / step); i * step <= high && found.length < 12; i++) {
+      const decimals = Math.min(15, Math.max(0, -Math.floor(Math.log10(step))));
+      const value = i * step, isShort = Math.abs(value) < 1e7 && decimals < 7;
+      found.push([value, (isShort ? value.toFixed(decimals) : String(Number(value.toPrecision(12)))).replace("-", "−")]);
+    }
+    return found;
   }
   function centerMark(context, x, y, label) {
     context.font = "600 11px system-ui, sans-serif";
@@ -89,7 +130,7 @@
     const labels = new Uint32Array(bytesOf(data.scatter.labels));
     const rows = new Uint32Array(bytesOf(data.scatter.rows));
     const values = data.scatter.columns.map((column) => numbersOf(column.values));
-    const n = labels.length, on = new Array(data.clusters).fill(true);
+    const n = labels.length, on = new Array(data.names.length).fill(true);
     const pane = board(canvas), { context, view } = pane;
     const tip = byId("tip"), right = byId("right"), up = byId("up");
     let shownAt = -1, wanted = 0;
@@ -111,33 +152,37 @@
         if (x < -9 || y < -9 || x > pane.width + 9 || y > pane.height + 9) continue;
         shapeOf(labels[i])(paths[labels[i]], x, y, size);
       }
-      context.globalAlpha = .75;
-      paths.forEach((path, label) => { context.fillStyle = colorOf(label); context.fill(path); });
-      context.globalAlpha = 1;
-      data.scatter.centers.forEach((center, label) => {
-        if (on[label]) centerMark(context, pane.right(center[Number(right.value)]), pane.down(center[Number(up.value)]), label);
+      pane.within(() => {
+        context.globalAlpha = .75;
+        paths.forEach((path, label) => { context.fillStyle = colorOf(label); context.fill(path); });
+        context.globalAlpha = 1;
+        data.scatter.centers.forEach((center, label) => {
+          if (on[label]) centerMark(context, pane.right(center[Number(right.value)]), pane.down(center[Number(up.value)]), label);
+        });
+        if (shownAt >= 0) {
+          context.beginPath(); context.lineWidth = 2; context.strokeStyle = ink("--ink");
+          context.arc(pane.right(across[shownAt]), pane.down(along[shownAt]), size + 5, 0, 2 * Math.PI); context.stroke();
+        }
       });
-      if (shownAt >= 0) {
-        context.beginPath(); context.lineWidth = 2; context.strokeStyle = ink("--ink");
-        context.arc(pane.right(across[shownAt]), pane.down(along[shownAt]), size + 5, 0, 2 * Math.PI); context.stroke();
-      }
+      pane.axes(right.selectedOptions[0].text, up.selectedOptions[0].text);
     };
     const redraw = () => { if (!wanted) wanted = requestAnimationFrame(draw); };
     const reset = () => { pane.fit(xs(), ys()); Object.assign(view, { x: 0, y: 0, zoom: 1 }); hide(); redraw(); };
     const hide = () => { shownAt = -1; tip.hidden = true; };
-    const zoom = (factor, x = pane.width / 2, y = pane.height / 2) => {
-      const next = Math.min(400, Math.max(.5, view.zoom * factor)), change = 1 / view.zoom - 1 / next;
-      view.x += (x - pane.width / 2) / (pane.width - 40) * change;
-      view.y -= (y - pane.height / 2) / (pane.height - 40) * change;
+    const middle = () => [LEFT + pane.wide() / 2, TOP + pane.high() / 2];
+    const zoom = (factor, x = middle()[0], y = middle()[1]) => {
+      const next = Math.min(400, Math.max(.5, view.zoom * factor)), change = (1 / view.zoom - 1 / next) / .94;
+      view.x += (x - middle()[0]) / pane.wide() * change;
+      view.y -= (y - middle()[1]) / pane.high() * change;
       view.zoom = next; hide(); redraw();
     };
     const pan = (dx, dy) => {
-      view.x -= dx / (pane.width - 40) / view.zoom; view.y += dy / (pane.height - 40) / view.zoom;
+      view.x -= dx / pane.wide() / view.zoom / .94; view.y += dy / pane.high() / view.zoom / .94;
       hide(); redraw();
     };
     const show = (i) => {
       shownAt = i;
-      const lines = [`cluster ${labels[i]}, row ${rows[i]}`];
+      const lines = [`cluster ${labels[i]}: ${data.names[labels[i]]}`, `row ${rows[i]}`];
       data.scatter.columns.forEach((column, c) => { if (column.tell) lines.push(`${column.name}: ${plain(values[c][i], column.decimals)}`); });
       tip.textContent = lines.join("\n");
       tip.hidden = false;
@@ -207,7 +252,7 @@
 
     const legend = byId("legend"), buttons = [];
     const toggle = (label, isOn) => { on[label] = isOn; buttons[label].setAttribute("aria-pressed", String(isOn)); hide(); redraw(); };
-    for (let label = 0; label < data.clusters; label++) {
+    for (let label = 0; label < data.names.length; label++) {
       const button = document.createElement("button");
       button.type = "button";
       button.innerHTML = '<svg viewBox="-7 -7 14 14" aria-hidden="true"><path/></svg>';
@@ -215,7 +260,7 @@
       shapeOf(label)(outline, 0, 0, 5);
       button.querySelector("path").setAttribute("d", outline.text);
       button.querySelector("path").setAttribute("fill", colorOf(label));
-      button.append(`${label} (${data.sizes[label]})`);
+      button.append(`${label} ${data.names[label]} (${data.sizes[label]})`);
       button.addEventListener("click", () => toggle(label, !on[label]));
       buttons.push(button); legend.append(button);
       button.setAttribute("aria-pressed", "true");
@@ -223,7 +268,7 @@
     byId("all").addEventListener("click", () => on.forEach((_, label) => toggle(label, true)));
     byId("none").addEventListener("click", () => on.forEach((_, label) => toggle(label, false)));
     new ResizeObserver(redraw).observe(canvas);
-    redraws.push(redraw);
+    redraws.push(draw);
     pane.clear(); reset();
   }
 
@@ -255,12 +300,19 @@
       context.fillStyle = ink("--dot"); context.globalAlpha = .8;
       for (let i = 0; i < across.length; i++) context.fillRect(pane.right(across[i]) - 1, pane.down(along[i]) - 1, 2, 2);
       context.globalAlpha = 1;
-      steps[now].centers.forEach((center, label) => {
-        context.beginPath(); context.lineWidth = 2; context.strokeStyle = colorOf(label);
-        for (let s = 0; s <= now; s++) context.lineTo(pane.right(steps[s].centers[label][0]), pane.down(steps[s].centers[label][1]));
-        context.stroke();
+      steps[now].centers.forEach((_, label) => {
+        context.lineWidth = 2; context.strokeStyle = colorOf(label);
+        for (let s = 1; s <= now; s++) {
+          if (steps[s].jump && s < now) continue;
+          context.setLineDash(steps[s].jump ? [5, 5] : []);
+          context.beginPath();
+          for (const { centers } of [steps[s - 1], steps[s]]) context.lineTo(pane.right(centers[label][0]), pane.down(centers[label][1]));
+          context.stroke();
+        }
       });
+      context.setLineDash([]);
       steps[now].centers.forEach((center, label) => centerMark(context, pane.right(center[0]), pane.down(center[1]), label));
+      pane.axes(...data.annealing.names);
     };
     const redraw = () => { if (!wanted) wanted = requestAnimationFrame(draw); };
     const tell = () => {
@@ -270,7 +322,7 @@
       redraw();
     };
     const stop = () => { clearInterval(timer); timer = 0; play.textContent = "play"; };
-    slider.max = String(steps.length - 1);
+    slider.max = String(steps.length - 1); slider.value = slider.max;
     slider.addEventListener("input", () => { stop(); tell(); });
     play.addEventListener("click", () => {
       if (timer) return stop();
@@ -282,7 +334,7 @@
       }, Math.max(60, Math.min(400, 8000 / steps.length)));
     });
     new ResizeObserver(redraw).observe(canvas);
-    redraws.push(redraw);
+    redraws.push(draw);
     tell();
   }
 
@@ -297,6 +349,20 @@
       getSelection().removeAllRanges(); getSelection().addRange(range);
       copy.textContent = "selected: press Ctrl+C";
     }
+  });
+
+  // A print has all details open, and is light.
+  let folded = [], theme;
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    folded.forEach((one) => { one.open = true; });
+    theme = root.dataset.theme; root.dataset.theme = "light";
+    redraws.forEach((redraw) => redraw());
+  });
+  addEventListener("afterprint", () => {
+    folded.forEach((one) => { one.open = false; });
+    if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
+    redraws.forEach((redraw) => redraw());
   });
 
   scatter();
