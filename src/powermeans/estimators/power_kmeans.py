@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -18,18 +19,19 @@ from sklearn.utils.validation import check_is_fitted
 from powermeans import divergences
 from powermeans.errors import Argument, ArgumentError, warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start
-from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec, in_memory
+from powermeans.estimators.opening import Data, InMemory, MatrixLike, OpeningSpec, in_memory
 from powermeans.estimators.shared_covariance import run_with_covariance, with_covariance_of_all
 from powermeans.inputs.schedule import check_schedule
 from powermeans.loop.anneal import Callback, Stage, StageEnd
 from powermeans.loop.history import Spent
-from powermeans.loop.search import EFFORTS, Effort, Search
+from powermeans.loop.search import EFFORTS, Effort, Search, n_sampled
 from powermeans.loop.spread import spread_of_features
 from powermeans.loop.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 from powermeans.loop.updates import RelocateEmpty, SeparateCoincident
 from powermeans.power_mean import memberships
 from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric, Whole, resting_power
+from powermeans.seeds.choose import drawn_sample
 from powermeans.types import FloatArray, Points, SparsePoints
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
@@ -38,6 +40,8 @@ _GROWTH_WITHOUT_SEARCH = 1.1
 _MOST_COVARIANCES = 5
 # Ratio of the last power of a start in a search to its first.
 _GROWTH_IN_A_SEARCH = 20.0
+# The share of a fit that a search in a sample takes, roughly; all points descend in the rest.
+_SHARE_OF_SAMPLE = 0.5
 
 
 class PowerKMeans(CenterEstimator):
@@ -76,7 +80,8 @@ class PowerKMeans(CenterEstimator):
         starts and crosses them. "thorough" does the same first, and then goes on with more starts,
         crosses for longer, and continues for smaller gains; it never ends above "balanced". If
         `init` gives the centers, the search starts only from them, once annealed and once not. More
-        than 1000 centers are not crossed. Points in parts, on a device or with missing entries, and
+        than 1000 centers are not crossed. Points in memory of more than 2^20 values are searched in
+        a sample, and then all descend from the best that was found. Points in parts, on a device or with missing entries, and
         divergences, know no swaps: their search breathes, which adds centers where the error is and
         removes the least useful.
     refine : int, default=5
@@ -142,7 +147,8 @@ class PowerKMeans(CenterEstimator):
     history_ : recarray
         One record for each of these sweeps: `power` (-inf for Lloyd), `objective` and `inertia` at
         the centers before the sweep, `center_shift`, `seconds`, and `skipped`, the share of the
-        distances that were not computed. A search records all of its descents, one after another.
+        distances that were not computed. A search records all of its descents, one after another;
+        in a sample, `objective` and `inertia` estimate those of all points.
         ``pandas.DataFrame(history_)`` makes a table of it. If PyTorch computed the sweeps,
         ``history_.placement`` tells the device, kernel and precision.
     power_ : float
@@ -157,7 +163,7 @@ class PowerKMeans(CenterEstimator):
     spent_ : Spent
         Cost of the best run: `n_sweeps`, `n_breaths`, `n_crossings`, `accepted_inertias`,
         `seconds`, `skipped`, the share of the distances that were not computed, `n_moves` of single
-        points and `n_swaps` of centers, which points of more than 2^20 values do without.
+        points and `n_swaps` of centers. Inertias accepted in a sample estimate those of all points.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of the clusters, scaled to determinant one; set only with
         ``divergence="mahalanobis"``.
@@ -433,14 +439,48 @@ class PowerKMeans(CenterEstimator):
         """Make one run with the present divergence."""
         if not self._searches():
             return super()._run(start)
+        sample = self._sample(start)
         search = self._search(start)
         *first_stages, last_stage = start.stages
-        best = search.run(start.seeds, first_stages, *self._efforts())
+        if sample is None:
+            search.run(start.seeds, first_stages, *self._efforts())
+        else:
+            self._search_in_sample(sample, search, first_stages)
+        best = search.best
+        assert best is not None, "the first sweep was complete"
         if search.was_stopped:
             return [StageEnd(best.centers, -math.inf, "the callback said stop", was_stopped=True)]
         ends = start.anneal(best.centers, [last_stage])
         start.history.keep(ends[-1].centers)
         return ends
+
+    def _sample(self, start: Start) -> Start | None:
+        """Return the start of a search in a sample, or None where all points are searched."""
+        rows = start.data.rows
+        n_drawn = n_sampled(rows, self.n_clusters, self._effort())
+        if not n_drawn:
+            return None
+        drawn, weights = drawn_sample(rows, n_drawn, start.rng)
+        points = rows.sample(drawn)
+        data = InMemory(points, weights, rows.rows_of(points, weights))
+        if 2 * data.rows.n_places < n_drawn:  # some points outweigh all others
+            return None
+        if self._starts_from_given_centers() or callable(self.init):
+            return replace(start, data=data)
+        return replace(
+            start, data=data, seeds=functools.partial(self._initial_centers, data, start.rng)
+        )
+
+    def _search_in_sample(self, start: Start, whole: Search, first_stages: list[Stage]) -> None:
+        """Search in a sample, and let all points choose among what it found."""
+        start.history.share_of_search = _SHARE_OF_SAMPLE
+        search = self._search(start)
+        left = search.explore(start.seeds, first_stages, *self._efforts())
+        found = [[solution.centers for solution in solutions] for solutions in left]
+        if self._starts_from_given_centers() and not search.was_stopped:
+            found[0].append(start.seeds())
+        whole.was_stopped = search.was_stopped
+        whole.finish(found)
 
     def _search(self, start: Start) -> Search:
         return Search(

@@ -217,6 +217,7 @@ class History:
         self.run = run  # of the `n_init` runs, from zero
         self.n_runs = math.nan  # unknown
         self.planned = PlannedWork()
+        self.share_of_search = 1.0  # of all work
         self.records: list[SweepRecord] = []
         self.last: SweepState | None = None
         self.n_relocated = self.n_separated = self.n_breaths = self.n_crossings = 0
@@ -259,7 +260,7 @@ class History:
     @property
     def share_done(self) -> float:
         """A rough share of the work of the fit that is done; NaN if unknown."""
-        return (self.run + self.planned.share_done()) / self.n_runs
+        return (self.run + self.share_of_search * self.planned.share_done()) / self.n_runs
 
     def spent(self) -> Spent:
         """Return the work so far."""

@@ -48,8 +48,14 @@ _SWEEPS_AFTER_REMOVING = 6
 _CENTERS_FOR_EACH_MOVED = 5
 # Swaps move points too, but only near the centers that they move.
 _PASSES_BEFORE_SWAPS = 2
-# Swaps run on one thread and jump through memory: points of more values than this breathe.
+# Swaps run on one thread and jump through memory: more values are sampled, or their rows breathe.
 _MOST_VALUES_SWAPPED = 2**20
+# A sample has at least so many points, and so many for each center.
+_LEAST_SAMPLED, _SAMPLED_FOR_EACH_CENTER = 8192, 100
+# Where a sweep takes more distances times features, a fit takes seconds. The sample is then
+# smaller, so that a search in it takes about as long as one descent of all points.
+_COSTLY_SWEEP = 1e9
+_SMALLEST_SHARE_SAMPLED, _FEWEST_FOR_EACH_CENTER = 8, 25
 # What a distance costs besides its features, in units of a feature.
 _FIXED_COST = 8
 # Annealing inside a breath starts at 2 s_0 - 1, since the centers are nearly right already.
@@ -84,6 +90,7 @@ class Effort:
     n_agreeing: float = math.inf
     least_gain: float = _ROUNDING
     n_powers: int = 12  # of the annealing of the first start
+    most_values: float = _MOST_VALUES_SWAPPED  # beyond, a search is in a sample of about so many
     # Starts with few centers are cheap and may all end in the same place: make this many divided by
     # k, at least `n_starts` and at most twice as many.
     n_centers_started: int = 0
@@ -189,12 +196,23 @@ class Search:
         Each call of `seeds` gives other centers. The first start goes through `first_stages`. Each
         effort goes on from the solutions of the one before.
         """
+        self.explore(seeds, first_stages, *efforts)
+        assert self.best is not None, "the first sweep was complete"
+        return self.best
+
+    def explore(
+        self,
+        seeds: Callable[[], FloatArray],
+        first_stages: Sequence[Stage],
+        *efforts: Effort,
+    ) -> list[list[Solution]]:
+        """Do as `run` does, and return what `extend` does, or only the best if stopped."""
         try:
-            self.extend([], seeds, first_stages, *efforts)
+            return self.extend([], seeds, first_stages, *efforts)
         except SearchStopped:
             self.was_stopped = True
         assert self.best is not None, "the first sweep was complete"
-        return self.best
+        return [[self.best]]
 
     def extend(
         self,
@@ -202,13 +220,20 @@ class Search:
         seeds: Callable[[], FloatArray],
         first_stages: Sequence[Stage],
         *efforts: Effort,
-    ) -> None:
-        """Do as `run` does with a population of so many starts, or raise if stopped."""
+    ) -> list[list[Solution]]:
+        """Do as `run` does with a population of so many starts, or raise if stopped.
+
+        Return the different solutions that are left after each effort, the best first.
+        """
+        left = []
         for number, effort in enumerate(efforts):
             if number > 0:
                 self._settle()
             population = self._go_on(population, seeds, first_stages, effort)
             self._polish(effort.n_polishing)
+            assert self.best is not None, "there was a start"
+            left.append(different([self.best, *population]))
+        return left
 
     def _go_on(
         self,
@@ -239,6 +264,21 @@ class Search:
         if len(population) > 1 and len(population[0].centers) <= MOST_CENTERS_BRED:
             self.breed(population, effort.n_crossings, effort)
         return population
+
+    def finish(self, found: Sequence[Sequence[FloatArray]]) -> None:
+        """Go on from the best of the centers that each effort found in a sample.
+
+        After several efforts breathe too. More effort ends no higher.
+        """
+        try:
+            for centers in found:
+                if self.best is not None:
+                    self._settle()
+                self.begin(min(map(self.measured, centers), key=attrgetter("inertia")))
+            if len(found) > 1 and self.best is not None:
+                self.breathe(self.best, annealed=False)
+        except SearchStopped:
+            self.was_stopped = True
 
     def _agree(self, population: Sequence[Solution], effort: Effort) -> bool:
         """Return whether enough starts found the best to end them, and to leave out breeding."""
@@ -453,6 +493,21 @@ class Search:
         if self.swaps:
             return self._swapped(child, effort.n_swaps_of_child, effort)
         return self._breath(child, min(self.depth, len(mine) // 2), annealed=False)
+
+
+def n_sampled(rows: Rows, n_centers: int, effort: Effort) -> int:
+    """Return how many points to sample and to search among, or none to search among all."""
+    n_places, n_features = rows.n_places, rows.n_features
+    may_sample = rows.moves_points and rows.samples_seeds
+    if not may_sample or n_places * n_features <= effort.most_values:
+        return 0
+    wanted = max(
+        int(effort.most_values) // n_features, _LEAST_SAMPLED, _SAMPLED_FOR_EACH_CENTER * n_centers
+    )
+    if n_places * n_centers * (n_features + _FIXED_COST) > _COSTLY_SWEEP:
+        few = max(n_places // _SMALLEST_SHARE_SAMPLED, _FEWEST_FOR_EACH_CENTER * n_centers)
+        wanted = min(wanted, few)
+    return wanted if wanted < n_places else 0
 
 
 def _breath_schedule(start_power: float) -> Fixed | Whole:

@@ -18,7 +18,7 @@ from powermeans.rows.by_definition import greedy_seeds
 from powermeans.rows.protocol import FarPoint, Moved, Placement, Rows
 from powermeans.rules import Hard, Rule
 from powermeans.sums import ColumnMoments
-from powermeans.types import FloatArray, IndexArray, Points
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 
 class BaseRows(Rows):
@@ -69,7 +69,7 @@ class BaseRows(Rows):
     ) -> IndexArray:
         raise TypeError(f"{type(self).__name__} choose seeds among all points")
 
-    def rows_of(self, points: Points, sample_weight: FloatArray) -> Rows:
+    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> Rows:
         raise TypeError(f"{type(self).__name__} choose seeds by all features")
 
     @property

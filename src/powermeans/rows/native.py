@@ -228,7 +228,7 @@ class NativeRows(MemoryRows):
         n_found = sample.further_seeds(order, nearest, least_share, others, found, seconds)
         return indices[found[:n_found]]
 
-    def rows_of(self, points: Points, sample_weight: FloatArray) -> NativeRows:
+    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> NativeRows:
         return NativeRows(points, sample_weight, team=self.team)
 
     @property

@@ -162,7 +162,7 @@ class Rows(Protocol):
         """
         ...
 
-    def rows_of(self, points: Points, sample_weight: FloatArray) -> Rows:
+    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> Rows:
         """Return rows of other points that compute as these do, where `samples_seeds`."""
         ...
 

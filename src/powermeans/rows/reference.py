@@ -190,7 +190,7 @@ class ReferenceRows(BaseRows):
         found = further_seeds(nearness, _float64(points), others, least_share, seconds)
         return indices[found]
 
-    def rows_of(self, points: Points, sample_weight: FloatArray) -> ReferenceRows:
+    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> ReferenceRows:
         return ReferenceRows(points, sample_weight)
 
     def some(self, indices: IndexArray | slice) -> ReferenceRows:

@@ -101,6 +101,32 @@ def choose_seeds(
     return rows.take(chosen), chosen
 
 
+def drawn_sample(
+    rows: Rows, n_drawn: int, rng: np.random.RandomState
+) -> tuple[IndexArray, FloatArray]:
+    """Draw points that stand for all, and return them and the weight for which each stands.
+
+    Half of the chance of a point is its share of the weight, and half that of the inertia about the
+    mean, so that outliers are not missed (Bachem, Lucic and Krause 2018, "Scalable k-means
+    clustering via lightweight coresets"). Steps are even along the order by place.
+    """
+    from_mean = _Inertia(rows.mean()[None, :])
+    total_weight, total = rows.total_weight, rows.inertia_about_mean()
+
+    def chance(some: Rows) -> FloatArray:
+        return 0.5 / total_weight + 0.5 * from_mean.sq_dist(some) / total
+
+    def mass(some: Rows, weights: FloatArray) -> FloatArray:
+        return weights * chance(some)
+
+    places, steps = random_places(rows, rng, 2), (np.arange(n_drawn) + rng.uniform()) / n_drawn
+    try:
+        drawn = _opened(rows, places, 2 * n_drawn, may_sample=True).draw(mass, steps)
+    except NeedsOrder:
+        drawn = PointsInOrder(rows, places).draw(mass, steps)
+    return drawn, 1 / (n_drawn * chance(rows.some(drawn)))
+
+
 def _opened(rows: Rows, places: FloatArray, n_needed: int, *, may_sample: bool) -> Drawn:
     """Return the points in blocks if there are many at this many places, else in their order."""
     if may_sample and rows.n_points >= _MANY_POINTS and rows.has_blocks:

@@ -1,0 +1,174 @@
+"""Where points are many, a search in a sample: it is fair, bounded, and repeatable."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from powermeans import KMeans, PowerKMeans, SweepState
+from powermeans.estimators import power_kmeans
+from powermeans.loop import search
+from powermeans.loop.search import EFFORTS, n_sampled
+from powermeans.rows import open_rows
+from powermeans.rows.native import NativeRows
+from powermeans.seeds.choose import drawn_sample
+
+BALANCED = EFFORTS["balanced"][0]
+
+
+def mixture(n_points: int = 4000, n_groups: int = 15, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    middles = rng.normal(scale=2.0, size=(n_groups, 3))
+    return middles[rng.integers(n_groups, size=n_points)] + 0.7 * rng.normal(size=(n_points, 3))
+
+
+@pytest.fixture
+def sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search in a sample of 1000 points."""
+    monkeypatch.setattr(search, "_LEAST_SAMPLED", 1000)
+    monkeypatch.setattr(search, "_SAMPLED_FOR_EACH_CENTER", 1)
+    efforts = {
+        name: [replace(effort, most_values=100) for effort in several]
+        for name, several in EFFORTS.items()
+    }
+    monkeypatch.setattr(power_kmeans, "EFFORTS", efforts)
+
+
+def n_points_swept(model: PowerKMeans, monkeypatch, points, weights=None) -> set[int]:
+    """Of how many points the sweeps over all centers were."""
+    counts = set()
+    sweep = NativeRows.sweep
+
+    def counted(rows, centers, rule):
+        if len(centers) >= model.n_clusters:
+            counts.add(rows.n_points)
+        return sweep(rows, centers, rule)
+
+    monkeypatch.setattr(NativeRows, "sweep", counted)
+    model.fit(points, sample_weight=weights)
+    return counts
+
+
+def test_points_of_few_values_are_all_searched() -> None:
+    assert n_sampled(open_rows(np.random.default_rng(0).normal(size=(1000, 3))), 5, BALANCED) == 0
+
+
+def test_as_many_values_are_sampled_as_swaps_take() -> None:
+    points = np.random.default_rng(0).normal(size=(2**16, 17))
+    assert n_sampled(open_rows(points), 5, BALANCED) == 2**20 // 17
+    assert n_sampled(open_rows(points), 621, BALANCED) == 621 * 25  # a costly sweep
+    assert n_sampled(open_rows(points), 5, replace(BALANCED, most_values=17 * 9000)) == 9000
+    assert n_sampled(open_rows(points), 200, replace(BALANCED, most_values=17 * 9000)) == 20_000
+    assert n_sampled(open_rows(points), 5, replace(BALANCED, most_values=17)) == 8192
+
+
+def test_copies_and_rows_of_no_weight_are_no_reason_to_sample() -> None:
+    points = np.repeat(np.random.default_rng(0).normal(size=(2**15, 17)), 4, axis=0)
+    assert n_sampled(open_rows(points), 5, BALANCED) == 0
+
+
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+def test_sums_over_a_sample_are_right_in_the_mean(container) -> None:
+    rng = np.random.default_rng(0)
+    points, weights = mixture(2000), rng.integers(0, 4, size=2000).astype(float)
+    rows, found = open_rows(container(points), weights), []
+    for seed in range(200):
+        drawn, stands_for = drawn_sample(rows, 50, np.random.RandomState(seed))
+        assert (weights[drawn] > 0).all()
+        found.append([stands_for.sum(), *(stands_for @ points[drawn])])
+    expected = [weights.sum(), *(weights @ points)]
+    error = np.std(found, axis=0) / math.sqrt(200)
+    np.testing.assert_array_less(np.abs(np.mean(found, axis=0) - expected), 4 * error)
+
+
+def test_an_outlier_with_most_of_the_inertia_is_in_every_sample() -> None:
+    points = mixture(5000)
+    points[7] = 1e4
+    for seed in range(5):
+        drawn, weights = drawn_sample(open_rows(points), 100, np.random.RandomState(seed))
+        assert weights[drawn == 7].sum() == pytest.approx(1, rel=0.05)
+
+
+@pytest.mark.usefixtures("sampling")
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+def test_it_ends_below_the_best_of_ten_starts(effort: str) -> None:
+    for seed in range(4):
+        points = mixture(seed=seed)
+        ten = KMeans(15, n_init=10, random_state=seed).fit(points)
+        model = PowerKMeans(15, effort=effort, random_state=seed).fit(points)
+        assert model.inertia_ <= ten.inertia_ * 1.001
+        sq_dist = ((points[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+        assert model.inertia_ == pytest.approx(sq_dist.min(axis=1).sum())
+
+
+@pytest.mark.usefixtures("sampling")
+def test_a_sample_is_searched_and_then_all_points_descend(monkeypatch) -> None:
+    model = PowerKMeans(15, random_state=0)
+    assert n_points_swept(model, monkeypatch, mixture()) == {1000, 4000}
+
+
+@pytest.mark.usefixtures("sampling")
+@pytest.mark.parametrize("seed", range(3))
+def test_thorough_is_never_above_balanced(seed: int) -> None:
+    points = mixture(n_groups=30, seed=seed)
+    balanced, thorough = (
+        PowerKMeans(12, effort=effort, random_state=seed).fit(points).inertia_
+        for effort in ("balanced", "thorough")
+    )
+    assert thorough <= balanced * (1 + 1e-12)
+
+
+@pytest.mark.usefixtures("sampling")
+def test_given_centers_are_never_left_for_worse() -> None:
+    points = mixture()
+    best = PowerKMeans(15, random_state=0, effort="thorough").fit(points)
+    again = PowerKMeans(15, init=best.cluster_centers_, effort="fast").fit(points)
+    assert again.inertia_ <= best.inertia_ * (1 + 1e-12)
+
+
+@pytest.mark.usefixtures("sampling")
+def test_neither_threads_nor_order_nor_copies_matter() -> None:
+    points = mixture()
+    counts = np.random.default_rng(1).integers(0, 4, size=4000)
+    order = np.random.default_rng(2).permutation(counts.sum())
+    weighted, threaded = (
+        PowerKMeans(6, random_state=0, n_threads=n).fit(points, sample_weight=counts)
+        for n in (1, 3)
+    )
+    copied = PowerKMeans(6, random_state=0).fit(np.repeat(points, counts, axis=0)[order])
+    assert threaded.cluster_centers_.tobytes() == weighted.cluster_centers_.tobytes()
+    assert copied.inertia_ == pytest.approx(weighted.inertia_, rel=1e-6)
+
+
+@pytest.mark.usefixtures("sampling")
+def test_where_some_points_outweigh_all_others_all_are_searched(monkeypatch) -> None:
+    weights = np.full(4000, 1e-9)
+    weights[:100] = 1
+    model = PowerKMeans(15, random_state=0)
+    assert n_points_swept(model, monkeypatch, mixture(), weights) == {4000}
+
+
+@pytest.mark.usefixtures("sampling")
+@pytest.mark.parametrize("effort", ["balanced", "thorough"])
+def test_a_callback_that_stops_it_leaves_the_best_for_all_points(effort: str) -> None:
+    points = mixture()
+    for last in (1, 20, 60, 150):
+        model = PowerKMeans(
+            15, effort=effort, random_state=0, callback=lambda state, last=last: state.sweep >= last
+        ).fit(points)
+        sq_dist = ((points[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+        assert model.inertia_ == pytest.approx(sq_dist.min(axis=1).sum())
+        assert model.n_iter_ <= last
+
+
+@pytest.mark.usefixtures("sampling")
+def test_a_search_in_a_sample_is_about_half_of_the_work() -> None:
+    states: list[SweepState] = []
+    PowerKMeans(15, random_state=0, callback=states.append).fit(mixture())
+    shares = [state.share_done for state in states]
+    assert shares[0] == 0
+    assert 0.3 < shares[-1] <= 0.5
