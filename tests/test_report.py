@@ -362,6 +362,35 @@ def test_page_and_clusters_are_no_wider_than_the_screen(tab: Any) -> None:
     assert tab.eval_on_selector("#clusters .wide", is_within)
 
 
+def test_no_name_is_cut_on_a_desktop(browser: Any, tmp_path: Path) -> None:
+    names = ["x" * 70, "many words " * 12, "snake_case_" * 9, *"abcdefgh"]
+    table = pd.DataFrame(np.repeat(np.eye(11)[:3] * 9, 20, axis=0), columns=names)
+    table += RNG.normal(size=table.shape)
+    model = PowerKMeans(3, random_state=0).fit(table)
+    powermeans.report(model, table, tmp_path / "long.html", names={1: "y" * 150})
+    opened = browser.new_page(viewport={"width": 1280, "height": 844})
+    opened.goto((tmp_path / "long.html").as_uri())
+    cut = """[...document.querySelectorAll("h3, th, td, figcaption, .wide, p, #legend button")]
+      .filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0
+        && getComputedStyle(one).display !== "inline").map((one) => one.outerHTML)"""
+    assert opened.evaluate(cut) == []
+    assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    opened.close()
+
+
+def test_a_link_to_a_folded_cluster_unfolds_it(browser: Any, tmp_path: Path) -> None:
+    points = np.arange(26.0)[:, None]
+    model = PowerKMeans.from_centers(points[::2])
+    powermeans.report(model, points, tmp_path / "many.html")
+    opened = browser.new_page(reduced_motion="reduce")
+    opened.goto((tmp_path / "many.html").as_uri())
+    assert not opened.locator("#cluster-9").evaluate("(one) => one.open")
+    opened.click('table.clusters a[href="#cluster-9"]')
+    expect = pytest.importorskip("playwright.sync_api").expect
+    expect(opened.locator("#cluster-9 .charts")).to_be_visible()
+    opened.close()
+
+
 def test_clusters_are_hidden_and_shown(tab: Any) -> None:
     all_drawn = colours_drawn(tab, "scatter")
     first = tab.locator("#legend button").first

@@ -77,8 +77,8 @@ def test_clusters_that_words_do_not_tell_apart_are_told_apart_by_their_mean() ->
     _, clusters = summarize(points, labels, 4, ["price"])
     found = name_clusters(clusters, ["price"], lambda one, f: f"{one.mean[f]:.0f}")
     assert found == [
-        "Low price (price 0)",
-        "Low price (price 1)",
+        "Low price (price: 0)",
+        "Low price (price: 1)",
         "Near the average",
         "High price",
     ]
@@ -307,10 +307,20 @@ def test_sweeps_with_more_centers_are_not_steps_of_the_path(tmp_path: Path) -> N
     np.testing.assert_allclose(steps[-1]["centers"], model.cluster_centers_, atol=1e-3)
 
 
-def test_a_descent_ends_where_the_next_sweep_begins_elsewhere() -> None:
-    _, recorder, _ = trapped()
-    assert len(recorder.descents()) > 3
-    for descent in recorder.descents():
+@pytest.mark.parametrize("seed", range(5))
+def test_a_descent_goes_on_only_from_the_centers_in_which_the_sweep_before_it_ended(
+    seed: int,
+) -> None:
+    """Also where points overlap, so that other starts are no farther than a sweep moves centers."""
+    points = np.random.default_rng(seed).normal(size=(120, 6))
+    recorder = PathRecorder()
+    PowerKMeans(3, random_state=seed, callback=recorder).fit(points)
+    descents = recorder.descents()
+    assert len(descents) > 4
+    for descent in descents:
         for before, state in pairwise(descent):
             moved = np.linalg.norm(state.centers - before.centers)
             assert moved == pytest.approx(state.center_shift, rel=1e-6, abs=1e-9)
+    for one, other in pairwise(descents):
+        moved = np.linalg.norm(other[0].centers - one[-1].centers)
+        assert moved != pytest.approx(other[0].center_shift, rel=1e-6)

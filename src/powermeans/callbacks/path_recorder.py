@@ -13,6 +13,8 @@ from powermeans.types import FloatArray
 
 # Rounding of the centers, as a share of the largest.
 _ROUNDING = 1e-12
+# Shifts are the same if they differ by no more than this share.
+_SAME = 1e-6
 
 
 class Improvement(NamedTuple):
@@ -133,6 +135,8 @@ def _goes_on(before: SweepState, state: SweepState) -> bool:
         return False
     if state.n_separated > 0:
         return True
-    moved = float(np.abs(state.centers - before.centers).max())
+    moved = state.centers - before.centers
+    unit = float(np.abs(moved).max())
+    distance = unit * float(np.linalg.norm(moved / unit)) if unit > 0 else 0.0
     rounding = _ROUNDING * float(np.abs(state.centers).max())
-    return moved <= 2 * state.center_shift + rounding
+    return abs(distance - state.center_shift) <= _SAME * state.center_shift + rounding

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from powermeans.reporting.warnings_on_data import find_warnings
 from powermeans.types import IndexArray
 
 _MOST_CELLS = 2000
-_MOST_HEAT_COLUMNS = 20
+_MOST_HEAT_ROWS, _MOST_ACROSS = 20, 8
 _MOST_NAMED = 3
 _LONGEST_VALUE = 80
 
@@ -129,7 +129,7 @@ def _warnings(subject: Subject) -> Section:
         body = "<p>Nothing looked wrong: scales, sizes, gaps between clusters, copies of rows.</p>"
         return Section("warnings", "Checks", body)
     items = "".join(f"<li>{escaped(warning.text)}</li>" for warning in found)
-    return Section("warnings", "Look at this first", f'<ul class="warnings">{items}</ul>')
+    return Section("warnings", "Warnings", f'<ul class="warnings">{items}</ul>')
 
 
 def _clusters(cards: Cards) -> Section:
@@ -190,37 +190,51 @@ keyboard: arrows, + and −, 0 for all, n and p for the next and previous point.
 
 
 def _means(subject: Subject) -> Section | None:
+    """Show the means of the columns that differ most; few clusters stand side by side."""
     clusters, n_features = subject.weighing, subject.points.shape[1]
-    n_columns = min(_MOST_HEAT_COLUMNS, _MOST_CELLS // len(clusters), n_features)
+    are_across = len(clusters) <= _MOST_ACROSS
+    most = _MOST_HEAT_ROWS if are_across else _MOST_ACROSS
+    n_columns = min(most, _MOST_CELLS // len(clusters), n_features)
     if n_columns == 0:
         return None
     columns = subject.distinguishing(n_columns)
-    head = "".join(_heat_head(subject.columns.names[column]) for column in columns)
+    names = [breakable(subject.columns.names[column]) for column in columns]
+    named = [f"{one.label} {escaped(subject.names[one.label])}" for one in clusters]
+    cells = _heat_cells(subject, columns)
+    table = (
+        _heat_table("column", named, names, list(zip(*cells, strict=True)))
+        if are_across
+        else _heat_table("cluster", names, named, cells)
+    )
     in_units = ", in the units of the data" if subject.scalers else ""
     some = f" The {n_columns} columns that differ most." if n_columns < n_features else ""
     body = (
         f"<p>The mean of each cluster{in_units}; blue is below the mean of all points, red above."
-        f'{some}</p><div class="wide" tabindex="0" role="region" aria-label="means">'
-        f'<table class="heat"><thead><tr><th>cluster</th>{head}</tr></thead>'
-        f"<tbody>{_heat_rows(subject, columns)}</tbody></table></div>"
+        f'{some}</p><div class="wide" tabindex="0" role="region" aria-label="means">{table}</div>'
     )
     return Section("means", "Means by column", body)
 
 
-def _heat_head(name: str) -> str:
-    return f'<th class="column" scope="col">{breakable(name)}</th>'
+def _heat_table(of: str, heads: list[str], sides: list[str], cells: Sequence[Sequence[str]]) -> str:
+    head = "".join(f'<th class="column" scope="col">{name}</th>' for name in heads)
+    rows = "".join(
+        f'<tr><th scope="row">{side}</th>{"".join(row)}</tr>'
+        for side, row in zip(sides, cells, strict=True)
+    )
+    return (
+        f'<table class="heat"><thead><tr><th scope="col">{of}</th>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
+    )
 
 
-def _heat_rows(subject: Subject, columns: IndexArray) -> str:
+def _heat_cells(subject: Subject, columns: IndexArray) -> list[list[str]]:
     clusters, deviations = subject.weighing, subject.own_deviations()
     means = subject.in_own_units(np.stack([cluster.mean for cluster in clusters]))
     reach = max(float(np.abs([cluster.z_scores for cluster in clusters]).max()), 1e-12)
-    rows = []
-    for cluster, mean in zip(clusters, means, strict=True):
-        shares = cluster.z_scores / reach
-        cells = [_heat_cell(number(mean[f], deviations[f]), shares[f]) for f in columns]
-        rows.append(f'<tr><th scope="row">{cluster.label}</th>{"".join(cells)}</tr>')
-    return "".join(rows)
+    return [
+        [_heat_cell(number(mean[f], deviations[f]), one.z_scores[f] / reach) for f in columns]
+        for one, mean in zip(clusters, means, strict=True)
+    ]
 
 
 def _heat_cell(text: str, share: float) -> str:
@@ -282,7 +296,7 @@ def _choice(choice: Any) -> str:
             " Fits to samples of the rows agree with one another by an adjusted Rand index of "
             f"{of_it[0]:.2f} there, where 1 is complete and 0 chance."
         )
-    return f'<p>{text}</p><div class="charts">{charts}</div>'
+    return f'<p>{text}</p><div class="charts of-k">{charts}</div>'
 
 
 def _criterion(name: str, table: dict[str, Any], says: int | None) -> str:

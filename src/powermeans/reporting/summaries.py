@@ -188,7 +188,7 @@ def _name(
     found = cluster.distinguishing(names, min(_LEAST_NAMED + level, _MOST_NAMED))
     text = ", ".join(f"{_degree(z)} {plain(name)}" for name, z in found) or "near the average"
     if level > _MOST_NAMED - _LEAST_NAMED:
-        text += f" ({plain(names[first])} {tell(cluster, first)})"
+        text += f" ({plain(names[first])}: {tell(cluster, first)})"
     return text[0].upper() + text[1:]
 
 

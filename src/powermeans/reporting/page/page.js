@@ -351,6 +351,11 @@
     }
   });
 
+  // A link to a cluster unfolds it.
+  const unfold = () => { const found = location.hash && byId(location.hash.slice(1)); if (found?.tagName === "DETAILS") found.open = true; };
+  addEventListener("hashchange", unfold);
+  unfold();
+
   // A print has all details open, and is light.
   let folded = [], theme;
   addEventListener("beforeprint", () => {
