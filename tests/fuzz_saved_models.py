@@ -42,6 +42,7 @@ def models() -> list[Any]:
         powermeans.PowerKMeans(2, divergence="mahalanobis", random_state=0),
         powermeans.KMeans(2, random_state=np.random.RandomState(0)),
         powermeans.KernelPowerKMeans(2, n_landmarks=5, random_state=0),
+        powermeans.MiniBatchKMeans(2, random_state=0),
         powermeans.MiniBatchPowerKMeans(2, random_state=0),
         powermeans.SphericalMixture(2, shares="learned", random_state=0),
         powermeans.RobustPowerKMeans(2, random_state=0),

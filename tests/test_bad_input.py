@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from powermeans import (
     AuthorsSchedule,
     Fixed,
+    FuzzyCMeans,
     Geometric,
     KMeans,
     PowerKMeans,
@@ -142,7 +143,7 @@ def test_good_centers_assigned_to_an_estimator_serve(estimator, dtype) -> None:
     ("given", "message"),
     [
         (np.ones((5, 2)) * 1j, "Complex data not supported"),
-        (np.array([["a", "b"]] * 5), "could not convert string to float"),
+        (np.array([["a", "b"]] * 5), "X has the text 'a' in row 0, column 0: leave the column out"),
         (np.array([[{}, 1], [2, 3]], dtype=object), "must be a string or a real number"),
         (np.empty((0, 2)), r"Found array with 0 sample\(s\)"),
         (np.empty((5, 0)), r"Found array with 0 feature\(s\)"),
@@ -375,6 +376,7 @@ def test_differences_too_small_to_be_squared_are_refused(points, estimator, expo
         estimator(3).fit(points * 10.0**exponent)
 
 
+@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
 def test_subnormal_differences_beside_normal_ones_do_not_matter(points, estimator) -> None:
     assert_finds_the_groups(
         estimator(3, random_state=0), np.column_stack([points, points * 1e-310])
@@ -485,3 +487,22 @@ def test_whatever_the_points_the_result_is_sound(seed: int) -> None:
     assert np.isfinite(model.transform(given)).all()
     if isinstance(model, PowerKMeans):
         np.testing.assert_allclose(model.memberships(given).sum(axis=1), 1)
+
+
+def test_text_in_a_table_is_named_by_its_column() -> None:
+    table = pd.DataFrame({"age": [1.0, 2.0, 3.0], "city": ["Bern", "Rom", "Oslo"]})
+    with pytest.raises(ValueError, match="X has the text 'Bern' in column 'city': leave the col"):
+        PowerKMeans(2).fit(table)
+    with pytest.raises(ValueError, match="X has the text 'Rom' in row 1, column 0"):
+        PowerKMeans(2).fit([["1.5", 2.0], ["Rom", 3.0]])
+
+
+def test_nan_names_the_parameter_that_takes_it() -> None:
+    X = np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, 5.0]])
+    for takes in (PowerKMeans(2), KMeans(2)):
+        with pytest.raises(ValueError, match=r'row 1, column 0\. Pass missing="observed" to use'):
+            takes.fit(X)
+    for takes_none in (FuzzyCMeans(2), PowerKMeans(2, missing="observed")):
+        infinite = np.where(np.isnan(X), np.inf, X)
+        with pytest.raises(ValueError, match=r"row 1, column 0\. Leave such rows out"):
+            takes_none.fit(infinite)

@@ -492,6 +492,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")  # of coordinates
 @pytest.mark.parametrize(("points", "truth", "gamma"), SHAPES)
 def test_rings_and_moons_are_found_at_the_default_effort(points, truth, gamma) -> None:
     for seed in range(10):

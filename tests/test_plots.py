@@ -417,3 +417,11 @@ def test_a_choice_of_k_is_drawn_with_its_recommendation() -> None:
 def test_a_curve_needs_rising_numbers_and_as_many_inertias(ks: Any, inertias: Any) -> None:
     with pytest.raises(ValueError, match="pass"):
         plots.knee(ks, inertias)
+
+
+def test_swapped_arguments_are_named() -> None:
+    X = np.array([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]])
+    model = PowerKMeans(2, random_state=0).fit(X)
+    for draw in (plots.clusters, plots.sizes, plots.silhouettes, plots.profiles):
+        with pytest.raises(TypeError, match="and X is one: the model comes first"):
+            draw(X, model)

@@ -225,7 +225,7 @@ def test_the_run_of_least_inertia_is_kept(points) -> None:
     assert several.n_iter_ == sum(state.run == best for state in states)
 
 
-@pytest.mark.parametrize("init", ["k-means++", "plain-k-means++", "random"])
+@pytest.mark.parametrize("init", ["k-means++", "plain-k-means++", "d-weighted", "random"])
 def test_the_same_random_state_gives_the_same_bytes(points, init: str) -> None:
     first, second = (PowerKMeans(12, init=init, random_state=5).fit(points) for _ in range(2))
     other = PowerKMeans(12, init=init, random_state=6).fit(points)
@@ -253,7 +253,7 @@ def test_threads_do_not_change_a_bit(n_threads: int, monkeypatch: pytest.MonkeyP
     assert alone.labels_.tobytes() == together.labels_.tobytes()
 
 
-@pytest.mark.parametrize("init", ["k-means++", "plain-k-means++", "random"])
+@pytest.mark.parametrize("init", ["k-means++", "plain-k-means++", "d-weighted", "random"])
 def test_the_order_of_the_rows_does_not_matter(points, init: str) -> None:
     order = np.random.default_rng(1).permutation(len(points))
     model = PowerKMeans(12, init=init, random_state=0, tol=0).fit(points)
@@ -491,3 +491,27 @@ def test_a_callback_hears_once_that_a_fit_has_failed(points) -> None:
     with pytest.raises(ValueError, match="should be >= n_clusters"):
         PowerKMeans(1000, callback=callback).fit(points)
     assert callback.n_ends == 1
+
+
+def test_d_weighted_seeds_are_drawn_in_proportion_to_the_distance() -> None:
+    # The first seed is one of 998 points at 0; the second is at 1 or at 9 with odds of 1 to 9.
+    X = np.concatenate([np.zeros(998), [1.0, 9.0]])[:, None]
+    farthest = [
+        seeds_of(X, init, seed).max() == 9 for init in ("d-weighted",) for seed in range(400)
+    ]
+    assert abs(np.mean(farthest) - 0.9) < 0.05  # 0.988 by squares; three standard errors
+
+
+def seeds_of(X: np.ndarray, init: str, seed: int) -> np.ndarray:
+    first = []
+    PowerKMeans(
+        2, init=init, refine=0, power=-math.inf, random_state=seed, callback=first.append
+    ).fit(X)
+    return first[0].centers
+
+
+def test_auto_is_one_run() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    auto, one = (PowerKMeans(3, n_init=n, random_state=0).fit(X) for n in ("auto", 1))
+    np.testing.assert_array_equal(auto.cluster_centers_, one.cluster_centers_)
+    assert auto.spent_.n_sweeps == one.spent_.n_sweeps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import email.message
 import importlib
 import inspect
 import pkgutil
@@ -198,3 +199,16 @@ def test_a_limit_holds_although_the_package_is_imported_and_not_yet_used() -> No
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == "1\n"
+
+
+def test_the_picture_of_an_estimator_links_to_the_page_of_its_class(monkeypatch) -> None:
+    about = email.message.Message()
+    about["Project-URL"] = "Source, https://code.example/"
+    monkeypatch.setattr("powermeans.estimators.base.metadata", lambda name: about)
+    models = [powermeans.PowerKMeans(), powermeans.KernelPowerKMeans()]
+    models.append(powermeans.SpectralClustering())
+    assert [model._get_doc_link() for model in models] == ["", "", ""]
+    about["Project-URL"] = "Documentation, https://docs.example/latest/"
+    for model in models:
+        link = f"https://docs.example/latest/api/powermeans.{type(model).__name__}.html"
+        assert link in model._repr_html_()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from powermeans.errors import MissingDataError as MissingDataError
     from powermeans.errors import ModelFileError as ModelFileError
     from powermeans.errors import ObjectiveRoseWarning as ObjectiveRoseWarning
+    from powermeans.errors import UnlikeScalesWarning as UnlikeScalesWarning
     from powermeans.errors import WrongDataError as WrongDataError
     from powermeans.estimators.dp_means import DPMeans as DPMeans
     from powermeans.estimators.entropy_weighted import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from powermeans.estimators.streams.mini_batch import (
         MiniBatchPowerKMeans as MiniBatchPowerKMeans,
     )
+    from powermeans.estimators.streams.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
     from powermeans.estimators.streams.online_kmeans import OnlineKMeans as OnlineKMeans
     from powermeans.loop.history import SweepState as SweepState
     from powermeans.reporting.report import report as report
@@ -76,6 +78,7 @@ _MODULE_OF = {
     "KHarmonicMeans": "powermeans.estimators.soft_means",
     "KMeans": "powermeans.estimators.kmeans",
     "KernelPowerKMeans": "powermeans.estimators.kernel_power_kmeans",
+    "MiniBatchKMeans": "powermeans.estimators.streams.mini_batch_kmeans",
     "MiniBatchPowerKMeans": "powermeans.estimators.streams.mini_batch",
     "MissingDataError": "powermeans.errors",
     "ModelFileError": "powermeans.errors",
@@ -93,6 +96,7 @@ _MODULE_OF = {
     "SpectralClustering": "powermeans.estimators.spectral",
     "SphericalMixture": "powermeans.estimators.mixture.spherical_mixture",
     "SweepState": "powermeans.loop.history",
+    "UnlikeScalesWarning": "powermeans.errors",
     "WrongDataError": "powermeans.errors",
     "choose_k": "powermeans.choosing_k.choose",
     "critical_power": "powermeans.estimators.functions",

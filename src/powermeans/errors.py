@@ -122,6 +122,26 @@ class ObjectiveRoseWarning(RuntimeWarning):
     """
 
 
+class UnlikeScalesWarning(UserWarning):
+    """One column varies so much more than another that the other hardly counts in distances.
+
+    See Also
+    --------
+    powermeans.open_data : Scales the columns of files and chunks.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from powermeans import PowerKMeans
+    >>> people = [[31, 52_000.0], [64, 18_000.0], [29, 49_000.0], [60, 21_000.0]]
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     model = PowerKMeans(2).fit(people)
+    >>> "UnlikeScalesWarning" in [warning.category.__name__ for warning in told]
+    True
+    """
+
+
 class IndefiniteKernelWarning(UserWarning):
     """A kernel has negative eigenvalues, which the fit replaces with zero.
 

@@ -12,7 +12,10 @@ import sklearn.cluster
 import powermeans
 
 SOURCE = Path(sklearn.cluster.__file__).parent / "tests" / "test_k_means.py"
-REPLACED = {name: getattr(powermeans, name) for name in ("KMeans", "k_means", "kmeans_plusplus")}
+REPLACED = {
+    name: getattr(powermeans, name)
+    for name in ("KMeans", "MiniBatchKMeans", "k_means", "kmeans_plusplus")
+}
 LEAST_FUNCTIONS_RUN = 40
 
 
@@ -45,5 +48,5 @@ def test_most_of_their_functions_run(request) -> None:
         if hasattr(plugin, "DESELECTED")
     )
     left_out = set(conftest.DESELECTED)
-    assert left_out <= their_functions()
+    assert {name.partition("[")[0] for name in left_out} <= their_functions()
     assert len(their_functions() - left_out) >= LEAST_FUNCTIONS_RUN

@@ -180,6 +180,7 @@ def choose_k(
         n_threads=n_threads,
         n_needed=sizes[-1],
         must_differ=True,
+        warns_of_scales=True,
         tell=getattr(callback, "pass_goes_on", None),
     )
     if kind_of(X) in (Kind.PARTS, Kind.DASK):

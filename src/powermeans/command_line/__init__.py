@@ -37,6 +37,8 @@ def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> i
         warnings.showwarning = _note
         # The commands have matched the columns by name.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        # They scale the columns or speak of them in their own words.
+        warnings.filterwarnings("ignore", message="X has columns of very different scales")
         try:
             code = app(arguments, prog_name="powermeans", standalone_mode=False)
             sys.stdout.flush()

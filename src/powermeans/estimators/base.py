@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from importlib.metadata import metadata
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast, overload
@@ -99,11 +100,23 @@ class Run:
         return replace(self, attributes={**self.attributes, **attributes})
 
 
+class Documented(BaseEstimator):
+    """Let the picture of an estimator in a notebook link to the page of its class."""
+
+    _doc_link_module = "powermeans"
+
+    @property
+    def _doc_link_template(self) -> str:
+        urls = metadata("powermeans").get_all("Project-URL") or []
+        root = dict(url.split(", ", 1) for url in urls).get("Documentation")
+        return f"{root.rstrip('/')}/api/powermeans.{{estimator_name}}.html" if root else ""
+
+
 class CenterEstimator(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
-    BaseEstimator,
+    Documented,
     metaclass=abc.ABCMeta,
 ):
     """Base of estimators that describe data by centers. A subclass chooses the stages of a fit."""
@@ -148,6 +161,7 @@ class CenterEstimator(
             device=self._parameter("device"),
             n_needed=self._parameter("n_clusters", 1),
             must_differ=True,
+            warns_of_scales=True,
             why_not_in_parts=f"{name} looks at all points at once",
             why_not_on_device=f"{name} works only on arrays",
             init=self._parameter("init"),
@@ -368,10 +382,8 @@ class CenterEstimator(
         elif self.init == "random":
             centers = uniform_seeds(rows, n_clusters, rng)
         else:
-            n_candidates = n_greedy_candidates(n_clusters) if self.init == "k-means++" else 1
-            centers, _ = choose_seeds(
-                rows, n_clusters, rng, n_candidates=n_candidates, seconds=self._seconds_left()
-            )
+            drawn = self._drawing_of_seeds()
+            centers, _ = choose_seeds(rows, n_clusters, rng, seconds=self._seconds_left(), **drawn)
         if self.verbose:
             print("Initialization complete")
         return centers
@@ -398,8 +410,17 @@ class CenterEstimator(
             way = self.init if isinstance(self.init, ParallelSeeds) else ParallelSeeds()
             found = way.candidates(rows, n_clusters, rng, divergence=self._spec().divergence)
             self._candidates = found
-        is_plain = self.init == "plain-k-means++"
-        return found.seeds(n_clusters, rng, 1 if is_plain else n_greedy_candidates(n_clusters))
+        return found.seeds(n_clusters, rng, **self._drawing_of_seeds())
+
+    def _drawing_of_seeds(self) -> dict[str, Any]:
+        """Return how k-means++ draws by the name of `init`."""
+        match self.init:
+            case "plain-k-means++":
+                return {"n_candidates": 1}
+            case "d-weighted":
+                return {"n_candidates": 1, "exponent": 1.0}
+            case _:
+                return {"n_candidates": n_greedy_candidates(self.n_clusters)}
 
     def _checked_init(self, init: ArrayLike, n_features: int) -> FloatArray:
         centers = check_init(init, self.n_clusters, n_features)

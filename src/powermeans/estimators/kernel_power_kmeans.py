@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -24,7 +23,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans.errors import IndefiniteKernelWarning, warn_caller
-from powermeans.estimators.base import Start
+from powermeans.estimators.base import Documented, Start
 from powermeans.estimators.opening import Columns, MatrixLike, OpeningSpec, admit_array, in_memory
 from powermeans.estimators.power_kmeans import PowerKMeans, searched
 from powermeans.inputs.points import Admitted, divide_by_power_of_two
@@ -58,7 +57,7 @@ _PASSED_ON = (
 
 
 class KernelPowerKMeans(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Documented
 ):
     """Kernel power k-means: power k-means in the feature space of a kernel.
 
@@ -554,6 +553,10 @@ class KernelPowerKMeans(
 
 class LeadingPowerKMeans(PowerKMeans):
     """Search from clusters of the leading coordinates too, which are the last columns."""
+
+    def _spec(self) -> OpeningSpec:
+        # Coordinates by eigenvectors have the scales of the eigenvalues.
+        return replace(super()._spec(), warns_of_scales=False)
 
     def _run_in_space(self, start: Start) -> list[StageEnd]:
         seeds = self._seeds_of_starts(start)

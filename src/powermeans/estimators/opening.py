@@ -16,7 +16,15 @@ from sklearn.utils.validation import validate_data
 from powermeans.divergences import Divergence
 from powermeans.errors import NotInPartsError
 from powermeans.inputs.centers import check_centers
-from powermeans.inputs.points import Admitted, admit, check_domain, exponent_to_square, wanted_form
+from powermeans.inputs.points import (
+    Admitted,
+    admit,
+    check_domain,
+    exponent_to_square,
+    refuse_text,
+    wanted_form,
+)
+from powermeans.inputs.scales import warn_of_unlike_scales
 from powermeans.parts.checkpoint import Recording
 from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
@@ -124,6 +132,7 @@ class OpeningSpec:
     device: str | None = None
     n_needed: int = 1  # the least number of points
     must_differ: bool = False  # whether squared distances among points must not vanish
+    warns_of_scales: bool = False  # whether columns in unlike units deserve a warning
     why_not_in_parts: str | None = None
     why_not_on_device: str | None = None
     known: Columns | None = None  # of the fit, for new points; None for a fit
@@ -154,7 +163,9 @@ class OpeningSpec:
 
     def for_new(self, known: Columns) -> OpeningSpec:
         """Return what is asked of new points, given the columns of those of the fit."""
-        return replace(self, known=known, n_needed=1, must_differ=False, tell=None)
+        return replace(
+            self, known=known, n_needed=1, must_differ=False, warns_of_scales=False, tell=None
+        )
 
     def for_blocks(self) -> OpeningSpec:
         """Return what is asked of blocks of points that were opened here; it can be pickled."""
@@ -444,13 +455,17 @@ def admit_array(
         For scikit-learn, beside `wanted_form`.
     """
     wanted, names = {**wanted_form(X), **form}, None
-    if spec.estimator is None:
-        points = check_array(X, input_name=spec.input_name, **wanted)
-        if spec.known is not None:
-            spec.known.check_width(points.shape[1], spec.name)
-    else:
-        points = validate_data(spec.estimator, X, reset=spec.known is None, **wanted)
-        names = getattr(spec.estimator, "feature_names_in_", None)
+    try:
+        if spec.estimator is None:
+            points = check_array(X, input_name=spec.input_name, **wanted)
+            if spec.known is not None:
+                spec.known.check_width(points.shape[1], spec.name)
+        else:
+            points = validate_data(spec.estimator, X, reset=spec.known is None, **wanted)
+            names = getattr(spec.estimator, "feature_names_in_", None)
+    except ValueError as error:
+        refuse_text(X, spec.input_name, error)
+        raise
     admitted = admit(
         points,
         sample_weight,
@@ -459,7 +474,10 @@ def admit_array(
         feature_names=names,
         must_differ=spec.must_differ,
         has_missing=spec.has_missing,
+        offers_missing=hasattr(spec.estimator, "missing"),
     )
+    if spec.warns_of_scales and spec.divergence in ("squared_euclidean", "manhattan"):
+        warn_of_unlike_scales(admitted.points, names)
     check_domain(admitted.points, spec.divergence, name=spec.input_name)
     return admitted if spec.as_wide_as is None else wide_enough(admitted, spec.as_wide_as)
 

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans import divergences
-from powermeans.errors import Argument, ArgumentError, warn_caller
+from powermeans.errors import Argument, ArgumentError, UnlikeScalesWarning, warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.opening import Data, InMemory, MatrixLike, OpeningSpec, in_memory
 from powermeans.estimators.shared_covariance import run_with_covariance, with_covariance_of_all
@@ -55,11 +55,13 @@ class PowerKMeans(CenterEstimator):
     ----------
     n_clusters : int, default=8
         Number of centers.
-    init : {"k-means++", "plain-k-means++", "random"}, array-like or callable, default="k-means++"
+    init : {"k-means++", "plain-k-means++", "d-weighted", "random"}, array-like or callable, \
+            default="k-means++"
         Initial centers. "k-means++" is the greedy variant, which keeps the best of
         2 + floor(ln k) candidates for each center; "plain-k-means++" draws one (Arthur &
-        Vassilvitskii 2007); "random" draws points by their weights. An array has the shape
-        (n_clusters, n_features). A callable is called as
+        Vassilvitskii 2007); "d-weighted" draws one in proportion to the distance to the nearest
+        center so far, and not to its square; "random" draws points by their weights. An array has
+        the shape (n_clusters, n_features). A callable is called as
         ``init(X, n_clusters, random_state=random_state)`` and returns such an array.
     power : float or "auto", default="auto"
         Power of the first sweep, negative. "auto" is twice the critical power of the data minus
@@ -91,8 +93,9 @@ class PowerKMeans(CenterEstimator):
     max_seconds : float, optional
         Stop after about this time and keep the best centers so far. A sweep is always completed;
         seeds that are still missing are then drawn at once, without comparisons.
-    n_init : int, default=1
-        Number of runs; the one with the lowest inertia is kept.
+    n_init : int or "auto", default=1
+        Number of runs; the one with the lowest inertia is kept. "auto" is one run, since each
+        makes several starts.
     max_iter : int, default=300
         Largest number of sweeps, counted separately for annealing and for Lloyd; in a search, for
         each descent.
@@ -227,7 +230,11 @@ class PowerKMeans(CenterEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
-        "init": [StrOptions({"k-means++", "plain-k-means++", "random"}), callable, "array-like"],
+        "init": [
+            StrOptions({"k-means++", "plain-k-means++", "d-weighted", "random"}),
+            callable,
+            "array-like",
+        ],
         "power": [
             Interval(Real, None, Power.highest, closed="right"),
             Options(Real, {-math.inf}),
@@ -243,7 +250,7 @@ class PowerKMeans(CenterEstimator):
             Options(Real, {math.inf}),
             None,
         ],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "divergence": [StrOptions(set(divergences.NAMES) | {"mahalanobis"}), divergences.Bregman],
         "missing": [StrOptions({"error", "observed"})],
         "n_threads": [Integral, None],
@@ -269,7 +276,7 @@ class PowerKMeans(CenterEstimator):
         effort: Literal["fast", "balanced", "thorough"] = "balanced",
         refine: int = 5,
         max_seconds: float | None = None,
-        n_init: int = 1,
+        n_init: int | Literal["auto"] = 1,
         max_iter: int = 300,
         tol: float = 1e-6,
         divergence: str | divergences.Bregman = "squared_euclidean",
@@ -432,7 +439,7 @@ class PowerKMeans(CenterEstimator):
         if self._learns_covariance():
             n_learned = _MOST_COVARIANCES if self._searches() else 1
             return run_with_covariance(start, self._run_in_space, n_learned if self.polish else 0)
-        start.history.n_runs = 1 if self._starts_from_given_centers() else self.n_init
+        start.history.n_runs = 1 if self._starts_from_given_centers() else self._wanted_runs()
         return self._run_in_space(start)
 
     def _run_in_space(self, start: Start) -> list[StageEnd]:
@@ -516,7 +523,7 @@ class PowerKMeans(CenterEstimator):
         return not isinstance(self.init, str) and not callable(self.init)
 
     def _wanted_runs(self) -> int:
-        return self.n_init
+        return 1 if self.n_init == "auto" else self.n_init
 
     def _report_end(self, run: Run) -> None:
         for end in run.ends:
@@ -562,6 +569,7 @@ def searched(
         **distances,
     )
     with warnings.catch_warnings():
-        # Its end is not that of the fit.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        # Its end is not that of the fit, which has warned of scales.
+        for kind in (ConvergenceWarning, UnlikeScalesWarning):
+            warnings.simplefilter("ignore", kind)
         return model.fit(points, sample_weight=weights)

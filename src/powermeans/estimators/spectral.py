@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from powermeans.errors import warn_caller
+from powermeans.estimators.base import Documented
 from powermeans.estimators.opening import MatrixLike
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.inputs.points import admit
@@ -32,7 +33,7 @@ _NODES_PER_VECTOR = 4
 _ROUNDING_EXPONENT = 2 / 3
 
 
-class SpectralClustering(ClusterMixin, BaseEstimator):
+class SpectralClustering(ClusterMixin, Documented):
     """Spectral clustering (Shi & Malik 2000; Ng, Jordan & Weiss 2001).
 
     Points are nodes of a graph, with edges between similar points. With the affinities A and the

@@ -18,7 +18,7 @@ from scipy import sparse
 from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman, first_fault
 from powermeans.divergences.cosine import largest_of_rows
-from powermeans.errors import EntryError, FewRowsError
+from powermeans.errors import ArgumentError, EntryError, FewRowsError
 from powermeans.inputs.csr import canonical_csr
 from powermeans.inputs.weights import check_sample_weight
 from powermeans.system.host_memory import refuse_tensor_elsewhere
@@ -71,6 +71,7 @@ def admit(
     feature_names: Iterable[object] | None = None,
     must_differ: bool = False,
     has_missing: bool = False,
+    offers_missing: bool = False,
 ) -> Admitted:
     """Return checked points and weights, CSR points in canonical form; raise on faults."""
     if sparse.issparse(points):
@@ -86,6 +87,7 @@ def admit(
         total_weight=None if weights is None else float(weights.sum()),
         must_differ=must_differ,
         has_missing=has_missing,
+        offers_missing=offers_missing,
     )
     return Admitted(points, weights, largest)
 
@@ -98,12 +100,14 @@ def check_points(
     total_weight: float | None = None,
     must_differ: bool = False,
     has_missing: bool = False,
+    offers_missing: bool = False,
     first_row: int = 0,
 ) -> float:
     """Return the largest magnitude; raise on entries or squared distances out of range.
 
-    Errors call the first point `first_row`. Without a total weight each point counts one. With
-    `must_differ`, raise if squared distances would vanish, or if a column has no observed entry.
+    Errors call the first point `first_row`, and name `missing="observed"` if the caller offers it.
+    Without a total weight each point counts one. With `must_differ`, raise if squared distances
+    would vanish, or if a column has no observed entry.
     """
     if has_missing:
         _refuse_nothing_observed(points, name, of_columns=must_differ, first_row=first_row)
@@ -111,12 +115,55 @@ def check_points(
     if not math.isfinite(largest):
         if has_missing and isinstance(points, np.ndarray):
             points = np.where(np.isnan(points), points.dtype.type(0), points)  # NaN is allowed
-        raise ValueError(_not_finite(points, name, feature_names, first_row))
+        raise ValueError(_not_finite(points, name, feature_names, first_row, offers_missing))
     n_points, n_features = points.shape
     refuse_huge(largest, max(float(n_points), total_weight or 0.0), n_features, name)
     if must_differ and not _differ_at_a_glance(points, largest):
         refuse_tiny_spread(widest(*bounds(points)), name)
     return largest
+
+
+def refuse_text(X: Any, name: str, error: ValueError) -> None:
+    """Raise if text in the points caused this error of a conversion, and say where it is."""
+    if "could not convert" not in str(error):
+        return
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        place, value = _first_text(np.atleast_2d(np.asarray(X, dtype=object)))
+    else:
+        texts = [(label, found) for label in columns if (found := _text_in(X[label]))]
+        if not texts:
+            return
+        place, value = f"column {texts[0][0]!r}", texts[0][1][0]
+    raise ArgumentError(
+        f"{name} has the text {value!r} in {place}",
+        "leave the column out, or encode it as numbers, for example with "
+        "sklearn.preprocessing.OneHotEncoder",
+    ) from error
+
+
+def _text_in(column: Any) -> list[Any]:
+    """Return the first entry of a column that is no number, in a list, or an empty one."""
+    entries = np.asarray(column)
+    return [] if entries.dtype.kind in "biuf" else list(filter(_is_text, entries))[:1]
+
+
+def _first_text(entries: Any) -> tuple[str, Any]:
+    for row, of_row in enumerate(entries):
+        for column, entry in enumerate(of_row):
+            if _is_text(entry):
+                return f"row {row}, column {column}", entry
+    raise AssertionError("some entry could not be converted")
+
+
+def _is_text(entry: Any) -> bool:
+    try:
+        float(entry)
+    except ValueError:
+        return True
+    except TypeError:  # None, or a value that NumPy explains better
+        return False
+    return False
 
 
 def check_n_clusters(n_clusters: int, n_points: int) -> None:
@@ -250,15 +297,26 @@ def _not_finite(
     name: str,
     feature_names: Iterable[object] | None,
     first_row: int,
+    offers_missing: bool,
 ) -> str:
     row, column, value = _first_not_finite(points)
     kind = "NaN" if math.isnan(value) else "infinity"
     label = "" if feature_names is None else f" ({list(feature_names)[column]!r})"
     return (
         f"Input {name} contains {kind}: the first entry that is not finite is in "
-        f"row {first_row + row}, column {column}{label}. Leave such rows out, or fill the entries "
-        "in"
+        f"row {first_row + row}, column {column}{label}. "
+        f"{way_out_of(value, offers_missing=offers_missing and isinstance(points, np.ndarray))}"
     )
+
+
+def way_out_of(value: float, *, offers_missing: bool = False) -> str:
+    """Say what to do about an entry that is not finite."""
+    if math.isnan(value) and offers_missing:
+        return (
+            'Pass missing="observed" to use only the observed entries, leave such rows out, or '
+            "fill the entries in"
+        )
+    return "Leave such rows out, or fill the entries in"
 
 
 def _first_not_finite(points: Points | SparsePoints) -> tuple[int, int, float]:

@@ -16,6 +16,12 @@ PointsLike = ArrayLike | SparsePoints
 
 def labels_of(model: Any, X: PointsLike) -> Labels:
     """Predict the labels of the points, or return those of the fit if the model cannot."""
+    if not hasattr(model, "predict") and not hasattr(model, "labels_"):
+        swapped = ", and X is one: the model comes first" if hasattr(X, "predict") else ""
+        raise TypeError(
+            f"model is a {type(model).__name__}, which is no fitted estimator{swapped}: pass "
+            "(model, X)"
+        )
     if hasattr(model, "predict"):
         return np.asarray(on_host(model.predict(X)), dtype=np.int32)
     labels = np.asarray(on_host(model.labels_), dtype=np.int32)

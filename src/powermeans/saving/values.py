@@ -36,6 +36,7 @@ from powermeans.estimators.streams import mini_batch, online_kmeans
 from powermeans.estimators.streams.base import Waiting
 from powermeans.estimators.streams.drift import Drift
 from powermeans.estimators.streams.mini_batch import MiniBatchPowerKMeans
+from powermeans.estimators.streams.mini_batch_kmeans import MiniBatchKMeans
 from powermeans.estimators.streams.online_kmeans import OnlineKMeans
 from powermeans.inputs.points import Admitted, admit
 from powermeans.loop.history import Spent, SweepRecords
@@ -98,6 +99,7 @@ _ATTRIBUTES: dict[type[BaseEstimator], str] = {
     KHarmonicMeans: f"{_OF_CENTERS} objective_: number",
     FuzzyCMeans: f"{_OF_CENTERS} objective_: number",
     OnlineKMeans: f"{_OF_STREAMS} counts_: weight[k] _stream: _Counted|Waiting",
+    MiniBatchKMeans: f"{_OF_STREAMS} power_: number _stream: _Remembered|Waiting",
     MiniBatchPowerKMeans: f"{_OF_STREAMS} power_: number _stream: _Remembered|Waiting",
     DPMeans: f"{_OF_CENTERS} penalty_: number n_clusters_: length[k] objective_: number",
     SelfOrganizingMap: f"""{_OF_CENTERS} grid_positions_: finite[k,2] quantization_error_: number

@@ -103,10 +103,18 @@ class Candidates:
     origin: Rows  # the rows that they are from
     divergence: Divergence = "squared_euclidean"
 
-    def seeds(self, n_clusters: int, rng: np.random.RandomState, n_candidates: int) -> FloatArray:
+    def seeds(
+        self,
+        n_clusters: int,
+        rng: np.random.RandomState,
+        n_candidates: int,
+        exponent: float = 2.0,
+    ) -> FloatArray:
         """Choose seeds among them by k-means++; see `choose_seeds`."""
         rows = open_rows(self.points, self.weights, n_threads=1, divergence=self.divergence)
-        centers, _ = choose_seeds(rows, n_clusters, rng, n_candidates=n_candidates)
+        centers, _ = choose_seeds(
+            rows, n_clusters, rng, n_candidates=n_candidates, exponent=exponent
+        )
         return centers
 
 

@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from powermeans.errors import UnlikeScalesWarning
 from powermeans.estimators.base import Run, Start
 from powermeans.estimators.opening import Data, InMemory, OpeningSpec, in_memory
 from powermeans.estimators.power_kmeans import PowerKMeans
@@ -255,7 +256,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         _, first = next(parts)
         step, state = self._begin_at(in_memory(first), first, rng)
         course = self._take_down(step, RunningDrift(step.origin), 1, state, start)
-        n_seen = first.rows.n_points
+        n_seen, n_begun, reason = first.rows.n_points, self.max_iter, None
+        why_end = self._rule_of_end(data)
         for n_passes, batch in parts:
             learned = step.learned
             if n_seen >= _LONGEST_SOFT_SHARE * n_all or not batch.rows.has_order:
@@ -263,9 +265,16 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             step, state = self._swept(learned, batch)
             course = self._take_down(step, course, n_passes, state, start)
             n_seen += batch.rows.n_points
+            if (reason := why_end(step)) is not None:
+                n_begun = n_passes
+                break
         learned = replace(step.learned, power=-math.inf)
-        start.learned[learned.n_steps] = learned, self.max_iter, course
-        return [StageEnd(learned.centers, -math.inf, "the points came to their end")]
+        start.learned[learned.n_steps] = learned, n_begun, course
+        return [StageEnd(learned.centers, -math.inf, reason or "the points came to their end")]
+
+    def _rule_of_end(self, data: Data) -> Callable[[Step[_Remembered]], str | None]:
+        """Return what says after each batch why the fit ends before its last pass, if it does."""
+        return lambda step: None
 
     def _all_parts(
         self, data: Data, orders: np.random.RandomState
@@ -388,12 +397,15 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             init=self.init,
             power=self.power,
             effort=self.effort,
+            n_init=self._parameter("n_init", 1),
             random_state=rng,
             n_threads=self.n_threads,
         )
         with warnings.catch_warnings():
-            # The sample may have fewer distinct points than clusters: others follow.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            # The sample may have fewer distinct points than clusters: others follow. Of scales the
+            # fit has warned.
+            for kind in (ConvergenceWarning, UnlikeScalesWarning):
+                warnings.simplefilter("ignore", kind)
             model.fit(sample.points, sample_weight=sample.weights)
         at_sample = self._from(model.cluster_centers_.astype(np.float64))
         step, state = self._swept(at_sample, data)

@@ -15,6 +15,7 @@ from powermeans.inputs.points import (
     check_n_clusters,
     check_points,
     refuse_tiny_spread,
+    way_out_of,
 )
 from powermeans.inputs.weights import check_sample_weight
 from powermeans.rows.torch.placing import blocks, find_device
@@ -142,7 +143,7 @@ def _not_finite(block: torch.Tensor, first_row: int) -> str:
     row, column = (int(index) for index in (~is_finite).nonzero()[0])
     is_nan = math.isnan(float(block[row, column]))
     kind = "NaN" if is_nan else "infinity"
-    way_out = "Leave such rows out, or fill the entries in"
+    way_out = way_out_of(math.nan)
     if block.dtype == torch.float16 and not is_nan:
         way_out = (
             "float16 holds nothing above 65504: convert the original values with "

@@ -1,0 +1,82 @@
+"""Jedi, pyright and mypy resolve the names that the package imports at their first use."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jedi
+import pytest
+
+import powermeans
+
+SOURCE = Path(powermeans.__file__).parent
+USE = """\
+import powermeans
+from powermeans import PowerKMeans, choose_k, plots
+model = PowerKMeans(3).fit([[0.0]])
+labels = model.predict([[0.0]])
+choice = choose_k([[0.0]])
+"""
+MISUSE = USE + "powermeans.PowerKMaens\nchoice.recomended\n"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> jedi.Project:
+    """A project beside a copy of the package as a wheel installs it."""
+    folder = tmp_path_factory.mktemp("installed")
+    shutil.copytree(SOURCE, folder / "powermeans", ignore=shutil.ignore_patterns("__pycache__"))
+    return jedi.Project(folder, sys_path=[str(folder), *sys.path[1:]], load_unsafe_extensions=False)
+
+
+def completions(project: jedi.Project, line: str) -> set[str]:
+    script = jedi.Script(USE + line, project=project)
+    return {one.name for one in script.complete()}
+
+
+def test_jedi_completes_the_names_of_the_package(project) -> None:
+    assert set(powermeans.__all__) <= completions(project, "powermeans.")
+
+
+def test_jedi_completes_methods_results_and_plots(project) -> None:
+    assert {"fit", "predict", "cluster_centers_"} <= completions(project, "model.")
+    assert {"recommended", "table"} <= completions(project, "choice.")
+    assert set(plots_of_the_package()) <= completions(project, "plots.")
+
+
+def plots_of_the_package() -> list[str]:
+    return list(powermeans.plots.__all__)
+
+
+def test_jedi_shows_signatures_and_docstrings(project) -> None:
+    script = jedi.Script(USE + "PowerKMeans(", project=project)
+    (signature,) = script.get_signatures()
+    assert [one.name for one in signature.params][:3] == ["n_clusters", "init", "power"]
+    assert "Power k-means" in script.help(2, 30)[0].docstring()
+
+
+def test_mypy_knows_the_names_and_reports_misspelt_ones(tmp_path) -> None:
+    file = tmp_path / "misuse.py"
+    file.write_text(MISUSE)
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), str(file)]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=SOURCE.parent).stdout
+    lines = [line for line in found.splitlines() if line.startswith(str(file))]
+    assert [line.split(":")[1] for line in lines] == ["6", "7"], found
+
+
+def test_pyright_knows_the_names_and_reports_misspelt_ones(tmp_path) -> None:
+    file = tmp_path / "misuse.py"
+    file.write_text(MISUSE)
+    settings = {"extraPaths": [str(SOURCE.parent)], "include": ["misuse.py"]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True).stdout
+    errors = [
+        one["range"]["start"]["line"] + 1
+        for one in json.loads(found)["generalDiagnostics"]
+        if one["rule"] == "reportAttributeAccessIssue"
+    ]
+    assert errors == [6, 7], found

@@ -1,0 +1,79 @@
+"""MiniBatchKMeans with scikit-learn's signature."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+import sklearn.cluster
+from sklearn.datasets import make_blobs
+
+import powermeans
+from powermeans import MiniBatchKMeans, PowerKMeans
+
+
+def points() -> np.ndarray:
+    return make_blobs(30_000, 4, centers=12, random_state=3)[0]
+
+
+def test_the_signature_is_that_of_scikit_learn() -> None:
+    ours, theirs = (
+        {name: one.default for name, one in inspect.signature(kind).parameters.items()}
+        for kind in (MiniBatchKMeans, sklearn.cluster.MiniBatchKMeans)
+    )
+    assert ours == theirs
+
+
+def test_a_fit_ends_when_batches_no_longer_lower_the_inertia(capsys) -> None:
+    model = MiniBatchKMeans(12, verbose=1, random_state=0).fit(points())
+    assert model.n_iter_ < model.max_iter
+    assert "lack of improvement in inertia" in capsys.readouterr().out
+    without = MiniBatchKMeans(12, max_iter=7, max_no_improvement=None, random_state=0)
+    assert without.fit(points()).n_iter_ == 7
+
+
+def test_a_fit_ends_when_the_centers_hardly_move(capsys) -> None:
+    model = MiniBatchKMeans(12, tol=0.1, max_no_improvement=None, verbose=1, random_state=0)
+    assert model.fit(points()).n_iter_ == 1
+    assert "small centers change" in capsys.readouterr().out
+
+
+def test_it_ends_near_the_inertia_of_all_points() -> None:
+    X = points()
+    model = MiniBatchKMeans(12, random_state=0).fit(X)
+    best = PowerKMeans(12, effort="fast", random_state=0).fit(X)
+    assert best.inertia_ <= model.inertia_ <= 1.01 * best.inertia_
+    np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
+def test_labels_are_left_out_on_request() -> None:
+    model = MiniBatchKMeans(12, compute_labels=False, random_state=0).fit(points())
+    assert not hasattr(model, "labels_")
+    assert model.inertia_ == MiniBatchKMeans(12, random_state=0).fit(points()).inertia_
+
+
+def test_n_init_makes_as_many_searches_in_the_first_sample(monkeypatch) -> None:
+    wanted = []
+    fit = PowerKMeans.fit
+
+    def counted(self, X, y=None, sample_weight=None):
+        wanted.append(self.n_init)
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(PowerKMeans, "fit", counted)
+    for n_init in ("auto", 3):
+        MiniBatchKMeans(3, n_init=n_init, random_state=0).fit(points()[:500])
+    assert wanted == ["auto", 3]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_saved_model_goes_on_with_the_stream(dtype, tmp_path) -> None:
+    X = points().astype(dtype)
+    model = MiniBatchKMeans(12, random_state=0).fit(X[:20_000])
+    powermeans.save(model, tmp_path / "model.npz")
+    loaded = powermeans.load(tmp_path / "model.npz")
+    assert isinstance(loaded, MiniBatchKMeans)
+    for one in (model, loaded):
+        one.partial_fit(X[20_000:])
+    np.testing.assert_array_equal(model.cluster_centers_, loaded.cluster_centers_)

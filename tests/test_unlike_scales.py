@@ -1,0 +1,79 @@
+"""A warning where one column decides nearly every distance."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+
+import powermeans
+from powermeans import KMeans, MiniBatchPowerKMeans, PowerKMeans, UnlikeScalesWarning, choose_k
+
+
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {"age": rng.uniform(20, 70, 200), "income": rng.uniform(2e4, 9e4, 200), "one": np.ones(200)}
+    )
+
+
+FITS = {
+    "KMeans": lambda X: KMeans(3, random_state=0).fit(X),
+    "PowerKMeans": lambda X: PowerKMeans(3, random_state=0).fit(X),
+    "manhattan": lambda X: PowerKMeans(3, divergence="manhattan", random_state=0).fit(X),
+    "mini-batches": lambda X: MiniBatchPowerKMeans(3, random_state=0).fit(X),
+    "choose_k": lambda X: choose_k(X, range(2, 4), random_state=0),
+}
+
+
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+def test_a_fit_warns_once_and_names_the_columns(fit) -> None:
+    with pytest.warns(UnlikeScalesWarning) as told:
+        fit(people())
+    assert len(told) == 1
+    text = str(told[0].message)
+    ratio = people()["income"].std() / people()["age"].std()
+    assert f"'income' varies {ratio:.3g} times as much as 'age'" in text or "column 1" in text
+    assert told[0].filename == __file__
+
+
+def test_the_warning_is_silenced_by_its_name() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", powermeans.UnlikeScalesWarning)
+        PowerKMeans(2, random_state=0).fit(people())
+
+
+def scaled_apart(times: float) -> np.ndarray:
+    return np.random.default_rng(1).normal(size=(100, 3)) * [1.0, 1.0, times]
+
+
+QUIET = {
+    "scales a little apart": scaled_apart(50.0),
+    "pixels": load_digits().data,
+    "rare marks in the same unit": np.eye(300)[:, :2] + np.arange(300)[:, None] % 2 * [0, 1],
+    "one column varies": np.column_stack([np.arange(50.0), np.full(50, 7.0)]),
+}
+
+
+@pytest.mark.parametrize("points", QUIET.values(), ids=QUIET)
+def test_columns_in_one_unit_get_no_warning(points: np.ndarray) -> None:
+    PowerKMeans(2, effort="fast", random_state=0).fit(points)  # warnings are errors here
+
+
+def test_missing_and_enormous_entries_do_not_hide_the_scales() -> None:
+    X = scaled_apart(1e150)
+    X[::7, 0] = np.nan
+    with pytest.warns(UnlikeScalesWarning, match="column 2 varies .*e\\+150 times"):
+        KMeans(2, missing="observed", random_state=0).fit(X)
+
+
+def test_other_divergences_and_new_points_get_no_warning() -> None:
+    X = np.abs(scaled_apart(1e4)) + 1
+    model = PowerKMeans(2, divergence="gamma", random_state=0).fit(X)
+    model.predict(X)
+    with pytest.warns(UnlikeScalesWarning):
+        KMeans(2, random_state=0).fit(X).predict(X)
