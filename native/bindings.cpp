@@ -196,19 +196,26 @@ class Points {
         return in_background([&] { return powermeans::present(source_, asked, check_interrupt); });
     }
 
-    int64_t move_points(Indices order, int64_t max_passes, Out<int32_t, 1> labels,
-                        Out<double, 2> centers) const {
+    int64_t move_points(const std::string& divergence, Indices order, int64_t max_passes,
+                        Out<int32_t, 1> labels, Out<double, 2> centers) const {
         require_ordinals();
-        const MovesRequest asked{weights(),  of_points(order, "order"),       int64_t(centers.shape(0)),
-                                 max_passes, checked_labels(labels, centers), centers.data()};
+        const MovesRequest asked{moved_by(divergence),
+                                 weights(),
+                                 of_points(order, "order"),
+                                 int64_t(centers.shape(0)),
+                                 max_passes,
+                                 checked_labels(labels, centers),
+                                 centers.data()};
         return in_background([&] { return powermeans::move_points(source_, asked, team_); });
     }
 
     // Returns how many swaps were tried, how many kept, and how many distances that took.
-    nb::tuple swap_centers(Indices order, int64_t most_in_vain, double most_distances, double least_distances,
-                           double least_gain, Out<int32_t, 1> labels, Out<double, 2> centers) const {
+    nb::tuple swap_centers(const std::string& divergence, Indices order, int64_t most_in_vain,
+                           double most_distances, double least_distances, double least_gain,
+                           Out<int32_t, 1> labels, Out<double, 2> centers) const {
         require_ordinals();
-        const SwapsRequest asked{weights(),
+        const SwapsRequest asked{moved_by(divergence),
+                                 weights(),
                                  of_points(order, "order"),
                                  int64_t(centers.shape(0)),
                                  most_in_vain,
@@ -314,6 +321,14 @@ class Points {
         return values ? of_points(*values, name) : nullptr;
     }
 
+    static MovedBy moved_by(const std::string& divergence) {
+        if (divergence == "poisson") return MovedBy::poisson;
+        if (divergence == "gamma") return MovedBy::gamma;
+        if (divergence == "cosine") return MovedBy::cosine;
+        require(divergence == "squared_euclidean", "there are no moves by this divergence");
+        return MovedBy::squared_euclidean;
+    }
+
     int32_t* checked_labels(const Out<int32_t, 1>& labels, const Out<double, 2>& centers) const {
         require(!is_affine(source_), "affine distances know no moves of single points");
         require(centers.shape(0) > 0 && int64_t(centers.shape(1)) == source_.n_features,
@@ -396,9 +411,9 @@ void bind_sweeps(Binding& binding) {
         .def("expect_few_sweeps", &Class::expect_few_sweeps)
         .def("present", &Class::present, "order"_a.noconvert().none(), "rates"_a.noconvert().none(),
              "weight_unit"_a, "centers"_a.noconvert(), "counts"_a.noconvert())
-        .def("move_points", &Class::move_points, "order"_a.noconvert(), "max_passes"_a,
+        .def("move_points", &Class::move_points, "divergence"_a, "order"_a.noconvert(), "max_passes"_a,
              "labels"_a.noconvert(), "centers"_a.noconvert())
-        .def("swap_centers", &Class::swap_centers, "order"_a.noconvert(), "most_in_vain"_a,
+        .def("swap_centers", &Class::swap_centers, "divergence"_a, "order"_a.noconvert(), "most_in_vain"_a,
              "most_distances"_a, "least_distances"_a, "least_gain"_a, "labels"_a.noconvert(),
              "centers"_a.noconvert())
         .def_prop_ro("scale", &Class::scale)

@@ -11,11 +11,11 @@ namespace powermeans {
 
 extern const KernelTable kernels_baseline;
 extern const SeedKernelTable seed_kernels_baseline;
-extern const PairDistance pair_distance_baseline;
+extern const PairKernels pair_distance_baseline;
 #ifdef POWERMEANS_X86
 extern const KernelTable kernels_avx2, kernels_avx512;
 extern const SeedKernelTable seed_kernels_avx2, seed_kernels_avx512;
-extern const PairDistance pair_distance_avx2, pair_distance_avx512;
+extern const PairKernels pair_distance_avx2, pair_distance_avx512;
 #endif
 
 #ifdef POWERMEANS_X86
@@ -45,11 +45,11 @@ Features features_here() {
 
 std::vector<InstructionSet> instruction_sets() {
     std::vector<InstructionSet> sets{
-        {"baseline", &kernels_baseline, &seed_kernels_baseline, pair_distance_baseline, true}};
+        {"baseline", &kernels_baseline, &seed_kernels_baseline, &pair_distance_baseline, true}};
 #ifdef POWERMEANS_X86
     const Features features = features_here();
-    sets.push_back({"avx2", &kernels_avx2, &seed_kernels_avx2, pair_distance_avx2, features.avx2});
-    sets.push_back({"avx512", &kernels_avx512, &seed_kernels_avx512, pair_distance_avx512, features.avx512});
+    sets.push_back({"avx2", &kernels_avx2, &seed_kernels_avx2, &pair_distance_avx2, features.avx2});
+    sets.push_back({"avx512", &kernels_avx512, &seed_kernels_avx512, &pair_distance_avx512, features.avx512});
 #endif
     return sets;
 }

@@ -15,7 +15,7 @@ struct InstructionSet {
     const char* name;
     const KernelTable* kernels;
     const SeedKernelTable* seed_kernels;
-    PairDistance pair_distance;
+    const PairKernels* pair_kernels;
     bool supported;
 };
 

@@ -30,6 +30,21 @@ double scale_with(const Source& source, const double* centers, int64_t n_centers
     return scale_for<double>(std::max(source.frame.extent + largest_origin, largest_center));
 }
 
+// What a point of this weight costs its cluster, or would cost another, for each weight.
+template <class Centers>
+struct EuclideanCosts {
+    static constexpr bool is_euclidean = true;
+
+    template <class Look>
+    double relief(const Look&, int64_t, double sq_own, double all, double weight) const {
+        return all / (all - weight) * sq_own;
+    }
+    template <class Look>
+    double burden(const Look& look, int64_t j, double all, double weight, double) const {
+        return all / (all + weight) * static_cast<const Centers*>(this)->sq_dist(look, j);
+    }
+};
+
 // ---- Dense points -------------------------------------------------------------------------------
 
 // Few features add up one by one.
@@ -49,9 +64,8 @@ inline double sq_distance(PairDistance in_lanes, const double* a, const double* 
 
 // Centers, and what a look at a point tells of its distances to them.
 template <class V>
-class MovingDenseCenters {
+class MovingDenseCenters : public EuclideanCosts<MovingDenseCenters<V>> {
   public:
-    static constexpr bool knows_neighbours = true;
     using Look = std::vector<double>;   // the point, (width,)
     using State = std::vector<double>;  // a center, (width,)
 
@@ -59,7 +73,7 @@ class MovingDenseCenters {
     MovingDenseCenters(const DenseSource<V>& source, const double* centers, int64_t n_centers,
                        int64_t n_spare = 0)
         : source_(source),
-          pair_distance_(chosen_instruction_set().pair_distance),
+          pair_distance_(chosen_instruction_set().pair_kernels->distance),
           n_features_(source.n_features),
           width_(width_of(n_features_)),
           scale_(scale_with(source, centers, n_centers)),
@@ -142,9 +156,8 @@ class MovingDenseCenters {
 // Center j is factor j times column j of the directions, so that a point with few entries changes the factor
 // and those entries only.
 template <class V>
-class MovingCsrCenters {
+class MovingCsrCenters : public EuclideanCosts<MovingCsrCenters<V>> {
   public:
-    static constexpr bool knows_neighbours = true;
     using State = std::vector<double>;
     struct Look {
         std::vector<double> products;  // (n_centers,) of the point and the centers

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "bregman_centers.hpp"
 #include "interrupts.hpp"
 #include "items.hpp"
 #include "moving_centers.hpp"
@@ -35,10 +36,9 @@ struct Move {
     double gain = 0;
 };
 
-template <class Source>
+template <class Source, class Centers>
 class SingleMoves {
   public:
-    using Centers = MovingCenters<Source>;
     using Look = typename Centers::Look;
 
     SingleMoves(const Source& source, const MovesRequest& request, Team& team)
@@ -92,15 +92,15 @@ class SingleMoves {
         return n_members_[label(i)] > 1 && all - weight > least_share * all;
     }
 
-    // Returns what the cluster of the point loses with it, and the squared distance to its center.
+    // Returns what the cluster of the point loses with it for each weight, and the squared distance to its
+    // center.
     std::pair<double, double> relief(int64_t i, const Look& look) const {
         const double sq_own = centers_.sq_dist(look, int64_t(label(i)));
-        const double all = weights_[label(i)];
-        return {all / (all - weight_of(i)) * sq_own, sq_own};
+        return {centers_.relief(look, int64_t(label(i)), sq_own, weights_[label(i)], weight_of(i)), sq_own};
     }
 
-    double share_of(int64_t j, double weight) const {
-        return weights_[std::size_t(j)] / (weights_[std::size_t(j)] + weight);
+    double burden(int64_t j, const Look& look, double weight, double limit) const {
+        return centers_.burden(look, j, weights_[std::size_t(j)], weight, limit);
     }
 
     // Moves the centers of the clusters that changed to their means, so that rounding does not pile up.
@@ -120,7 +120,8 @@ class SingleMoves {
         for (int64_t j = 0; j < k_; ++j) {
             const std::size_t at = std::size_t(j);
             if (!has_changed_[at]) continue;
-            drift = std::max(drift, centers_.sq_dist_from(before_[at], j));
+            if constexpr (Centers::is_euclidean)
+                drift = std::max(drift, centers_.sq_dist_from(before_[at], j));
             before_[at] = centers_.state(j);
             share = std::min(share, weights_before[at] > 0 ? weights_[at] / weights_before[at] : 1.0);
         }
@@ -135,7 +136,7 @@ class SingleMoves {
 
     // Lists the nearest centers of each, the nearest first, before any center drifts.
     void find_neighbours() {
-        if (!Centers::knows_neighbours) return;
+        if (!Centers::is_euclidean) return;
         n_listed_ = std::min(most_neighbours, k_ - 1);
         neighbours_.resize(std::size_t(k_ * n_listed_));
         constexpr int64_t centers_per_stripe = 16;
@@ -179,7 +180,7 @@ class SingleMoves {
         const auto [most, sq_own] = relief(i, look);
         Bound& bound = bounds_[std::size_t(i)];
         const double now = bound.value * (share_ / bound.share) - (drift_ - bound.drift);
-        if (now > 0 && now * now * (1 - 1e-9) > most) return false;
+        if (Centers::is_euclidean && now > 0 && now * now * (1 - 1e-9) > most) return false;
         const double least = least_burden(i, look, most, sq_own);
         bound = {std::sqrt(least), drift_, share_};
         return least < most;
@@ -195,13 +196,12 @@ class SingleMoves {
         double least = infinity;
         for (int64_t n = 0; n < n_listed_; ++n) {
             if (listed[n].distance > farthest) return std::min(least, most);
-            least = std::min(least,
-                             share_of(listed[n].center, weight) * centers_.sq_dist(look, listed[n].center));
+            least = std::min(least, burden(listed[n].center, look, weight, infinity));
         }
         if (n_listed_ == k_ - 1 && n_listed_ > 0) return least;
         for (int64_t j = 0; j < k_; ++j)
             if (j != int64_t(label(i)))
-                least = std::min(least, share_of(j, weight) * centers_.sq_dist(look, j));
+                least = std::min(least, burden(j, look, weight, std::min(least, most)));
         return least;
     }
 
@@ -223,17 +223,16 @@ class SingleMoves {
         const auto [most, sq_own] = relief(i, look_);
         const double weight = weight_of(i);
         Move best;
-        double least = infinity, sq_best = 0;
+        double least = infinity;
         for (int64_t j = 0; j < k_; ++j) {
             if (j == int64_t(label(i))) continue;
-            const double sq_dist = centers_.sq_dist(look_, j), burden = share_of(j, weight) * sq_dist;
-            if (burden >= least) continue;
-            least = burden;
-            sq_best = sq_dist;
+            const double added = burden(j, look_, weight, least);
+            if (added >= least) continue;
+            least = added;
             best.to = j;
         }
         best.gain = most - least;
-        if (!(best.gain > least_gain_of_a_move * most + centers_.rounding(look_, sq_own, sq_best)))
+        if (!(best.gain > least_gain_of_a_move * most + centers_.rounding(look_, sq_own, least)))
             best.to = -1;
         return best;
     }
@@ -275,7 +274,9 @@ class SingleMoves {
 
 template <class Source>
 int64_t move_points(const Source& source, const MovesRequest& request, Team& team) {
-    return SingleMoves<Source>(source, request, team).run();
+    return with_centers(source, request.divergence, [&](auto centers) {
+        return SingleMoves<Source, typename decltype(centers)::Type>(source, request, team).run();
+    });
 }
 
 template int64_t move_points(const DenseSource<float>&, const MovesRequest&, Team&);

@@ -1,7 +1,8 @@
 // Moves of single points (Hartigan 1975, "Clustering Algorithms", chapter 4). A point of weight w goes from
 // cluster a to b where that lowers the sum of squares, by
 //     n_a / (n_a - w) w d_a^2 - n_b / (n_b + w) w d_b^2,
-// since the centers go along with it. Lloyd's algorithm compares d_a with d_b alone, and so stops earlier.
+// since the centers go along with it. Lloyd's algorithm only compares d_a with d_b, and so stops earlier. For other
+// divergences see bregman_centers.hpp.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,11 @@
 
 namespace powermeans {
 
+// By what the cost of a cluster is measured.
+enum class MovedBy { squared_euclidean, poisson, gamma, cosine };
+
 struct MovesRequest {
+    MovedBy divergence;
     const double* sample_weight;  // in (n_points,), or null
     const int64_t* order;         // in (n_points,): the order of the moves, with equal points side by side
     int64_t n_centers;

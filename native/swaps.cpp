@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bregman_centers.hpp"
 #include "interrupts.hpp"
 #include "items.hpp"
 #include "moving_centers.hpp"
@@ -41,10 +42,9 @@ struct Pair {
     int32_t dissolved, split;
 };
 
-template <class Source>
+template <class Source, class Centers>
 class CenterSwaps {
   public:
-    using Centers = MovingCenters<Source>;
     using Look = typename Centers::Look;
 
     CenterSwaps(const Source& source, const SwapsRequest& request)
@@ -82,11 +82,10 @@ class CenterSwaps {
     Swaps run() {
         if (k_ < 2) return done_;
         listed_.resize(std::size_t(k_));
-        if (Centers::knows_neighbours)
-            for (int64_t j = 0; j < k_; ++j) {
-                check_interrupt();
-                list(j);
-            }
+        for (int64_t j = 0; j < k_; ++j) {
+            check_interrupt();
+            list(j);
+        }
         for (int64_t j = 0; j < k_; ++j) {
             check_interrupt();
             estimate(j);
@@ -121,6 +120,18 @@ class CenterSwaps {
     double sq_dist(int64_t j) {
         ++done_.n_distances;
         return centers_.sq_dist(look_, j);
+    }
+
+    // Returns what the point looked at would add to this cluster for each weight.
+    double burden(int64_t j, int64_t i, double limit = infinity) {
+        ++done_.n_distances;
+        return centers_.burden(look_, j, weights_[std::size_t(j)], weight_of(i), limit);
+    }
+
+    // Returns what its cluster would lose with the point looked at for each weight.
+    double relief(int64_t j, int64_t i, double sq_own) {
+        if (!Centers::is_euclidean) ++done_.n_distances;
+        return centers_.relief(look_, j, sq_own, weights_[std::size_t(j)], weight_of(i));
     }
 
     void enter(int64_t i, int64_t to) {
@@ -219,16 +230,11 @@ class CenterSwaps {
         const double sq_dist_to_own = sq_own(i);
         for (const Neighbour& other : near) {
             // By the triangle inequality, nearly: shares are close to one.
-            if (Centers::knows_neighbours && other.sq_dist > 4.5 * std::max(sq_dist_to_own, least.sq_dist))
-                break;
-            const double burden = share(other.center, i) * sq_dist(other.center);
-            if (burden < least.sq_dist) least = {burden, other.center};
+            if (other.sq_dist > 4.5 * std::max(sq_dist_to_own, least.sq_dist)) break;
+            const double added = burden(other.center, i, least.sq_dist);
+            if (added < least.sq_dist) least = {added, other.center};
         }
         return least;
-    }
-
-    double share(int64_t j, int64_t i) const {
-        return weights_[std::size_t(j)] / (weights_[std::size_t(j)] + weight_of(i));
     }
 
     // Returns the one of some points that adds most to their error, and the one at half of it.
@@ -268,12 +274,12 @@ class CenterSwaps {
     double move_between(int64_t i, int64_t from, int64_t to) {
         const double weight = weight_of(i), left = weights_[std::size_t(from)] - weight;
         if (left <= least_share * weights_[std::size_t(from)]) return 0;
-        const double sq_from = sq_dist(from), most = weights_[std::size_t(from)] / left * weight * sq_from;
-        const double burden = weights_[std::size_t(to)] > 0 ? share(to, i) * weight * sq_dist(to) : 0.0;
-        if (!(most - burden > least_gain_of_a_move * most)) return 0;
+        const double most = weight * relief(from, i, sq_dist(from));
+        const double added = weights_[std::size_t(to)] > 0 ? weight * burden(to, i) : 0.0;
+        if (!(most - added > least_gain_of_a_move * most)) return 0;
         shift(i, from, to);
         side_[std::size_t(i)] = !side_[std::size_t(i)];
-        return most - burden;
+        return most - added;
     }
 
     // Moves the centers along with a point, and the weight.
@@ -400,11 +406,9 @@ class CenterSwaps {
             total_ += error_[std::size_t(saved.center)];
             ++version_[std::size_t(saved.center)];
         }
-        if (Centers::knows_neighbours) {
-            for (const Saved& saved : saved_) list(saved.center);
-            // Those around the new place have a new neighbour.
-            for (int32_t other : listed_[std::size_t(saved_.front().center)]) list(other);
-        }
+        for (const Saved& saved : saved_) list(saved.center);
+        // Those around the new place have a new neighbour.
+        for (int32_t other : listed_[std::size_t(saved_.front().center)]) list(other);
         for (const Saved& saved : saved_) estimate(saved.center);
     }
 
@@ -503,17 +507,17 @@ class CenterSwaps {
             if (!is_looked_at) centers_.look_at(row(i), look_);
             is_looked_at = true;
         };
-        if (stamp_of_own_[std::size_t(i)] != stamp_[std::size_t(own)]) look();
-        const double sq_to_own = sq_own(i), most = weights_[std::size_t(own)] / left * sq_to_own;
+        if (!Centers::is_euclidean || stamp_of_own_[std::size_t(i)] != stamp_[std::size_t(own)]) look();
+        const double sq_to_own = sq_own(i), most = relief(own, i, sq_to_own);
         double least = most;
         int64_t to = -1;
         for (const Neighbour& other : near) {
             // By the triangle inequality, nearly: shares are close to one.
-            if (Centers::knows_neighbours && other.sq_dist > 4.5 * std::max(sq_to_own, most)) break;
+            if (other.sq_dist > 4.5 * std::max(sq_to_own, most)) break;
             if (other.center == own) continue;
             look();
-            const double burden = share(other.center, i) * sq_dist(other.center);
-            if (burden < least) least = burden, to = other.center;
+            const double added = burden(other.center, i, least);
+            if (added < least) least = added, to = other.center;
         }
         if (to < 0 || !(most - least > least_gain_of_a_move * most)) return;
         rise_ -= weight * (most - least);
@@ -555,10 +559,6 @@ class CenterSwaps {
             if (other == j || members(other).empty()) return;
             near_.push_back({centers_.sq_dist_between(j, other), int32_t(other)});
         };
-        if (!Centers::knows_neighbours) {
-            for (int64_t other = 0; other < k_; ++other) add(other);
-            return near_;
-        }
         // The cluster that a swap dissolved has come to where another is split.
         const bool has_come = j == come_;
         if (has_come) add(split_);
@@ -608,7 +608,9 @@ class CenterSwaps {
 
 template <class Source>
 Swaps swap_centers(const Source& source, const SwapsRequest& request) {
-    return CenterSwaps<Source>(source, request).run();
+    return with_centers(source, request.divergence, [&](auto centers) {
+        return CenterSwaps<Source, typename decltype(centers)::Type>(source, request).run();
+    });
 }
 
 template Swaps swap_centers(const DenseSource<float>&, const SwapsRequest&);

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 
+#include "single_moves.hpp"
 #include "source.hpp"
 
 namespace powermeans {
 
 struct SwapsRequest {
+    MovedBy divergence;
     const double* sample_weight;  // in (n_points,), or null
     const int64_t* order;         // in (n_points,): the order of the moves, with equal points side by side
     int64_t n_centers;

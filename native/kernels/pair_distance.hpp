@@ -1,4 +1,4 @@
-// The squared distance of two places, in eight sums that every instruction set adds up alike.
+// Sums over the features of a point and a center, in eight sums that every instruction set adds up alike.
 #pragma once
 
 #include <stdint.h>
@@ -9,5 +9,15 @@ inline constexpr int64_t pair_distance_step = 8;
 
 // The width is a multiple of the step.
 using PairDistance = double (*)(const double* a, const double* b, int64_t width);
+
+// D(x, m) + D(m - back (x - m), m) / back, with m = mean + share (x - mean), or D(x, m) if `back` is zero. A sum
+// that reaches `limit` may end there. No number is negative, and features where m is zero do not count.
+using PointCost = double (*)(const double* point, const double* mean, int64_t width, double share,
+                             double back, double limit);
+
+struct PairKernels {
+    PairDistance distance;
+    PointCost poisson, gamma;
+};
 
 }  // namespace powermeans

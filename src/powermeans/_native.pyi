@@ -86,12 +86,18 @@ class CompiledPoints:
         counts: FloatArray,
     ) -> float: ...
     def move_points(
-        self, order: IndexArray, max_passes: int, labels: Labels, centers: FloatArray
+        self,
+        divergence: str,
+        order: IndexArray,
+        max_passes: int,
+        labels: Labels,
+        centers: FloatArray,
     ) -> int:
         """Move single points where that lowers the inertia, and return how many times."""
 
     def swap_centers(
         self,
+        divergence: str,
         order: IndexArray,
         most_in_vain: int,
         most_distances: float,

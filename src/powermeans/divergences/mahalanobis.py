@@ -68,6 +68,7 @@ class Mahalanobis(Bregman):
                 "little to its diagonal, or leave out features that depend on others"
             ) from None
         whitening = solve_triangular(root, np.eye(len(root)), lower=True)
+        object.__setattr__(self, "_root", root)
         object.__setattr__(self, "_whitening", whitening)
         object.__setattr__(self, "_precision", whitening.T @ whitening)
 
@@ -122,3 +123,7 @@ class Mahalanobis(Bregman):
         """Return L^-1 x with C = L L^T, among which distances are Euclidean."""
         whitening: FloatArray = self.__dict__["_whitening"]
         return np.asarray(points @ whitening.T)
+
+    def unwhitened(self, points: FloatArray) -> FloatArray:
+        """Return L x, which undoes `whitened`."""
+        return np.asarray(points @ self.__dict__["_root"].T)

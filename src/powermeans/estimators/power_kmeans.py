@@ -83,9 +83,10 @@ class PowerKMeans(CenterEstimator):
         crosses for longer, and continues for smaller gains; it never ends above "balanced". If
         `init` gives the centers, the search starts only from them, once annealed and once not. More
         than 1000 centers are not crossed. Points in memory of more than 2^20 values are searched in
-        a sample, and then all descend from the best that was found. Points in parts, on a device or with missing entries, and
-        divergences, know no swaps: their search breathes, which adds centers where the error is and
-        removes the least useful.
+        a sample, and then all descend from the best that was found; by a Bregman divergence, they
+        are searched whole. That search breathes, which adds centers where the error is and removes
+        the least useful. So does that of points in parts, on a device or with missing entries, with
+        ``divergence="manhattan"`` or a divergence of your own, which know no swaps: `spent_` tells.
     refine : int, default=5
         Number of centers that the first breath adds and removes (Fritzke 2020), but at least a
         fifth and at most half of all centers, where the search breathes. With 0 there is no search,
@@ -166,7 +167,8 @@ class PowerKMeans(CenterEstimator):
     spent_ : Spent
         Cost of the best run: `n_sweeps`, `n_breaths`, `n_crossings`, `accepted_inertias`,
         `seconds`, `skipped`, the share of the distances that were not computed, `n_moves` of single
-        points and `n_swaps` of centers. Inertias accepted in a sample estimate those of all points.
+        points and `n_swaps` of centers; the last two are zero where the search breathes. Inertias
+        accepted in a sample estimate those of all points.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of the clusters, scaled to determinant one; set only with
         ``divergence="mahalanobis"``.

@@ -25,7 +25,7 @@ class AffineRows(NativeRows, abc.ABC):
     """See a center as a plane over the points; a subclass has `planes`, and sets the heights."""
 
     # The columns may hold pairs, whose moments tell neither the mean of the points nor the inertia
-    # about it; and the compiled seeds and moves are for squared Euclidean distances.
+    # about it; and the compiled seeds are for squared Euclidean distances.
     _find_mean = BaseRows._find_mean
     _find_inertia_about_mean = BaseRows._find_inertia_about_mean
     greedy_seeds = BaseRows.greedy_seeds

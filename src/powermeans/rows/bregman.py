@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from powermeans.critical import critical_power
+from powermeans.divergences.binomial import Binomial
 from powermeans.divergences.bregman import Bregman
+from powermeans.divergences.gamma import Gamma
+from powermeans.divergences.mahalanobis import Mahalanobis
+from powermeans.divergences.poisson import Poisson
 from powermeans.rows.affine import AffineRows
-from powermeans.rows.native import NativeRows
+from powermeans.rows.native import FormOfMoves, NativeRows, Team
 from powermeans.types import FloatArray, Points, SparsePoints
 
 # The critical power scales at most this many values, since that copies them.
@@ -38,6 +43,7 @@ class BregmanRows(AffineRows):
     def use(self, divergence: Bregman) -> None:
         """Measure with this divergence from now on."""
         self._divergence = divergence
+        self.__dict__.pop("_form_of_moves", None)
         self._tangent = divergence.inside(self._weighted_mean()[None, :])[0]
         heights = divergence.heights(self._points, self._tangent)
         check_heights(heights, divergence)
@@ -58,6 +64,25 @@ class BregmanRows(AffineRows):
             some, weights = self._points, self._weights
         return critical_power(in_units(some, self.unit_steps()), weights)
 
+    @property
+    def n_places(self) -> int:
+        return self._form_of_moves.rows.n_places if self.moves_points else super().n_places
+
+    @property
+    def moves_points(self) -> bool:
+        return type(self._divergence) in _FORMS_OF_MOVES
+
+    @cached_property
+    def _form_of_moves(self) -> FormOfMoves:
+        if not self.moves_points:
+            raise TypeError(f"{self._divergence!r} knows no moves of single points")
+        form, name = _FORMS_OF_MOVES[type(self._divergence)]
+        return form(self._points, self._weights, self._divergence, name, self.team)
+
+    def _forget_what_follows_from_weights(self) -> None:
+        super()._forget_what_follows_from_weights()
+        self.__dict__.pop("_form_of_moves", None)
+
     def _weighted_mean(self) -> FloatArray:
         """Return the mean without a sweep, which needs the heights that follow from it."""
         if self._weights is None or not self._weights.any():
@@ -66,13 +91,71 @@ class BregmanRows(AffineRows):
         return np.asarray(mean, dtype=np.float64)
 
     def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
-        points = self._points[rows]
-        dense = points.toarray() if sparse.issparse(points) else points
         inner = self._divergence.inside(centers)
-        return self._divergence.between(dense.astype(np.float64, copy=False), inner)
+        return self._divergence.between(as_float64(self._points[rows]), inner)
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         return self._divergence.in_chunks(self._points, centers)
+
+
+class ValuesAsTheyAre(FormOfMoves):
+    """Move by a divergence that the compiled moves know."""
+
+    def __init__(
+        self,
+        points: Points | SparsePoints,
+        weights: FloatArray | None,
+        divergence: Any,
+        name: str,
+        team: Team,
+    ) -> None:
+        self._divergence = divergence
+        super().__init__(NativeRows(self._formed(points), weights, team=team), name)
+
+    def _formed(self, points: Points | SparsePoints) -> Points | SparsePoints:
+        return points
+
+
+class SuccessesAndFailures(ValuesAsTheyAre):
+    """Move by the binomial divergence, which is that of Poisson for successes and for failures."""
+
+    def _formed(self, points: Points | SparsePoints) -> FloatArray:
+        successes = as_float64(points)
+        return np.hstack([successes, self._divergence.highest - successes])
+
+    def given(self, centers: FloatArray) -> FloatArray:
+        return self._formed(centers)
+
+    def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(moved[:, : before.shape[1]])
+
+
+class Whitened(ValuesAsTheyAre):
+    """Move by a covariance: by squared Euclidean distances after whitening."""
+
+    def _formed(self, points: Points | SparsePoints) -> FloatArray:
+        return np.ascontiguousarray(self._divergence.whitened(as_float64(points)))
+
+    def given(self, centers: FloatArray) -> FloatArray:
+        return self._formed(centers)
+
+    def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(self._divergence.unwhitened(moved))
+
+
+# Other divergences have no compiled moves, nor have those that a user derives from one of these.
+_FORMS_OF_MOVES: dict[type[Bregman], tuple[type[ValuesAsTheyAre], str]] = {
+    Poisson: (ValuesAsTheyAre, "poisson"),
+    Gamma: (ValuesAsTheyAre, "gamma"),
+    Binomial: (SuccessesAndFailures, "poisson"),
+    Mahalanobis: (Whitened, "squared_euclidean"),
+}
+
+
+def as_float64(points: Points | SparsePoints) -> FloatArray:
+    """Return dense float64 points."""
+    dense = points.toarray() if sparse.issparse(points) else points
+    return np.asarray(dense, dtype=np.float64)
 
 
 def check_heights(heights: FloatArray, divergence: Bregman, first_row: int = 0) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from powermeans.divergences import cosine
 from powermeans.rows.base import BaseRows
-from powermeans.rows.native import NativeRows
+from powermeans.rows.native import FormOfMoves, NativeRows
 from powermeans.rules import Rule
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
@@ -32,10 +32,14 @@ class UnitSums(Sums):
 
     def centers(self, fallback: FloatArray) -> FloatArray:
         """Return weighted means of unit length; where points cancel, the row of `fallback`."""
-        means = super().centers(fallback)
-        lengths = np.linalg.norm(means, axis=1, keepdims=True)
-        is_lost = lengths < 1e-12
-        return np.where(is_lost, fallback, means / np.where(is_lost, 1.0, lengths))
+        return of_unit_length(super().centers(fallback), fallback)
+
+
+class MeansOfDirections(FormOfMoves):
+    """Move means, whose lengths tell how much their points agree."""
+
+    def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
+        return of_unit_length(moved, before)
 
 
 class CosineRows(NativeRows):
@@ -47,8 +51,6 @@ class CosineRows(NativeRows):
     # Moments of the columns do not tell the mean direction.
     _find_mean = BaseRows._find_mean
     _find_inertia_about_mean = BaseRows._find_inertia_about_mean
-    # Centers have unit length, and are no means.
-    moves_points = BaseRows.moves_points
     farthest = BaseRows.farthest
 
     def __init__(
@@ -71,5 +73,22 @@ class CosineRows(NativeRows):
         """Return the directions of these points."""
         return super().take(indices) / LENGTH
 
+    def some(self, indices: IndexArray | slice) -> CosineRows:
+        return CosineRows(self._points[indices], team=self.team)
+
+    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> CosineRows:
+        return CosineRows(points, sample_weight, team=self.team)
+
+    @property
+    def _form_of_moves(self) -> MeansOfDirections:
+        return MeansOfDirections(self, "cosine")
+
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         return cosine.in_chunks(self._points, centers)
+
+
+def of_unit_length(means: FloatArray, fallback: FloatArray) -> FloatArray:
+    """Return the means divided by their lengths, or the row of `fallback` where points cancel."""
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    is_lost = lengths < 1e-12
+    return np.where(is_lost, fallback, means / np.where(is_lost, 1.0, lengths))

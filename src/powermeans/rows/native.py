@@ -143,9 +143,12 @@ class NativeRows(MemoryRows):
         return True
 
     def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
-        labels, _ = self.assign(centers)
-        moved = centers.astype(np.float64, order="C")
-        return Moved(moved, self._native.move_points(self._order_of_moves, n_passes, labels, moved))
+        form = self._form_of_moves
+        labels, moved = self._labels_of(centers), form.given(centers)
+        n_moves = form.rows._native.move_points(
+            form.divergence, form.rows._order_of_moves, n_passes, labels, moved
+        )
+        return Moved(form.taken(moved, centers), n_moves)
 
     def swap_centers(
         self,
@@ -155,10 +158,11 @@ class NativeRows(MemoryRows):
         least_gain: float,
         least_distances: float = 0.0,
     ) -> Moved:
-        labels, _ = self.assign(centers)
-        moved = centers.astype(np.float64, order="C")
-        _, n_kept, n_distances = self._native.swap_centers(
-            self._order_of_moves,
+        form = self._form_of_moves
+        labels, moved = self._labels_of(centers), form.given(centers)
+        _, n_kept, n_distances = form.rows._native.swap_centers(
+            form.divergence,
+            form.rows._order_of_moves,
             n_in_vain,
             most_distances,
             least_distances,
@@ -166,7 +170,16 @@ class NativeRows(MemoryRows):
             labels,
             moved,
         )
-        return Moved(moved, n_kept, n_distances)
+        return Moved(form.taken(moved, centers), n_kept, n_distances)
+
+    @property
+    def _form_of_moves(self) -> FormOfMoves:
+        return FormOfMoves(self, "squared_euclidean")
+
+    def _labels_of(self, centers: FloatArray) -> Labels:
+        labels = np.empty(self.n_points, dtype=np.int32)
+        self._native.assign(self.as_compiled(centers), labels)
+        return labels
 
     @cached_property
     def n_places(self) -> int:
@@ -270,6 +283,21 @@ class NativeRows(MemoryRows):
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         """Yield the distances of some points at a time, for rules that have no kernel."""
         return squared_euclidean.in_chunks(self._points, centers)
+
+
+class FormOfMoves:
+    """Tell in which form points and centers move, and by which compiled divergence."""
+
+    def __init__(self, rows: NativeRows, divergence: str) -> None:
+        self.rows, self.divergence = rows, divergence
+
+    def given(self, centers: FloatArray) -> FloatArray:
+        """Return a copy of the centers in this form."""
+        return centers.astype(np.float64, order="C")
+
+    def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
+        """Return the centers that have this form; `before` are those that were given."""
+        return moved
 
 
 class NativeNearness:

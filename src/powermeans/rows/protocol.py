@@ -186,8 +186,8 @@ class Rows(Protocol):
     def moves_points(self) -> bool:
         """Whether there are moves of single points, and swaps with them.
 
-        There are none for points in parts, on a device or with missing entries, nor where centers
-        are no means or distances not squared Euclidean.
+        There are none for points in parts, on a device or with missing entries, nor for
+        `divergence="manhattan"` and divergences of the user's own.
         """
         ...
 

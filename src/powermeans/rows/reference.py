@@ -136,11 +136,12 @@ class ReferenceRows(BaseRows):
 
     @property
     def moves_points(self) -> bool:
-        return self._moves_points and self._divergence is None
+        return self._moves_points
 
     def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
         points, weight = self._items()
-        clusters = Clusters(points, weight, self._pairwise(points, centers).argmin(axis=1), centers)
+        labels = self._pairwise(points, centers).argmin(axis=1)
+        clusters = Clusters(points, weight, labels, centers, self._pairwise)
         n_moves = 0
         for _ in range(n_passes):
             candidates = [i for i in range(len(points)) if clusters.best_move(i) is not None]
@@ -153,7 +154,8 @@ class ReferenceRows(BaseRows):
     def _items(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the points by distance from a place, equal ones as one, and their weights."""
         direction = np.random.default_rng(0).standard_normal(self.n_features)
-        far = np.sqrt(self.inertia_about_mean() / self.total_weight / self.n_features)
+        squares = np.square(self._points - self.mean()).mean(axis=1)
+        far = np.sqrt(self._weight @ squares / self._weight.sum())
         items, item_of = np.unique(self._points, axis=0, return_inverse=True)
         weight = np.zeros(len(items), dtype=self._weight.dtype)
         np.add.at(weight, item_of.ravel(), self._weight)
@@ -223,13 +225,18 @@ class ReferenceRows(BaseRows):
 
 
 class Clusters:
-    """A partition from which single points move (Hartigan 1975)."""
+    """A partition from which single points move (Hartigan 1975, Telgarsky & Vattani 2010)."""
 
     def __init__(
-        self, points: NDArray[Any], weight: NDArray[Any], labels: IndexArray, centers: FloatArray
+        self,
+        points: NDArray[Any],
+        weight: NDArray[Any],
+        labels: IndexArray,
+        centers: FloatArray,
+        pairwise: Any,
     ) -> None:
         self._points, self._weight, self._labels = points, weight, labels.copy()
-        self._fallback = centers
+        self._fallback, self._pairwise = centers, pairwise
 
     def centers(self) -> NDArray[Any]:
         """Return the means; a cluster without points keeps its center."""
@@ -239,16 +246,23 @@ class Clusters:
             means[j] = self._weight[own] @ self._points[own] / self._weight[own].sum()
         return means
 
+    def error(self, own: NDArray[np.bool_]) -> float:
+        """Return the error of a cluster of these points about their mean."""
+        if not own.any():
+            return 0.0
+        weight, points = self._weight[own], self._points[own]
+        mean = weight @ points / weight.sum()
+        return float(weight @ self._pairwise(points, mean[None, :])[:, 0])
+
     def best_move(self, i: int) -> int | None:
         """Return the cluster for which point i had better leave its own."""
-        own, weight = self._labels[i], self._weight[i]
+        own, is_i = self._labels[i], np.arange(len(self._labels)) == i
         if np.count_nonzero(self._labels == own) == 1:
             return None
-        n = np.bincount(self._labels, self._weight, len(self._fallback))
-        sq_dist = np.square(self._points[i] - self.centers()).sum(axis=1)
-        relief = n[own] / (n[own] - weight) * weight * sq_dist[own]
-        burden = n / (n + weight) * weight * sq_dist
-        burden[own] = np.inf
+        members = [self._labels == j for j in range(len(self._fallback))]
+        relief = self.error(members[own]) - self.error(members[own] & ~is_i)
+        burden = [self.error(some | is_i) - self.error(some) for some in members]
+        burden[own] = math.inf
         best = int(np.argmin(burden))
         return best if relief - burden[best] > _LEAST_GAIN * relief else None
 

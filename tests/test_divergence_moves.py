@@ -1,0 +1,209 @@
+"""Moves of single points and swaps by divergences: against the definition, and by brute force."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from divergence_cases import CASES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from powermeans import PowerKMeans
+from powermeans.divergences import Poisson, cosine
+from powermeans.rows import open_rows
+from powermeans.rows.reference import ReferenceRows
+
+MOVED = [name for name in CASES if name != "given by its function"]
+UNTIL_IN_VAIN = 1000
+
+
+class Problem:
+    """Points of a domain, the first three twice, with weights, some of them zero, and centers."""
+
+    def __init__(self, name, n_points, n_features, n_centers, is_weighted, seed):
+        rng = np.random.default_rng(seed)
+        self.given = name, n_points, n_features, n_centers, is_weighted, seed
+        if name == "cosine":
+            self.divergence = "cosine"
+            self.points = rng.normal(size=(n_points, n_features)) + rng.normal(size=n_features)
+        else:
+            self.divergence = CASES[name].divergence(n_features)
+            self.points = CASES[name].points(n_points, n_features, seed)
+        self.points = np.vstack([self.points, self.points[:3]])
+        n_rows = len(self.points)
+        weights = rng.integers(0, 4, n_rows) * rng.uniform(0.5, 2, n_rows)
+        self.weights = weights + (np.arange(n_rows) == 0) if is_weighted else np.ones(n_rows)
+        self.centers = self.points[rng.integers(n_rows, size=n_centers)]
+
+    def __repr__(self):
+        return f"Problem{self.given}"
+
+    def rows(self, points=None, weights=None, **options):
+        points = self.points if points is None else points
+        weights = self.weights if weights is None else weights
+        return open_rows(points, weights, divergence=self.divergence, **options)
+
+    def error(self, points, weights) -> float:
+        """The error of one cluster by the definition: at the mean direction, or at the mean."""
+        if not weights.any():
+            return 0.0
+        if self.divergence == "cosine":
+            units = cosine.directions(points)
+            return float(weights.sum() - np.linalg.norm(weights @ units))
+        mean = np.average(points, axis=0, weights=weights)
+        return float(weights @ self.divergence.pairwise(points, mean[None, :])[:, 0])
+
+    def error_of_partition(self, points, weights, labels) -> float:
+        return sum(self.error(points[labels == j], weights[labels == j]) for j in np.unique(labels))
+
+
+problems = st.builds(
+    Problem,
+    name=st.sampled_from([*MOVED, "cosine"]),
+    n_points=st.integers(3, 25),
+    n_features=st.sampled_from([2, 3, 8, 17]),
+    n_centers=st.integers(1, 6),
+    is_weighted=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+
+
+def some_problem(name, **options):
+    given = {"n_points": 200, "n_features": 5, "n_centers": 9, "is_weighted": True, "seed": 3}
+    return Problem(name, **{**given, **options})
+
+
+@settings(max_examples=100, deadline=None)
+@given(problem=problems)
+def test_no_single_move_is_left_that_gains(problem) -> None:
+    """Whole groups of equal points are tried, since they move as one."""
+    rows = problem.rows()
+    moved = rows.move_points(problem.centers, UNTIL_IN_VAIN).centers
+    points, first, item_of = np.unique(
+        problem.points, axis=0, return_index=True, return_inverse=True
+    )
+    weights = np.bincount(item_of.ravel(), problem.weights, len(points))
+    labels = rows.assign(moved)[0][first]
+    reached = problem.error_of_partition(points, weights, labels)
+    for i in np.flatnonzero(weights):
+        for j in range(len(moved)):
+            tried = np.where(np.arange(len(points)) == i, j, labels)
+            after = problem.error_of_partition(points, weights, tried)
+            assert after >= reached - 1e-8 * (reached + 1e-6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(problem=problems, n_passes=st.integers(1, 5))
+def test_neither_moves_nor_swaps_raise_the_inertia(problem, n_passes) -> None:
+    rows = problem.rows()
+    before = rows.assign(problem.centers)[1]
+    moved = rows.move_points(problem.centers, n_passes).centers
+    swapped = rows.swap_centers(moved, 20, math.inf, 0.0).centers
+    after, at_last = (rows.assign(centers)[1] for centers in (moved, swapped))
+    assert after <= before * (1 + 1e-9) + 1e-9
+    assert at_last <= after * (1 + 1e-9) + 1e-9
+    assert np.isfinite(swapped).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    name=st.sampled_from(["poisson", "gamma", "poisson with many zeros"]),
+    n_features=st.sampled_from([3, 8, 17]),
+    seed=st.integers(0, 2**32 - 1),
+    n_passes=st.integers(1, 3),
+)
+def test_moves_are_those_of_the_reference(name, n_features, seed, n_passes) -> None:
+    problem = Problem(name, 20, n_features, 4, True, seed)
+    reference = ReferenceRows(problem.points, problem.weights, divergence=problem.divergence)
+    expected = reference.move_points(problem.centers, n_passes)
+    moved = problem.rows().move_points(problem.centers, n_passes)
+    assert moved.n_moves == expected.n_moves
+    np.testing.assert_allclose(moved.centers, expected.centers, atol=1e-9)
+
+
+def test_a_point_moves_to_a_center_from_which_it_is_infinitely_far() -> None:
+    """Their error is then log 2, of the count that one of the two lacks."""
+    points = np.array([[8.0, 0.0], [8.0, 1.0], [0.0, 8.0]])
+    stuck = np.array([[8.0, 0.0], [4.0, 4.5]])
+    rows = open_rows(points, divergence=Poisson())
+    assert rows.assign(stuck)[0].tolist() == [0, 1, 1]
+    moved = rows.move_points(stuck, UNTIL_IN_VAIN)
+    assert moved.n_moves == 1
+    assert rows.assign(moved.centers)[1] == pytest.approx(math.log(2), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [*MOVED, "cosine"])
+def test_a_weight_is_copies_and_weightless_rows_change_nothing(name) -> None:
+    problem = some_problem(name, is_weighted=False)
+    rng = np.random.default_rng(1)
+    counts = rng.integers(0, 4, len(problem.points))
+    copies = rng.permutation(np.repeat(problem.points, counts, axis=0))
+    weighted = problem.rows(weights=counts.astype(float))
+    repeated = problem.rows(copies, np.ones(len(copies)))
+    for move, options in (("move_points", (5,)), ("swap_centers", (20, np.inf, 0.0))):
+        one, other = (
+            getattr(rows, move)(problem.centers, *options) for rows in (weighted, repeated)
+        )
+        assert one.n_moves == other.n_moves > 0
+        np.testing.assert_allclose(one.centers, other.centers, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [*MOVED, "cosine"])
+def test_sparse_points_move_as_dense_ones(name) -> None:
+    problem = some_problem(name)
+    points = problem.points
+    both = [problem.rows(held) for held in (points, sparse.csr_array(points))]
+    for move, options in (("move_points", (5,)), ("swap_centers", (20, np.inf, 0.0))):
+        dense, filled = (getattr(rows, move)(problem.centers, *options) for rows in both)
+        assert dense.n_moves == filled.n_moves > 0
+        np.testing.assert_allclose(dense.centers, filled.centers, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["poisson", "gamma", "cosine"])
+def test_threads_change_no_bit(name, dtype) -> None:
+    problem = some_problem(name, n_points=9000, n_centers=20)
+    points = problem.points.astype(dtype)
+    rows = [problem.rows(points, n_threads=n) for n in (1, 3)]
+    moved = [several.move_points(problem.centers, 3) for several in rows]
+    assert len(rows[1]._form_of_moves.rows.team.stripes_by_worker) == 3
+    assert moved[0].n_moves > 100
+    assert moved[0].centers.tobytes() == moved[1].centers.tobytes()
+
+
+@pytest.mark.parametrize("factor", [1e-100, 1e100])
+@pytest.mark.parametrize("name", ["poisson", "gamma", "cosine"])
+def test_tiny_and_huge_points_move_alike(name, factor) -> None:
+    problem = some_problem(name)
+    moved = problem.rows().move_points(problem.centers, 5)
+    unit = 1.0 if name == "cosine" else factor
+    scaled = problem.rows(factor * problem.points).move_points(factor * problem.centers, 5)
+    assert scaled.n_moves == moved.n_moves > 0
+    np.testing.assert_allclose(scaled.centers / unit, moved.centers, rtol=1e-9)
+
+
+def test_weighing_the_points_anew_changes_the_moves() -> None:
+    problem = some_problem("poisson", is_weighted=False)
+    changed = 1.0 - 0.9 * (np.arange(len(problem.points)) % 2)
+    rows = problem.rows()
+    rows.move_points(problem.centers, 5)
+    rows.weigh(changed)
+    moved = rows.move_points(problem.centers, 5).centers
+    expected = problem.rows(weights=changed).move_points(problem.centers, 5).centers
+    np.testing.assert_allclose(moved, expected, rtol=1e-9)
+
+
+def test_a_fit_records_whether_points_moved() -> None:
+    class Mine(Poisson):
+        """Poisson's divergence, as a user may derive one."""
+
+    points = some_problem("poisson").points
+    known, derived = (
+        PowerKMeans(9, divergence=divergence, random_state=0).fit(points).spent_
+        for divergence in (Poisson(), Mine())
+    )
+    assert known.n_moves > 0 == known.n_breaths
+    assert derived.n_moves == derived.n_swaps == 0 < derived.n_breaths
