@@ -66,7 +66,11 @@ class BregmanRows(AffineRows):
 
     @property
     def n_places(self) -> int:
-        return self._form_of_moves.rows.n_places if self.moves_points else super().n_places
+        # More points breathe, which counts no work by places, and are not copied to be told apart.
+        is_few = self.n_points * self.n_features <= _MOST_VALUES_SCALED
+        return (
+            self._form_of_moves.rows.n_places if self.moves_points and is_few else super().n_places
+        )
 
     @property
     def moves_points(self) -> bool:
