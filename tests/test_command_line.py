@@ -444,6 +444,15 @@ def test_names_that_no_cluster_can_have_are_refused_before_the_fit(run, options,
     assert not Path("a.html").exists()
 
 
+def test_a_report_names_columns_as_the_table_of_the_terminal_does(run) -> None:
+    np.save("plain.npy", np.repeat([[0.0, 1.0], [9.0, 5.0]], 5, axis=0))
+    said = run("fit", "plain.npy", "-k", 2, "-q", "--report", "a.html", "-m", "m.pm")
+    assert "c1 -1.0 sd, c2 -1.0 sd" in said.out
+    assert run("report", "m.pm", "plain.npy", "-o", "b.html").code == 0
+    for page in ("a.html", "b.html"):
+        assert "Low c1, low c2" in Path(page).read_text(encoding="utf-8")
+
+
 def test_a_report_numbers_rows_as_they_stand_in_the_file(run) -> None:
     Path("holes.csv").write_text("a,b\n1,\n2,2\n,3\n4,4\n50,50\n")
     fit = ("fit", "holes.csv", "-k", 2, "--missing", "drop", "-q", "--report", "a.html")

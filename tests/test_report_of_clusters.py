@@ -192,6 +192,34 @@ def test_rows_have_the_numbers_that_were_given_and_missing_values_are_said(
         powermeans.report(model, points, tmp_path / "b.html", row_numbers=[1])
 
 
+def test_memberships_of_soft_models_are_told_and_those_of_hard_ones_are_not(
+    tmp_path: Path,
+) -> None:
+    points = np.array([[0.0], [3.0], [3.0]])
+    soft = powermeans.FuzzyCMeans.from_centers([[0.0], [4.0]])
+    # With m = 2 memberships are inverse to squared distances: 1, and 9/10 of both others.
+    assert "a row is 93% in its own cluster, on average" in text_of(tmp_path, soft, points)
+    hard = PowerKMeans.from_centers([[0.0], [4.0]])
+    assert "memberships of the model" not in text_of(tmp_path, hard, points)
+
+
+def test_columns_have_the_names_that_were_given(tmp_path: Path) -> None:
+    points = np.array([[0.0, 5.0], [9.0, 5.0]])
+    model = PowerKMeans.from_centers([[0.0, 5.0], [9.0, 5.0]])
+    text = text_of(tmp_path, model, points, feature_names=["speed", "rain"])
+    assert "Low speed" in card(text, 0)
+    assert "column 0" not in text
+    with pytest.raises(ArgumentError, match="feature_names has 1 names, and X has 2 columns"):
+        powermeans.report(model, points, tmp_path / "b.html", feature_names=["speed"])
+
+
+def test_a_bound_is_offered_only_where_it_can_be_searched_for(tmp_path: Path) -> None:
+    points = np.array([[1.0], [2.0], [9.0]])
+    for divergence, is_offered in (("squared_euclidean", True), ("poisson", False)):
+        model = PowerKMeans(2, divergence=divergence, random_state=0).fit(points)
+        assert ("--prove" in text_of(tmp_path, model, points)) is is_offered
+
+
 def test_bars_hold_the_share_of_the_weight_and_leave_out_missing_values() -> None:
     edges = edges_of(np.array([1.0, 2.0, 2.0, np.nan, 3.0]))
     np.testing.assert_array_equal(edges, [0.5, 1.5, 2.5, 3.5])

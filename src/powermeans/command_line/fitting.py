@@ -326,6 +326,7 @@ def _write_model_and_report(
                 optimality=fitted.optimality,
                 names=wanted.names,
                 row_numbers=row_numbers(data.is_kept),
+                feature_names=data.names,
             )
         done.append(wanted.report)
 

@@ -243,6 +243,7 @@ def write_report(
             sample_weight=table.weights,
             names=names,
             row_numbers=row_numbers(table.is_kept),
+            feature_names=table.names,
         )
     screen.say(f"written: {output}")
     screen.say("the page lacks the annealing, which a saved model does not hold: use fit --report")

@@ -42,6 +42,7 @@ def report(
     optimality: Any = None,
     names: Mapping[int, str] | None = None,
     row_numbers: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
     max_points: int = 10_000,
 ) -> Path:
     """Write a report on a fit: one HTML file that opens anywhere, without a network.
@@ -86,6 +87,8 @@ def report(
         Names of clusters, by label. The others are named after what sets them apart.
     row_numbers : array-like of int of shape (n_samples,), optional
         The numbers of the rows where they came from, if some were left out; by default from 1.
+    feature_names : sequence of str, optional
+        The names of the columns; by default those of the model or of X.
     max_points : int, default=10_000
         If there are more points, plots, examples and the share of clear rows are those of a sample
         of this size, and the page says so. Everything else is computed from all points.
@@ -114,7 +117,7 @@ def report(
     True
     """
     _refuse_parted(X)
-    wanted = Wanted(max_points, sample_weight, scalers, names, row_numbers)
+    wanted = Wanted(max_points, sample_weight, scalers, names, row_numbers, feature_names)
     subject = Subject.of(model, X, wanted)
     code = python_code(
         model,

@@ -16,6 +16,8 @@ CLEAR = 1.25
 # Of each cluster at least so many rows are looked at, if it has them.
 _LEAST_ROWS = 50
 _N_EXAMPLES = 3
+# Memberships above this are hard.
+_HARD = 1 - 1e-9
 # So many of the first rows are searched for examples that differ.
 _MOST_COMPARED = 60
 
@@ -32,6 +34,7 @@ class RowSample:
     away: FloatArray | None  # distance to the center of its cluster
     ratios: FloatArray | None  # distance to the next center over that to its own
     others: Labels | None  # whose center is the next one
+    memberships: FloatArray | None  # in its cluster
 
     @classmethod
     def of(cls, subject: Subject, columns: IndexArray) -> Self:
@@ -45,7 +48,9 @@ class RowSample:
         share = np.divide(of_all, of_sample, out=np.zeros_like(of_all), where=of_sample > 0)
         away, ratios, others = _nearness(subject.distances_of(rows), mine)
         values = subject.values_of(rows, columns)
-        return cls(rows, mine, own * share[mine], columns, values, away, ratios, others)
+        soft = subject.memberships_of(rows)
+        belongs = None if soft is None else soft[np.arange(len(rows)), mine]
+        return cls(rows, mine, own * share[mine], columns, values, away, ratios, others, belongs)
 
     def is_clear(self) -> NDArray[np.bool_] | None:
         """Tell which rows are clearly in their cluster; None if distances tell nothing."""
@@ -59,6 +64,12 @@ class RowSample:
         if is_clear is None or total == 0:
             return None
         return float(self.weights[is_mine & is_clear].sum()) / total
+
+    def mean_membership(self) -> float | None:
+        """Return how much a row belongs to its cluster on average; None if that is hard."""
+        if self.memberships is None or bool((self.memberships > _HARD).all()):
+            return None
+        return float(np.average(self.memberships, weights=self.weights))
 
     def typical(self, label: int) -> list[int]:
         """Return where the rows nearest to the center of a cluster are, without copies."""

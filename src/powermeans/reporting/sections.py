@@ -257,19 +257,22 @@ def _of_rows(cards: Cards) -> str:
     if (clear := sample.clear_share()) is None:
         many = len(cards.subject.clusters) > 1
         return "This model tells no distances to centers." if many else "There is one cluster."
-    return (
+    text = (
         f"For {clear:.1%} of the rows the next center is at least {CLEAR} times as far as their "
         f"own. The other {1 - clear:.1%} lie between clusters, and a little more or other data "
         "might put them elsewhere."
     )
+    if (soft := sample.mean_membership()) is not None:
+        text += (
+            f" By the memberships of the model a row is {percent(soft)} in its own cluster, on "
+            "average."
+        )
+    return text
 
 
 def _of_whole(subject: Subject, optimality: Any) -> str:
     if optimality is None:
-        return (
-            "No bound on the optimum was searched for: <code>powermeans fit --prove 10</code>, or "
-            "<code>model.optimality_gap(X)</code>, searches for one."
-        )
+        return f"No bound on the optimum was searched for.{_how_to_prove(subject.model)}"
     bound, inertia = f"{optimality.bound:.6g}", f"{optimality.inertia:.6g}"
     sure = (
         "" if optimality.confidence is None else f", at a confidence of {optimality.confidence:g}"
@@ -277,6 +280,19 @@ def _of_whole(subject: Subject, optimality: Any) -> str:
     return (
         f"The inertia of these clusters is {inertia}, and no {len(subject.clusters)} clusters have "
         f"less than {bound}{sure}: they are {escaped(optimality.verdict)}."
+    )
+
+
+def _how_to_prove(model: Any) -> str:
+    """Tell how to search for a bound, where there is one: for squared Euclidean distances."""
+    parameters = model.get_params(deep=False)
+    is_squared = parameters.get("divergence", "squared_euclidean") == "squared_euclidean"
+    is_whole = parameters.get("missing", "error") == "error"
+    if not (hasattr(model, "optimality_gap") and is_squared and is_whole):
+        return ""
+    return (
+        " To search for one: <code>powermeans fit --prove 10</code>, or "
+        "<code>model.optimality_gap(X)</code>."
     )
 
 

@@ -32,6 +32,7 @@ class Wanted:
     scalers: Sequence[Any]
     names: Mapping[int, str] | None  # of clusters
     row_numbers: ArrayLike | None
+    feature_names: Sequence[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,8 @@ class Subject:
     def of(cls, model: Any, X: PointsLike, wanted: Wanted) -> Self:
         """Label and summarize the points, and project a sample of them."""
         labels = fitted.labels_of(model, X)
-        points, names = fitted.points_of(model, X, labels), fitted.names_of(model, X)
+        points = fitted.points_of(model, X, labels)
+        names = _feature_names(wanted.feature_names, points.shape[1], fitted.names_of(model, X))
         weights = check_sample_weight(wanted.sample_weight, len(labels))
         n_clusters = fitted.n_clusters_of(model, labels)
         columns, clusters = summarize(points, labels, n_clusters, names, weights)
@@ -110,10 +112,17 @@ class Subject:
 
     def distances_of(self, rows: IndexArray) -> FloatArray | None:
         """Return the distances of some rows to all centers, None if the model has none."""
-        if not hasattr(self.model, "transform"):
+        return self._ask("transform", rows)
+
+    def memberships_of(self, rows: IndexArray) -> FloatArray | None:
+        """Return how much some rows belong to each cluster, None if the model has none."""
+        return self._ask("memberships", rows)
+
+    def _ask(self, method: str, rows: IndexArray) -> FloatArray | None:
+        if not hasattr(self.model, method):
             return None
         with _names_left_out():
-            found = self.model.transform(fitted.rows_of(self.given, rows))
+            found = getattr(self.model, method)(fitted.rows_of(self.given, rows))
         return np.asarray(on_host(found), dtype=np.float64)
 
 
@@ -136,6 +145,17 @@ def _names(clusters: list[ClusterSummary], columns: Columns, wanted: Wanted) -> 
 
     found = name_clusters(clusters, columns.names, mean_of)
     return [given.get(label, name) for label, name in enumerate(found)]
+
+
+def _feature_names(given: Sequence[str] | None, n_features: int, known: list[str]) -> list[str]:
+    if given is not None and len(given) != n_features:
+        raise ArgumentError(
+            f"feature_names has {len(given)} names, and X has {n_features} columns",
+            "pass one name for each column",
+            argument="feature_names",
+            value=len(given),
+        )
+    return known if given is None else list(given)
 
 
 def _row_numbers(given: ArrayLike | None, n_points: int) -> IndexArray:
