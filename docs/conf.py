@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build"]
@@ -46,24 +47,12 @@ html_theme = "pydata_sphinx_theme"
 html_title = "powermeans"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
-html_sidebars = {
-    page: []
-    for page in (
-        "changelog",
-        "getting_started",
-        "how_it_searches",
-        "how_it_works",
-        "moving",
-        "plots",
-        "speed",
-        "speed_targets",
-        "when_annealing_helps",
-    )
-}
+# These pages stand beside no others.
+html_sidebars = {page: [] for page in ("command_line", "getting_started")}
 html_theme_options = {
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
 }
 
 # Methods that scikit-learn adds to every estimator; their text refers to its own documentation.
