@@ -310,13 +310,18 @@ def as_page(stored: dict) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
-    if parser.parse_args().page:
+    parser.add_argument("--only", metavar="WORD", help="members with it in their name; keep others")
+    asked = parser.parse_args()
+    if asked.page:
         PAGE.write(as_page(machine.read(NAME, NAME)))
         return
     warnings.simplefilter("ignore")
+    stored = machine.read(NAME, NAME)["figures"] if asked.only else []
+    kept = {(cell["member"], cell["data"]): cell for cell in stored}
     cells = []
     for case in cases():
-        cells.append(measured(case))
+        is_kept = asked.only and asked.only not in case.member
+        cells.append(kept[case.member, case.data] if is_kept else measured(case))
         print(as_text([_row(cells[-1])]), flush=True)
     print(as_text(as_rows(cells)))
     print(machine.store(NAME, cells))
