@@ -19,7 +19,7 @@ from scipy.spatial.distance import cdist
 from sklearn.preprocessing import StandardScaler
 
 import powermeans
-from powermeans import KMeans, PathRecorder, PowerKMeans
+from powermeans import KMeans, PathRecorder, PowerKMeans, SweepState
 from powermeans.errors import ArgumentError
 from powermeans.reporting.charts import edges_of, shares_of
 from powermeans.reporting.summaries import name_clusters, summarize
@@ -296,7 +296,7 @@ def test_the_path_ends_at_the_result_whose_inertia_the_report_says(tmp_path: Pat
     *_, last = steps_of(text)
     assert inertia_at(points, last["centers"]) == pytest.approx(model.inertia_, rel=1e-4)
     assert f"<dt>inertia</dt><dd>{model.inertia_:.6g}</dd>" in text
-    assert last["words"].endswith(f"the result, inertia {model.inertia_:.6g}")
+    assert last["words"] == f"search, after sweep 34: the result, inertia {model.inertia_:.6g}"
     np.testing.assert_allclose(last["centers"], model.cluster_centers_, atol=1e-3)
     first_descent = recorder.descents()[0][-1].centers
     assert inertia_at(points, first_descent) > 1.02 * model.inertia_
@@ -325,14 +325,17 @@ def test_centers_keep_their_places_from_one_solution_to_the_next(tmp_path: Path)
 
 
 def test_sweeps_with_more_centers_are_not_steps_of_the_path(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    points = rng.poisson(rng.choice([2.0, 9.0, 30.0], size=(200, 2))) + 1.0
-    recorder = PathRecorder()
-    model = PowerKMeans(6, divergence="gamma", random_state=0, callback=recorder).fit(points)
-    assert {len(state.centers) for state in recorder.states} > {6}
+    """A breath has less inertia, as it has more centers."""
+    points, recorder, model = trapped()
+    n_sweeps = len(recorder.states)
+    more = np.vstack([model.cluster_centers_, [[0.0, 0.0]]])
+    for sweep, moved in ((n_sweeps + 1, more), (n_sweeps + 2, more + 0.1)):
+        shift = math.sqrt(more.size) * 0.1
+        recorder(SweepState(0, sweep, -math.inf, 12.5, 12.5, shift, 0.0, moved))
+    assert {len(state.centers) for state in recorder.states} == {9, 10}
     steps = steps_of(text_of(tmp_path, model, points, annealing=recorder))
-    assert {len(one["centers"]) for one in steps} == {6}
-    np.testing.assert_allclose(steps[-1]["centers"], model.cluster_centers_, atol=1e-3)
+    assert {len(one["centers"]) for one in steps} == {9}
+    assert not any("12.5" in one["words"] for one in steps)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -188,7 +188,8 @@ def _without_twin_of_result(path: list[_Step]) -> list[_Step]:
     unit = np.abs(result.centers).max()
     if np.abs(last.centers - result.centers).max() > _SAME * unit:
         return path
-    return [*before, _Step(f"{last.words.partition(', inertia')[0]}: {result.words}", *last[1:])]
+    how = last.words.partition(" inertia")[0].rstrip(",:")
+    return [*before, _Step(f"{how}: {result.words}", *last[1:])]
 
 
 def _inertia_of(subject: Subject) -> str:
