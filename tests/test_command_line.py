@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import json
 import os
@@ -181,7 +182,8 @@ def test_without_arguments_there_is_help(run) -> None:
 
 
 def test_labels_and_model_agree_with_python(run) -> None:
-    run("fit", "customers.csv", "-k", 5, "-o", "labels.csv", "-m", "model.pm", "--quiet")
+    outputs = ("-o", "labels.csv", "-m", "model.pm")
+    run("fit", "customers.csv", "-k", 5, "--scale", "none", *outputs, "--quiet")
     points = customers()
     header, *labels = lines("labels.csv")
     model = powermeans.load("model.pm")
@@ -391,18 +393,117 @@ def test_the_same_seed_gives_the_same_and_options_reach_the_fit(run) -> None:
     assert settings("--refine", 0)["n_sweeps"] < first["n_sweeps"]
 
 
-def test_a_hint_is_given_where_one_column_decides_everything(run) -> None:
-    plain = run("fit", "customers.csv", "-k", 2, "-q").out
-    scaled = run("fit", "customers.csv", "-k", 2, "-q", "--scale", "standard").out
-    assert 'note: "basket" spreads' in plain
-    assert "note:" not in scaled
+def test_columns_are_scaled_where_one_would_decide_everything(run) -> None:
+    scaled, plain, asked = (
+        run("fit", "customers.csv", "-k", 2, "-q", "--json", *options).json
+        for options in ((), ("--scale", "none"), ("--scale", "standard"))
+    )
+    assert (scaled["scale"], plain["scale"]) == ("standard", "none")
+    assert scaled["inertia"] == asked["inertia"] != plain["inertia"]
+    said = run("fit", "customers.csv", "-k", 2, "-q").out
+    assert 'scaled: "basket" spreads 2' in said
+    in_parts = run("fit", "customers.csv", "-k", 2, "-q", "--memory-limit", "1GB", "--json").json
+    assert in_parts["scale"] == "standard"
+    Path("alike.csv").write_text("x,y\n1,20\n2,10\n9,50\n8,60\n")
+    assert run("fit", "alike.csv", "-k", 2, "-q", "--json").json["scale"] == "none"
 
 
 def test_a_column_of_one_value_is_not_said_to_spread_less_than_another(run) -> None:
     rows = [f"0.1,{i % 7},{1000 * (i % 5)}" for i in range(70)]
     Path("constant.csv").write_text("\n".join(["always,b,c", *rows]))
     said = run("fit", "constant.csv", "-k", 2, "-q").out
-    assert 'note: "c" spreads 707 times as far as "b"' in said
+    assert 'scaled: "c" spreads 707 times as far as "b"' in said
+
+
+BANK = "Tag;Text;Betrag;Saldo\n" + "".join(
+    f"0{i % 9 + 1}.03.2024;Käse;{'-' * (i % 2)}{1 + i % 2}.{i:03},50;{i % 5},25\n"
+    for i in range(40)
+)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_file_alone_is_read_clustered_and_written_with_its_clusters(run) -> None:
+    Path("bank.csv").write_bytes(BANK.encode("cp1252"))
+    ended = run("fit", "bank.csv", "-q")
+    assert ended.code == 0
+    assert 'left out "Tag" (dates), "Text" (text): --dates days reads dates' in ended.err
+    assert 'read: "Betrag" as 1.234,5; "Saldo" as 1234,5; encoding cp1252' in ended.out
+    assert 'scaled: "Betrag" spreads' in ended.out
+    chosen = int(re.search(r"^k = (\d+), recommended by", ended.out, re.MULTILINE)[1])
+    assert ended.out.endswith(
+        "written: bank-clusters.csv, bank-report.html\n"
+        f"open the report: {'open' if sys.platform == 'darwin' else 'xdg-open'} bank-report.html\n"
+    )
+    rows = Path("bank-clusters.csv").read_bytes().decode("cp1252").splitlines()
+    assert [row.rpartition(";")[0] for row in rows] == BANK.splitlines()
+    header, *clusters = [row.rpartition(";")[2] for row in rows]
+    assert header == "cluster"
+    assert {int(cluster) for cluster in clusters} == set(range(chosen))
+    assert "Clusters of bank.csv" in Path("bank-report.html").read_text(encoding="utf-8")
+    assert run("fit", "bank.csv", "-q").code == 0  # replaces its own files
+
+
+def test_a_file_of_the_name_of_an_output_that_was_not_asked_for_is_kept(run) -> None:
+    for path in ("customers-clusters.csv", "customers-report.html"):
+        Path(path).write_text("mine")
+        ended = run("fit", "customers.csv", "-q")
+        assert (ended.code, Path(path).read_text()) == (2, "mine")
+        assert f"{path} exists and was not written here" in ended.err
+        Path(path).unlink()
+
+
+def test_a_number_of_clusters_or_an_output_leaves_out_the_other_files(run) -> None:
+    before = set(os.listdir())
+    run("fit", "customers.csv", "-q", "-k", 3)
+    run("fit", "customers.csv", "-q", "--json")
+    assert set(os.listdir()) == before
+    run("fit", "customers.csv", "-q", "-o", "labels.csv")
+    assert set(os.listdir()) == before | {"labels.csv"}
+
+
+def test_rows_are_written_as_they_are_with_an_empty_cluster_where_they_were_left_out(run) -> None:
+    Path("f.csv").write_text('"=x",note,cluster\n1,"a ""b""\nc",2\n\n,=1+1,3\n9,"+d, e",4\n')
+    options = ("-k", 2, "--columns", "=x", "--missing", "drop", "--rows", "out.csv", "-q")
+    assert run("fit", "f.csv", *options).code == 0
+    with open("out.csv", newline="") as file:
+        rows = list(csv.reader(file))
+    assert [row[:3] for row in rows] == [
+        ["=x", "note", "cluster"],
+        ["1", 'a "b"\nc', "2"],
+        ["", "=1+1", "3"],
+        ["9", "+d, e", "4"],
+    ]
+    assert rows[0][3] == "cluster.4"
+    assert [row[3] == "" for row in rows[1:]] == [False, True, False]
+
+
+def test_rows_of_other_files_are_written_as_they_were_read(run) -> None:
+    np.save("f.npy", np.array([[1.0, 1000.5], [9.0, -2000.0]]))
+    assert run("fit", "f.npy", "-k", 2, "--rows", "out.csv", "-q").code == 0
+    header, *rows = [line.split(",") for line in lines("out.csv")]
+    assert header == ["c1", "c2", "cluster"]
+    assert [row[:2] for row in rows] == [["1", "1000.5"], ["9", "-2000"]]
+
+
+def test_rows_that_are_all_alike_make_one_cluster(run) -> None:
+    Path("alike.csv").write_text("x,y\n1,2\n1,2\n1,2\n")
+    ended = run("fit", "alike.csv", "-q")
+    assert ended.code == 0
+    assert "k = 1, since there are too few different rows for more" in ended.out
+
+
+def test_a_model_remembers_how_its_file_was_read(run) -> None:
+    Path("old.csv").write_text("x;day\n1,5;02.01.1970\n;03.01.1970\n9,25;09.01.1970\n")
+    reading = ("--missing", "drop", "--dates", "days")
+    run("fit", "old.csv", "-k", 2, "-m", "m.pm", "-q", "--scale", "none", *reading)
+    # Between tabs the marks are in doubt, and the model knows them.
+    Path("new.csv").write_text("x\tday\n1,500\t02.01.1970\n\t02.01.1970\n9,250\t09.01.1970\n")
+    found = run("predict", "m.pm", "new.csv", "--json").json
+    assert found["labels"][1] == -1
+    assert found["score"] == 0.0
+    assert run("predict", "m.pm", "new.csv", "--missing", "error").code == 3
+    assert run("predict", "m.pm", "new.csv", "--thousands", ",", "--decimal", ".").code == 0
+    assert run("report", "m.pm", "new.csv", "-o", "r.html").code == 0
 
 
 def test_a_report_and_a_picture_of_the_choice_are_written(run) -> None:
@@ -464,10 +565,10 @@ def test_a_report_numbers_rows_as_they_stand_in_the_file(run) -> None:
     ) == {"2", "4", "5"}
 
 
-def test_the_hint_at_scale_is_left_out_where_scale_is_beside_the_point(run) -> None:
+def test_columns_are_not_scaled_where_scale_is_beside_the_point(run) -> None:
     for divergence, is_said in (("manhattan", True), ("cosine", False), ("poisson", False)):
         said = run("fit", "customers.csv", "-k", 2, "-q", "--divergence", divergence).out
-        assert ("note:" in said) == is_said
+        assert ("scaled:" in said) == is_said
 
 
 def test_rows_without_a_weight_are_dropped_with_those_that_lack_a_value(run) -> None:
@@ -491,7 +592,7 @@ def test_a_decimal_mark_that_is_given_overrules_what_is_found_out(run) -> None:
 @pytest.mark.parametrize(
     ("interrupted_in", "said"),
     [
-        ("powermeans.command_line.fitting.save", "labels.csv is written, and nothing else"),
+        ("powermeans.command_line.fitting.save_with", "labels.csv is written, and nothing else"),
         (
             "powermeans.command_line.fitting.show_clusters",
             "labels.csv, model.pm is written, and nothing else",

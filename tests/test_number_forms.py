@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,8 +32,8 @@ class Case:
 
 CASES = {
     "bank": Case(
-        "Buchung;Zweck;Betrag;Saldo\n01.03.2024;Miete ä;-1.251,11;4.177,06\n02.03.2024;Brot €;-3,50;"
-        "4.173,56\n",
+        "Buchung;Zweck;Betrag;Saldo\n01.03.2024;Miete ä;-1.251,11;4.177,06\n"
+        "02.03.2024;Brot €;-3,50;4.173,56\n",
         [[-1251.11, 4177.06], [-3.5, 4173.56]],
         "Betrag Saldo",
         '"Betrag", "Saldo" as 1.234,5; encoding cp1252',

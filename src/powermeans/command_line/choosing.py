@@ -32,6 +32,9 @@ from powermeans.sources import PartedData
 from powermeans.system.atomic_write import atomic_write
 from powermeans.tables import nearest
 
+# Of the criteria that say a k; fewer mean that none is clear.
+_CLEAR = 0.5
+
 
 def choose(
     files: DataFiles,
@@ -46,29 +49,11 @@ def choose(
     limits: Limits,
 ) -> None:
     """Try each k, and print the recommendation of the criteria."""
-    from powermeans.choosing_k.choose import choose_k
-
     check_outputs(reads=files.paths, picture=plot)
     asked = criteria if criteria in ("all", "default") else _known_criteria(criteria)
     data = data_to_fit(files, limits, why_in_parts(files, limits), scale, sizes[-1], "--to")
-    tell, started = None if is_quiet else _Progress(), time.perf_counter()
-    try:
-        with (
-            _remembering_interrupt() as was_interrupted,
-            watching(data.points, tell),
-            failures.refusing(),
-        ):
-            choice = choose_k(
-                data.points,
-                sizes,
-                criteria=asked,
-                sample_weight=data.weights,
-                callback=_callback(tell, was_interrupted),
-                **settings,
-            )
-    finally:
-        if tell is not None:
-            tell.fit_ended()
+    started = time.perf_counter()
+    choice = choice_for(data, sizes, settings | {"criteria": asked}, is_quiet=is_quiet)
     elapsed = time.perf_counter() - started
     with interruptible() as done:
         if plot is not None:
@@ -77,10 +62,43 @@ def choose(
         _tell(choice, files, data, elapsed, screen)
     if written := listed(plot):
         screen.say(f"written: {written}")
-    if was_interrupted():
+    if choice.was_stopped:
         raise failures.Failure(
             "interrupted: this is the recommendation so far", failures.INTERRUPTED
         )
+
+
+def choice_for(data: FitData, sizes: range, settings: dict[str, Any], *, is_quiet: bool) -> Any:
+    """Try each k; the first Ctrl-C ends the search, and a second one interrupts."""
+    from powermeans.choosing_k.choose import choose_k
+
+    tell = None if is_quiet else _Progress()
+    try:
+        with (
+            _remembering_interrupt() as was_interrupted,
+            watching(data.points, tell),
+            failures.refusing(),
+        ):
+            return choose_k(
+                data.points,
+                sizes,
+                sample_weight=data.weights,
+                callback=_callback(tell, was_interrupted),
+                **settings,
+            )
+    finally:
+        if tell is not None:
+            tell.fit_ended()
+
+
+def why_this_k(choice: Any) -> str:
+    """Return a sentence on the recommended k, and on how far it can be trusted."""
+    said = (
+        f"k = {choice.recommended}, recommended by {choice.decided_by}; "
+        f"{choice.agreement:.0%} of the criteria say the same"
+    )
+    doubt = ": no number of clusters is clear, so choose one with -k"
+    return said + doubt if choice.agreement < _CLEAR else said
 
 
 def _known_criteria(names: str) -> list[str]:

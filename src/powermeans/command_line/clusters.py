@@ -12,7 +12,6 @@ from powermeans.command_line.screen import Screen, number
 from powermeans.estimators.base import CenterEstimator
 from powermeans.parts.executors import read_ahead
 from powermeans.reporting.summaries import ClusterSummary, Columns, summaries_of_sums
-from powermeans.reporting.warnings_on_data import unlike_scales
 from powermeans.sources import PartedData
 from powermeans.sources.partition import Admission
 from powermeans.types import FloatArray, Labels, Points
@@ -174,18 +173,6 @@ def _apart(cluster: ClusterSummary, names: list[str]) -> str:
         return "weighs nothing"
     found = cluster.distinguishing(names)
     return ", ".join(f"{name} {height:+.1f} sd" for name, height in found) or "near the mean of all"
-
-
-def hint_at_scale(columns: Columns) -> str | None:
-    """Return a note if one column decides nearly everything."""
-    found = unlike_scales(columns)
-    if found is None:
-        return None
-    widest, narrowest, times = found
-    return (
-        f'note: "{widest}" spreads {times} times as far as "{narrowest}" and so counts for more: '
-        "--scale standard gives all columns the same spread"
-    )
 
 
 def clusters_for_machines(

@@ -28,6 +28,7 @@ app = typer.Typer(
 class Scale(StrEnum):
     """How columns are scaled."""
 
+    auto = "auto"
     standard = "standard"
     minmax = "minmax"
     none = "none"
@@ -92,7 +93,10 @@ Columns = Annotated[
     typer.Option(help="Columns to use, with commas: names, numbers from 1, ranges as 2-4 or a-c."),
 ]
 Weights = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of weights.")]
-MissingValues = Annotated[Missing, typer.Option(help="What to do with missing values.")]
+MissingValues = Annotated[
+    Missing | None,
+    typer.Option(help="What to do with missing values; error, or as the model was fitted."),
+]
 Delimiter = Annotated[str | None, typer.Option(help="Character between columns of text.")]
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="The first row holds names, or data.")
@@ -108,7 +112,12 @@ Dates = Annotated[
     OrderOfDates | None,
     typer.Option(help="Read dates as days; 3/4/2024 begins with the day or the month."),
 ]
-Scaling = Annotated[Scale, typer.Option(help="How to scale the columns.")]
+Scaling = Annotated[
+    Scale,
+    typer.Option(
+        help="How to scale the columns; auto: to variance one if some spread 100 times as far."
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 Search = Annotated[Effort, typer.Option(help="How long to search for lower inertia.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads.")]
@@ -143,7 +152,7 @@ def _files(
     data: str | list[str],
     columns: Columns = None,
     weights: Weights = None,
-    missing: MissingValues = Missing.error,
+    missing: MissingValues = None,
     delimiter: Delimiter = None,
     header: Header = None,
     array: Array = None,
@@ -169,7 +178,7 @@ def _files(
         (data,) if isinstance(data, str) else tuple(data),
         columns,
         weights,
-        missing.value,
+        missing.value if missing else None,
         mark,
         header,
         array,
@@ -210,8 +219,16 @@ def _screen(*, as_json: bool, output: str | None = None) -> Any:
 @_reading(DataParts)
 def fit(
     files: Any,
-    clusters: Clusters,
-    scale: Scaling = Scale.none,
+    clusters: Annotated[
+        str,
+        typer.Option(
+            "-k",
+            "--clusters",
+            metavar="NUMBER",
+            help="Number of clusters, or auto: as many as the criteria of choose-k recommend.",
+        ),
+    ] = "auto",
+    scale: Scaling = Scale.auto,
     divergence: Annotated[
         str, typer.Option(help="Distance: cosine, poisson, manhattan, mahalanobis, ...")
     ] = "squared_euclidean",
@@ -229,6 +246,9 @@ def fit(
         float | None, typer.Option(help="Stop after about this many seconds.")
     ] = None,
     output: Labels = None,
+    rows: Annotated[
+        str | None, typer.Option(help="File for the rows with their cluster, .csv.")
+    ] = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="File for the model.")] = None,
     report: Annotated[str | None, typer.Option(help="File for a report, one HTML page.")] = None,
     name: Names = None,
@@ -247,7 +267,10 @@ def fit(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find clusters, and print a table of them."""
+    """Find clusters, and print a table of them.
+
+    With DATA alone, write the rows with their cluster and a report as well.
+    """
     from powermeans.command_line.fitting import Wanted
     from powermeans.command_line.fitting import fit as run
     from powermeans.command_line.parts import Limits
@@ -259,7 +282,7 @@ def fit(
     if checkpoint is None and checkpoint_seconds is not None:
         raise typer.BadParameter("--checkpoint-seconds needs --checkpoint: name a file with it")
     settings = {
-        "n_clusters": clusters,
+        "n_clusters": _whole_or_auto(clusters),
         "divergence": _divergence(divergence, trials),
         "power": _number_or_auto(power, "--power", lambda value: value < 0, "below 0"),
         "growth": _number_or_auto(
@@ -276,7 +299,7 @@ def fit(
     shown: dict[str, Any] = {"divergence": divergence}
     shown |= {} if trials is None else {"trials": trials}
     names = _names_of_clusters(name)
-    wanted = Wanted(settings, scale.value, output, model, report, quiet, shown, prove, names)
+    wanted = Wanted(settings, scale.value, output, model, report, quiet, shown, prove, names, rows)
     limits = Limits(memory_limit, checkpoint, checkpoint_seconds)
     run(files, wanted, limits, _screen(as_json=as_json, output=output))
 
@@ -291,6 +314,15 @@ def _names_of_clusters(given: list[str] | None) -> dict[int, str]:
             )
         names[int(label)] = name.strip()
     return names
+
+
+def _whole_or_auto(clusters: str) -> int | None:
+    """Return a number of clusters, or None where the data are to tell it."""
+    if clusters == "auto":
+        return None
+    if not clusters.isdecimal() or int(clusters) < 1:
+        raise typer.BadParameter(f"-k must be a number from 1 on, or auto, not {clusters!r}")
+    return int(clusters)
 
 
 def _divergence(name: str, trials: float | None) -> Any:
@@ -355,7 +387,7 @@ def choose_k(
     criteria: Annotated[
         str, typer.Option(help='Names with commas, "default", or "all", which takes longer.')
     ] = "default",
-    scale: Scaling = Scale.none,
+    scale: Scaling = Scale.auto,
     effort: Search = Effort.balanced,
     memory_limit: Memory = None,
     plot: Annotated[str | None, typer.Option(help="File for a picture: .png, .svg, .pdf.")] = None,
@@ -393,7 +425,7 @@ def choose_k(
 def compare(
     files: Any,
     clusters: Clusters,
-    scale: Scaling = Scale.none,
+    scale: Scaling = Scale.auto,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,

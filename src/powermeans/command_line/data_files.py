@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,13 +14,19 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans.command_line import failures
+from powermeans.reporting.summaries import Columns
+from powermeans.reporting.warnings_on_data import unlike_scales
+from powermeans.sources.block import Block
+from powermeans.sources.scaling import spread_of
+from powermeans.sums import added
 from powermeans.tables import Missing, Table, TableError, read_table
 from powermeans.tables.number_forms import Dates
 from powermeans.types import FloatArray
 
 Chooser = Callable[[Sequence[str]], Sequence[str] | None]
-Scale = Literal["standard", "minmax", "none"]
+Scale = Literal["auto", "standard", "minmax", "none"]
 
+_ROWS_AT_ONCE = 2**16
 _NO_NAME = re.compile(r"c\d+")
 
 
@@ -34,7 +40,7 @@ class DataFiles:
     paths: tuple[str, ...]
     columns: str | None = None
     weights: str | None = None
-    missing: Missing = "error"
+    missing: Missing | None = None
     delimiter: str | None = None
     header: bool | None = None
     array: str | None = None
@@ -79,7 +85,7 @@ class DataFiles:
                 self.first,
                 columns=choose or self.asked_columns,
                 weights=self.weights,
-                missing=self.missing,
+                missing=self.missing or "error",
                 **self.reading,
             )
         return table, time.perf_counter() - started
@@ -87,7 +93,26 @@ class DataFiles:
     def reading_of(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the arguments of `read_table`, besides the path, that read these columns again."""
         how = {name: value for name, value in asdict(self).items() if name != "paths"}
-        return {**how, "columns": list(names) if are_names(names) else self.asked_columns}
+        return {
+            **how,
+            "missing": self.missing or "error",
+            "columns": list(names) if are_names(names) else self.asked_columns,
+        }
+
+    def to_remember(self, decimal: str) -> dict[str, Any]:
+        """Return how to read other files of this form; a point is a decimal mark anyway."""
+        how = {"missing": self.missing, **self.reading}
+        how["decimal"] = self.decimal or ("," if decimal == "," else None)
+        return {name: value for name, value in how.items() if value is not None}
+
+    def as_remembered(self, reading: dict[str, Any]) -> DataFiles:
+        """Return the same with options that were not given as they are in `reading`."""
+        not_given = {
+            name: value
+            for name, value in reading.items()
+            if name in ("missing", *self.reading) and getattr(self, name) is None
+        }
+        return replace(self, **not_given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +126,16 @@ class FitData:
     scaler: Any = None
     seconds_reading: float | None = None  # None for rows that are read for each sweep
     how_read: str = ""
+    scale: Scale = "none"
+    why_scaled: str = ""
+    decimal: str = ""
 
 
 def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) -> FitData:
-    """Read and scale a table; refuse fewer rows than the clusters that the option asks for."""
+    """Read and scale a table; refuse fewer rows than the clusters that the option asks for.
+
+    With "auto" the columns are scaled if one spreads a hundred times as far as another.
+    """
     table, elapsed = files.read()
     n_rows = len(table.points)
     if n_clusters > n_rows:
@@ -113,6 +144,10 @@ def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) ->
             "clusters"
         )
     points, scaler, weights = table.points, None, table.weights
+    names, why_scaled = list(table.names), ""
+    if scale == "auto":
+        why_scaled = why_scale(_blocks(points, weights), names)
+        scale = "standard" if why_scaled else "none"
     if scale != "none":
         # Scaling in place saves the memory of a copy; a memory map, say, is read-only.
         kind = StandardScaler if scale == "standard" else MinMaxScaler
@@ -122,14 +157,47 @@ def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) ->
                 points, **({"sample_weight": weights} if scale == "standard" else {})
             )
         scaler.set_params(copy=True)
-    names = list(table.names)
-    return FitData(points, names, weights, table.is_kept, scaler, elapsed, table.how_read)
+    return FitData(
+        points,
+        names,
+        weights,
+        table.is_kept,
+        scaler,
+        elapsed,
+        table.how_read,
+        scale,
+        why_scaled,
+        table.decimal,
+    )
+
+
+def _blocks(points: Any, weights: FloatArray | None) -> Iterator[Block]:
+    for start in range(0, len(points), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        yield Block(points[rows], None if weights is None else weights[rows], "")
+
+
+def why_scale(blocks: Iterable[Block], names: Sequence[str]) -> str:
+    """Return a sentence on columns whose scales differ, empty if none do."""
+    moments = added(spread_of(block, "standard") for block in blocks)
+    deviations = np.sqrt(moments.squares / np.where(moments.counts > 0, moments.counts, 1.0))
+    named = list(names) or [f"c{number}" for number in range(1, len(deviations) + 1)]
+    found = unlike_scales(Columns(named, moments.means, deviations))
+    if found is None:
+        return ""
+    widest, narrowest, times = found
+    return (
+        f'scaled: "{widest}" spreads {times} times as far as "{narrowest}" '
+        "(--scale none leaves columns as they are)"
+    )
 
 
 def notes_on(data: FitData | Table) -> Iterator[str]:
     """Yield how the numbers were read, if not as they are, and how many rows were left out."""
     if data.how_read:
         yield f"read: {data.how_read}"
+    if isinstance(data, FitData) and data.why_scaled:
+        yield data.why_scaled
     if data.is_kept is not None:
         n_left_out = int(np.count_nonzero(~data.is_kept))
         were = "row with missing values was" if n_left_out == 1 else "rows with missing values were"

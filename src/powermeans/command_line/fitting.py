@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
+import shlex
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +21,10 @@ from powermeans.bounds.gap import OptimalityGap
 from powermeans.callbacks.path_recorder import PathRecorder
 from powermeans.callbacks.progress_bar import FitProgress, progress
 from powermeans.command_line import failures
+from powermeans.command_line.choosing import choice_for, why_this_k
 from powermeans.command_line.clusters import (
     Tally,
     clusters_for_machines,
-    hint_at_scale,
     labelled,
     show_clusters,
 )
@@ -38,6 +42,7 @@ from powermeans.command_line.outputs import (
     listed,
     with_rows_left_out,
     write_labels,
+    write_rows,
 )
 from powermeans.command_line.parts import (
     Limits,
@@ -52,11 +57,15 @@ from powermeans.errors import EntryError
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.reporting.report import report
 from powermeans.reporting.summaries import ClusterSummary
-from powermeans.saving.model_files import save
+from powermeans.reporting.warnings_on_data import count_copies
+from powermeans.saving.model_files import save_with
 from powermeans.sources import PartedData, Scaling
 from powermeans.types import Labels
 
 _MOST_STEPS = 200  # of the centers in a report
+_MOST_CLUSTERS = 20
+_READ_OF_OUTPUTS = 2**16
+_OPENERS = {"darwin": "open", "win32": "start"}
 # With these divergences a column of larger numbers counts for more.
 _DEPEND_ON_SCALE = ("squared_euclidean", "manhattan")
 
@@ -74,6 +83,14 @@ class Wanted:
     shown: dict[str, Any] = field(default_factory=dict)  # replaces settings that JSON cannot hold
     prove: float | None = None  # seconds
     names: dict[int, str] = field(default_factory=dict)  # of clusters, in the report
+    rows: str | None = None
+    why_k: str = ""
+
+    @property
+    def is_whole_job(self) -> bool:
+        """Whether neither a number of clusters nor an output was asked for."""
+        asked = (self.output, self.rows, self.model, self.report)
+        return self.settings["n_clusters"] is None and not any(asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +116,18 @@ class Fitted:
 def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> None:
     """Read the data, fit, write the files asked for and print the clusters."""
     why = why_in_parts(files, limits)
+    if wanted.is_whole_job and why is None and not screen.as_json:
+        wanted = _with_outputs(files, wanted)
     _check_outputs(files, wanted, limits, why)
     n_clusters = wanted.settings["n_clusters"]
-    data = data_to_fit(files, limits, why, wanted.scale, n_clusters, "--clusters")
+    divergence = wanted.settings.get("divergence", "squared_euclidean")
+    scale = (
+        "none" if wanted.scale == "auto" and divergence not in _DEPEND_ON_SCALE else wanted.scale
+    )
+    data = data_to_fit(files, limits, why, scale, n_clusters or 1, "--clusters")
+    if n_clusters is None:
+        wanted = _with_k(data, wanted)
+        _check_names(wanted)
     if why is None:
         fitted, n_rows = _fitted(data, files, wanted, None if wanted.is_quiet else progress()), None
     else:
@@ -113,9 +139,52 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
             _write_labels(fitted, data, files, wanted, tally, say, done)
         fitted = _with_proof(fitted, data, wanted)
         name_columns(fitted, data.names)
+        if wanted.rows is not None:
+            write_rows(wanted.rows, files, data, fitted.model.labels_)
+            done.append(wanted.rows)
         _write_model_and_report(fitted, data, files, wanted, done)
         _tell(fitted, data, tally, files, wanted, screen)
     _end(fitted, wanted, screen)
+
+
+def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
+    """Name a file for the rows and one for the report, beside no other file of that name."""
+    stem = "" if files.first == "-" else f"{Path(files.first).name.partition('.')[0]}-"
+    rows, page = f"{stem}clusters.csv", f"{stem}report.html"
+    for path, option, mark in ((rows, "--rows", b"cluster"), (page, "--report", b"powermeans")):
+        if os.path.isfile(path):
+            with failures.reading(path), open(path, "rb") as file:
+                start = file.read(_READ_OF_OUTPUTS)
+            if mark not in (
+                start if path == page else start.partition(b"\n")[0].replace(b"\0", b"")
+            ):
+                raise failures.Failure(
+                    f"{path} exists and was not written here: name another file with {option}"
+                )
+    return replace(wanted, rows=rows, report=page)
+
+
+def _with_k(data: FitData, wanted: Wanted) -> Wanted:
+    """Let the criteria choose the number of clusters."""
+    divergence = wanted.settings.get("divergence", "squared_euclidean")
+    if divergence != "squared_euclidean":
+        raise failures.Failure(
+            "-k auto is for squared Euclidean distances: pass a number, or leave out --divergence"
+        )
+    most = _MOST_CLUSTERS
+    if not isinstance(data.points, PartedData):
+        n_distinct = len(data.points) - count_copies(data.points)
+        most = min(most, n_distinct if n_distinct < len(data.points) else n_distinct - 1)
+    if most < 2:
+        why, k = "k = 1, since there are too few different rows for more", 1
+    else:
+        names = ("effort", "missing", "random_state", "n_threads")
+        settings = {name: wanted.settings[name] for name in names}
+        choice = choice_for(data, range(2, most + 1), settings, is_quiet=wanted.is_quiet)
+        if choice.was_stopped:
+            raise KeyboardInterrupt
+        why, k = why_this_k(choice), choice.recommended
+    return replace(wanted, settings=wanted.settings | {"n_clusters": k}, why_k=why)
 
 
 def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | None) -> None:
@@ -124,12 +193,17 @@ def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | 
             f"--report needs all rows at once, and {files.name} is read part by part: leave it "
             "out, and report on some of the rows"
         )
+    if why is not None and wanted.rows is not None:
+        raise failures.Failure(
+            f"--rows needs all rows at once, and {files.name} is read part by part: write labels "
+            "with --output"
+        )
     if wanted.prove is not None:
         _check_proof(files, wanted, why)
     _check_names(wanted)
     reads = files.paths if why is None else [*files.paths, *all_paths(files)]
     outputs = (wanted.model, limits.checkpoint)
-    check_outputs(*outputs, reads=reads, labels=wanted.output, page=wanted.report)
+    check_outputs(*outputs, reads=reads, labels=wanted.output, page=wanted.report, rows=wanted.rows)
 
 
 def _check_names(wanted: Wanted) -> None:
@@ -138,7 +212,7 @@ def _check_names(wanted: Wanted) -> None:
         raise failures.Failure("--name is for the report: add --report, or leave it out")
     n_clusters = wanted.settings["n_clusters"]
     for label in wanted.names:
-        if label >= n_clusters:
+        if n_clusters is not None and label >= n_clusters:
             raise failures.Failure(
                 f"--name has a cluster {label}, and there are {n_clusters}: give names to clusters "
                 f"0 to {n_clusters - 1}"
@@ -236,7 +310,7 @@ def _fitted_in_parts(
         return fitted, n_rows
     # The saved pipeline scales before the model, which must not scale again.
     fitted.model.scaling_ = None
-    return replace(fitted, scaler=scaler_of(rows.scaling, wanted.scale)), n_rows
+    return replace(fitted, scaler=scaler_of(rows.scaling, data.scale)), n_rows
 
 
 def scaler_of(scaling: Scaling, scale: Scale) -> Any:
@@ -308,7 +382,7 @@ def _write_model_and_report(
 ) -> None:
     if wanted.model is not None:
         with failures.writing(wanted.model):
-            save(fitted.whole, wanted.model)
+            save_with(fitted.whole, wanted.model, files.to_remember(data.decimal))
         done.append(wanted.model)
     if wanted.report is not None:
         with failures.writing(wanted.report), failures.refusing():
@@ -336,7 +410,7 @@ def _tell(
 ) -> None:
     """Print the clusters as a table or as JSON."""
     reading, names, model = data.seconds_reading, data.names, fitted.model
-    columns, clusters = tally.summaries(names)
+    _, clusters = tally.summaries(names)
     how_read = "read part by part" if reading is None else f"read in {seconds(reading)}"
     screen.say(
         f"{counted(len(clusters), 'cluster')} of {counted(tally.n_rows, 'row')} and "
@@ -345,6 +419,8 @@ def _tell(
     )
     for note in notes_on(data):
         screen.say(note)
+    if wanted.why_k:
+        screen.say(wanted.why_k)
     screen.say()
     show_clusters(screen, clusters, names, has_weights=files.weights is not None)
     screen.say()
@@ -352,16 +428,13 @@ def _tell(
     screen.say(f"inertia {number(model.inertia_)}{sweeps}")
     if fitted.optimality is not None:
         screen.say(fitted.optimality.verdict)
-    depends_on_scale = wanted.settings.get("divergence", "squared_euclidean") in _DEPEND_ON_SCALE
-    if depends_on_scale and (hint := hint_at_scale(columns)):
-        screen.say(hint)
     screen.tell_machines(
         {
             "data": files.first,
             "n_rows": tally.n_rows,
             "columns": names,
             "weights": files.weights,
-            "scale": wanted.scale,
+            "scale": data.scale,
             "units": {
                 "center": "data",
                 "spread": "data",
@@ -374,7 +447,12 @@ def _tell(
             "seconds": {"reading": reading, "fitting": fitted.seconds},
             "was_interrupted": fitted.was_interrupted,
             "clusters": _for_machines(fitted, tally, clusters, names),
-            "written": {"labels": wanted.output, "model": wanted.model, "report": wanted.report},
+            "written": {
+                "labels": wanted.output,
+                "rows": wanted.rows,
+                "model": wanted.model,
+                "report": wanted.report,
+            },
         }
     )
 
@@ -408,7 +486,7 @@ def _for_machines(
 
 def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
     """Name the files written; fail if the fit was interrupted."""
-    written = listed(wanted.output, wanted.model, wanted.report)
+    written = listed(wanted.output, wanted.rows, wanted.model, wanted.report)
     if fitted.was_interrupted:
         rest = f", written to {written}" if written else ""
         raise failures.Failure(
@@ -416,3 +494,6 @@ def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
         )
     if written:
         screen.say(f"written: {written}")
+    if wanted.report is not None:
+        opener = _OPENERS.get(sys.platform, "xdg-open")
+        screen.say(f"open the report: {opener} {shlex.quote(wanted.report)}")

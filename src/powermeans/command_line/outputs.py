@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import functools
+import io
 import os
 import stat
 import sys
@@ -16,13 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.command_line import failures
+from powermeans.command_line.data_files import DataFiles, FitData
 from powermeans.sources.parted_data import is_read_with
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.label_files import write_npy
+from powermeans.tables.reading import opened_text
+from powermeans.tables.table import distinct
 from powermeans.types import Labels
 
 _KINDS_OF_PICTURES = (".png", ".svg", ".pdf")
 _AT_ONCE = 2**16
+_LONGEST_CELL = 2**31 - 1
 _MAY_BE_WRITTEN = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -31,10 +37,11 @@ def check_outputs(
     reads: Iterable[str] = (),
     labels: str | None = None,
     page: str | None = None,
+    rows: str | None = None,
     picture: str | None = None,
 ) -> None:
     """Refuse, before anything is computed, outputs that cannot be written or that are inputs."""
-    files = [path for path in (*paths, page, picture) if path is not None]
+    files = [path for path in (*paths, page, rows, picture) if path is not None]
     if "-" in files:
         raise failures.Failure("- is the standard output, which takes only labels: name a file")
     files += [labels] if labels is not None and labels != "-" else []
@@ -42,6 +49,7 @@ def check_outputs(
         _check_place(path)
         _refuse_read(path, reads)
         _refuse_same(path, files[:place], "would be written twice: name two files")
+    _check_kind(rows, (".csv", ".tsv", ".txt"), "rows are written as .csv")
     _check_kind(page, ("", ".html", ".htm"), "the report is a page of HTML: .html")
     _check_kind(picture, _KINDS_OF_PICTURES, f"pictures are {', '.join(_KINDS_OF_PICTURES)}")
     if labels != "-":
@@ -169,6 +177,49 @@ _WRITERS_OF_LABELS: dict[str, Callable[[IO[bytes], Iterable[Labels]], None]] = {
     ".parquet": functools.partial(_write_columns, ".parquet"),
     ".feather": functools.partial(_write_columns, ".feather"),
 }
+
+
+def write_rows(path: str, files: DataFiles, data: FitData, labels: Labels) -> None:
+    """Write the rows as the file has them, with a last column for their clusters.
+
+    Cells of text are copied letter by letter; of other files come the numbers that were read.
+    """
+    every = with_rows_left_out(labels, data.is_kept)
+    cells = ("" if label < 0 else str(label) for label in every.tolist())
+    csv.field_size_limit(_LONGEST_CELL)
+    with (
+        failures.refusing(),
+        failures.writing(path),
+        opened_text(files.first, **files.reading) as source,
+        atomic_write(path) as file,
+    ):
+        encoding = "utf8" if source is None else source.encoding
+        text = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="")
+        rows = _rows_read(data) if source is None else source.rows()
+        mark = "," if source is None else source.layout.delimiter
+        has_header = source is None or source.has_header
+        writer = csv.writer(text, delimiter=mark, lineterminator="\n")
+        writer.writerows(_with_clusters(rows, cells, has_header=has_header))
+        text.detach()
+
+
+def _with_clusters(
+    rows: Iterator[list[str]], clusters: Iterator[str], *, has_header: bool
+) -> Iterator[list[str]]:
+    if has_header:
+        names = next(rows)
+        yield [*names, distinct([*names, "cluster"])[-1]]
+    for row, cluster in zip(rows, clusters, strict=True):
+        yield [*row, cluster]
+
+
+def _rows_read(data: FitData) -> Iterator[list[str]]:
+    yield data.names
+    points = data.points if data.scaler is None else data.scaler.inverse_transform(data.points)
+    is_kept = np.ones(len(points), dtype=bool) if data.is_kept is None else data.is_kept
+    kept = iter(points)
+    for is_there in is_kept:
+        yield [f"{value:.15g}" for value in next(kept)] if is_there else [""] * len(data.names)
 
 
 @contextlib.contextmanager

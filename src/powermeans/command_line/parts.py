@@ -11,7 +11,13 @@ from typing import Any
 
 from powermeans.callbacks.progress_bar import FitProgress
 from powermeans.command_line import failures
-from powermeans.command_line.data_files import DataFiles, FitData, Scale, read_scaled
+from powermeans.command_line.data_files import (
+    DataFiles,
+    FitData,
+    Scale,
+    read_scaled,
+    why_scale,
+)
 from powermeans.sources import PartedData, open_data
 from powermeans.sources.block import Block
 from powermeans.sources.files import files_at
@@ -142,10 +148,23 @@ def data_to_fit(
     """Read the data whole, or open it for reading part by part if there is a reason why."""
     if why is None:
         return read_scaled(files, scale, n_clusters, option)
-    data = open_parts(files, limits, columns=files.asked_columns, scale=scale)
+    columns, why_scaled = files.asked_columns, ""
+    if scale == "auto":
+        # The first rows tell, which saves a pass over all of them.
+        start = open_parts(files, replace(limits, checkpoint=None), columns=columns)
+        with failures.refusing():
+            why_scaled = why_scale([next(iter(start.source.blocks()))], start.feature_names or ())
+        scale = "standard" if why_scaled else "none"
+    data = open_parts(files, limits, columns=columns, scale=scale)
     note_parts(files, why)
-    how_read = getattr(data.source, "how_read", "")
-    return FitData(data, list(data.feature_names or ()), how_read=how_read)
+    return FitData(
+        data,
+        list(data.feature_names or ()),
+        how_read=getattr(data.source, "how_read", ""),
+        scale=scale,
+        why_scaled=why_scaled,
+        decimal=getattr(data.source, "decimal", ""),
+    )
 
 
 def open_parts(
@@ -165,7 +184,7 @@ def open_parts(
             files.paths,
             columns=columns,
             weights=files.weights,
-            scale=None if scale == "none" else scale,
+            scale=scale if scale in ("standard", "minmax") else None,
             memory_limit=limits.memory,
             **checkpoint,
             **files.reading,

@@ -30,7 +30,7 @@ from powermeans.command_line.parts import (
 from powermeans.command_line.screen import Screen, counted, number, seconds
 from powermeans.errors import ModelFileError
 from powermeans.reporting.report import report
-from powermeans.saving.model_files import load
+from powermeans.saving.model_files import load, reading_of
 from powermeans.sources import PartedData
 from powermeans.tables import Table, nearest
 from powermeans.types import Labels
@@ -50,7 +50,8 @@ def predict(
                 "the labels of rows that are read part by part may not fit into one JSON object: "
                 "name a file for them with --output"
             )
-    model = load_model(path)
+    model, reading = load_model(path)
+    files = files.as_remembered(reading)
     if why is None:
         data: Table | PartedData = read_for(model, path, files)
     else:
@@ -133,11 +134,11 @@ def _show_sizes(screen: Screen, sizes: Sizes, *, has_weights: bool) -> None:
         screen.say("size: rows; share: of the weight")
 
 
-def load_model(path: str) -> Any:
-    """Load a model that can predict."""
+def load_model(path: str) -> tuple[Any, dict[str, Any]]:
+    """Load a model that can predict, and how the files of its fit were read."""
     try:
         with failures.refusing(ModelFileError):
-            model = load(path)
+            model, reading = load(path), reading_of(path)
     except OSError as error:
         others = os.listdir(os.path.dirname(path) or ".") if not os.path.isdir(path) else []
         hint = nearest(os.path.basename(path), others)
@@ -149,7 +150,7 @@ def load_model(path: str) -> Any:
             f"{path} holds a {type(model).__name__}, which has labels only for the rows of its fit",
             failures.DATA,
         )
-    return model
+    return model, reading
 
 
 def read_for(model: Any, path: str, files: DataFiles) -> Table:
@@ -224,7 +225,8 @@ def write_report(
 ) -> None:
     """Write a page about a saved model and data."""
     check_outputs(reads=[path, files.first], page=output)
-    whole = load_model(path)
+    whole, reading = load_model(path)
+    files = files.as_remembered(reading)
     table = read_for(whole, path, files)
     *scalers, model = [step for _, step in whole.steps] if isinstance(whole, Pipeline) else [whole]
     points = table.points

@@ -13,6 +13,7 @@ import os
 import re
 import warnings
 import zipfile
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import IO, Any, Literal
 
@@ -42,6 +43,24 @@ _MEMBER = re.compile(r"a\d{1,5}\.npy")
 _LONGEST_HEADER = 2**23
 _MOST_BRACKETS = 100_000
 _LONGEST_ARRAY_HEADER = 1000
+_LONGEST_NAME = 200
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_NAME
+
+
+# The options that a file may hold, and what they may be.
+_READING: dict[str, Callable[[Any], bool]] = {
+    "missing": lambda value: value in ("error", "drop", "observed"),
+    "delimiter": lambda value: _is_name(value) and len(value) == 1,
+    "header": lambda value: isinstance(value, bool),
+    "array": _is_name,
+    "decimal": lambda value: value in (".", ","),
+    "thousands": lambda value: value in ("", ".", ",", "'", " "),
+    "dates": lambda value: value in ("days", "day-first", "month-first"),
+    "encoding": _is_name,
+}
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
@@ -79,6 +98,11 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     >>> bool((again.predict([[2.0], [8.0]]) == model.predict([[2.0], [8.0]])).all())
     True
     """
+    save_with(model, path, {})
+
+
+def save_with(model: BaseEstimator, path: str | os.PathLike[str], reading: dict[str, Any]) -> None:
+    """Write a fitted model, and the options by which its data was read."""
     if type(model) not in ESTIMATORS:
         raise TypeError(
             f"model is a {type(model).__name__}, which is no estimator of powermeans: use pickle "
@@ -92,6 +116,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         "version": FORMAT_VERSION,
         "written_by": version("powermeans"),
     }
+    header |= {"reading": reading} if reading else {}
     header["model"] = encoder.encode(model, "model")
     text = json.dumps(header, indent=1, allow_nan=False).encode()
     _check_size(text)
@@ -150,6 +175,19 @@ def load(path: str | os.PathLike[str]) -> Any:
             # `from None`: the first error may hold codes that act on a terminal.
             raise ModelFileError(f"{os.fspath(path)} holds no model: {reason}") from None
     return model
+
+
+def reading_of(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the options by which the data of a model was read; a checked model is at `path`."""
+    with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        reading = _header(archive).get("reading", {})
+    if not isinstance(reading, dict):
+        return {}
+    return {
+        name: reading[name]
+        for name, may_be in _READING.items()
+        if name in reading and may_be(reading[name])
+    }
 
 
 def _printable(text: str) -> str:

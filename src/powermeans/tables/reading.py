@@ -99,6 +99,17 @@ def read_table(
 
 
 @contextlib.contextmanager
+def opened_text(source: str | os.PathLike[str], **options: Any) -> Iterator[Text | None]:
+    """Yield the reader of a text that can be read again; None for other files and for pipes."""
+    if not os.path.isfile(source):
+        yield None
+        return
+    with _as_file(source) as (path, name):
+        reader = open_reader(path, name, **options)
+        yield reader if isinstance(reader, Text) else None
+
+
+@contextlib.contextmanager
 def _as_file(source: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
     """Yield an unpacked file on disk, and its name for errors."""
     with contextlib.ExitStack() as stack:

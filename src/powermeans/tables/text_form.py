@@ -46,6 +46,7 @@ def sample_lines(
     """Return the complete lines at the start of a text, and its encoding."""
     encoding = encoding or _encoding_of(start, name)
     try:
+        "".encode(encoding)  # refuses codecs of bytes, such as zlib
         decode = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf8" else encoding)()
         text = decode.decode(start)
     except LookupError:
