@@ -34,6 +34,8 @@ from powermeans.command_line.demonstration import COLUMNS, as_csv, customers
 from powermeans.loop.history import SweepState
 from powermeans.metrics import adjusted_rand_index
 
+pytestmark = pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+
 EXAMPLE = as_csv(customers())
 SHELL = [sys.executable, "-m", "powermeans"]
 
