@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 from scipy import sparse
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
@@ -175,8 +175,8 @@ def test_what_was_spent_is_counted(points) -> None:
     fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
     assert len(fast.spent_.accepted_inertias) == 1
     assert fast.spent_.n_crossings == 0
-    assert len(balanced.spent_.accepted_inertias) == 6 + 1
-    assert balanced.spent_.n_crossings >= 5
+    assert 6 + 1 <= len(balanced.spent_.accepted_inertias) <= 16 + 1
+    assert balanced.spent_.n_crossings >= 10
     assert 0 < fast.spent_.seconds < 60
     assert 0 < fast.spent_.n_moves < balanced.spent_.n_moves
     assert 0 < fast.spent_.n_swaps < balanced.spent_.n_swaps
@@ -299,6 +299,13 @@ def test_starts_that_agree_are_enough_unless_they_cost_next_to_nothing() -> None
 
     assert n_starts(200) == 6
     assert n_starts(20_000) == 3
+
+
+def test_few_centers_for_many_groups_end_in_the_same_place_from_every_seed() -> None:
+    points, _ = make_blobs(400, n_features=10, centers=20, random_state=0)
+    inertias = [PowerKMeans(6, random_state=seed).fit(points).inertia_ for seed in range(10)]
+    # Twenty groups far apart: which of them share a center decides.
+    assert max(inertias) < min(inertias) * (1 + 1e-3)
 
 
 # The same result.
@@ -475,11 +482,12 @@ def test_a_callable_is_asked_for_every_start(points) -> None:
         return X[random_state.permutation(len(X))[:n_clusters]]
 
     model = PowerKMeans(12, init=choose, random_state=0).fit(points)
-    # Few centers are cheap to start more often.
-    assert calls == [12] * 6
+    # Small data are cheap to start more often.
+    assert set(calls) == {12}
+    assert 6 <= len(calls) <= 16
     assert_is_complete(model, points)
     calls.clear()
-    PowerKMeans(40, init=choose, random_state=0).fit(points)
+    PowerKMeans(40, init=choose, random_state=0).fit(hard_problem(n_points=900))
     assert calls == [40] * 3
 
 

@@ -515,11 +515,10 @@ class PowerKMeans(CenterEstimator):
 
         Given centers start annealed and not, so that they never get worse.
         """
-        is_given = self._starts_from_given_centers()
-        return [
-            replace(effort, n_starts=2 if is_given else effort.starts_for(self.n_clusters))
-            for effort in EFFORTS[self.effort]
-        ]
+        efforts = EFFORTS[self.effort]
+        if self._starts_from_given_centers():
+            return [replace(effort, n_starts=2, n_starts_of_small=0) for effort in efforts]
+        return [replace(effort, n_starts=effort.starts_for(self.n_clusters)) for effort in efforts]
 
     def _starts_from_given_centers(self) -> bool:
         return not isinstance(self.init, str) and not callable(self.init)

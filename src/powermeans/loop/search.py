@@ -14,6 +14,7 @@ distances and never looks at a clock, so that a fit gives the same bits on every
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -89,6 +90,11 @@ class Effort:
     # than the floor.
     n_agreeing: float = math.inf
     least_gain: float = _ROUNDING
+    # Where a sweep takes less than the floor, starts go on until so many have found the best or so
+    # many are made, and breeding ends after so many crossings in vain. None if zero.
+    n_found_of_small: int = 0
+    n_starts_of_small: int = 0
+    n_crossings_of_small: int = 0
     n_powers: int = 12  # of the annealing of the first start
     most_values: float = _MOST_VALUES_SWAPPED  # beyond, a search is in a sample of about so many
     # Starts with few centers are cheap and may all end in the same place: make this many divided by
@@ -117,6 +123,9 @@ _BALANCED = Effort(
     least_gain=1e-3,
     n_centers_started=80,
     n_agreeing=3,
+    n_found_of_small=4,
+    n_starts_of_small=16,
+    n_crossings_of_small=10,
     n_polishing=20,
     n_sweeps_of_swaps=3,
     least_work=3e6,
@@ -244,9 +253,11 @@ class Search:
     ) -> list[Solution]:
         """Start until there are as many solutions as the effort asks for, and breed them."""
         n_before = len(population)
-        for number in range(n_before, effort.n_starts):
+        for number in itertools.count(n_before):
             if population and min(s.inertia for s in population) <= self.perfect:
                 break  # others could differ from it only by rounding
+            if number >= effort.n_starts and not self._goes_on(population, effort):
+                break
             if self._agree(population, effort):
                 break
             centers = seeds()
@@ -262,7 +273,9 @@ class Search:
         if self._agree(starts, effort):
             return population
         if len(population) > 1 and len(population[0].centers) <= MOST_CENTERS_BRED:
-            self.breed(population, effort.n_crossings, effort)
+            is_small = self._is_small(len(population[0].centers), effort)
+            n_in_vain = effort.n_crossings_of_small if is_small else effort.n_crossings
+            self.breed(population, n_in_vain, effort)
         return population
 
     def finish(self, found: Sequence[Sequence[FloatArray]]) -> None:
@@ -280,12 +293,29 @@ class Search:
         except SearchStopped:
             self.was_stopped = True
 
+    def _goes_on(self, population: Sequence[Solution], effort: Effort) -> bool:
+        """Return whether to make more starts than usual, since they are cheap and disagree."""
+        best = min(population, key=attrgetter("inertia"))
+        n_found = sum(not best.betters(other) for other in population)
+        return (
+            self._is_small(len(best.centers), effort)
+            and len(population) < effort.n_starts_of_small
+            and n_found < effort.n_found_of_small
+        )
+
+    def _is_small(self, n_centers: int, effort: Effort) -> bool:
+        """Return whether nobody notices a sweep, so that starts and crossings go on for longer."""
+        is_cheap = self._work_of_sweep(n_centers) <= effort.floor_of_work
+        return self.swaps and effort.n_starts_of_small > 0 and is_cheap
+
+    def _work_of_sweep(self, n_centers: int) -> float:
+        return self.rows.n_places * n_centers * (self.rows.n_features + _FIXED_COST)
+
     def _agree(self, population: Sequence[Solution], effort: Effort) -> bool:
         """Return whether enough starts found the best to end them, and to leave out breeding."""
         if not population:
             return False
-        n_centers, n_features = population[0].centers.shape
-        work = self.rows.n_places * n_centers * (n_features + _FIXED_COST)
+        work = self._work_of_sweep(len(population[0].centers))
         best = min(population, key=attrgetter("inertia"))
         n_found = sum(not best.betters(other, by=effort.least_gain) for other in population)
         return work > effort.floor_of_work and n_found >= effort.n_agreeing
@@ -387,7 +417,7 @@ class Search:
 
     def _plan_start(self, n_centers: int, population: Sequence[Solution], effort: Effort) -> None:
         """Plan the next start and the work after it, which is little if all starts agree."""
-        n_left = effort.n_starts - len(population) - 1
+        n_left = max(0, effort.n_starts - len(population) - 1)
         agree = len(population) > 1 and len(different(population)) == 1
         n_annealed = min(effort.n_annealed, 1 if agree else effort.n_starts)
         n_crossings = 0 if agree else effort.n_crossings
