@@ -3,6 +3,7 @@
 Parts: `starts` and `schedules` of a single annealed run, `breaths` with Lloyd's rule or annealing
 inside, `efforts` beside and between those that there are, and `recovery` of clusters whose centers
 are known, beside scikit-learn. The first four run on generated data that no other benchmark draws.
+With `--costs`: what the efforts cost on large data, in fits of one start.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from statistics import mean
 
 import numpy as np
 import sklearn.cluster
+import threadpoolctl
 from sklearn.exceptions import ConvergenceWarning
 
 import powermeans.loop.search
@@ -24,7 +26,7 @@ from benchmarks import machine
 from benchmarks.families import Points, draw
 from benchmarks.pages import Page, Rows, as_markdown, as_text
 from benchmarks.problems import DATA_VARIABLE
-from powermeans import PowerKMeans
+from powermeans import KMeans, PowerKMeans
 from powermeans.critical import critical_power
 from powermeans.datasets import load_birch
 from powermeans.loop.history import History
@@ -35,6 +37,10 @@ from powermeans.seeds.choose import choose_seeds
 
 NAME = "choices"
 PAGE = Page("how_it_searches", "python -m benchmarks.choices --page")
+COSTS = "search_costs"
+PAGE_OF_COSTS = Page("how_it_searches", "python -m benchmarks.choices --costs --page")
+# Points, features, centers; there are more groups than centers.
+LARGE = [(10**6, 50, 8), (10**6, 8, 100), (300_000, 100, 30), (10**5, 784, 10), (10**5, 20, 500)]
 DATA_SEED = 11
 SEEDS = (0, 1)
 PROBLEMS = [
@@ -261,6 +267,35 @@ def recovery() -> Figures:
     return figures
 
 
+def costs() -> Figures:
+    """CPU seconds on one thread, and how far each ends above or below the best of ten starts."""
+    figures: Figures = []
+    for n_points, n_features, n_clusters in LARGE:
+        n_groups = n_clusters + n_clusters // 5
+        points = draw("overlapping", n_features, n_groups, n_points=n_points, data_seed=DATA_SEED)
+        starts = [cost_of(KMeans(n_clusters, random_state=seed), points) for seed in range(10)]
+        row: dict[str, object] = {
+            "points": n_points,
+            "columns": n_features,
+            "k": n_clusters,
+            "one start, s": mean(cost["seconds"] for cost in starts),
+        }
+        lowest = min(cost["inertia"] for cost in starts)
+        for effort in ("fast", "balanced"):
+            cost = cost_of(PowerKMeans(n_clusters, effort=effort, random_state=0), points)
+            row[f"{effort}, starts"] = cost["seconds"] / row["one start, s"]
+            row[f"{effort}, %"] = 100 * (cost["inertia"] / lowest - 1)
+        figures.append(row)
+        print(as_text(as_rows(figures)), flush=True)
+    return figures
+
+
+def cost_of(model: KMeans | PowerKMeans, points: Points) -> dict:
+    began = time.process_time()
+    inertia = model.fit(points).inertia_
+    return {"inertia": inertia, "seconds": time.process_time() - began}
+
+
 PARTS: dict[str, Callable[[], Figures]] = {
     part.__name__: part for part in (starts, schedules, breaths, efforts, recovery)
 }
@@ -297,11 +332,28 @@ def as_page(stored: dict) -> str:
     return "\n\n".join([measured, *sections])
 
 
+def as_page_of_costs(stored: dict) -> str:
+    measured = (
+        f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, one "
+        "thread, CPU time. One start is a fit of `KMeans`, the mean of ten; the efforts are "
+        "counted in such fits. The percentage is the inertia above that of the best of the ten."
+    )
+    return f"{measured}\n\n{as_markdown(as_rows(stored['figures']))}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
+    parser.add_argument("--costs", action="store_true", help="only what the efforts cost")
     arguments = parser.parse_args()
+    if arguments.costs and arguments.page:
+        PAGE_OF_COSTS.write(as_page_of_costs(machine.read(COSTS, "choices --costs")))
+        return
+    if arguments.costs:
+        with threadpoolctl.threadpool_limits(1):
+            print(machine.store(COSTS, costs()))
+        return
     if arguments.page:
         PAGE.write(as_page(machine.read(NAME, "choices")))
         return
