@@ -3,8 +3,8 @@ How many clusters
 =================
 
 `choose_k` clusters for a range of k and asks several criteria. Where clusters are apart most of
-them say the same number. Where there are none they say all kinds of numbers, and one of them is
-recommended still: look at the agreement before the recommendation.
+them say the same number. Where there are none they say all kinds of numbers; then the result says
+that no k is clear, and why, and recommends a guess.
 
 Do not choose k this way where it is known beforehand, as the number of colours of a palette or of
 places to build is; there, the inertia says what one more is worth.
@@ -29,7 +29,8 @@ choices = {
 # What each criterion says, and how many say what is recommended.
 
 for name, choice in choices.items():
-    print(f"{name}: k = {choice.recommended}, agreement {choice.agreement:.0%}")
+    print(f"{name}: {choice.verdict()}, agreement {choice.agreement:.0%}")
+    print(choice.doubt)
     print("  " + ", ".join(f"{criterion} {k}" for criterion, k in choice.by_criterion.items()))
 
 # %%
@@ -39,7 +40,7 @@ for name, choice in choices.items():
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for ax, (name, choice) in zip(panels, choices.items(), strict=True):
     choice.plot(ax=ax)
-    ax.set_title(f"{name}: {choice.agreement:.0%} agree on k = {choice.recommended}", fontsize=11)
+    ax.set_title(f"{name}: {choice.verdict()}", fontsize=11)
 plt.show()
 
 # %%

@@ -171,3 +171,78 @@ def test_one_cluster_has_no_silhouette_and_no_neighbour() -> None:
     assert math.isnan(criteria.silhouette(np.ones((2, 2)), np.zeros(2, np.int32), np.ones(2)))
     assert math.isnan(criteria.davies_bouldin([1.0], [[0.0]]))
     assert math.isnan(criteria.calinski_harabasz(2.0, 2.0, 9, 1))
+
+
+def places_of(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    sq_dist = cdist(points, centers, "sqeuclidean")
+    return criteria.places_between(sq_dist, labels, np.bincount(labels), centers)
+
+
+def test_places_are_from_the_mean_of_the_other_points_of_the_cluster() -> None:
+    rng = np.random.default_rng(0)
+    points, labels = rng.normal(size=(12, 3)), np.arange(12) % 3
+    centers = np.array([points[labels == j].mean(axis=0) for j in range(3)])
+    places = places_of(points, labels, centers)
+    for p, label in enumerate(labels):
+        of_others = (labels == label) & (np.arange(12) != p)
+        own = points[of_others].mean(axis=0)
+        for j in set(range(3)) - {label}:
+            way, middle = centers[j] - own, (centers[j] + own) / 2
+            expected = 2 * (points[p] - middle) @ way / (way @ way)
+            assert places[p, j] == pytest.approx(expected)
+    assert np.isnan(places[np.arange(12), labels]).all()
+
+
+def test_halves_of_a_uniform_distribution_are_the_root_of_twelve_apart() -> None:
+    points = np.linspace(-1, 1, 20_000)[:, None]
+    labels = (points[:, 0] > 0).astype(np.int32)
+    places = places_of(points, labels, np.array([[-0.5], [0.5]]))
+    left, right = (points[labels == j, 0] for j in (0, 1))
+    apart = (right.mean() - left.mean()) / left.std()
+    assert apart == pytest.approx(math.sqrt(12), rel=1e-3)
+    # No valley lies between them, which is told apart from the distance.
+    assert criteria.separations(places, labels, np.ones(len(labels)))[0][0, 1] == 0
+    hollow = np.abs(points[:, 0]) > 0.1
+    found, errors = criteria.separations(places[hollow], labels[hollow], np.ones(hollow.sum()))
+    sides = [places[hollow & (labels == 0), 1], -places[hollow & (labels == 1), 0]]
+    deviation = math.sqrt((sides[0].var() + sides[1].var()) / 2)
+    assert found[0, 1] == pytest.approx((sides[1].mean() - sides[0].mean()) / deviation)
+    assert 0 < errors[0, 1] < 0.1
+    assert found[0, 0] == math.inf
+
+
+def test_halves_of_one_cluster_are_not_apart_in_many_dimensions() -> None:
+    points = np.random.default_rng(0).normal(size=(100, 400))
+    labels = (points[:, 0] > 0).astype(np.int32)
+    centers = np.array([points[labels == j].mean(axis=0) for j in (0, 1)])
+    sq_dist = cdist(points, centers, "sqeuclidean")
+    found, errors = criteria.separations(places_of(points, labels, centers), labels, np.ones(100))
+    assert found[0, 1] - errors[0, 1] < 3.5
+    # With their own share in the centers, they seem far apart.
+    biased = criteria.places_between(sq_dist, labels, [10**9] * 2, centers)
+    assert criteria.separations(biased, labels, np.ones(100))[0][0, 1] > 4
+
+
+def test_copies_and_counts_have_the_same_separations() -> None:
+    rng = np.random.default_rng(1)
+    points = np.concatenate([rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 5])
+    labels, counts = np.repeat([0, 1], 30), rng.integers(1, 4, size=60)
+    copies, of_copies = np.repeat(points, counts, axis=0), np.repeat(labels, counts)
+    centers = np.array([copies[of_copies == j].mean(axis=0) for j in (0, 1)])
+    sq_dist = cdist(points, centers, "sqeuclidean")
+    places = criteria.places_between(sq_dist, labels, np.bincount(of_copies), centers)
+    weighted = criteria.separations(places, labels, counts.astype(float))
+    copied = criteria.separations(
+        places_of(copies, of_copies, centers), of_copies, np.ones(counts.sum())
+    )
+    np.testing.assert_allclose(weighted[0], copied[0])
+    np.testing.assert_allclose(weighted[1], copied[1])
+    assert weighted[0][0, 1] > 3.7
+
+
+def test_a_point_alone_in_its_cluster_is_not_apart() -> None:
+    points = np.array([[0.0], [1.0], [0.5], [100.0]])
+    labels = np.array([0, 0, 0, 1])
+    places = places_of(points, labels, np.array([[0.5], [100.0]]))
+    assert np.isnan(places[3]).all()
+    assert criteria.separations(places, labels, np.ones(4))[0][0, 1] == 0

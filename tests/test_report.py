@@ -73,6 +73,7 @@ class Choice:
     }
     recommended = 3
     agreement = 0.75
+    is_clear = True
     by_criterion: ClassVar[dict[str, int | None]] = {"gap": 3}
 
 
@@ -133,6 +134,17 @@ def test_there_is_a_section_for_all_that_was_given(page: Page) -> None:
     assert "Recommended is k = 3, with 75% of the criteria" in page.words["sure"]
     assert "gap_error" not in page.words["sure"]
     assert 'read_table("shops.csv", columns=["<b>x</b>", ' in page.words["run"]
+
+
+def test_the_page_says_that_no_k_is_clear_and_why(tmp_path: Path) -> None:
+    class Unclear(Choice):
+        is_clear = False
+        doubt = "clusters overlap & touch"
+
+    model = PowerKMeans(3, random_state=0, refine=0).fit(TABLE)
+    page = report_of(model, TABLE, tmp_path, choice=Unclear())
+    expected = "There is no clear k: clusters overlap & touch. A guess is 3, with 75% of the"
+    assert expected in page.words["choice"]
 
 
 def test_names_of_columns_are_shown_as_they_are_and_run_nowhere(page: Page) -> None:

@@ -400,7 +400,7 @@ def test_three_rules_find_the_knee_of_a_curve_by_hand():
     # Drops 40, 35, 22, 0.5, ...: the ratio 22 / 0.5 is that of the fourth.
     assert knee.by_drops(rows) == [4.0]
     assert knee.by_logarithm(rows) == [4.0]
-    assert knee.RULES["of choose_k"](rows) == [3.0]
+    assert knee.RULES["of W"](rows) == [3.0]
 
 
 @pytest.mark.parametrize(("true_k", "verdict"), [(4, "confirmed"), (2, "refuted")])

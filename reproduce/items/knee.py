@@ -55,8 +55,9 @@ def curves(true_k: int, d: int, separation: str, draws: int) -> list[Row]:
             points, range(1, 2 * true_k + 4), criteria="knee", effort="fast", random_state=draw
         )
         sizes, inertias = choice.table["k"], choice.table["inertia"]
+        bend = int(sizes[knee(sizes, inertias) or 0])
         rows += [
-            {"draw": draw, "k": int(k), "W": float(w), "knee": choice.recommended}
+            {"draw": draw, "k": int(k), "W": float(w), "knee": bend}
             for k, w in zip(sizes, inertias, strict=True)
         ]
     return rows
@@ -83,8 +84,8 @@ def findings(rows: Sequence[Row]) -> Findings:
         remarks=[
             f"{N_EACH} points of each cluster, standard normal; the distance of the nearest two "
             f"centers is {', '.join(f'{v:g} ({name})' for name, v in SEPARATIONS.items())}. "
-            "The knee is that of choose_k, where the curve lies farthest below the straight line "
-            "from its first to its last point.",
+            "The knee of W is where the curve lies farthest below the straight line from its first "
+            "to its last point; choose_k takes the same rule on log W.",
             "The drop of one k is set against the next: at the true number the last one that "
             "parts two clusters is over the first that cuts one.",
         ],
@@ -125,8 +126,8 @@ def by_logarithm(rows: Sequence[Row]) -> list[float]:
 
 RULES: dict[str, Callable[[Sequence[Row]], list[float]]] = {
     "the largest ratio of two drops": by_drops,
-    "of choose_k": _knees,
-    "of choose_k, of log W": by_logarithm,
+    "of W": _knees,
+    "of log W, as choose_k": by_logarithm,
 }
 
 
@@ -157,7 +158,7 @@ def _table(rows: Sequence[Row]) -> Table:
     return Table(
         "How W falls at the true number of clusters",
         ["clusters", "d", "k*", "last drop to k*", "first drop after", "their ratio",
-         *(f"knee at k*: {name}" for name in RULES), "mean knee of choose_k"],
+         *(f"knee at k*: {name}" for name in RULES), "mean knee of W"],
         lines,
         "Drops are shares of W(1). Knees are found by three rules; the share of the sets in which "
         "they are at the true number.",

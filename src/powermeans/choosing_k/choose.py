@@ -43,19 +43,23 @@ from powermeans.seeds.samples import distinct_places
 from powermeans.sources.kinds import Kind, kind_of
 from powermeans.types import FloatArray
 
-# By how often each was right in benchmarks/choosing_k.py.
+# "separation", which can say that no k is clear, and the others by how often each was right in
+# benchmarks/choosing_k.py, which leaves out "gap".
 RANKING = (
-    "stability",
+    "separation",
     "dp_means",
-    "jump",
-    "simplified_silhouette",
-    "gap",
     "bic",
-    "silhouette",
-    "davies_bouldin",
-    "calinski_harabasz",
     "knee",
+    "silhouette",
+    "calinski_harabasz",
+    "simplified_silhouette",
+    "davies_bouldin",
+    "stability",
+    "jump",
+    "gap",
 )
+# As large a share of at least so many criteria speaks for a k where "separation" does not.
+_MAJORITY, _LEAST_VOTERS = 2 / 3, 3
 # "gap" takes too long: it clusters as many points again for each reference set.
 DEFAULT = tuple(name for name in CRITERIA if name != "gap")
 
@@ -81,9 +85,13 @@ def choose_k(
 
     Centers for all k are found together: the search for k + 1 begins at those for k, and the other
     way around, so that 19 values of k take a few times as long as one and the inertia never rises
-    with k. Then each criterion says a k. Criteria define a cluster differently and disagree if
-    clusters overlap or differ in size. `agreement` tells how many agree; do not trust the number if
-    it is below about one half.
+    with k. Then each criterion says a k.
+
+    The recommended k is the largest at which every two clusters are apart, as "separation" measures
+    it, unless two thirds of the other criteria agree on another one. If there is no such k, or it
+    is the largest one tried, the result says that there is no clear k (`is_clear`, `doubt`), and
+    recommends a best guess: what the criterion says that was right most often in the benchmarks
+    among the others.
 
     A weight of three always counts like three copies of a point, in samples too. Weights that add
     up to less than the number of their points are taken for shares of that number.
@@ -98,13 +106,14 @@ def choose_k(
     k_range : iterable of int, default=range(2, 21)
         The values of k to try, rising, up to the number of distinct rows. Let the range extend
         beyond the largest k that you expect; `jump` and `dp_means` compare neighbours and need
-        ranges without holes. If the range has k = 1, "gap", "bic" and "jump" may choose it. The
-        other criteria are undefined there, and "knee" and "dp_means" also at the largest k.
+        ranges without holes. If the range has k = 1, "separation", "gap", "bic" and "jump" may
+        choose it. The other criteria are undefined there, and "knee" and "dp_means" also at the
+        largest k.
     criteria : str or iterable of str, default="default"
         The criteria to evaluate, "all", or the "default", which is all except "gap": that one
         clusters `n_references` other sets for every k, and takes as many times as long.
 
-        - "knee": the k at which the inertia W(k) bends (Satopää and others 2011).
+        - "knee": the k at which log W(k) bends (Satopää and others 2011).
         - "silhouette": how much nearer points are to their own cluster than to the next (Rousseeuw
           1987), exact on a sample of points.
         - "simplified_silhouette": the same from distances to centers, for all points.
@@ -114,18 +123,22 @@ def choose_k(
           (Pelleg & Moore 2000).
         - "jump": the largest jump of transformed distortions (Sugar & James 2003).
         - "dp_means": the k that is best for the longest range of penalties of `DPMeans`.
-        - "stability": the largest k at which centers of resamples agree almost as well as at any k
-          (after Fang & Wang 2012).
+        - "stability": the largest k at which centers of resamples agree as well as at any k, within
+          one standard error (after Fang & Wang 2012).
+        - "separation": the largest k at which any two clusters are apart, one standard error more
+          than the halves of one cluster would be, on a sample of at most 10 000 points.
         - "gap": W(k) compared with that of sets without clusters, in a box along the principal
           axes, by the rule of one standard error (Tibshirani, Walther & Hastie 2001).
     decide_by : str, default="auto"
         Which criterion recommends: one of those evaluated, or "vote" for the k that most of them
-        say. "auto" is the one that was right most often in the benchmarks.
+        say. "auto" decides as said above; without "separation", it is the one of those evaluated
+        that was right most often in the benchmarks.
     sample_weight : array-like of shape (n_samples,), optional
         Not negative.
     missing : {"error", "observed"}, default="error"
         What NaN is: an error, or an entry that is missing, as in `PowerKMeans`. Then the criteria
-        are those that need no whole points: all but "silhouette", "bic", "jump" and "gap".
+        are those that need no whole points: all but "silhouette", "bic", "jump", "separation" and
+        "gap".
     effort : {"fast", "balanced", "thorough"}, default="balanced"
         How much to search for lower inertia: "fast" adds centers from k to k + 1, removes them
         again, and improves each solution by swaps, as `PowerKMeans` does; "balanced" also seeds
@@ -198,7 +211,8 @@ def choose_k(
         silhouette_size,
         n_references,
         n_resamples,
-        {name: rng.randint(2**31 - 1) for name in CRITERIA},
+        # The separation draws its sample as the silhouette does.
+        {name: rng.randint(2**31 - 1) for name in CRITERIA if name != "separation"},
         n_threads,
         None if callback is None else _watcher(callback),
     )
@@ -415,6 +429,7 @@ def _choice(
     }
     recommended, decided_by = _decide(chosen, decide_by, study.sizes)
     ks = [k for k in chosen.values() if k is not None]
+    doubt = _doubt(chosen, recommended, study.sizes)
     return ChoiceOfK(
         table=_table(study, scaled, evaluations),
         recommended=recommended,
@@ -422,6 +437,8 @@ def _choice(
         by_criterion=chosen,
         agreement=ks.count(recommended) / len(ks),
         silhouette_sample=len(study.sample.counts) if "silhouette" in evaluations else 0,
+        is_clear=not doubt,
+        doubt=doubt,
         centers=scaled.centers(study.found),
     )
 
@@ -437,10 +454,52 @@ def _decide(chosen: dict[str, int | None], decide_by: str, sizes: list[int]) -> 
             "pass other values of k (larger ones if the gap still rises at the largest), or other "
             "criteria",
         )
-    if decide_by == "vote":
+    if decide_by == "vote" or (decide_by == "auto" and _is_overruled(votes, sizes[-1])):
         return vote(votes), "vote"
     decider = ranked[0] if decide_by == "auto" else decide_by
     return votes[decider], decider
+
+
+def _is_overruled(votes: dict[str, int], largest: int) -> bool:
+    """Tell whether the other criteria agree on another k than the clusters that are apart."""
+    others = {name: k for name, k in votes.items() if name != "separation"}
+    if votes.get("separation", 1) == 1 or not _has_majority(others):
+        return False
+    return vote(others) not in (votes["separation"], largest)
+
+
+def _has_majority(votes: dict[str, int]) -> bool:
+    """Tell whether two thirds of at least three criteria say the same k."""
+    most = max(Counter(votes.values()).values(), default=0)
+    return len(votes) >= _LEAST_VOTERS and most >= _MAJORITY * len(votes)
+
+
+def _doubt(chosen: dict[str, int | None], recommended: int, sizes: list[int]) -> str:
+    """Say why the recommended k is not clear; nothing if it is."""
+    votes = {name: k for name, k in chosen.items() if k is not None}
+    doubts = []
+    if "separation" in chosen and (chosen["separation"] or 1) == 1:
+        doubts.append(
+            "at no k above one are all clusters apart: there may be one cluster, or clusters that "
+            "overlap or are too small"
+        )
+    elif votes.get("separation") != recommended and not (
+        _has_majority(votes) and vote(votes) == recommended
+    ):
+        doubts.append(
+            _doubt_of_votes(votes)
+            if "separation" not in votes
+            else f"all clusters are apart up to k = {votes['separation']}"
+        )
+    if recommended == sizes[-1] > 1:
+        doubts.append("it is the largest k tried, so that there may be more clusters")
+    return "; ".join(doubts)
+
+
+def _doubt_of_votes(votes: dict[str, int]) -> str:
+    if len(votes) < _LEAST_VOTERS:
+        return "fewer than three criteria were asked, and not the separation"
+    return "fewer than two thirds of the criteria say so"
 
 
 def vote(votes: dict[str, int]) -> int:

@@ -26,8 +26,12 @@ _BLOCK_ELEMENTS = 2**20
 # Reference sets have as many points as X, copies counted, and no more than this.
 _MOST_REFERENCE_POINTS = 10_000
 _MOST_RESAMPLED = 2_000
-# Agreements that differ by no more than this count as equal.
-_AS_STABLE = 0.02
+# Separations are of all points, or of a random sample of this size, and of fewer for very many k.
+_MOST_SEPARATED = 10_000
+_MOST_PLACES = 2**22
+# Clusters are apart if their separation is one standard error above this: a little more than that
+# of two halves of a uniform distribution, which is the square root of 12.
+APART = 3.7
 # More features than this are too many for their principal axes, in time and memory.
 MOST_AXES = 1024
 
@@ -116,11 +120,14 @@ class Study:
     @cached_property
     def sample(self) -> Sample:
         """Return the points to compare in pairs: all, or a random sample."""
-        size = self.settings.silhouette_size
+        return self.sample_for("silhouette", self.settings.silhouette_size)
+
+    def sample_for(self, name: str, size: int) -> Sample:
+        """Return all points that weigh, or a random sample of this size for a criterion."""
         weighing = np.flatnonzero(self.counts > 0)
         if len(weighing) <= size:
             return self.sample_of(weighing, self.counts[weighing])
-        return self.drawn(size, self.settings.rng("silhouette"))
+        return self.drawn(size, self.settings.rng(name))
 
     def drawn(self, n_drawn: int, rng: np.random.RandomState) -> Sample:
         """Draw with replacement in proportion to the counts; copies count like a weight."""
@@ -185,11 +192,14 @@ def inertias_of(found: dict[int, Solution], rows: Rows) -> FloatArray:
 
 
 def by_knee(study: Study) -> Evaluation:
-    """Evaluate Kneedle; see `criteria.knee`."""
+    """Evaluate Kneedle on the logarithm of W(k); see `criteria.knee`."""
     sizes, inertias = study.with_one
     n_before = len(sizes) - len(study.sizes)
-    bend = formulas.knee(sizes, inertias)
-    values = formulas.knee_differences(sizes, inertias)[n_before:]
+    # A floor for what is zero: far below anything, so that the curve bends there.
+    floor = rounding_inertia(study.rows) or np.finfo(np.float64).tiny
+    logs = np.log(np.maximum(inertias, floor))
+    bend = formulas.knee(sizes, logs)
+    values = formulas.knee_differences(sizes, logs)[n_before:]
     return Evaluation(values, None if bend is None else bend - n_before)
 
 
@@ -278,8 +288,35 @@ def bounding_box(
     return along.min(axis=0), along.max(axis=0)
 
 
+def by_separation(study: Study) -> Evaluation:
+    """Choose the largest k whose clusters are all apart, or one cluster if there is no such k."""
+    size = min(
+        _MOST_SEPARATED, max(study.settings.silhouette_size, _MOST_PLACES // study.sizes[-1])
+    )
+    sample = study.sample_for("silhouette", size)
+    weakest = [_weakest_separation(sample, solution) for solution in study.found.values()]
+    values, errors = np.array(weakest).T
+    are_apart = np.flatnonzero(values - errors >= APART)
+    if len(are_apart):
+        return Evaluation(values, int(are_apart[-1]), errors)
+    return Evaluation(values, 0 if study.sizes[0] == 1 else None, errors)
+
+
+def _weakest_separation(sample: Sample, solution: Solution) -> tuple[float, float]:
+    """Return the separation of the two clusters that are least apart, and its error."""
+    centers = solution.centers
+    if len(centers) == 1:
+        return math.nan, math.nan
+    sq_dist = np.asarray(sample.rows.sq_distances(centers), dtype=np.float64)
+    labels = sq_dist.argmin(axis=1)
+    places = formulas.places_between(sq_dist, labels, solution.spread.weights, centers)
+    values, errors = formulas.separations(places, labels, sample.counts)
+    weakest = np.unravel_index(np.argmin(values - errors), values.shape)
+    return float(values[weakest]), float(errors[weakest])
+
+
 def by_stability(study: Study) -> Evaluation:
-    """Choose the largest k at which resamples agree almost as well as at the best k."""
+    """Choose the largest k at which resamples agree as well as at the best k, within one error."""
     # The largest k, since groups of clusters are as stable as the clusters themselves.
     pairs = _agreements(study)
     values = pairs.mean(axis=0)
@@ -289,7 +326,7 @@ def by_stability(study: Study) -> Evaluation:
     best = _largest(values)
     if best.chosen is None:
         return Evaluation(values, None, errors)
-    almost = np.flatnonzero(values >= values[best.chosen] - _AS_STABLE)
+    almost = np.flatnonzero(values + errors >= values[best.chosen])
     return Evaluation(values, int(almost[-1]), errors)
 
 
@@ -345,9 +382,11 @@ CRITERIA: dict[str, Callable[[Study], Evaluation]] = {
     "jump": by_jump,
     "dp_means": by_dp_means,
     "stability": by_stability,
+    "separation": by_separation,
     "gap": by_gap,
 }
 
-# Criteria that take no missing entries: "silhouette" compares points with each other, "gap" draws
-# whole points, and "bic" and "jump" count the features of each.
-FOR_WHOLE_POINTS = ("silhouette", "bic", "jump", "gap")
+# Criteria that take no missing entries: "silhouette" compares points with each other, "separation"
+# needs their places between centers, "gap" draws whole points, and "bic" and "jump" count the
+# features of each.
+FOR_WHOLE_POINTS = ("silhouette", "bic", "jump", "separation", "gap")

@@ -50,12 +50,10 @@ class PartedStudy(Study):
         """Add up the weights of all rows."""
         return self.rows.total_weight
 
-    @cached_property
-    def sample(self) -> Sample:
-        """Return the rows to compare in pairs: all, or a random sample."""
-        size = self.settings.silhouette_size
+    def sample_for(self, name: str, size: int) -> Sample:
+        """Return all rows that weigh, or a random sample of this size for a criterion."""
         if self.rows.n_points > size:
-            return self.drawn(size, self.settings.rng("silhouette"))
+            return self.drawn(size, self.settings.rng(name))
         counts = self.rows.sample_weight(np.arange(self.rows.n_points))
         weighing = np.flatnonzero(counts > 0)
         return self.sample_of(weighing, counts[weighing])

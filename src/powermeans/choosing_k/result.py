@@ -21,16 +21,21 @@ class ChoiceOfK:
     ----------
     table : dict from str to ndarray of shape (n_sizes,)
         Columns: `k`, `inertia`, and the values of each criterion, NaN where it is undefined;
-        `gap_error` and `stability_error` have the standard errors of two criteria. Pass it to
+        `gap_error`, `stability_error` and `separation_error` have standard errors. Pass it to
         ``pandas.DataFrame`` as it is.
     recommended : int
-        The recommended k.
+        The recommended k; only the best guess if it is not clear.
     decided_by : str
         The criterion that recommends it, or "vote".
     by_criterion : dict from str to int or None
         The k that each criterion says; None if it says none.
     agreement : float
         Of the criteria that say a k, the share that say the recommended one.
+    is_clear : bool
+        Whether the data speak for the recommended k: all its clusters are apart, or two thirds of
+        at least three criteria say it, and it is not the largest k tried.
+    doubt : str
+        What speaks against it; empty if it is clear.
     silhouette_sample : int
         The number of points in the sample for the silhouette; 0 if it was not computed.
     centers : dict from int to ndarray of shape (k, n_features)
@@ -62,6 +67,8 @@ class ChoiceOfK:
     by_criterion: dict[str, int | None]
     agreement: float
     silhouette_sample: int
+    is_clear: bool
+    doubt: str
     centers: dict[int, FloatArray] = field(default_factory=dict, repr=False)
     was_stopped: bool = False
     missing: Literal["error", "observed"] = "error"
@@ -130,9 +137,26 @@ class ChoiceOfK:
         n_said = sum(k is not None for k in self.by_criterion.values())
         n_agreeing = sum(k == self.recommended for k in self.by_criterion.values())
         return (
-            f"k = {self.recommended} by {self.decided_by.replace('_', ' ')}; "
+            f"{self.verdict()} by {self.decided_by.replace('_', ' ')}; "
             f"{n_agreeing} of {n_said} criteria say so"
+            + (f"\n({self.doubt})" if self.doubt else "")
         )
+
+    def verdict(self) -> str:
+        """Return "k = 4", or that there is no clear k and which is the best guess.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from powermeans import choose_k
+        >>> choose_k([[0.0], [1.0], [9.0], [10.0]], [1, 2, 3], random_state=0).verdict()
+        'k = 2'
+        """
+        guess = f"k = {self.recommended}"
+        return guess if self.is_clear else f"no clear k; the best guess is {guess}"
 
     def __str__(self) -> str:
         rows = self._cells()

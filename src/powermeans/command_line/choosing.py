@@ -122,14 +122,18 @@ def _tell(choice: Any, files: DataFiles, data: FitData, elapsed: float, screen: 
     screen.say()
     screen.show(["k", "inertia", "fall", "said by"], _rows(choice, sizes), left=[3])
     screen.say()
+    verdict = f"recommended: k = {choice.recommended}" if choice.is_clear else choice.verdict()
     screen.say(
-        f"recommended: k = {choice.recommended}, by {choice.decided_by}; "
-        f"{choice.agreement:.0%} of the criteria say the same"
+        f"{verdict}, by {choice.decided_by}; {choice.agreement:.0%} of the criteria say the same"
     )
+    if choice.doubt:
+        screen.say(choice.doubt)
     screen.tell_machines(
         {
             "data": files.first,
             "recommended": choice.recommended,
+            "is_clear": choice.is_clear,
+            "doubt": choice.doubt,
             "decided_by": choice.decided_by,
             "agreement": choice.agreement,
             "by_criterion": choice.by_criterion,

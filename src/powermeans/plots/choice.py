@@ -81,7 +81,7 @@ def draw_choice(choice: Any, column: str, ax: Axes | None) -> Axes:
         ax.scatter([k], at, marker=marker, color="k", zorder=2, label=label)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set(xlabel="number of clusters k", ylabel=column.replace("_", " "))
-    ax.set_title(f"k = {choice.recommended}, by {choice.decided_by.replace('_', ' ')}")
+    ax.set_title(f"{choice.verdict()}, by {choice.decided_by.replace('_', ' ')}")
     ax.legend(title="k by criterion", fontsize="small")
     return ax
 

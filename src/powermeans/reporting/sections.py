@@ -300,7 +300,12 @@ def _choice(choice: Any) -> str:
     names = [name for name in choice.table if name != "k" and not name.endswith("_error")]
     says: dict[str, int | None] = getattr(choice, "by_criterion", {})
     charts = "".join(_criterion(name, choice.table, says.get(name)) for name in names)
-    text = f"Recommended is k = {choice.recommended}, with {choice.agreement:.0%} of the criteria."
+    verdict = f"Recommended is k = {choice.recommended}"
+    if not choice.is_clear:
+        verdict = (
+            f"There is no clear k: {html.escape(choice.doubt)}. A guess is {choice.recommended}"
+        )
+    text = f"{verdict}, with {choice.agreement:.0%} of the criteria."
     stability = choice.table.get("stability", [])
     of_it = [
         float(value)
