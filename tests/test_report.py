@@ -144,7 +144,7 @@ def test_the_page_says_that_no_k_is_clear_and_why(tmp_path: Path) -> None:
     model = PowerKMeans(3, random_state=0, refine=0).fit(TABLE)
     page = report_of(model, TABLE, tmp_path, choice=Unclear())
     expected = "There is no clear k: clusters overlap & touch. A guess is 3, with 75% of the"
-    assert expected in page.words["choice"]
+    assert expected in page.words["sure"]
 
 
 def test_names_of_columns_are_shown_as_they_are_and_run_nowhere(page: Page) -> None:
