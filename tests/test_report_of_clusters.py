@@ -249,6 +249,9 @@ def test_small_clusters_have_examples_and_count_as_much_as_they_hold(
     assert share is not None
     assert abs(int(share[1]) - 50) <= 8
     assert ("drawn by chance" in text) == (n_rows > 1000)
+    clear = re.search(r"<strong>([\d.]+)%</strong> of the rows are clearly", text)
+    assert clear is not None
+    assert float(clear[1]) == pytest.approx(100 * (1 - 30 / n_rows), abs=0.2)
 
 
 @pytest.mark.parametrize(
@@ -281,12 +284,12 @@ def test_many_clusters_are_folded_and_few_are_open(n_clusters: int, tmp_path: Pa
 # The path of the centers.
 
 
-def trapped() -> tuple[np.ndarray, PathRecorder, PowerKMeans]:
+def trapped(most: int = 1000) -> tuple[np.ndarray, PathRecorder, PowerKMeans]:
     """Points on which the search ends far below the annealing."""
     rng = np.random.default_rng(32)
     places = rng.normal(scale=20, size=(12, 2)) * rng.choice([0.2, 3.0], size=(12, 1))
     points = np.concatenate([place + rng.normal(size=(15, 2)) for place in places])
-    recorder = PathRecorder()
+    recorder = PathRecorder(most)
     return points, recorder, PowerKMeans(9, random_state=1, callback=recorder).fit(points)
 
 
@@ -302,11 +305,14 @@ def test_the_path_ends_at_the_result_whose_inertia_the_report_says(tmp_path: Pat
     assert inertia_at(points, first_descent) > 1.02 * model.inertia_
 
 
-def test_each_step_says_the_inertia_of_the_centers_that_it_shows(tmp_path: Path) -> None:
-    points, recorder, model = trapped()
+@pytest.mark.parametrize("most", [1000, 20])
+def test_each_step_says_the_inertia_of_the_centers_that_it_shows(most: int, tmp_path: Path) -> None:
+    """Of sweeps whose next one was not kept it says none."""
+    points, recorder, model = trapped(most)
     steps = steps_of(text_of(tmp_path, model, points, annealing=recorder))
     said = [(one, re.search(r"inertia ([\d.]+)", one["words"])) for one in steps]
-    assert sum(found is not None for _, found in said) >= len(steps) - 1
+    n_said = sum(found is not None for _, found in said)
+    assert n_said == (len(steps) - 1 if most == 1000 else sum(one["jump"] for one in steps))
     for one, found in said:
         if found is not None:
             assert inertia_at(points, one["centers"]) == pytest.approx(float(found[1]), rel=1e-3)
@@ -336,6 +342,17 @@ def test_sweeps_with_more_centers_are_not_steps_of_the_path(tmp_path: Path) -> N
     steps = steps_of(text_of(tmp_path, model, points, annealing=recorder))
     assert {len(one["centers"]) for one in steps} == {9}
     assert not any("12.5" in one["words"] for one in steps)
+
+
+def test_a_path_of_sweeps_with_more_centers_only_is_the_result(tmp_path: Path) -> None:
+    points, _, model = trapped()
+    more, shift = np.vstack([model.cluster_centers_, [[0.0, 0.0]]]), math.sqrt(20)
+    recorder = PathRecorder()
+    for sweep, (start, inertia) in enumerate([(0, 9.0), (1, 8.0), (50, 7.0), (51, 6.0)], start=1):
+        recorder(SweepState(0, sweep, -1.0, 1.0, inertia, shift, 0.0, more + start))
+    assert [one.inertia for one in recorder.improvements] == [6.0]
+    (step,) = steps_of(text_of(tmp_path, model, points, annealing=recorder))
+    assert step["words"] == f"the result, inertia {model.inertia_:.6g}"
 
 
 @pytest.mark.parametrize("seed", range(5))
