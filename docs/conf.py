@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 from sphinx.application import Sphinx
+from sphinx_gallery.sorting import ExplicitOrder
 
 import powermeans
 
@@ -18,6 +19,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_design",
+    "matplotlib.sphinxext.plot_directive",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build"]
@@ -33,9 +35,16 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 
+plot_formats = [("png", 160)]
+plot_html_show_formats = False
+plot_html_show_source_link = False
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "subsection_order": ExplicitOrder(
+        [f"../examples/{section}" for section in ("answers", "data", "inside", "large")]
+    ),
     "doc_module": "powermeans",
     "reference_url": {"powermeans": None},
     "abort_on_example_error": True,

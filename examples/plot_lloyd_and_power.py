@@ -2,13 +2,14 @@
 Lloyd's algorithm and power k-means from the same seeds
 =======================================================
 
-Sixteen clusters in the plane. Lloyd's algorithm and power k-means begin at the same seeds, drawn
-in three ways, fifty times each; a table counts how often they find all the clusters. It shows two
-things besides: the better the seeds, the less there is to gain; and power k-means gains the
-more, the more slowly it anneals. Each fit is one descent, so ``refine=0``: by default `PowerKMeans`
-goes on searching, and hides what the seeds and the annealing did.
+Lloyd's algorithm keeps the mistakes of its seeds; power k-means repairs most of them. Both begin at
+the same seeds among sixteen clusters in the plane, drawn in three ways, fifty times each. A table
+counts how often they find all the clusters. It also shows that better seeds leave less to gain, and
+that slower annealing gains more.
 
-The picture shows a typical draw of random seeds, and the way each center took from there.
+Each fit is one descent (``refine=0``): by default `PowerKMeans` goes on to search, which hides what
+the seeds and the annealing did. The picture shows a typical draw of random seeds, and the path of
+each center from there.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ SIDE, SPACING, N_POINTS_EACH = 4, 4.5, 100
 N_CLUSTERS = SIDE**2
 
 # %%
-# The data: normal clouds on a grid. The optimum is what Lloyd's algorithm makes of their true
-# centers.
+# The data are normal clouds on a grid. Lloyd's algorithm, started at their true centers, gives the
+# optimum.
 
 Array = NDArray[np.float64]
 
 
 def sixteen_clouds() -> tuple[Array, Array]:
-    """The points, and the centers of the clouds they were drawn from."""
+    """The points, and the centers of their clouds."""
     ticks = SPACING * np.arange(SIDE)
     centers = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
     noise = np.random.default_rng(0).normal(size=(N_CLUSTERS * N_POINTS_EACH, 2))
@@ -60,7 +61,7 @@ def random_seeds(draw: int) -> Array:
 
 
 def plain_seeds(draw: int) -> Array:
-    """k-means++ as it was published: one candidate a seed."""
+    """k-means++ as published: one candidate for each seed."""
     return kmeans_plusplus(points, N_CLUSTERS, n_local_trials=1, random_state=draw)[0]
 
 
@@ -76,7 +77,7 @@ SEEDINGS: dict[str, Callable[[int], Array]] = {
 }
 
 # %%
-# Three algorithms. Lloyd's is power k-means at the power -inf from the first sweep to the last.
+# Three algorithms. Lloyd's is power k-means at the power -inf throughout.
 
 ALGORITHMS: dict[str, dict[str, object]] = {
     "Lloyd": {"schedule": Fixed(-math.inf)},
@@ -85,13 +86,13 @@ ALGORITHMS: dict[str, dict[str, object]] = {
 }
 
 # %%
-# One fit, and how it compares with the optimum. A cluster is missed when no center is nearest to
-# its own, which happens when two centers share another cluster.
+# One fit, compared with the optimum. A fit misses a cluster when no center is nearest to its
+# own; then two centers share another cluster.
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where a fit ended, and the way there."""
+    """Where a fit ended, and its path."""
 
     path: list[Array]
     excess: float
@@ -104,7 +105,7 @@ class Outcome:
 
 
 def fit_from(seeds: Array, algorithm: str) -> Outcome:
-    """Fit from these seeds, and remember the centers after each sweep."""
+    """Fit from these seeds, and record the centers after each sweep."""
     path = [seeds]
     model = PowerKMeans(
         N_CLUSTERS,
@@ -169,7 +170,7 @@ def verdict(outcome: Outcome) -> str:
 
 
 def draw_outcome(axes: Axes, outcome: Outcome, title: str) -> None:
-    """Points, the way of each center from its seed to where it ended, and where it should be."""
+    """Points, the path of each center from its seed to its end, and where it should be."""
     in_missed = np.isin(optimum.labels_, outcome.missed)
     ideal = optimum.cluster_centers_
     axes.scatter(*points[~in_missed].T, s=4, color=GREY, alpha=0.5, linewidths=0)

@@ -2,13 +2,13 @@
 The colours of a picture
 ========================
 
-A photograph has tens of thousands of colours; twelve of them, well chosen, show most of it. Each
-pixel is a point of three numbers, and the centers are the palette.
+A photograph has tens of thousands of colours; twelve well-chosen ones show most of it. Each pixel
+is a point of three numbers, and the centers are the palette.
 
-Rare colours are lost, however bright, such as the red of this pavilion: a few pixels add little to
-the sum of squares. Where they matter, give them more weight, by `sample_weight`. And distances
-between red, green and blue are not those that the eye sees; where that matters, convert the pixels
-to a colour space such as CIELAB first.
+The palette loses rare colours, however bright, such as the red of this pavilion: a few pixels add
+little to the sum of squares. To keep them, give them more weight with `sample_weight`. The eye
+measures differences between colours otherwise than red, green and blue do; if that matters, convert
+the pixels to a colour space such as CIELAB first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ for ax, image, title in zip(
 plt.show()
 
 # %%
-# The palette, from dark to bright, each colour as wide as the share of the picture that it covers.
+# The palette, from dark to bright. The width of a colour is its share of the picture.
 
 order = np.argsort(palette @ [0.3, 0.6, 0.1])
 shares = np.bincount(model.labels_, minlength=12)[order] / len(pixels)

@@ -2,13 +2,13 @@
 Missing entries
 ===============
 
-Rows with holes: with ``missing="observed"`` distances are those of the entries that are there, and
-nothing is filled in. Means of columns, filled in, draw points towards the middle; and hardly any
-rows remain if those with holes are left out.
+Three ways to cluster rows with holes. With ``missing="observed"``, distances use the entries that
+are there, and nothing is filled in. Column means, filled in, draw points towards the middle. If you
+leave out rows with holes, hardly any rows remain.
 
-Here entries are missing by chance. Where they are missing because of what they would have been,
-such as high incomes that are not told, all three are misled. And a row with few entries is near to
-everything; leave those out.
+Here entries are missing by chance. If they are missing because of their values, as when people keep
+high incomes to themselves, all three ways mislead. Leave out rows with few entries: they are near
+every center.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ model = PowerKMeans(6, effort="fast", missing="observed", random_state=0)
 
 
 def observed(holed: Array) -> Array:
-    """Rows as they are, but for those of which less than three entries are there."""
+    """Rows as they are, without those of fewer than three entries."""
     return holed[np.sum(~np.isnan(holed), axis=1) >= 3]
 
 
@@ -40,13 +40,14 @@ def filled(holed: Array) -> Array:
 
 
 def complete(holed: Array) -> Array:
-    """Rows without a hole alone."""
+    """Only the rows without a hole."""
     return holed[~np.isnan(holed).any(axis=1)]
 
 
 # %%
-# How well centers from what is left put the whole points into the right cluster. While few entries
-# are missing any way will do, but for leaving rows out: that line ends where fewer than six remain.
+# How well the centers put the complete points into the right clusters. While few entries are
+# missing, filling in does nearly as well. The line of complete rows ends where fewer than six
+# remain.
 
 shares = np.linspace(0, 0.6, 9)
 chance = np.random.default_rng(0).uniform(size=points.shape)

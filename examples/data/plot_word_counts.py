@@ -2,16 +2,16 @@
 Texts by their words
 ====================
 
-A text as a row of word counts. Squared distances see above all how long texts are, and the words
-that are frequent in all of them. The divergence of Poisson counts measures a difference by what
-chance would make of it.
+Each text is a row of word counts. Squared distances mainly see how long texts are, and the words
+that are frequent in all of them. The Poisson divergence measures a difference by what chance would
+make of it.
 
-The texts are drawn from four topics, and some are twenty times as long as others. What matters of a
-text is the share of each word, so that rows are divided by their sums, and each text weighs as much
-as it has words: then the divergence is that of the counts, given the length.
+The texts come from four topics, and some are twenty times as long as others. What matters is the
+share of each word. So divide each row by its sum, and weight each text by its number of words: the
+divergence is then that of the counts, given the length.
 
-Where only a few words of each text are known, as in titles, most pairs of texts share none. Then
-vectors from a language model are better points, with ``divergence="cosine"``.
+If you know only a few words of each text, as in titles, most pairs of texts share none. Vectors
+from a language model are then better points, with ``divergence="cosine"``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ lengths = np.exp(rng.uniform(np.log(30), np.log(600), size=N_TEXTS)).astype(int)
 counts = np.stack([rng.multinomial(n, topics[t]) for n, t in zip(lengths, truth, strict=True)])
 
 # %%
-# The same counts, clustered in three ways.
+# Three ways to cluster the same counts.
 
 lengths = counts.sum(axis=1)
 shares = counts / lengths[:, np.newaxis]
@@ -49,8 +49,8 @@ found = {
 
 # %%
 # How many texts of each topic are in each cluster. A good clustering has one dark field in each row
-# and in each column, in whatever order. The index is that of Rand, adjusted for chance: 1 where
-# clusters and topics are the same, near 0 where they have nothing to do with each other.
+# and in each column, in any order. The adjusted Rand index is 1 when clusters and topics are the
+# same, and near 0 when they are unrelated.
 
 figure, panels = plt.subplots(1, 3, figsize=(10, 4.2), layout="constrained", sharey=True)
 for ax, (name, labels) in zip(panels, found.items(), strict=True):

@@ -2,15 +2,16 @@
 A codebook of patches
 =====================
 
-Vector quantization: pictures are cut into patches, and of each patch only the number of the nearest
-entry of a codebook is kept. With 64 entries that is six bits for sixteen pixels. The centers are
-the codebook, and the inertia is what is lost.
+Vector quantization cuts pictures into patches and stores, for each patch, only the number of the
+nearest entry of a codebook. With 64 entries that is six bits for sixteen pixels. The centers are
+the codebook, and the inertia is the loss.
 
-To compress pictures, use a format made for it: a codebook has to be stored as well, and knows
-only what is like the pictures it was made from. It serves as a first step where things are counted
-by the patches that they are made of.
+To compress pictures, use a format made for it: you must store the codebook as well, and it fits
+only pictures like those it was made from. Use a codebook as a first step when you count things by
+their patches.
 """
 
+# sphinx_gallery_thumbnail_number = 2
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
@@ -29,7 +30,7 @@ def patches_of(images: Array) -> Array:
 
 
 def images_of(patches: Array) -> Array:
-    """The pictures, put together again."""
+    """The pictures, rebuilt from their patches."""
     return patches.reshape(-1, 2, 2, 4, 4).swapaxes(2, 3).reshape(-1, 8, 8)
 
 
@@ -38,7 +39,7 @@ known, new = digits[:1500], digits[1500:]
 codebook = PowerKMeans(64, effort="fast", random_state=0).fit(patches_of(known))
 
 # %%
-# The codebook, its entries ordered by brightness.
+# The codebook, ordered by brightness.
 
 order = np.argsort(codebook.cluster_centers_.sum(axis=1))
 figure, panels = plt.subplots(4, 16, figsize=(10, 2.7), layout="constrained")
@@ -48,7 +49,7 @@ for ax, entry in zip(panels.flat, codebook.cluster_centers_[order], strict=True)
 plt.show()
 
 # %%
-# Pictures that it has not seen, above, and below what the codebook makes of them.
+# Above: pictures that the codebook has not seen. Below: what it makes of them.
 
 rebuilt = images_of(codebook.cluster_centers_[codebook.predict(patches_of(new))])
 lost = np.sum((new - rebuilt) ** 2) / np.sum((new - new.mean(axis=0)) ** 2)

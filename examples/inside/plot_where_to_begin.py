@@ -3,13 +3,13 @@ Where annealing begins
 ======================
 
 The power of the first sweep decides what annealing does. Above the critical power, which the data
-have, the centers draw together to the mean, and the seeds count for little. Far below it the
-weights are nearly hard from the start, and centers stay about where they were seeded. Best is a
-power near the critical one, lowered slowly.
+determine, the centers fall together at the mean, and the seeds count for little. Far below it, the
+weights are nearly hard from the start, and centers stay about where they began. A power near the
+critical one, lowered slowly, works best.
 
-There is seldom a reason to set it: by default `PowerKMeans` begins at -1 or below, goes quicker,
-and makes up for it by its search. Here ``refine=0`` leaves that out. `PathRecorder` remembers where
-each sweep moved the centers, and copies them each time; it is made for looking.
+You seldom need to set it: by default, `PowerKMeans` begins at -1 or below, goes faster, and makes
+up for it by its search, which ``refine=0`` leaves out here. `PathRecorder` copies the centers after
+each sweep, to draw them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ draws = [points[rng.choice(len(points), N_CLUSTERS, replace=False)] for _ in ran
 optimum = KMeans(N_CLUSTERS, init=middles, n_init=1).fit(points).inertia_
 
 # %%
-# Two descents from the same seeds, on the two principal axes of the eight features. The way of a
-# center begins at an empty circle, which is where the first sweep moved it, and ends at a shape.
+# Two descents from the same seeds, on the two principal axes of the eight features. The path of a
+# center begins at an empty circle, where the first sweep moved it, and ends at a shape.
 
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained", sharey=True)
 for ax, power in zip(panels, (-0.5, -30.0), strict=True):
@@ -42,8 +42,8 @@ for ax, power in zip(panels, (-0.5, -30.0), strict=True):
 plt.show()
 
 # %%
-# How many of forty draws of seeds lead to the optimum, by the power of the first sweep. Too soft
-# is no good either, but hard is worse.
+# How many of forty sets of seeds lead to the optimum, by the power of the first sweep. Too soft is
+# bad, too hard is worse.
 
 powers = np.array([-0.1, -0.2, -0.3, -0.5, -0.7, -1, -2, -3, -10, -30])
 found = np.zeros(len(powers))

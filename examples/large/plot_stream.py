@@ -2,12 +2,11 @@
 Points that come in chunks
 ==========================
 
-`MiniBatchPowerKMeans` learns from a stream: each chunk is seen once, and then forgotten but for one
-sum for each center. After a hundred chunks the centers are nearly as good as if all points had been
-kept.
+`MiniBatchPowerKMeans` learns from a stream: it sees each chunk once and keeps only one sum for each
+center. After a hundred chunks, the centers are nearly as good as those of a fit to all points.
 
-Where all points fit into memory, and there is time, `PowerKMeans` finds lower sums of squares. A
-rare cluster that is not among the first points is not found later.
+If all points fit into memory and you have the time, `PowerKMeans` finds lower sums of squares. The
+stream does not find a rare cluster later if it is not among the first points.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def next_points(n_points: int) -> NDArray[np.float64]:
 
 
 # %%
-# After each chunk, the mean squared distance of points that are in none of them.
+# After each chunk, measure the mean squared distance of points that are in no chunk.
 
 kept_aside = next_points(10_000)
 stream = MiniBatchPowerKMeans(N_CLUSTERS, init_size=2 * CHUNK_SIZE, random_state=0)

@@ -2,13 +2,13 @@
 Points that belong nowhere
 ==========================
 
-One point in twelve belongs to no cluster. `RobustPowerKMeans` leaves out the farthest points, as
-many as `trim` says, while it looks for centers, and tells in `outliers_` which they were.
-`PowerKMeans` must put them somewhere, and they move its centers.
+One point in twelve belongs to no cluster. `PowerKMeans` must put it somewhere, and it moves the
+center. `RobustPowerKMeans` leaves out the farthest points while it looks for centers: `trim` sets
+their share, and `outliers_` marks them.
 
-`trim` is a share that is left out, whether or not there are anomalies: with none, the rims of the
-clusters go. A clump of anomalies with more points than that is a cluster, by any measure of
-distance; and a true cluster smaller than that can be left out as a whole.
+It leaves out that share even if there are no anomalies; the rims of the clusters then go. A clump
+of more anomalies than `trim` allows is a cluster, by any measure of distance, and a true cluster
+smaller than that can vanish as a whole.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ strays = rng.uniform((-8, -6), (32, 16), size=(40, 2))
 points = np.concatenate([usual, strays])
 
 # %%
-# Four centers each. Dashed circles have the radius beyond which points were left out.
+# Four centers each. Points outside the dashed circles are left out.
 
 plain = PowerKMeans(4, random_state=0).fit(points)
 robust = RobustPowerKMeans(4, trim=0.09, random_state=0).fit(points)
@@ -50,8 +50,8 @@ figure.legend(*panels[1].get_legend_handles_labels(), loc="outside lower center"
 plt.show()
 
 # %%
-# `transform` has the distances of any points to the centers, so that a new one is an anomaly where
-# the least of them is beyond `radius_`.
+# `transform` gives the distances from new points to the centers. A point is an anomaly if the least
+# of its distances exceeds `radius_`.
 
 arrivals = np.array([(0.5, 0.3), (5.0, 20.0)])
 print(robust.transform(arrivals).min(axis=1) > robust.radius_)

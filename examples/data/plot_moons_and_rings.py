@@ -2,12 +2,12 @@
 Moons and rings
 ===============
 
-Clusters that no center stands for. Power k-means cuts them in straight lines, as it must. A kernel
-or a graph of neighbours brings the points to where the clusters are groups around centers, and
+No center can stand for a moon or a ring: power k-means cuts them in straight lines. A kernel, or a
+graph of neighbours, maps the points to a space where the clusters are groups around centers, and
 power k-means finds them there.
 
-Both depend on a scale, here `gamma`, and neither has a center that could be shown to anyone. Where
-clusters are roughly round, the plain method is quicker, and says more.
+Both depend on a scale, here `gamma`, and neither has a center to show. For roughly round clusters,
+the plain method is quicker and says more.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ methods = {
 }
 
 # %%
-# The index is that of Rand, adjusted for chance: 1 where the clusters are the shapes. The Gaussian
-# kernel finds the rings at one scale and the moons at another, and nothing but the truth tells
-# which to take. Spectral clustering asks for clusters that are connected, and one scale serves both
-# here; it would fail where a few points bridge the gap.
+# The number is the adjusted Rand index: 1 when the clusters are the shapes. The Gaussian kernel
+# finds the rings at one scale and the moons at another, and only the truth tells which to take.
+# Spectral clustering looks for connected clusters, and one scale serves both here; it would fail if
+# a few points bridged the gap.
 
 figure, panels = plt.subplots(2, 4, figsize=(11, 5), layout="constrained")
 for row, (points, truth) in zip(panels, shapes, strict=True):

@@ -2,11 +2,11 @@
 Groups of customers
 ===================
 
-Nine hundred customers of a made-up shop, of whom four numbers are known. Clustering tells which
-kinds of customers there are, and their profiles say what to call them.
+Four numbers describe each of nine hundred customers of a made-up shop. Clustering finds the kinds
+of customers, and their profiles suggest what to call them.
 
-Do not read more into it than it says: customers are seldom so clearly apart, and k centers are
-found in any data. `powermeans.choose_k` says how sure the number of groups is.
+Real customers are seldom so clearly apart, and k-means finds k centers in any data.
+`powermeans.choose_k` says how sure the number of groups is.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ customers["share on sale"] = rng.beta(12 * on_sale, 12 * (1 - on_sale))
 print(customers.describe().round(1))
 
 # %%
-# Distances add up the columns, so these must be comparable first. Amounts that vary by factors
-# become so by logarithms; then all are scaled to the same variance.
+# Distances add up over the columns, so make the columns comparable first: take logarithms of
+# amounts that vary by factors, then scale all columns to the same variance.
 
 amounts = ["visits a year", "basket", "days away"]
 scaled = customers.copy()
@@ -44,14 +44,14 @@ scaled = (scaled - scaled.mean()) / scaled.std()
 model = PowerKMeans(4, random_state=0).fit(scaled)
 
 # %%
-# The profiles: the mean of each group, and the middle half of its customers, in standard
-# deviations from the mean of all.
+# The profiles: the mean of each group and the middle half of its customers, in standard deviations
+# from the mean of all.
 
 plots.profiles(model, scaled)
 plt.show()
 
 # %%
-# How large the groups are; and their medians in the units that the shop thinks in.
+# The sizes of the groups, and their medians in the units of the shop.
 
 plots.sizes(model, scaled)
 plt.show()

@@ -2,14 +2,13 @@
 Places along roads
 ==================
 
-Fifteen thousand addresses along made-up roads, and one hundred and twenty places from which to
-serve them. The more centers there are, the more local optima, and the more a search for better ones
-is worth.
+Fifteen thousand addresses along made-up roads, and one hundred and twenty places to serve them. The
+more centers there are, the more local optima, and the more a search is worth.
 
-Points are kilometres east and north. Degrees of longitude and latitude are no such thing: away from
-the equator a degree of longitude is shorter, and they should be projected to a plane first, or, on
-half of the globe, taken as unit vectors with ``divergence="cosine"``. And these are distances as
-the crow flies: across a river without a bridge, they mislead.
+Points are kilometres east and north. Do not use degrees: away from the equator, a degree of
+longitude is shorter than one of latitude. Project them to a plane first or, on half of the globe,
+take unit vectors with ``divergence="cosine"``. Distances are as the crow flies, which misleads
+across a river without a bridge.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ addresses = (1 - along) * ends[:, 0] + along * ends[:, 1] + bend
 addresses += rng.normal(0, 0.15, addresses.shape)
 
 # %%
-# Lloyd's algorithm from one draw of seeds, and power k-means with its quick search.
+# Lloyd's algorithm from one set of seeds, and power k-means with its quick search.
 
 lloyd = KMeans(N_PLACES, n_init=1, random_state=0).fit(addresses)
 model = PowerKMeans(N_PLACES, effort="fast", random_state=0).fit(addresses)
@@ -42,8 +41,7 @@ for name, found in (("Lloyd", lloyd), ("power k-means", model)):
     print(f"{name:<15}{np.sqrt(found.inertia_ / N_ADDRESSES):.3f} km, root of the mean square")
 
 # %%
-# The places; a larger one serves more addresses. Where addresses are dense the places are, too, but
-# less so than the addresses are.
+# The places: a larger one serves more addresses. Places are dense where addresses are, but less so.
 
 sizes = np.bincount(model.labels_, minlength=N_PLACES)
 figure, ax = plt.subplots(figsize=(10, 6.2), layout="constrained")

@@ -2,12 +2,12 @@
 Many features, few that matter
 ==============================
 
-As in the expression of genes: three hundred are measured, and eight of them tell the groups apart.
-The others are noise, of which three hundred features have so much that it hides the groups.
-`EntropyWeightedPowerKMeans` learns a weight for each feature along with the centers.
+As in gene expression: of three hundred measured features, eight tell the groups apart. The others
+add enough noise to hide them. `EntropyWeightedPowerKMeans` learns a weight for each feature along
+with the centers.
 
-With all features of use it has nothing to gain, and `PowerKMeans` finds lower sums of squares.
-Features must be comparable beforehand: those of small variance look like good ones.
+If all features matter, it gains nothing, and `PowerKMeans` finds lower sums of squares. Scale the
+features first: those of small variance look like good ones.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ expression[:, matter] += levels[truth]
 expression = (expression - expression.mean(axis=0)) / expression.std(axis=0)
 
 # %%
-# How well each finds the groups: the adjusted Rand index is 1 where all samples are in the right
-# one, and near 0 where all are where chance put them.
+# How well each finds the groups: the adjusted Rand index is 1 when all samples are in the right
+# group, and near 0 when chance deals them out.
 
 plain = PowerKMeans(N_GROUPS, random_state=0).fit(expression)
 weighted = EntropyWeightedPowerKMeans(N_GROUPS, random_state=0).fit(expression)
@@ -39,7 +39,7 @@ for model in (plain, weighted):
     print(f"{type(model).__name__:<28}{index:.2f}")
 
 # %%
-# The weights, which add up to one. On the right are the features that matter alone, by group.
+# Left: the weights, which add up to one. Right: the eight features of largest weight, by cluster.
 
 BLUE, PALE = "#0072B2", "#c3c9d0"
 figure, (left, right) = plt.subplots(

@@ -2,11 +2,11 @@
 Every plot
 ==========
 
-What `powermeans.plots` draws, each once. A plot returns its Axes, and draws on those it is given:
-``plots.sizes(model, X, ax=ax)``. Colours are those that the colour-blind tell apart (Okabe & Ito),
-and clusters differ in their shapes too.
+Each function of `powermeans.plots`, once. A plot returns its Axes, and draws on those you pass:
+``plots.sizes(model, X, ax=ax)``. Clusters differ in shape, and in colours that colour-blind people
+can tell apart (Okabe & Ito).
 
-The wines are 178 bottles of three growers, with thirteen measurements each, scaled to the same
+The data are 178 wines of three growers, with thirteen measurements each, scaled to the same
 variance.
 """
 
@@ -25,8 +25,8 @@ wines = (measured - measured.mean()) / measured.std()
 model = PowerKMeans(3, random_state=0).fit(wines)
 
 # %%
-# Clusters in the plane: of two columns these, of more the two principal axes. The lines are where
-# this plane, through the mean of all points, cuts the clusters.
+# Clusters in the plane: two columns as they are, more on their two principal axes. The lines are
+# where this plane, through the mean of all points, cuts the clusters.
 
 plots.clusters(model, wines)
 plt.show()
@@ -38,7 +38,7 @@ plots.uncertainty(model, wines)
 plt.show()
 
 # %%
-# What makes clusters different: their centers, and their profiles with the middle half of the
+# What makes the clusters different: their centers, and their profiles with the middle half of the
 # points.
 
 plots.center_heatmap(model, wines)
@@ -50,7 +50,7 @@ plots.profiles(model, wines)
 plt.show()
 
 # %%
-# How large they are, and how far apart.
+# How large the clusters are, and how far apart.
 
 plots.sizes(model, wines)
 plt.show()
@@ -61,16 +61,16 @@ plots.silhouettes(model, wines)
 plt.show()
 
 # %%
-# Which k: the knee of the inertia. `powermeans.choose_k` asks other criteria besides, and its
-# result can be passed to this plot as it is.
+# Which k? The knee of the inertia. `powermeans.choose_k` asks more criteria, and this plot takes
+# its result too.
 
 ks = np.arange(1, 11)
 plots.knee(ks, [PowerKMeans(k, random_state=0).fit(wines).inertia_ for k in ks])
 plt.show()
 
 # %%
-# The annealing: where each sweep moved the centers, from seeds drawn by chance. The power begins
-# near zero, which draws centers to the middle; as it falls they part.
+# The annealing: where each sweep moved the centers, from random seeds. The power begins near zero,
+# which draws the centers to the middle; as it falls, they part.
 
 rng = np.random.default_rng(0)
 corners = 5.0 * np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
@@ -84,13 +84,13 @@ plots.annealing_path(path, clouds)
 plt.show()
 
 # %%
-# Objective and inertia by sweep, with the power on the axis at the right.
+# Objective and inertia by sweep; the axis at the right is the power.
 
 plots.convergence(annealed)
 plt.show()
 
 # %%
-# Several fits of the same points.
+# Several fits to the same points.
 
 lloyd = KMeans(16, init=seeds, n_init=1).fit(clouds)
 search = PowerKMeans(16, random_state=0).fit(clouds)
@@ -98,7 +98,7 @@ plots.compare_convergence({"Lloyd": lloyd, "one slow descent": annealed, "with a
 plt.show()
 
 # %%
-# The objective as two centers of three vary and the third stays where it belongs: Figure 1 of Xu &
+# The objective as two of three centers vary and the third stays where it belongs: Figure 1 of Xu &
 # Lange (2019). At minus infinity it is that of k-means, with more valleys than at -0.2.
 
 line = np.concatenate([rng.normal(mean, 0.6, size=(33, 1)) for mean in (0.0, 5.0, 9.0)])

@@ -1,13 +1,13 @@
 """
-How many clusters
-=================
+How many clusters?
+==================
 
-`choose_k` clusters for a range of k and asks several criteria. Where clusters are apart most of
-them say the same number. Where there are none they say all kinds of numbers; then the result says
-that no k is clear, and why, and recommends a guess.
+`choose_k` clusters for a range of k and asks several criteria. When clusters are well apart, most
+criteria name the same number. When there are no clusters, they disagree; the result then says that
+no k is clear, and why, and recommends a guess.
 
-Do not choose k this way where it is known beforehand, as the number of colours of a palette or of
-places to build is; there, the inertia says what one more is worth.
+If you know k beforehand, as for the colours of a palette or the number of places to build, do not
+choose it this way; the inertia then says what one more is worth.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ choices = {
 }
 
 # %%
-# What each criterion says, and how many say what is recommended.
+# What each criterion says, and how many agree with the recommendation.
 
 for name, choice in choices.items():
     print(f"{name}: {choice.verdict()}, agreement {choice.agreement:.0%}")
@@ -34,8 +34,8 @@ for name, choice in choices.items():
     print("  " + ", ".join(f"{criterion} {k}" for criterion, k in choice.by_criterion.items()))
 
 # %%
-# The inertia, with the k that the criteria say marked on it. It falls steeply up to six, and then
-# slowly; without clusters there is a bend too, but one that is there for any data.
+# The inertia, and on it the k that each criterion names. It falls steeply up to six clusters, then
+# slowly. Without clusters there is a bend too, as there is for any data.
 
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for ax, (name, choice) in zip(panels, choices.items(), strict=True):
@@ -44,8 +44,8 @@ for ax, (name, choice) in zip(panels, choices.items(), strict=True):
 plt.show()
 
 # %%
-# The silhouette, which is high where points are nearer to their own cluster than to the next; the
-# shapes are those above.
+# The silhouette is high when points are nearer to their own cluster than to the next. Shapes as
+# above.
 
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
 for ax, (name, choice) in zip(panels, choices.items(), strict=True):
