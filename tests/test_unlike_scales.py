@@ -64,6 +64,13 @@ def test_columns_in_one_unit_get_no_warning(points: np.ndarray) -> None:
     PowerKMeans(2, effort="fast", random_state=0).fit(points)  # warnings are errors here
 
 
+def test_a_learned_covariance_needs_no_scaling() -> None:
+    points = scaled_apart(1e6)
+    with pytest.warns(UnlikeScalesWarning):
+        PowerKMeans(2, random_state=0).fit(points)
+    PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)  # warnings are errors here
+
+
 def test_missing_and_enormous_entries_do_not_hide_the_scales() -> None:
     X = scaled_apart(1e150)
     X[::7, 0] = np.nan

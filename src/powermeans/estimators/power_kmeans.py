@@ -358,6 +358,7 @@ class PowerKMeans(CenterEstimator):
         return replace(
             super()._spec(),
             divergence=divergences.resolve(divergence),
+            warns_of_scales=not learns,
             why_not_in_parts=reason,
             why_not_on_device=reason,
         )
