@@ -1056,3 +1056,46 @@ def test_what_cannot_be_proved_is_refused_before_the_fit(
     assert said.code != 0
     assert says in " ".join(said.err.split())
     assert run("fit", "customers.csv", "-k", 5, "--prove", 0).code == 2
+
+
+def test_characters_that_act_on_a_terminal_are_shown_escaped(run) -> None:
+    Path("f.csv").write_text("a\x1b]0;PWNED\x07,b\u202er\n1,2\n3,4\n50,60\n")
+    ended = run("fit", "f.csv", "-k", 2, "-q")
+    assert "a\\x1b]0;PWNED\\x07" in ended.out
+    assert "b\\u202er" in ended.out
+    asked = run("fit", "f.csv", "-k", 2, "--columns", "\x1b[2Kz")
+    assert 'f.csv has no column "\\x1b[2Kz"' in asked.err
+    machine = run("fit", "f.csv", "-k", 2, "-q", "--json")
+    assert machine.json["columns"] == ["a\x1b]0;PWNED\x07", "b\u202er"]
+    for said in (ended.out, asked.err, machine.out):
+        assert not set(said) & {"\x1b", "\x07", "\u202e"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are UTF-8")
+def test_a_file_whose_name_is_no_utf_8_is_read_and_named(run) -> None:
+    name = os.fsdecode(b"bad\xff.csv")
+    Path(name).write_text(EXAMPLE)
+    ended = run("fit", name, "-k", 2, "-q", "-m", "m.pm", "--report", "r.html")
+    assert (ended.code, ended.err) == (0, "")
+    assert "of bad\\udcff.csv, read in" in ended.out
+    assert run("predict", "m.pm", name, "-o", "l.npy").code == 0
+    assert "rename it" in run("fit", name, "-k", 2, "-q", "--memory-limit", "1GB").err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes of this kind")
+def test_a_pipe_is_read_once(run) -> None:
+    os.mkfifo("pipe")
+    with subprocess.Popen(["sh", "-c", "cat customers.csv > pipe"]):
+        ended = run("fit", "pipe", "-k", 2, "-q")
+    assert (ended.code, ended.err) == (0, "")
+    assert "2 clusters of 600 rows" in ended.out
+    assert "pipe can be read only once" in run("fit", "pipe", "-k", 2, "--memory-limit", "1GB").err
+
+
+def test_an_array_with_a_mangled_header_is_refused(run) -> None:
+    header = b"{'descr': '<f8', 'fortran_order: False, 'shape': (3, 2), }".ljust(117) + b"\n"
+    Path("m.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + header + bytes(48))
+    for options in ((), ("--memory-limit", "1GB")):
+        ended = run("fit", "m.npy", "-k", 2, *options)
+        assert ended.code == 3
+        assert "m.npy is no array that can be read" in ended.err

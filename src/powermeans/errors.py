@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # A warning points at the line of the user's code that led into these packages.
+_SPACES = "\u00a0\u2009\u200c\u200d\u202f\u3000"
 _NOT_THE_CALLER = ("powermeans", "sklearn")
 
 
@@ -17,6 +18,14 @@ def warn_caller(message: str | Warning, category: type[Warning] | None = None) -
     while frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER and frame.f_back:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def printable(text: str) -> str:
+    """Escape characters that act on a terminal or turn the order of others; keep spaces."""
+    return "".join(
+        letter if letter.isprintable() or letter in _SPACES else ascii(letter)[1:-1]
+        for letter in text
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from powermeans.errors import Argument, ArgumentError, Explained, NotInPartsError
+from powermeans.errors import Argument, ArgumentError, Explained, NotInPartsError, printable
 
 Piece = TypeVar("Piece")
 
@@ -122,5 +122,5 @@ def read_from(name: str, pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 def one_line(message: str) -> str:
     """Return a message as one line of at most 600 letters."""
-    line = " ".join(message.split())
+    line = printable(" ".join(message.split()))
     return line if len(line) <= 600 else f"{line[:600]}..."

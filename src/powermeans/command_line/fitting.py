@@ -53,7 +53,7 @@ from powermeans.command_line.parts import (
     why_in_parts,
 )
 from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
-from powermeans.errors import EntryError
+from powermeans.errors import EntryError, printable
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.reporting.report import report
 from powermeans.reporting.summaries import ClusterSummary
@@ -149,7 +149,8 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
 
 def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
     """Name a file for the rows and one for the report, beside no other file of that name."""
-    stem = "" if files.first == "-" else f"{Path(files.first).name.partition('.')[0]}-"
+    source = Path(files.first)
+    stem = f"{source.name.partition('.')[0]}-" if source.is_file() else ""
     rows, page = f"{stem}clusters.csv", f"{stem}report.html"
     for path, option, mark in ((rows, "--rows", b"cluster"), (page, "--report", b"powermeans")):
         if os.path.isfile(path):
@@ -390,7 +391,7 @@ def _write_model_and_report(
                 fitted.model,
                 data.points,
                 wanted.report,
-                title=f"Clusters of {files.name}",
+                title=f"Clusters of {printable(files.name)}",
                 annealing=fitted.recorder,
                 source=files.first,
                 scalers=[] if fitted.scaler is None else [fitted.scaler],

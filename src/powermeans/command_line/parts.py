@@ -57,11 +57,13 @@ def why_in_parts(files: DataFiles, limits: Limits) -> str | None:
     """Return why data is read part by part: empty if by option or format; None if read whole."""
     is_limited = limits.memory is not None or limits.checkpoint is not None
     path, is_asked = Path(files.first), is_limited or len(files.paths) > 1
-    if "-" in files.paths:
+    pipe = next((each for each in files.paths if each == "-" or _is_pipe(Path(each))), None)
+    if pipe is not None:
         if not is_asked:
             return None
+        name = "standard input" if pipe == "-" else pipe
         raise failures.Failure(
-            "standard input can be read only once, and each sweep reads the rows: write them to a "
+            f"{name} can be read only once, and each sweep reads the rows: write them to a "
             "file, or leave out --memory-limit, --checkpoint and other files"
         )
     if is_asked or path.is_dir():
@@ -74,6 +76,10 @@ def why_in_parts(files: DataFiles, limits: Limits) -> str | None:
     if free is None or n_bytes * _SHARE_OF_MEMORY <= free:
         return None
     return f"it is {n_bytes / 1e9:.3g} GB in memory, and {free / 1e9:.3g} GB are free"
+
+
+def _is_pipe(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _bytes_as_table(path: Path, files: DataFiles) -> int | None:

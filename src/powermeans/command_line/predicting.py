@@ -28,7 +28,7 @@ from powermeans.command_line.parts import (
     why_in_parts,
 )
 from powermeans.command_line.screen import Screen, counted, number, seconds
-from powermeans.errors import ModelFileError
+from powermeans.errors import ModelFileError, printable
 from powermeans.reporting.report import report
 from powermeans.saving.model_files import load, reading_of
 from powermeans.sources import PartedData
@@ -237,7 +237,7 @@ def write_report(
             model,
             points,
             output,
-            title=f"Clusters of {files.name}",
+            title=f"Clusters of {printable(files.name)}",
             source=files.first,
             scalers=scalers,
             reading=files.reading_of(table.names),

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -22,7 +23,11 @@ from rich.progress import (
 from rich.table import Table as Grid
 from rich.text import Text
 
+from powermeans.errors import printable
+
 _WIDTH_OF_PIPES = 100
+# Controls, marks of direction and halves of characters, which JSON keeps as they are.
+_NOT_PRINTABLE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Screen:
@@ -37,7 +42,9 @@ class Screen:
     def say(self, line: str = "", *, is_whole: bool = False) -> None:
         """Print a line for people; terminals wrap it between words unless it must stay whole."""
         if not self.as_json:
-            self._console.print(Text(line), soft_wrap=is_whole or not self._console.is_terminal)
+            self._console.print(
+                Text(printable(line)), soft_wrap=is_whole or not self._console.is_terminal
+            )
 
     def show(
         self, names: Sequence[str], rows: Iterable[Sequence[str | Text]], left: Iterable[int] = ()
@@ -51,7 +58,9 @@ class Screen:
             side: Any = "left" if place in words else "right"
             grid.add_column(name, justify=side, no_wrap=place not in words, overflow="fold")
         for row in rows:
-            grid.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+            grid.add_row(
+                *(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row)
+            )
         # Rich pads every line to the width of the table.
         with self._console.capture() as shown:
             self._console.print(grid)
@@ -62,7 +71,7 @@ class Screen:
         """Print the result as JSON, if that was asked for."""
         if self.as_json:
             text = json.dumps(_plain(what), indent=2, ensure_ascii=False, allow_nan=False)
-            self._console.print(Text(text), soft_wrap=True)
+            self._console.print(Text(_NOT_PRINTABLE.sub(_escaped, text)), soft_wrap=True)
 
 
 @contextlib.contextmanager
@@ -84,6 +93,11 @@ def waiting_for(
         with Progress(words, *share, console=Console(stderr=True), transient=True) as shown:
             task = shown.add_task(what, total=n_rows)
             yield lambda n_done: shown.update(task, completed=n_done)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Return a character as JSON writes it in ASCII."""
+    return json.dumps(found[0])[1:-1]
 
 
 def _plain(value: Any) -> Any:

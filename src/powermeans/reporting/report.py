@@ -130,7 +130,7 @@ def report(
     data = page_data(subject, annealing)
     sections = sections_of(subject, Told(annealing, choice, source, optimality), code)
     with atomic_write(path) as file:
-        file.write(_page(title, sections, data).encode("utf-8"))
+        file.write(_page(title, sections, data).encode("utf-8", "backslashreplace"))
     return Path(path)
 
 

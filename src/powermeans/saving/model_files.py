@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans.errors import ModelFileError
+from powermeans.errors import ModelFileError, printable
 from powermeans.estimators.base import CenterEstimator
 from powermeans.estimators.kernel_power_kmeans import KernelPowerKMeans
 from powermeans.estimators.streams.base import is_waiting
@@ -171,7 +171,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         try:
             model = _read(file)
         except Exception as error:
-            reason = _printable(str(error).strip() or type(error).__name__)
+            reason = printable(str(error).strip() or type(error).__name__)
             # `from None`: the first error may hold codes that act on a terminal.
             raise ModelFileError(f"{os.fspath(path)} holds no model: {reason}") from None
     return model
@@ -188,11 +188,6 @@ def reading_of(path: str | os.PathLike[str]) -> dict[str, Any]:
         for name, may_be in _READING.items()
         if name in reading and may_be(reading[name])
     }
-
-
-def _printable(text: str) -> str:
-    """Escape characters that act on a terminal."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def _read(file: IO[bytes]) -> Any:

@@ -21,7 +21,7 @@ from powermeans.tables import TableError
 from powermeans.tables.arrays import Arrays
 from powermeans.tables.arrow import Batches, matrix_of, places_among, pyarrow_part
 from powermeans.tables.reading import open_reader
-from powermeans.tables.table import Columns, NoRowsError, distinct, refusing_damage
+from powermeans.tables.table import Columns, NoRowsError, distinct, is_utf8, refusing_damage
 from powermeans.tables.text import Text
 from powermeans.types import Points
 
@@ -83,6 +83,8 @@ def format_of(path: Path, **options: Any) -> FileFormat:
     """Return the format of a file by its content; `tables.read_table` explains the options."""
     if path.is_dir():
         return _Zarr(path, options.get("array"))
+    if not is_utf8(path):
+        raise SourceError(f"{path} has a name that is no UTF-8, which Arrow cannot open: rename it")
     with open(path, "rb") as file:
         start = file.read(8)
     if start == b"\x89HDF\r\n\x1a\n":
@@ -293,7 +295,7 @@ def _header_of(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
                 raise ValueError("it has named fields, so save its columns as one array")
             shape, is_fortran, dtype = read[version](file)
             return shape, is_fortran, dtype, file.tell()
-    except (ValueError, EOFError) as error:
+    except Exception as error:  # a mangled header fails in Python's tokenizer and parser
         raise TableError(f"{path} is no array that can be read: {error!s:.200}") from None
 
 

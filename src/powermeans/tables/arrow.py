@@ -126,10 +126,15 @@ def places_among(schema: Any, keys: Sequence[str], wanted: Iterable[int]) -> lis
 
     `keys` are the names of all columns of the file, perhaps with repetitions.
     """
-    return [
-        schema.get_all_field_indices(keys[number])[keys[:number].count(keys[number])]
-        for number in wanted
-    ]
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(schema.names):
+        places.setdefault(name, []).append(place)
+    n_before: dict[str, int] = {}
+    ranks = []
+    for key in keys:
+        ranks.append(n_before.get(key, 0))
+        n_before[key] = ranks[-1] + 1
+    return [places[keys[number]][ranks[number]] for number in wanted]
 
 
 def _index_of(schema: Any) -> frozenset[int]:

@@ -24,7 +24,15 @@ from powermeans.tables.checking import (
     without_missing,
 )
 from powermeans.tables.number_forms import Dates
-from powermeans.tables.table import Missing, NoRowsError, Reader, Table, TableError, missing_path
+from powermeans.tables.table import (
+    Missing,
+    NoRowsError,
+    Reader,
+    Table,
+    TableError,
+    is_utf8,
+    missing_path,
+)
 from powermeans.tables.text import Text, TextOptions
 from powermeans.tables.text_form import first_bytes
 
@@ -119,9 +127,22 @@ def _as_file(source: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
         else:
             name = os.fspath(source)
             path = path_of_file(Path(source))
+            if not path.is_file():  # a pipe can be read only once
+                path = stack.enter_context(_copied(stack.enter_context(open(path, "rb"))))
+            elif not is_utf8(path):
+                path = stack.enter_context(_linked(path))
         if (module := _packed_by(path, name)) is not None:
             path = stack.enter_context(_unpacked(path, module, name))
         yield path, name
+
+
+@contextlib.contextmanager
+def _linked(path: Path) -> Iterator[Path]:
+    """Yield a link to a file whose name PyArrow cannot open."""
+    with tempfile.TemporaryDirectory() as folder:
+        link = Path(folder) / "input"
+        link.symlink_to(path.absolute())
+        yield link
 
 
 @contextlib.contextmanager

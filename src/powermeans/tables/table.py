@@ -87,6 +87,15 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f': did you mean "{by_lower[found[0]]}"?' if found else ""
 
 
+def is_utf8(path: Path) -> bool:
+    """Return whether the name of a file is UTF-8, as PyArrow needs it."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def missing_path(path: Path) -> str:
     """Return the error for a path that does not exist, with the nearest name beside it."""
     others = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
