@@ -30,7 +30,8 @@ choices = {
 
 for name, choice in choices.items():
     print(f"{name}: {choice.verdict()}, agreement {choice.agreement:.0%}")
-    print(choice.doubt)
+    if choice.doubt:
+        print(f"  {choice.doubt}")
     print("  " + ", ".join(f"{criterion} {k}" for criterion, k in choice.by_criterion.items()))
 
 # %%
