@@ -180,6 +180,7 @@ def test_more_points_than_are_shown_are_sampled_and_it_says_so(tmp_path: Path) -
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
 
 
+@pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 def test_what_looks_wrong_is_said(tmp_path: Path) -> None:
     points = TABLE.to_numpy() * [1000.0, 1.0, 1.0, 1.0, 1.0]
     model = PowerKMeans(3, random_state=0).fit(points)
@@ -231,6 +232,7 @@ def told(page: Page) -> dict[str, dict[str, Any]]:
     return {column["name"]: column for column in columns if column.get("tell")}
 
 
+@pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 @pytest.mark.parametrize("offset", [0.0, 1.7e9, 1e60])
 def test_values_far_from_zero_stay_what_they_are(offset: float, tmp_path: Path) -> None:
     times = offset + np.repeat([0.0, 60.0], 50) * max(1.0, offset / 1.7e9) + RNG.random(100)
@@ -250,6 +252,7 @@ def test_values_far_from_zero_stay_what_they_are(offset: float, tmp_path: Path) 
     np.testing.assert_array_equal(drawn, points)
 
 
+@pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 def test_means_have_all_their_whole_digits(tmp_path: Path) -> None:
     points = np.repeat([[1_700_000_000.25, 95_131.0], [1_700_000_060.25, 123_456.0]], 20, axis=0)
     page = report_of(PowerKMeans(2, random_state=0).fit(points), points, tmp_path)
