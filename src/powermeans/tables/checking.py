@@ -153,8 +153,9 @@ def check_whole_numbers(
     reader: Columns, wanted: Sequence[int], points: Points, first_row: int = 0
 ) -> None:
     """Raise on whole numbers that float64 cannot represent, which are likely identifiers."""
+    whole = reader.whole
     for place, number in enumerate(wanted):
-        if number in reader.whole:
+        if number in whole:
             is_huge = np.abs(points[:, place]) >= _LARGEST_WHOLE
             if is_huge.any():
                 raise TableError(
