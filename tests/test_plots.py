@@ -116,6 +116,24 @@ def test_each_cluster_is_drawn_where_its_points_are_or_a_sample_of_them() -> Non
     assert axes.get_title() == "3 clusters, 7 of 60 points"
 
 
+def test_small_points_of_each_shape_leave_ink(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = np.repeat(100.0 * np.arange(len(MARKERS)), 2500)[:, None] * [1.0, 0.0]
+    model = PowerKMeans(len(MARKERS), random_state=0).fit(places)
+    monkeypatch.setitem(pyplot.rcParams, "figure.dpi", 72)
+    ax = plots.clusters(model, places, boundaries=False, max_points=len(places))
+    for text in list(ax.texts):
+        text.remove()
+    for cloud in ax.collections:
+        cloud.set_alpha(1.0)
+    ax.figure.canvas.draw()
+    image = np.asarray(ax.figure.canvas.buffer_rgba())[..., :3]
+    columns = ax.transData.transform(np.unique(places, axis=0))
+    height, _ = image.shape[:2]
+    for x, y in columns.round().astype(int):
+        near = image[height - y - 3 : height - y + 4, x - 3 : x + 4]
+        assert near.min() < 200
+
+
 def test_boundaries_lie_halfway_between_two_centers() -> None:
     model = PowerKMeans.from_centers([[0.0, 0.0], [4.0, 0.0]])
     axes = plots.clusters(model, [[0.0, -1.0], [0.0, 1.0], [4.0, -1.0], [4.0, 1.0]])

@@ -160,9 +160,10 @@ def _draw_clusters(ax: Axes, flat: FloatArray, labels: Labels, n_clusters: int) 
     """Draw the points of each cluster in its colour and shape."""
     size = _size_of(len(flat))
     for label in range(n_clusters):
+        # Snapped to pixels, the arms of small crosses would have no width.
         ax.scatter(
             *flat[labels == label].T, s=size, color=color_of(label), marker=marker_of(label),
-            alpha=0.75, linewidths=0, label=str(label), rasterized=len(flat) > 5000,
+            alpha=0.75, linewidths=0, snap=False, label=str(label), rasterized=len(flat) > 5000,
         )  # fmt: skip
     if n_clusters <= _MOST_IN_LEGEND:
         legend_of_clusters(ax, markerscale=max(1.0, 6 / size**0.5))
