@@ -82,11 +82,12 @@ class PowerKMeans(CenterEstimator):
         starts and crosses them. "thorough" does the same first, and then goes on with more starts,
         crosses for longer, and continues for smaller gains; it never ends above "balanced". If
         `init` gives the centers, the search starts only from them, once annealed and once not. More
-        than 1000 centers are not crossed. Points in memory of more than 2^20 values are searched in
-        a sample, and then all descend from the best that was found; by a Bregman divergence, they
-        are searched whole. That search breathes, which adds centers where the error is and removes
-        the least useful. So does that of points in parts, on a device or with missing entries, with
-        ``divergence="manhattan"`` or a divergence of your own, which know no swaps: `spent_` tells.
+        than 1000 centers are not crossed. Points in memory of more than 2^20 values (2^18 if
+        "fast") are searched in a sample, and then all descend from the best that was found; by a
+        Bregman divergence, they are searched whole. That search breathes, which adds centers where
+        the error is and removes the least useful. So does that of points in parts, on a device or
+        with missing entries, with ``divergence="manhattan"`` or a divergence of your own, which
+        know no swaps: `spent_` tells.
     refine : int, default=5
         Number of centers that the first breath adds and removes (Fritzke 2020), but at least a
         fifth and at most half of all centers, where the search breathes. With 0 there is no search,

@@ -115,6 +115,7 @@ _FAST = Effort(
     n_polishing=5,
     n_sweeps_of_swaps=5,
     least_work=1e7,
+    most_values=2**18,
 )
 _BALANCED = Effort(
     n_starts=3,
