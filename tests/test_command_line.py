@@ -29,8 +29,9 @@ from threadpoolctl import threadpool_limits
 import powermeans
 from powermeans.callbacks.progress_bar import FitProgress
 from powermeans.command_line import main
-from powermeans.command_line.clusters import Tally
+from powermeans.command_line.clusters import Tally, show_clusters
 from powermeans.command_line.demonstration import COLUMNS, as_csv, customers
+from powermeans.command_line.screen import Screen
 from powermeans.loop.history import SweepState
 from powermeans.metrics import adjusted_rand_index
 
@@ -302,13 +303,14 @@ def test_shares_are_of_the_weight_and_sizes_count_rows(run) -> None:
     assert any(line.split()[1:] == ["2", "4", "80.0%"] for line in predicted.err.splitlines())
 
 
-def test_a_cluster_whose_points_weigh_nothing_is_said_to_be_so() -> None:
+def test_a_cluster_whose_points_weigh_nothing_is_said_to_be_so(capsys) -> None:
     points, labels = np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1], dtype=np.int32)
     tally = Tally(points[1:])
     tally.add(points, labels, np.array([1.0, 2.0, 0.0]))
     _, clusters = tally.summaries(["x"])
     assert [(c.size, c.weight, c.share) for c in clusters] == [(2, 3.0, 1.0), (1, 0.0, 0.0)]
-    assert clusters[1].words(["x"]) == "Its points weigh nothing."
+    show_clusters(Screen(), clusters, ["x"], has_weights=True)
+    assert "weighs nothing" in capsys.readouterr().out.splitlines()[2]
 
 
 def test_missing_values_may_stay_where_k_is_chosen_and_methods_are_compared(
@@ -440,7 +442,7 @@ def test_a_file_alone_is_read_clustered_and_written_with_its_clusters(run) -> No
     assert 'left out "Tag" (dates), "Text" (text): --dates days reads dates' in ended.err
     assert 'read: "Betrag" as 1.234,5; "Saldo" as 1234,5; encoding cp1252' in ended.out
     assert 'scaled: "Betrag" spreads' in ended.out
-    chosen = int(re.search(r"^k = (\d+), recommended by", ended.out, re.MULTILINE)[1])
+    chosen = int(re.search(r"k(?: is k)? = (\d+), by", ended.out, re.MULTILINE)[1])
     assert ended.out.endswith(
         "written: bank-clusters.csv, bank-report.html\n"
         f"open the report: {'open' if sys.platform == 'darwin' else 'xdg-open'} bank-report.html\n"

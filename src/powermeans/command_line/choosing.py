@@ -32,9 +32,6 @@ from powermeans.sources import PartedData
 from powermeans.system.atomic_write import atomic_write
 from powermeans.tables import nearest
 
-# Of the criteria that say a k; fewer mean that none is clear.
-_CLEAR = 0.5
-
 
 def choose(
     files: DataFiles,
@@ -92,13 +89,12 @@ def choice_for(data: FitData, sizes: range, settings: dict[str, Any], *, is_quie
 
 
 def why_this_k(choice: Any) -> str:
-    """Return a sentence on the recommended k, and on how far it can be trusted."""
-    said = (
-        f"k = {choice.recommended}, recommended by {choice.decided_by}; "
-        f"{choice.agreement:.0%} of the criteria say the same"
+    """Return what is recommended, by what, and what speaks against it."""
+    verdict = f"recommended: k = {choice.recommended}" if choice.is_clear else choice.verdict()
+    return (
+        f"{verdict}, by {choice.decided_by}; {choice.agreement:.0%} of the criteria say the same"
+        + (f"\n{choice.doubt}" if choice.doubt else "")
     )
-    doubt = ": no number of clusters is clear, so choose one with -k"
-    return said + doubt if choice.agreement < _CLEAR else said
 
 
 def _known_criteria(names: str) -> list[str]:
@@ -122,12 +118,7 @@ def _tell(choice: Any, files: DataFiles, data: FitData, elapsed: float, screen: 
     screen.say()
     screen.show(["k", "inertia", "fall", "said by"], _rows(choice, sizes), left=[3])
     screen.say()
-    verdict = f"recommended: k = {choice.recommended}" if choice.is_clear else choice.verdict()
-    screen.say(
-        f"{verdict}, by {choice.decided_by}; {choice.agreement:.0%} of the criteria say the same"
-    )
-    if choice.doubt:
-        screen.say(choice.doubt)
+    screen.say(why_this_k(choice))
     screen.tell_machines(
         {
             "data": files.first,

@@ -84,6 +84,7 @@ class Wanted:
     prove: float | None = None  # seconds
     names: dict[int, str] = field(default_factory=dict)  # of clusters, in the report
     rows: str | None = None
+    choice: Any = None  # of the number of clusters, by `choose_k`
     why_k: str = ""
 
     @property
@@ -177,7 +178,8 @@ def _with_k(data: FitData, wanted: Wanted) -> Wanted:
         n_distinct = len(data.points) - count_copies(data.points)
         most = min(most, n_distinct if n_distinct < len(data.points) else n_distinct - 1)
     if most < 2:
-        why, k = "k = 1, since there are too few different rows for more", 1
+        choice, k = None, 1
+        why = "k = 1, since there are too few different rows for more"
     else:
         names = ("effort", "missing", "random_state", "n_threads")
         settings = {name: wanted.settings[name] for name in names}
@@ -185,7 +187,8 @@ def _with_k(data: FitData, wanted: Wanted) -> Wanted:
         if choice.was_stopped:
             raise KeyboardInterrupt
         why, k = why_this_k(choice), choice.recommended
-    return replace(wanted, settings=wanted.settings | {"n_clusters": k}, why_k=why)
+    settings = wanted.settings | {"n_clusters": k}
+    return replace(wanted, settings=settings, choice=choice, why_k=why)
 
 
 def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | None) -> None:
@@ -393,6 +396,7 @@ def _write_model_and_report(
                 wanted.report,
                 title=f"Clusters of {printable(files.name)}",
                 annealing=fitted.recorder,
+                choice=wanted.choice,
                 source=files.first,
                 scalers=[] if fitted.scaler is None else [fitted.scaler],
                 reading=files.reading_of(data.names),
