@@ -36,7 +36,8 @@ def test_a_fit_warns_once_and_names_the_columns(fit) -> None:
     assert len(told) == 1
     text = str(told[0].message)
     ratio = people()["income"].std() / people()["age"].std()
-    assert f"'income' varies {ratio:.3g} times as much as 'age'" in text or "column 1" in text
+    assert f"varies {ratio:,.0f} times as much as" in text
+    assert "'income'" in text or "column 1" in text
     assert told[0].filename == __file__
 
 

@@ -88,13 +88,11 @@ def choice_for(data: FitData, sizes: range, settings: dict[str, Any], *, is_quie
             tell.fit_ended()
 
 
-def why_this_k(choice: Any) -> str:
-    """Return what is recommended, by what, and what speaks against it."""
+def why_this_k(choice: Any) -> list[str]:
+    """Return lines on what is recommended, by what, and what speaks against it."""
     verdict = f"recommended: k = {choice.recommended}" if choice.is_clear else choice.verdict()
-    return (
-        f"{verdict}, by {choice.decided_by}; {choice.agreement:.0%} of the criteria say the same"
-        + (f"\n{choice.doubt}" if choice.doubt else "")
-    )
+    said = f"{verdict}, by {choice.decided_by}; {choice.agreement:.0%} of the criteria say the same"
+    return [said, choice.doubt] if choice.doubt else [said]
 
 
 def _known_criteria(names: str) -> list[str]:
@@ -118,7 +116,8 @@ def _tell(choice: Any, files: DataFiles, data: FitData, elapsed: float, screen: 
     screen.say()
     screen.show(["k", "inertia", "fall", "said by"], _rows(choice, sizes), left=[3])
     screen.say()
-    screen.say(why_this_k(choice))
+    for line in why_this_k(choice):
+        screen.say(line)
     screen.tell_machines(
         {
             "data": files.first,

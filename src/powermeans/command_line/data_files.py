@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -14,11 +14,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans.command_line import failures
-from powermeans.reporting.summaries import Columns
-from powermeans.reporting.warnings_on_data import unlike_scales
-from powermeans.sources.block import Block
-from powermeans.sources.scaling import spread_of
-from powermeans.sums import added
+from powermeans.inputs.scales import unlike_scales
 from powermeans.tables import Missing, Table, TableError, read_table
 from powermeans.tables.number_forms import Dates
 from powermeans.types import FloatArray
@@ -146,7 +142,7 @@ def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) ->
     points, scaler, weights = table.points, None, table.weights
     names, why_scaled = list(table.names), ""
     if scale == "auto":
-        why_scaled = why_scale(_blocks(points, weights), names)
+        why_scaled = why_scale(points, names)
         scale = "standard" if why_scaled else "none"
     if scale != "none":
         # Scaling in place saves the memory of a copy; a memory map, say, is read-only.
@@ -171,23 +167,16 @@ def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) ->
     )
 
 
-def _blocks(points: Any, weights: FloatArray | None) -> Iterator[Block]:
-    for start in range(0, len(points), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        yield Block(points[rows], None if weights is None else weights[rows], "")
-
-
-def why_scale(blocks: Iterable[Block], names: Sequence[str]) -> str:
+def why_scale(points: Any, names: Sequence[str]) -> str:
     """Return a sentence on columns whose scales differ, empty if none do."""
-    moments = added(spread_of(block, "standard") for block in blocks)
-    deviations = np.sqrt(moments.squares / np.where(moments.counts > 0, moments.counts, 1.0))
-    named = list(names) or [f"c{number}" for number in range(1, len(deviations) + 1)]
-    found = unlike_scales(Columns(named, moments.means, deviations))
+    found = unlike_scales(points)
     if found is None:
         return ""
-    widest, narrowest, times = found
+    widest, narrowest = (
+        names[column] if names else f"c{column + 1}" for column in (found.widest, found.narrowest)
+    )
     return (
-        f'scaled: "{widest}" spreads {times} times as far as "{narrowest}" '
+        f'scaled: "{widest}" spreads {found.times} times as far as "{narrowest}" '
         "(--scale none leaves columns as they are)"
     )
 

@@ -85,7 +85,7 @@ class Wanted:
     names: dict[int, str] = field(default_factory=dict)  # of clusters, in the report
     rows: str | None = None
     choice: Any = None  # of the number of clusters, by `choose_k`
-    why_k: str = ""
+    why_k: Sequence[str] = ()
 
     @property
     def is_whole_job(self) -> bool:
@@ -179,7 +179,7 @@ def _with_k(data: FitData, wanted: Wanted) -> Wanted:
         most = min(most, n_distinct if n_distinct < len(data.points) else n_distinct - 1)
     if most < 2:
         choice, k = None, 1
-        why = "k = 1, since there are too few different rows for more"
+        why = ["k = 1, since there are too few different rows for more"]
     else:
         names = ("effort", "missing", "random_state", "n_threads")
         settings = {name: wanted.settings[name] for name in names}
@@ -424,8 +424,8 @@ def _tell(
     )
     for note in notes_on(data):
         screen.say(note)
-    if wanted.why_k:
-        screen.say(wanted.why_k)
+    for line in wanted.why_k:
+        screen.say(line)
     screen.say()
     show_clusters(screen, clusters, names, has_weights=files.weights is not None)
     screen.say()

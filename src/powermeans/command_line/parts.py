@@ -159,7 +159,9 @@ def data_to_fit(
         # The first rows tell, which saves a pass over all of them.
         start = open_parts(files, replace(limits, checkpoint=None), columns=columns)
         with failures.refusing():
-            why_scaled = why_scale([next(iter(start.source.blocks()))], start.feature_names or ())
+            why_scaled = why_scale(
+                next(iter(start.source.blocks())).points, start.feature_names or ()
+            )
         scale = "standard" if why_scaled else "none"
     data = open_parts(files, limits, columns=columns, scale=scale)
     note_parts(files, why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -16,28 +17,49 @@ _LEAST_RATIO = 100.0
 # Of hundreds of columns, such as the pixels of an image, a few may hardly vary in the same unit.
 _LEAST_SHARE_OF_COLUMNS = 0.05
 _ROUNDING = 1e-12
+_MOST_DIGITS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class UnlikeScales:
+    """Two columns, and how many times as much the first varies."""
+
+    widest: int
+    narrowest: int
+    ratio: float
+
+    @property
+    def times(self) -> str:
+        """The ratio in words.
+
+        >>> UnlikeScales(0, 1, 1499.8).times, UnlikeScales(0, 1, 4.2e12).times
+        ('1,500', '4e+12')
+        """
+        return f"{self.ratio:,.0f}" if self.ratio < _MOST_DIGITS else f"{self.ratio:.0e}"
 
 
 def warn_of_unlike_scales(points: Points | SparsePoints, names: Sequence[object] | None) -> None:
     """Warn if one column varies so much more than others that these hardly count in distances."""
-    if sparse.issparse(points) or (found := _unlike_scales(points)) is None:
+    if (found := unlike_scales(points)) is None:
         return
-    *columns, ratio = found
+    columns = (found.widest, found.narrowest)
     labels = [f"column {one}" if names is None else repr(names[one]) for one in columns]
     warn_caller(
-        f"X has columns of very different scales: {labels[0]} varies {ratio:.3g} times as much as "
-        f"{labels[1]}, which hardly counts in the distances. If their units differ, scale the "
+        f"X has columns of very different scales: {labels[0]} varies {found.times} times as much "
+        f"as {labels[1]}, which hardly counts in the distances. If their units differ, scale the "
         "columns first, for example with sklearn.preprocessing.StandardScaler; if the scales are "
         'meant, warnings.simplefilter("ignore", powermeans.UnlikeScalesWarning) silences this',
         UnlikeScalesWarning,
     )
 
 
-def _unlike_scales(points: Points) -> tuple[int, int, float] | None:
-    """Return the widest column, the narrowest, and how many times as much the widest varies.
+def unlike_scales(points: Points | SparsePoints) -> UnlikeScales | None:
+    """Return the columns that vary most and least if they differ too much, else None.
 
-    Both the deviations and the ranges of the two must differ a hundred times.
+    Both the deviations and the ranges must differ a hundred times. Sparse columns have one unit.
     """
+    if sparse.issparse(points):
+        return None
     n_rows = min(_MOST_ROWS, max(_MOST_ENTRIES // points.shape[1], 2))
     sample = np.asarray(points[:: -(-len(points) // n_rows)], dtype=np.float64)
     deviations, ranges = _spreads(sample)
@@ -51,7 +73,7 @@ def _unlike_scales(points: Points) -> tuple[int, int, float] | None:
     if np.mean(ratios > _LEAST_RATIO) < _LEAST_SHARE_OF_COLUMNS:
         return None
     narrowest = int(np.argmax(ratios))
-    return int(widest), int(varying[narrowest]), float(times[narrowest])
+    return UnlikeScales(int(widest), int(varying[narrowest]), float(times[narrowest]))
 
 
 def _spreads(points: FloatArray) -> tuple[FloatArray, FloatArray]:

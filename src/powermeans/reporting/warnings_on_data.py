@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from powermeans.inputs.scales import unlike_scales
 from powermeans.reporting.summaries import ClusterSummary, Columns
 from powermeans.seeds.orders import row_keys
 from powermeans.types import FloatArray, Labels, SparsePoints
@@ -17,8 +18,6 @@ _TINY = 0.1
 # along the line between them. Two halves of a Gaussian have 1.33, of a uniform block 1.73.
 _APART = 2.0
 _LEAST_DUPLICATES = 0.01
-_MOST_RATIO_OF_SCALES = 100.0
-_MOST_DIGITS = 1e9
 _MOST_NAMED = 5
 
 
@@ -38,7 +37,7 @@ def find_warnings(
 ) -> list[DataWarning]:
     """Find problems of finite points and their summaries, the most serious first."""
     return [
-        *_warn_of_scales(columns),
+        *_warn_of_scales(points, columns),
         *_warn_of_empty(summaries),
         *_warn_of_touching(points, labels, summaries),
         *_warn_of_tiny(summaries),
@@ -47,40 +46,17 @@ def find_warnings(
     ]
 
 
-def _warn_of_scales(columns: Columns) -> list[DataWarning]:
-    found = unlike_scales(columns)
+def _warn_of_scales(points: FloatArray | SparsePoints, columns: Columns) -> list[DataWarning]:
+    found = unlike_scales(points)
     if found is None:
         return []
-    widest, narrowest, times = found
     text = (
-        f"The columns have very different scales: “{widest}” varies {times} "
-        f"times as much as “{narrowest}”, which hardly counts in the distances. "
-        "Scale the columns first, for example with sklearn.preprocessing.StandardScaler."
+        f"The columns have very different scales: “{columns.names[found.widest]}” varies "
+        f"{found.times} times as much as “{columns.names[found.narrowest]}”, which hardly counts "
+        "in the distances. Scale the columns first, for example with "
+        "sklearn.preprocessing.StandardScaler."
     )
     return [DataWarning("scales", text)]
-
-
-def unlike_scales(columns: Columns) -> tuple[str, str, str] | None:
-    """Return the widest column, the narrowest, and their ratio, or None below a hundred.
-
-    Constant columns are left out.
-
-    >>> import numpy as np
-    >>> from powermeans.reporting.summaries import Columns
-    >>> means, deviations = np.array([5.0, 0.0, 0.1]), np.array([3000.0, 2.0, 1e-17])
-    >>> unlike_scales(Columns(["grams", "litres", "always 0.1"], means, deviations))
-    ('grams', 'litres', '1,500')
-    """
-    deviations = np.where(columns.are_constant(), np.nan, columns.deviations)
-    if np.isnan(deviations).all():
-        return None
-    widest, narrowest = int(np.nanargmax(deviations)), int(np.nanargmin(deviations))
-    with np.errstate(over="ignore"):
-        ratio = float(deviations[widest] / deviations[narrowest])
-    if ratio <= _MOST_RATIO_OF_SCALES:
-        return None
-    times = f"{ratio:,.0f}" if ratio < _MOST_DIGITS else f"{ratio:.0e}"
-    return columns.names[widest], columns.names[narrowest], times
 
 
 def _warn_of_empty(summaries: list[ClusterSummary]) -> list[DataWarning]:
