@@ -43,17 +43,21 @@ PATH = recorded()
 
 DRAWN: dict[str, Callable[..., Any]] = {
     "annealing_path": lambda **ax: plots.annealing_path(PATH, CLOUDS, **ax),
+    "center_bars": lambda **ax: plots.center_bars(MODEL, CLOUDS, **ax),
     "center_heatmap": lambda **ax: plots.center_heatmap(MODEL, CLOUDS, **ax),
     "clusters": lambda **ax: plots.clusters(MODEL, CLOUDS, **ax),
     "compare_convergence": lambda **ax: plots.compare_convergence({"a": MODEL}, **ax),
     "convergence": lambda **ax: plots.convergence(MODEL, **ax),
     "knee": lambda **ax: plots.knee([1, 2, 3], [9.0, 2.0, 1.0], **ax),
+    "neighbourhood_graph": lambda **ax: plots.neighbourhood_graph(MODEL, CLOUDS, **ax),
     "objective_surface": lambda **ax: plots.objective_surface(
         CLOUDS, -1.0, centers=PLACES, n_grid=5, **ax
     ),
     "profiles": lambda **ax: plots.profiles(MODEL, CLOUDS, **ax),
+    "shadows": lambda **ax: plots.shadows(MODEL, CLOUDS, **ax),
     "silhouettes": lambda **ax: plots.silhouettes(MODEL, CLOUDS, **ax),
     "sizes": lambda **ax: plots.sizes(MODEL, CLOUDS, **ax),
+    "stripes": lambda **ax: plots.stripes(MODEL, CLOUDS, **ax),
     "uncertainty": lambda **ax: plots.uncertainty(MODEL, CLOUDS, **ax),
 }
 
@@ -227,7 +231,7 @@ def test_an_unknown_method_and_a_missing_library_are_named(monkeypatch: pytest.M
 
 def test_a_model_without_memberships_and_distances_has_no_uncertainty() -> None:
     spectral = powermeans.SpectralClustering(3, random_state=0).fit(CLOUDS)
-    with pytest.raises(ValueError, match="SpectralClustering has neither memberships nor dist"):
+    with pytest.raises(ValueError, match="SpectralClustering has no distances to centers"):
         plots.uncertainty(spectral, CLOUDS)
 
 
@@ -369,6 +373,63 @@ def test_silhouettes_are_those_of_scikit_learn_and_a_sample_says_so() -> None:
     )
     with pytest.raises(ValueError, match="at least 2"):
         plots.silhouettes(PowerKMeans(1).fit(CLOUDS), CLOUDS)
+
+
+# The points at 1 and 3 lie between the first two centers, those at 7 and 9 between the others.
+LINE = np.array([[0.0], [1.0], [3.0], [7.0], [9.0], [12.0], [13.0]])
+OF_LINE = powermeans.KMeans.from_centers([[0.0], [4.0], [12.0]])
+
+
+def test_shadows_are_twice_the_share_of_the_nearer_of_two_distances() -> None:
+    bars = plots.shadows(OF_LINE, LINE).collections
+    drawn = [np.unique(bar.get_paths()[0].vertices[:, 0]) for bar in bars]
+    by_hand = [[0, 2 * 1 / 4], [2 * 1 / 4, 2 * 3 / 8], [0, 2 * 3 / 8, 2 * 1 / 10]]  # d1 / (d1 + d2), twice
+    for found, values in zip(drawn, by_hand, strict=True):
+        assert np.allclose(found, np.unique([0, *values]))
+
+
+def test_a_point_on_two_equal_centers_has_the_shadow_one() -> None:
+    twins = powermeans.KMeans.from_centers([[0.0], [0.0]])
+    assert plots.shadows(twins, [[0.0], [0.0]]).get_title().endswith("1.00 in the mean")
+
+
+def test_an_edge_is_as_wide_as_the_shadows_between_its_centers() -> None:
+    edges = plots.neighbourhood_graph(OF_LINE, LINE).lines
+    ends = [tuple(np.sort(edge.get_xdata())) for edge in edges]
+    widths = np.array([edge.get_linewidth() for edge in edges])
+    # 0, 1/2 and 1/2 between 0 and 4, of 4 points; 3/4, 3/4, 0 and 1/5 between 4 and 12, of 5.
+    assert ends == [(0.0, 4.0), (4.0, 12.0)]
+    assert np.allclose(widths / widths.max(), [(1.0 / 4) / (1.7 / 5), 1.0])
+
+
+def test_stripes_stand_at_the_distances_to_both_centers() -> None:
+    nearest, second = plots.stripes(OF_LINE, LINE).collections
+    heights = [[path.vertices[0, 1] for path in half.get_paths()] for half in (nearest, second)]
+    places = [
+        [path.vertices[:, 0].mean() for path in half.get_paths()] for half in (nearest, second)
+    ]
+    assert heights == [[0, 1, 1, 3, 3, 0, 1], [4, 3, 3, 5, 5, 8, 9]]
+    assert np.round(places[0]).tolist() == [0, 0, 1, 1, 2, 2, 2]
+    assert np.round(places[1]).tolist() == [1, 1, 0, 2, 1, 1, 1]
+
+
+@pytest.mark.parametrize("draw", [plots.shadows, plots.stripes, plots.neighbourhood_graph])
+def test_one_cluster_has_no_neighbours(draw: Any) -> None:
+    with pytest.raises(ValueError, match="one cluster: neighbours need at least 2"):
+        draw(powermeans.KMeans.from_centers([[0.0]]), LINE)
+
+
+def test_bars_are_the_centers_and_marks_the_means_of_all_points() -> None:
+    points = np.array([[0.0, 2.0], [0.0, 4.0], [6.0, 0.0]])
+    model = powermeans.KMeans.from_centers([[0.0, 3.0], [6.0, 0.0]])
+    ax = plots.center_bars(model, points)
+    assert np.allclose([bar.get_width() for bar in ax.patches], [0, 3, 6, 0])
+    zeros = [bar.get_x() for bar in ax.patches]
+    assert zeros[0] == zeros[1] == 0
+    assert zeros[2] == zeros[3] > 6
+    for marks, zero in zip(ax.collections, (0, zeros[2]), strict=True):
+        assert np.allclose([path.vertices[0, 0] - zero for path in marks.get_paths()], [2, 2])
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["0\n67 %", "1\n33 %"]
 
 
 def test_the_heat_map_counts_standard_deviations_from_the_mean() -> None:

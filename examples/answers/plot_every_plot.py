@@ -61,6 +61,31 @@ plots.silhouettes(model, wines)
 plt.show()
 
 # %%
+# Shadows need no distances between points: 0 is on a center, 1 halfway to the second nearest.
+
+plots.shadows(model, wines)
+plt.show()
+
+# %%
+# Which clusters touch: an edge is as wide as the shadows of the points between two centers.
+
+plots.neighbourhood_graph(model, wines)
+plt.show()
+
+# %%
+# The distances behind it. Left: the points of a cluster. Right: those for which its center is the
+# second nearest.
+
+plots.stripes(model, wines)
+plt.show()
+
+# %%
+# Centers as bars, beside the means of all points (marks), for columns in one unit.
+
+plots.center_bars(model, wines)
+plt.show()
+
+# %%
 # Which k? The knee of the inertia. `powermeans.choose_k` asks more criteria, and this plot takes
 # its result too.
 

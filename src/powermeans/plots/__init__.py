@@ -7,8 +7,9 @@ imported when the first plot is drawn; install it with ``pip install "powermeans
 
 from __future__ import annotations
 
-from powermeans.plots.center_values import center_heatmap, profiles
+from powermeans.plots.center_values import center_bars, center_heatmap, profiles
 from powermeans.plots.choice import knee
+from powermeans.plots.neighbours import neighbourhood_graph, shadows, stripes
 from powermeans.plots.scatter import clusters, uncertainty
 from powermeans.plots.shape import silhouettes, sizes
 from powermeans.plots.surface import objective_surface
@@ -16,14 +17,18 @@ from powermeans.plots.sweeps import annealing_path, compare_convergence, converg
 
 __all__ = [
     "annealing_path",
+    "center_bars",
     "center_heatmap",
     "clusters",
     "compare_convergence",
     "convergence",
     "knee",
+    "neighbourhood_graph",
     "objective_surface",
     "profiles",
+    "shadows",
     "silhouettes",
     "sizes",
+    "stripes",
     "uncertainty",
 ]

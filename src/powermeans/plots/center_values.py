@@ -10,6 +10,7 @@ from scipy import sparse
 from powermeans.plots import fitted
 from powermeans.plots.canvas import (
     INK,
+    PALE,
     Axes,
     axes_or_new,
     color_of,
@@ -139,6 +140,72 @@ def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | No
     ax.set(ylabel="standard deviations from the mean", title="Profiles of the clusters")
     legend_of_clusters(ax, ncols=-(-len(found) // 16))
     tidy(ax, grid="y")
+    return ax
+
+
+def center_bars(
+    model: Any, X: PointsLike, *, max_features: int = 20, ax: Axes | None = None
+) -> Axes:
+    """Draw the centers as bars, one block for each cluster, beside the means of all points.
+
+    A dark mark shows the mean of all points in each column. All columns share one scale, so draw
+    columns in one unit, such as answers from 1 to 5 or shares; `center_heatmap` and `profiles` are
+    for others.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with `cluster_centers_`.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The points.
+    max_features : int, default=20
+        The largest number of features to show; they are those in which the centers differ most.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Axes
+
+    See Also
+    --------
+    center_heatmap : Draws centers in standard deviations, as colours.
+
+    Examples
+    --------
+    >>> from powermeans import PowerKMeans, plots
+    >>> X = [[0.0, 5.0], [1.0, 5.0], [9.0, 6.0], [10.0, 6.0]]
+    >>> ax = plots.center_bars(PowerKMeans(2, random_state=0).fit(X), X)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['column 0', 'column 1']
+    """
+    _check_max_features(max_features)
+    centers, labels = fitted.centers_of(model), fitted.labels_of(model, X)
+    mean, _ = _mean_and_spread(fitted.points_of(model, X, labels))
+    features = most_distinguishing(centers, max_features)
+    centers, mean = centers[:, features], mean[features]
+    low, high = min(0.0, centers.min(), mean.min()), max(0.0, centers.max(), mean.max())
+    step = 1.15 * ((high - low) or 1.0)
+    ax = axes_or_new(
+        ax, figsize=(min(14.0, 2.5 + 1.6 * len(centers)), min(11.0, 1.6 + 0.34 * len(features)))
+    )
+    rows = np.arange(len(features))
+    for label, center in enumerate(centers):
+        zero = label * step
+        ax.barh(rows, center, left=zero, height=0.7, color=color_of(label))
+        ax.vlines(zero + mean, rows - 0.42, rows + 0.42, colors=INK, linewidth=1.6)
+        ax.axvline(zero, color=PALE, linewidth=0.8, zorder=0)
+    sizes = np.bincount(labels, minlength=len(centers)) / len(labels)
+    ax.set_xticks(
+        step * np.arange(len(centers)),
+        [f"{label}\n{size:.0%}".replace("%", " %") for label, size in enumerate(sizes)],
+    )
+    ax.set_yticks(rows, _short(fitted.names_of(model, X), features))
+    ax.set(xlabel="cluster, and its share", title="Centers (bars) and all points (marks)")
+    ax.invert_yaxis()
+    tidy(ax)
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(length=0)
     return ax
 
 

@@ -48,6 +48,16 @@ def centers_of(model: Any) -> FloatArray:
     return np.asarray(on_host(model.cluster_centers_), dtype=np.float64)
 
 
+def distances_of(model: Any, X: PointsLike) -> FloatArray:
+    """Return the distance of each point to each center, in float64."""
+    if not hasattr(model, "transform"):
+        raise ValueError(
+            f"{type(model).__name__} has no distances to centers: pass an estimator with "
+            "transform, for example PowerKMeans"
+        )
+    return np.asarray(on_host(model.transform(X)), dtype=np.float64)
+
+
 def n_clusters_of(model: Any, labels: Labels) -> int:
     """Count the clusters, empty ones too."""
     return len(model.cluster_centers_) if has_centers(model) else int(labels.max()) + 1

@@ -220,13 +220,7 @@ def _memberships(model: Any, X: PointsLike, power: float | None) -> FloatArray:
         return np.asarray(on_host(model.memberships(X, power=wanted)))
     if hasattr(model, "memberships") and power is None:
         return np.asarray(on_host(model.memberships(X)))
-    if not hasattr(model, "transform"):
-        raise ValueError(
-            f"{type(model).__name__} has neither memberships nor distances to centers: pass an "
-            "estimator with centers, for example PowerKMeans"
-        )
-    distances = np.asarray(on_host(model.transform(X)), dtype=np.float64)
-    return memberships(np.square(distances), wanted)
+    return memberships(np.square(fitted.distances_of(model, X)), wanted)
 
 
 def _name_axes(ax: Axes, plane: Plane | None, method: str) -> None:

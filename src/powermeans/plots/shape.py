@@ -98,6 +98,7 @@ def silhouettes(
     See Also
     --------
     sizes : Draws how large the clusters are.
+    shadows : Compares points with centers, which is quicker.
     powermeans.criteria.silhouette : Computes the mean over the points.
 
     Examples
@@ -114,7 +115,7 @@ def silhouettes(
         raise ValueError("all points are in one cluster: silhouettes need at least 2")
     values = _silhouettes(points, labels[shown])
     ax = axes_or_new(ax)
-    _draw_silhouettes(ax, values, labels[shown])
+    draw_by_cluster(ax, values, labels[shown], name="silhouette")
     of_all = "" if len(shown) == len(labels) else f" of {len(labels)}"
     ax.set_title(f"Silhouettes of {len(shown)}{of_all} points, {values.mean():.2f} in the mean")
     return ax
@@ -129,8 +130,8 @@ def _silhouettes(points: Any, labels: Any) -> FloatArray:
     return np.asarray(silhouette_samples(points, labels))
 
 
-def _draw_silhouettes(ax: Axes, values: FloatArray, labels: Any) -> None:
-    """Draw clusters below each other, each with its points from high to low."""
+def draw_by_cluster(ax: Axes, values: FloatArray, labels: Any, *, name: str) -> None:
+    """Draw clusters below each other, each with the values of its points from high to low."""
     gap = max(1, len(values) // 100)
     top, places = 0, []
     found = np.unique(labels)
@@ -146,6 +147,6 @@ def _draw_silhouettes(ax: Axes, values: FloatArray, labels: Any) -> None:
     if len(found) > _MOST_NAMED:
         ax.set_yticks([])
     ax.invert_yaxis()
-    ax.set(xlabel="silhouette", ylabel="cluster")
+    ax.set(xlabel=name, ylabel="cluster")
     tidy(ax, grid="x")
     ax.tick_params(axis="y", length=0)
