@@ -383,7 +383,8 @@ OF_LINE = powermeans.KMeans.from_centers([[0.0], [4.0], [12.0]])
 def test_shadows_are_twice_the_share_of_the_nearer_of_two_distances() -> None:
     bars = plots.shadows(OF_LINE, LINE).collections
     drawn = [np.unique(bar.get_paths()[0].vertices[:, 0]) for bar in bars]
-    by_hand = [[0, 2 * 1 / 4], [2 * 1 / 4, 2 * 3 / 8], [0, 2 * 3 / 8, 2 * 1 / 10]]  # d1 / (d1 + d2), twice
+    # Twice d1 / (d1 + d2).
+    by_hand = [[0, 2 * 1 / 4], [2 * 1 / 4, 2 * 3 / 8], [0, 2 * 3 / 8, 2 * 1 / 10]]
     for found, values in zip(drawn, by_hand, strict=True):
         assert np.allclose(found, np.unique([0, *values]))
 

@@ -12,7 +12,7 @@ from powermeans.plots.canvas import INK, PALE, Axes, axes_or_new, color_of, labe
 from powermeans.plots.fitted import PointsLike
 from powermeans.plots.plane import Plane
 from powermeans.plots.shape import draw_by_cluster
-from powermeans.types import FloatArray, IndexArray
+from powermeans.types import FloatArray, Labels
 
 _WIDEST_EDGE = 12.0
 
@@ -21,8 +21,8 @@ _WIDEST_EDGE = 12.0
 class _TwoNearest:
     """The two centers nearest to each point, and the distances to them."""
 
-    first: IndexArray
-    second: IndexArray
+    first: Labels
+    second: Labels
     distances: FloatArray  # (n_points, 2)
     n_clusters: int
 
@@ -32,7 +32,7 @@ class _TwoNearest:
         n_clusters = distances.shape[1]
         if n_clusters < 2:
             raise ValueError("the model has one cluster: neighbours need at least 2")
-        nearest = np.argsort(distances, axis=1, kind="stable")[:, :2]
+        nearest = np.argsort(distances, axis=1, kind="stable")[:, :2].astype(np.int32)
         near = np.take_along_axis(distances, nearest, axis=1)
         return cls(nearest[:, 0], nearest[:, 1], near, n_clusters)
 
@@ -41,7 +41,8 @@ class _TwoNearest:
         """Return 2 d1 / (d1 + d2), one for a point on both centers."""
         total = self.distances.sum(axis=1)
         twice = 2 * self.distances[:, 0]
-        return np.divide(twice, total, out=np.ones_like(total), where=total > 0)
+        shares: FloatArray = np.divide(twice, total, out=np.ones_like(total), where=total > 0)
+        return shares
 
     def edges(self) -> FloatArray:
         """Return for each pair the shadows of the points between them, over all their points."""
