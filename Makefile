@@ -27,7 +27,7 @@ help:
 	@echo "make structure print the rooms of the package, its imports, lines and functions"
 	@echo "make sanitize  native tests under the address, undefined-behaviour and thread sanitizers"
 	@echo "make platforms native tests for other compilers and machines, and whether the bits are equal"
-	@echo "make bench     measure the sweeps      make picture  draw the README's picture again"
+	@echo "make bench     measure the sweeps      make picture  draw the README's pictures again"
 	@echo "make format    rewrite in house style  make clean  remove all that was built, .venv too,"
 	@echo "                                         but not build/reproduce, where hours are kept"
 	@echo "make bench-speed    measure the speed beside other packages (FORMER=commit: and beside that)"
@@ -47,6 +47,7 @@ demo: $(STAMPS)/installed $(STAMPS)/cli $(STAMPS)/plot
 	$(BIN)/python examples/plot_lloyd_and_power.py --output demo/lloyd_and_power.png
 
 picture: $(STAMPS)/installed $(STAMPS)/plot
+	$(BIN)/python -m benchmarks.plot_hero
 	$(BIN)/python examples/plot_lloyd_and_power.py --output docs/_static/lloyd_and_power.png
 
 test: $(STAMPS)/installed $(STAMPS)/test
