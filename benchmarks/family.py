@@ -39,17 +39,17 @@ TITLES = {
     "shapes": "Shapes that no center describes",
 }
 NOTES = {
-    "members": "Lines are those of the files that hold nothing else, without comments and "
-    "docstrings. Checks are scikit-learn's, passed + skipped, or failed where some did: cosine is "
-    "not for the rows of zeros in their data, a learned covariance not for their 15 points of 30 "
-    "features, and the 49 nodes of a map are not three groups.",
-    "sweeps": "All take no shortcuts: every point meets every center. In 16 features and fewer "
-    "products are taken in float64, also of float32 points, since sums of few of them cancel; "
-    "squared Euclidean distances are sums of squared differences there, which do not. Points with "
-    "missing entries are held as pairs, twice as wide.",
-    "divergences": "99 points in 2 features, three groups about 10, 20 and 40, 250 trials; mean "
-    "adjusted Rand index, and variation of information. In parentheses what the index is above "
-    "that of the matching divergence, and the standard error of this.",
+    "members": "Lines are counted in the files that hold nothing else, without comments and "
+    "docstrings. Checks are scikit-learn's, passed + skipped, and failed if any did: cosine refuses "
+    "the rows of zeros in their data, 15 points of 30 features are too few for a learned covariance, and "
+    "the 49 nodes of a map are not three groups.",
+    "sweeps": "None takes shortcuts: every point meets every center. Up to 16 features, products "
+    "are in float64, also those of float32 points, since sums of few of them cancel; squared "
+    "Euclidean distances are sums of squared differences there, which do not cancel. Points with "
+    "missing entries are pairs, twice as wide.",
+    "divergences": "99 points in 2 features, three groups about 10, 20 and 40, 250 trials: mean "
+    "adjusted Rand index, and variation of information. In parentheses: how far the index lies "
+    "above that of the matching divergence, and its standard error.",
     "outliers": "Adjusted Rand index of the 900 points of five groups, mean and worst of 20 seeds.",
     "features": "Adjusted Rand index over 20 seeds.",
     "shapes": "600 points each; adjusted Rand index.",

@@ -252,9 +252,8 @@ def as_targets_page(stored: Mapping) -> str:
 
 
 LEGEND_OF_FITS = (
-    "Seconds for a whole fit in float64, seeding and checks included, in the mean of the first "
-    "random states. `PowerKMeans` without an effort is the default; beside it stand scikit-learn's "
-    "`KMeans` from one start and from ten."
+    "Seconds for a whole fit in float64 with seeding and checks, in the mean of the first random "
+    "states. `PowerKMeans` has the default effort, scikit-learn's `KMeans` one start or ten."
 )
 LEGEND_OF_LLOYD = (
     "Milliseconds for an iteration of Lloyd's algorithm. A gap: the package does not take this "
