@@ -40,9 +40,9 @@ TITLES = {
 }
 NOTES = {
     "members": "Lines are counted in the files that hold nothing else, without comments and "
-    "docstrings. Checks are scikit-learn's, passed + skipped, and failed if any did: cosine refuses "
-    "the rows of zeros in their data, 15 points of 30 features are too few for a learned covariance, and "
-    "the 49 nodes of a map are not three groups.",
+    "docstrings. Checks are scikit-learn's, passed + skipped, and failed if any did: cosine "
+    "refuses the rows of zeros in their data, 15 points of 30 features are too few for a learned "
+    "covariance, and the 49 nodes of a map are not three groups.",
     "sweeps": "None takes shortcuts: every point meets every center. Up to 16 features, products "
     "are in float64, also those of float32 points, since sums of few of them cancel; squared "
     "Euclidean distances are sums of squared differences there, which do not cancel. Points with "
