@@ -550,3 +550,23 @@ def test_hashes_differ_when_the_bytes_do():
     plain = hashlib.sha256(all_bytes(NativeRows(points, weights), centers)).digest()
     nudged = np.nextafter(centers, np.inf)
     assert hashlib.sha256(all_bytes(NativeRows(points, weights), nudged)).digest() != plain
+
+
+def test_many_python_threads_may_use_the_core_and_the_same_rows_at_once():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(3000, 5))
+    shared = NativeRows(points, n_threads=2)
+    centers = points[:12].copy()
+    alone = shared.sweep(centers, Power(-3.0)), shared.assign(centers)[0]
+
+    def work(number: int) -> bool:
+        own = NativeRows(points, n_threads=1 + number % 3)
+        same = True
+        for rows in (shared, own) * 5:
+            sums, labels = rows.sweep(centers, Power(-3.0)), rows.assign(centers)[0]
+            same &= sums.points.tobytes() == alone[0].points.tobytes()
+            same &= labels.tobytes() == alone[1].tobytes()
+        return same
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(work, range(48)))
