@@ -198,7 +198,7 @@ class Points {
 
     int64_t move_points(const std::string& divergence, Indices order, int64_t max_passes,
                         Out<int32_t, 1> labels, Out<double, 2> centers) const {
-        require_ordinals();
+        require_moves();
         const MovesRequest asked{moved_by(divergence),
                                  weights(),
                                  of_points(order, "order"),
@@ -213,7 +213,7 @@ class Points {
     nb::tuple swap_centers(const std::string& divergence, Indices order, int64_t most_in_vain,
                            double most_distances, double least_distances, double least_gain,
                            Out<int32_t, 1> labels, Out<double, 2> centers) const {
-        require_ordinals();
+        require_moves();
         const SwapsRequest asked{moved_by(divergence),
                                  weights(),
                                  of_points(order, "order"),
@@ -226,6 +226,16 @@ class Points {
                                  centers.data()};
         const Swaps done = in_background([&] { return powermeans::swap_centers(source_, asked); });
         return nb::make_tuple(done.n_tried, done.n_kept, done.n_distances);
+    }
+
+    void distances_to_own(const std::string& divergence, Centers centers, In<int32_t, 1> labels,
+                          Out<double, 1> distances) const {
+        const int32_t* of_each = checked_labels(labels, centers);
+        double* to = of_points(distances, "distances");
+        in_background([&] {
+            powermeans::distances_to_own(source_, moved_by(divergence), centers.data(),
+                                         int64_t(centers.shape(0)), of_each, team_, to);
+        });
     }
 
     double scale() const { return nearest_scale(source_); }
@@ -264,7 +274,8 @@ class Points {
             [&] { return powermeans::greedy_seeds(source_, asked, team_, check_interrupt, to); });
     }
 
-    void require_ordinals() const {
+    void require_moves() const {
+        require(!is_affine(source_), "affine distances know no moves of single points");
         require(source_.n_points <= std::numeric_limits<int32_t>::max(),
                 "moves number the points in 32 bits: pass fewer than 2^31");
     }
@@ -329,11 +340,11 @@ class Points {
         return MovedBy::squared_euclidean;
     }
 
-    int32_t* checked_labels(const Out<int32_t, 1>& labels, const Out<double, 2>& centers) const {
-        require(!is_affine(source_), "affine distances know no moves of single points");
+    template <class OfEach, class Rows>
+    auto* checked_labels(const OfEach& labels, const Rows& centers) const {
         require(centers.shape(0) > 0 && int64_t(centers.shape(1)) == source_.n_features,
                 "centers must have at least one row, and as many columns as the points");
-        int32_t* of_each = of_points(labels, "labels");
+        auto* of_each = of_points(labels, "labels");
         const int64_t k = int64_t(centers.shape(0));
         require(std::all_of(of_each, of_each + source_.n_points, [&](int32_t j) { return j >= 0 && j < k; }),
                 "labels must be numbers of centers");
@@ -342,7 +353,10 @@ class Points {
 
     const double* weights() const { return of_points(sample_weight_, "sample_weight"); }
 
+  protected:
     Source source_;
+
+  private:
     std::optional<Vector> sample_weight_;
     Team& team_;
     std::vector<nb::object> kept_;  // the owners of what source_ points to
@@ -354,6 +368,11 @@ struct DensePoints : Points<DenseSource<V>> {
     DensePoints(In<V, 2> values, std::optional<Vector> sample_weight, nb::object team, const Moments* known)
         : DensePoints(values, std::move(sample_weight), team,
                       moments_for(values, known, nb::cast<Team&>(team))) {}
+
+    void use_heights(Vector heights) {
+        Points<DenseSource<V>>::use_heights(heights);
+        this->source_.frame = frame_about_median(moments);
+    }
 
     Moments moments;
 
@@ -418,6 +437,8 @@ void bind_sweeps(Binding& binding) {
              "centers"_a.noconvert())
         .def_prop_ro("scale", &Class::scale)
         .def("origin", &Class::origin)
+        .def("distances_to_own", &Class::distances_to_own, "divergence"_a, "centers"_a.noconvert(),
+             "labels"_a.noconvert(), "distances"_a.noconvert())
         .def("use_heights", &Class::use_heights, "heights"_a.noconvert());
 }
 

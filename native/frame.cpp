@@ -208,6 +208,10 @@ double scale_for(double largest) {
 template <class V>
 Frame dense_frame(const Moments& moments) {
     if (int64_t(moments.median.size()) <= direct_max_features && sizeof(V) == 8) return {{}, moments.largest};
+    return frame_about_median(moments);
+}
+
+Frame frame_about_median(const Moments& moments) {
     Frame frame{moments.median, 0};
     double farthest_from_mean = 0;
     for (std::size_t f = 0; f < frame.origin.size(); ++f)

@@ -37,6 +37,9 @@ double scale_for(double largest);
 template <class V>
 Frame dense_frame(const Moments& moments);
 
+// Affine distances are products, which need the shift whatever the type of the points.
+Frame frame_about_median(const Moments& moments);
+
 template <class T>
 Aligned<T> scaled_origin(const Frame& frame, int64_t n_features, double scale) {
     Aligned<T> origin(static_cast<std::size_t>(n_features));

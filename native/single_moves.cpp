@@ -279,9 +279,36 @@ int64_t move_points(const Source& source, const MovesRequest& request, Team& tea
     });
 }
 
+template <class Source>
+void distances_to_own(const Source& source, MovedBy divergence, const double* centers, int64_t n_centers,
+                      const int32_t* labels, Team& team, double* distances) {
+    constexpr int64_t points_per_stripe = 256;
+    with_centers(source, divergence, [&](auto kind) {
+        const typename decltype(kind)::Type at(source, centers, n_centers);
+        const auto compute = [&](int, int64_t stripe) {
+            check_interrupt();
+            auto look = at.new_look();
+            const int64_t end = std::min(source.n_points, (stripe + 1) * points_per_stripe);
+            for (int64_t i = stripe * points_per_stripe; i < end; ++i) {
+                at.look_at(i, look);
+                distances[i] = at.sq_dist(look, labels[i]);
+            }
+        };
+        team.run(divide_up(source.n_points, points_per_stripe), team.n_threads(), compute);
+    });
+}
+
 template int64_t move_points(const DenseSource<float>&, const MovesRequest&, Team&);
 template int64_t move_points(const DenseSource<double>&, const MovesRequest&, Team&);
 template int64_t move_points(const CsrSource<float>&, const MovesRequest&, Team&);
 template int64_t move_points(const CsrSource<double>&, const MovesRequest&, Team&);
+template void distances_to_own(const DenseSource<float>&, MovedBy, const double*, int64_t, const int32_t*,
+                               Team&, double*);
+template void distances_to_own(const DenseSource<double>&, MovedBy, const double*, int64_t, const int32_t*,
+                               Team&, double*);
+template void distances_to_own(const CsrSource<float>&, MovedBy, const double*, int64_t, const int32_t*,
+                               Team&, double*);
+template void distances_to_own(const CsrSource<double>&, MovedBy, const double*, int64_t, const int32_t*,
+                               Team&, double*);
 
 }  // namespace powermeans

@@ -31,4 +31,13 @@ struct MovesRequest {
 template <class Source>
 int64_t move_points(const Source& source, const MovesRequest& request, Team& team);
 
+// Computes the divergence of each point from its own center, of which no digits cancel.
+template <class Source>
+void distances_to_own(const Source& source, MovedBy divergence,
+                      const double* centers,  // in (n_centers, n_features)
+                      int64_t n_centers,
+                      const int32_t* labels,  // in (n_points,)
+                      Team& team,
+                      double* distances);  // out (n_points,)
+
 }  // namespace powermeans

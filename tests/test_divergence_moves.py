@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from divergence_cases import CASES
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -118,6 +118,8 @@ def test_neither_moves_nor_swaps_raise_the_inertia(problem, n_passes) -> None:
 def test_moves_are_those_of_the_reference(name, n_features, seed, n_passes) -> None:
     problem = Problem(name, 20, n_features, 4, True, seed)
     reference = ReferenceRows(problem.points, problem.weights, divergence=problem.divergence)
+    nearest, second = np.sort(reference.sq_distances(problem.centers), axis=1)[:, :2].T
+    assume(np.all(second - nearest > 1e-12 * second))  # from a tie, rounding may start elsewhere
     expected = reference.move_points(problem.centers, n_passes)
     moved = problem.rows().move_points(problem.centers, n_passes)
     assert moved.n_moves == expected.n_moves

@@ -54,9 +54,9 @@ Lanes atanh_tail(Lanes s) {
 
 // y - log(1 + y), or (1 + y) log(1 + y) - y. Where 1 + y is near one neither is a difference of larger numbers.
 template <bool times_ratio>
-Lanes log_gap(Lanes y) {
-    const Lanes at_least = y * 0 + smallest_normal, sum = y + 1;
-    const Lanes ratio = sum > at_least ? sum : at_least;
+Lanes log_gap(Lanes y, Lanes one_more) {
+    const Lanes at_least = y * 0 + smallest_normal;
+    const Lanes ratio = one_more > at_least ? one_more : at_least;
     const Whole bits = Whole(ratio), exponent = (bits - bits_of_sqrt_half) >> mantissa_bits;
     const Lanes mantissa = Lanes(bits - (exponent << mantissa_bits));
     const Whole is_near = exponent == 0;
@@ -75,8 +75,9 @@ double cost(const double* point, const double* mean, int64_t width, double share
         for (int v = 0; v < n_vectors; ++v) {
             const Lanes x = load(point + f + v * lanes), before = load(mean + f + v * lanes);
             const Lanes m = before + share * (x - before), y = (x - m) / m;
-            Lanes terms = log_gap<is_poisson>(y);
-            if (back > 0) terms += log_gap<is_poisson>(-back * y) / back;
+            // Of a small ratio 1 + y has few digits, and the logarithm takes it by itself.
+            Lanes terms = log_gap<is_poisson>(y, is_poisson ? y + 1 : x / m);
+            if (back > 0) terms += log_gap<is_poisson>(-back * y, 1 - back * y) / back;
             sums[v] += m > m * 0 ? (is_poisson ? m * terms : terms) : m * 0;
         }
         if (added(sums) >= limit) break;

@@ -189,7 +189,7 @@ void print_shape(const std::string& instruction_set, int64_t n_features, int64_t
     Digests<DenseSource<V>>(name + " dense", dense, centers, team).print_all();
     const SparsePoints<V> sparse(points, n_features, V(0.7));
     Digests<CsrSource<V>>(name + " sparse", sparse.source, centers, team).print_all();
-    DenseSource<V> affine{points.data(), n_points, n_features, dense_frame<V>(moments),
+    DenseSource<V> affine{points.data(), n_points, n_features, frame_about_median(moments),
                           Heights{heights.data(), 9.0}};
     Digests<DenseSource<V>>(name + " affine", affine, planes, team).print_sweeps();
 }

@@ -31,6 +31,11 @@ class CompiledPoints:
     @property
     def scale(self) -> float: ...
     def origin(self) -> FloatArray: ...
+    def distances_to_own(
+        self, divergence: str, centers: FloatArray, labels: Labels, distances: FloatArray
+    ) -> None:
+        """Write the divergence of each point from its own center, of which no digits cancel."""
+
     def use_heights(self, heights: FloatArray) -> None:
         """From now on distances are heights + lifts - <points - origin, slopes>.
 

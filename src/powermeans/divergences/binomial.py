@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import kl_div
 
 from powermeans.divergences.bregman import Separable
+from powermeans.divergences.ratios import log_ratio, relative_entropy
 from powermeans.types import FloatArray
 
 
@@ -75,9 +75,16 @@ class Binomial(Separable):
 
     def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """Return x log(x / theta) and (N - x) log((N - x) / (N - theta))."""
-        trials = self.highest
-        return np.asarray(kl_div(points, centers) + kl_div(trials - points, trials - centers))
+        trials, rise = self.highest, centers - points
+        successes = relative_entropy(points, centers, rise)
+        return successes + relative_entropy(trials - points, trials - centers, -rise)
 
     def slope(self, centers: FloatArray) -> FloatArray:
         """Return the logarithm of theta / (N - theta)."""
         return np.asarray(np.log(centers) - np.log(self.highest - centers))
+
+    def slope_from(self, tangent: FloatArray, centers: FloatArray) -> FloatArray:
+        """Return the logarithm of the ratio of successes less that of failures."""
+        trials, rise = self.highest, centers - tangent
+        failures = log_ratio(trials - centers, trials - tangent, -rise)
+        return log_ratio(centers, tangent, rise) - failures

@@ -65,6 +65,10 @@ class Bregman(abc.ABC):
     def gradient(self, points: FloatArray) -> FloatArray:
         """Return its gradient at each point, of the shape of the points."""
 
+    def gradient_from(self, tangent: FloatArray, centers: FloatArray) -> FloatArray:
+        """Return the gradient at each center less that at the tangent point."""
+        return self.gradient(centers) - self.gradient(tangent[None, :])
+
     def between(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """Return D(x, theta) of each point and its center, row by row; one row may serve all."""
         along = np.sum(self.gradient(centers) * (points - centers), axis=1)
@@ -107,7 +111,7 @@ class Bregman(abc.ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Return slopes and lifts: D(x, theta) = height(x) + lift - <x - origin, slope>."""
         inner = self.inside(centers)
-        slopes = self.gradient(inner) - self.gradient(tangent[None, :])
+        slopes = self.gradient_from(tangent, inner)
         return slopes, self.between(tangent[None, :], inner) + slopes @ (tangent - origin)
 
     def curvature(self, center: FloatArray) -> FloatArray:
@@ -164,6 +168,17 @@ class Separable(Bregman):
     @abc.abstractmethod
     def slope(self, centers: FloatArray) -> FloatArray:
         """Return the derivative of phi."""
+
+    def slope_from(self, tangent: FloatArray, centers: FloatArray) -> FloatArray:
+        """Return the slope at the centers less that at the tangent point.
+
+        Override it where the two are nearly equal and their difference has few digits.
+        """
+        return self.slope(centers) - self.slope(tangent)
+
+    def gradient_from(self, tangent: FloatArray, centers: FloatArray) -> FloatArray:
+        """Return the differences of the slopes."""
+        return self.slope_from(tangent[None, :], centers)
 
     def generator(self, points: FloatArray) -> FloatArray:
         """Return D(x, 1/2), which is phi up to an affine function."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from powermeans.divergences.bregman import Separable
+from powermeans.divergences.ratios import log_gap
 from powermeans.types import FloatArray
 
 
@@ -57,9 +58,12 @@ class Gamma(Separable):
 
     def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """Return the shape times x / theta - log(x / theta) - 1."""
-        ratios = points / centers
-        return np.asarray(self.shape * (ratios - 1 - np.log(ratios)))
+        return self.shape * log_gap(points / centers, (points - centers) / centers)
 
     def slope(self, centers: FloatArray) -> FloatArray:
         """Return -shape / theta."""
         return np.asarray(-self.shape / centers)
+
+    def slope_from(self, tangent: FloatArray, centers: FloatArray) -> FloatArray:
+        """Return the shape times (theta - tangent) / theta / tangent."""
+        return np.asarray(self.shape * ((centers - tangent) / centers / tangent))

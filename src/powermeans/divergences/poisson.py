@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import kl_div
 
 from powermeans.divergences.bregman import Separable
+from powermeans.divergences.ratios import log_ratio, relative_entropy
 from powermeans.types import FloatArray
 
 
@@ -40,8 +40,12 @@ class Poisson(Separable):
 
     def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """Return x log(x / theta) - x + theta."""
-        return np.asarray(kl_div(points, centers))
+        return relative_entropy(points, centers, centers - points)
 
     def slope(self, centers: FloatArray) -> FloatArray:
         """Return the logarithm of theta."""
         return np.log(centers)
+
+    def slope_from(self, tangent: FloatArray, centers: FloatArray) -> FloatArray:
+        """Return the logarithm of the ratio."""
+        return log_ratio(centers, tangent, centers - tangent)

@@ -11,7 +11,7 @@ import numpy as np
 
 from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman
-from powermeans.rows.bregman import BregmanRows
+from powermeans.rows.bregman import open_bregman
 from powermeans.rows.cosine import CosineRows
 from powermeans.rows.manhattan import ManhattanRows
 from powermeans.rows.native import Known, NativeRows, Team
@@ -78,5 +78,5 @@ def _open(
     if has_missing and isinstance(points, np.ndarray):
         return ObservedRows(points, sample_weight, **options)
     if isinstance(divergence, Bregman):
-        return BregmanRows(points, sample_weight, divergence=divergence, **options)
+        return open_bregman(points, sample_weight, divergence=divergence, **options)
     return _ROWS_OF[divergence](points, sample_weight, **options)

@@ -44,6 +44,14 @@ class AffineRows(NativeRows, abc.ABC):
     def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
         """Return the distance of each of these points to its own center, by the definition."""
 
+    def _distances_to_own(self, labels: Labels, centers: FloatArray) -> FloatArray:
+        """Return the distance of each point to the center of its label, by the definition."""
+        distances, n_at_once = np.empty(self.n_points), max(1, _ELEMENTS_AT_ONCE // self.n_features)
+        for start in range(0, self.n_points, n_at_once):
+            rows = slice(start, min(start + n_at_once, self.n_points))
+            distances[rows] = self._distances_between(rows, centers[labels[rows]])
+        return distances
+
     def as_compiled(self, centers: FloatArray) -> FloatArray:
         """Return the slopes, and the lifts in a last column."""
         slopes, lifts = self.planes(centers)
@@ -52,13 +60,9 @@ class AffineRows(NativeRows, abc.ABC):
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
         """Label by products, and add up the inertia by the definition, which does not cancel."""
         labels, _ = super().assign(centers)
-        inertia, n_at_once = 0.0, max(1, _ELEMENTS_AT_ONCE // self.n_features)
-        for start in range(0, self.n_points, n_at_once):
-            rows = slice(start, min(start + n_at_once, self.n_points))
-            distances = self._distances_between(rows, centers[labels[rows]])
-            counts = 1.0 if self._weights is None else self._weights[rows]
-            inertia += float(np.sum(counts * distances))
-        return labels, inertia * self._weight_unit
+        distances = self._distances_to_own(labels, centers)
+        counts = 1.0 if self._weights is None else self._weights
+        return labels, float(np.sum(counts * distances)) * self._weight_unit
 
     def rounding(self) -> float:
         return rounding_of_products(self.dtype)

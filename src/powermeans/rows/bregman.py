@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -11,16 +13,27 @@ from scipy import sparse
 
 from powermeans.critical import critical_power
 from powermeans.divergences.binomial import Binomial
-from powermeans.divergences.bregman import Bregman
+from powermeans.divergences.bregman import Bregman, Separable
 from powermeans.divergences.gamma import Gamma
 from powermeans.divergences.mahalanobis import Mahalanobis
 from powermeans.divergences.poisson import Poisson
 from powermeans.rows.affine import AffineRows
+from powermeans.rows.by_definition import (
+    NearnessByDefinition,
+    spread_by_definition,
+    sweep_by_formula,
+)
 from powermeans.rows.native import FormOfMoves, NativeRows, Team
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.rules import Rule
+from powermeans.sums import Spread, Sums
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 # The critical power scales at most this many values, since that copies them.
 _MOST_VALUES_SCALED = 2**22
+# Between about this many points an opening looks at what cancels.
+_PAIRED = 8
+_LEAST_DIGITS = 1e-9
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 class BregmanRows(AffineRows):
@@ -45,8 +58,10 @@ class BregmanRows(AffineRows):
         self._divergence = divergence
         self.__dict__.pop("_form_of_moves", None)
         self._tangent = divergence.inside(self._weighted_mean()[None, :])[0]
-        heights = divergence.heights(self._points, self._tangent)
+        nowhere = np.zeros(self.n_points, dtype=np.int32)
+        heights = self._distances_to_own(nowhere, self._tangent[None, :])
         check_heights(heights, divergence)
+        self._heights = heights
         self._native.use_heights(heights)
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -87,6 +102,34 @@ class BregmanRows(AffineRows):
         super()._forget_what_follows_from_weights()
         self.__dict__.pop("_form_of_moves", None)
 
+    @property
+    def loses_digits(self) -> bool:
+        """Whether terms that cancel leave an affine distance few digits, in a sample of the points.
+
+        That is so where its error exceeds the distance of most pairs, or where that of the farthest
+        point exceeds what all other points add up to, times a tolerance.
+        """
+        if sparse.issparse(self._points) or not isinstance(self._divergence, Separable):
+            return False
+        step = -(-self.n_points // _PAIRED)
+        chosen = np.append(np.arange(0, self.n_points, step), np.argmax(self._heights))
+        sample, n = as_float64(self._points[chosen]), len(chosen)
+        with np.errstate(all="ignore"):
+            centers = self._divergence.inside(sample)
+            slopes = np.abs(self._divergence.gradient_from(self._tangent, centers))
+            lifts, origin = (
+                self._divergence.between(self._tangent[None], centers),
+                self._native.origin(),
+            )
+            products = (np.abs(sample - origin) + np.abs(self._tangent - origin)) @ slopes.T
+            error = (self._heights[chosen, None] + lifts + products) * _EPSILON
+            pairs = np.repeat(sample, n, axis=0), np.tile(centers, (n, 1))
+            distances = self._divergence.between(*pairs).reshape(n, n)
+        apart = distances[distances > 0]
+        usual = _middle_of(apart) if len(apart) else math.inf
+        of_farthest = float(error[-1, -1]) / self.n_points
+        return max(_middle_of(error.ravel()), of_farthest) > _LEAST_DIGITS * usual
+
     def _weighted_mean(self) -> FloatArray:
         """Return the mean without a sweep, which needs the heights that follow from it."""
         if self._weights is None or not self._weights.any():
@@ -94,12 +137,73 @@ class BregmanRows(AffineRows):
         mean = self._points.T @ (self._weights / np.sum(self._weights))
         return np.asarray(mean, dtype=np.float64)
 
+    def _distances_to_own(self, labels: Labels, centers: FloatArray) -> FloatArray:
+        if type(self._divergence) not in (Poisson, Gamma):
+            return super()._distances_to_own(labels, centers)
+        distances = np.empty(self.n_points)
+        inner, name = self._divergence.inside(centers), type(self._divergence).__name__.lower()
+        self._native.distances_to_own(name, np.ascontiguousarray(inner), labels, distances)
+        return distances * getattr(self._divergence, "shape", 1.0)
+
     def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
         inner = self._divergence.inside(centers)
         return self._divergence.between(as_float64(self._points[rows]), inner)
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         return self._divergence.in_chunks(self._points, centers)
+
+
+class DirectBregmanRows(BregmanRows):
+    """Compute all distances by the definition, for dense points whose affine distances cancel."""
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        distances = self._distances_in_chunks(centers)
+        sums = sweep_by_formula(self._points, self._weights, distances, len(centers), rule)
+        return sums * self._weight_unit
+
+    def spread(self, centers: FloatArray) -> Spread:
+        counts = self.sample_weight(np.arange(self.n_points))
+        parts = self._distances_in_chunks(centers)
+        return reduce(add, (spread_by_definition(part, counts[rows]) for rows, part in parts))
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        labels = self._labels_of(centers)
+        distances = self._distances_to_own(labels, centers)
+        return labels, float(self.sample_weight(np.arange(self.n_points)) @ distances)
+
+    def _labels_of(self, centers: FloatArray) -> Labels:
+        parts = self._distances_in_chunks(centers)
+        return np.concatenate([part.argmin(axis=1) for _, part in parts]).astype(np.int32)
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        return self._pairwise(self._points, centers).astype(self.dtype)
+
+    def nearness(  # type: ignore[override]
+        self, centers: FloatArray, order: IndexArray | None = None
+    ) -> NearnessByDefinition:
+        weights = self.sample_weight(np.arange(self.n_points))
+        points = as_float64(self._points)
+        return NearnessByDefinition(points, weights, centers, order, self._pairwise)
+
+    def _pairwise(self, points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
+        return self._divergence.pairwise(points, centers)
+
+    def rounding(self) -> float:
+        return 0.0
+
+
+def open_bregman(
+    points: Points | SparsePoints,
+    sample_weight: FloatArray | None = None,
+    *,
+    divergence: Bregman,
+    **options: Any,
+) -> BregmanRows:
+    """Open rows that sweep by products, or by the definition where products lose digits."""
+    rows = BregmanRows(points, sample_weight, divergence=divergence, **options)
+    if not rows.loses_digits:
+        return rows
+    return DirectBregmanRows(points, sample_weight, divergence=divergence, team=rows.team)
 
 
 class ValuesAsTheyAre(FormOfMoves):
@@ -154,6 +258,10 @@ _FORMS_OF_MOVES: dict[type[Bregman], tuple[type[ValuesAsTheyAre], str]] = {
     Binomial: (SuccessesAndFailures, "poisson"),
     Mahalanobis: (Whitened, "squared_euclidean"),
 }
+
+
+def _middle_of(values: FloatArray) -> float:
+    return float(np.sort(values)[len(values) // 2])
 
 
 def as_float64(points: Points | SparsePoints) -> FloatArray:

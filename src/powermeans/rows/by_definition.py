@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from powermeans.rows.protocol import Nearness, Rows
 from powermeans.rules import Rule
-from powermeans.sums import Sums
+from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 from powermeans.weighted_draws import draw_indices
 
@@ -40,6 +40,23 @@ def sweep_by_formula(
             inertia=float(counts @ sq_dist.min(axis=1)),
         )
     return sums
+
+
+def spread_by_definition(distances: FloatArray, counts: FloatArray) -> Spread:
+    """Return error, utility and weight of each center; `counts` are the weights of the points."""
+    n_centers = distances.shape[1]
+    labels, nearest = distances.argmin(axis=1), distances.min(axis=1)
+
+    def by_label(values: FloatArray) -> FloatArray:
+        sums = np.bincount(labels, weights=values, minlength=n_centers)
+        return np.asarray(sums, dtype=np.float64)
+
+    if n_centers == 1:
+        utility = np.array([np.inf])
+    else:
+        second = np.partition(distances, 1, axis=1)[:, 1]
+        utility = by_label(counts * (second - nearest))
+    return Spread(by_label(counts * nearest), utility, by_label(counts))
 
 
 class NearnessByDefinition:

@@ -28,7 +28,7 @@ from scipy import sparse
 
 from powermeans.divergences import manhattan
 from powermeans.rows.base import BaseRows
-from powermeans.rows.by_definition import NearnessByDefinition
+from powermeans.rows.by_definition import NearnessByDefinition, spread_by_definition
 from powermeans.rows.native import NativeRows
 from powermeans.rules import Hard, Rule
 from powermeans.sums import Spread, Sums
@@ -126,7 +126,7 @@ class ManhattanRows(NativeRows):
     def spread(self, centers: FloatArray) -> Spread:
         def of_part(rows: slice) -> Spread:
             distances = manhattan.pairwise(self._values[rows], centers)
-            return _spread(distances, self._counts(rows) * self._weight_unit)
+            return spread_by_definition(distances, self._counts(rows) * self._weight_unit)
 
         return reduce(operator.add, self._each(of_part, self._parts(len(centers))))
 
@@ -325,19 +325,3 @@ def _midpoint(lower: Any, upper: Any) -> FloatArray:
     """Return the midpoint in float64, exact where the two are equal."""
     low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
     return np.asarray(low + (high - low) / 2)
-
-
-def _spread(distances: FloatArray, counts: FloatArray) -> Spread:
-    n_centers = distances.shape[1]
-    labels, nearest = distances.argmin(axis=1), distances.min(axis=1)
-
-    def by_label(values: FloatArray) -> FloatArray:
-        sums = np.bincount(labels, weights=values, minlength=n_centers)
-        return np.asarray(sums, dtype=np.float64)
-
-    if n_centers == 1:
-        utility = np.array([np.inf])
-    else:
-        second = np.partition(distances, 1, axis=1)[:, 1]
-        utility = by_label(counts * (second - nearest))
-    return Spread(by_label(counts * nearest), utility, by_label(counts))

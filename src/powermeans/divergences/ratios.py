@@ -1,0 +1,44 @@
+"""Functions of a ratio of two numbers that keep their digits where the ratio is near one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from powermeans.types import FloatArray
+
+# Closer to one than this, the terms of a divergence cancel, and a series takes their place.
+_NEAR = 1 / 64
+# A share of a center that changes no digit of its divergence, and whose inverse does not overflow.
+_NOTHING = 1e-300
+
+
+def log_gap(ratio: FloatArray, rise: FloatArray) -> FloatArray:
+    """Return t - log(1 + t), where t is the rise, a ratio less one.
+
+    With u = t / (2 + t), log(1 + t) is 2 (u + u^3 / 3 + u^5 / 5 + ...) and t - 2 u is t u.
+    """
+    is_low = rise < -0.5  # where one more than the rise has lost digits of the ratio
+    logs = np.log1p(rise, where=~is_low, out=np.empty_like(rise))
+    gap = rise - np.log(ratio, where=is_low, out=logs)
+    near = np.flatnonzero(np.abs(rise) < _NEAR)
+    t = rise.flat[near]
+    u = t / (2 + t)
+    square, tail = u * u, np.zeros_like(u)
+    for odd in (9, 7, 5, 3):
+        tail = tail * square + 1 / odd
+    gap.flat[near] = u * (t - 2 * square * tail)
+    return gap
+
+
+def relative_entropy(points: FloatArray, centers: FloatArray, rise: FloatArray) -> FloatArray:
+    """Return x log(x / theta) - x + theta, with 0 log 0 = 0; `rise` is theta - x."""
+    is_some = points > _NOTHING * centers
+    bases = np.where(is_some, points, centers)
+    return np.where(is_some, bases * log_gap(centers / bases, rise / bases), centers)
+
+
+def log_ratio(numbers: FloatArray, bases: FloatArray, rise: FloatArray) -> FloatArray:
+    """Return the logarithm of number / base; `rise` is number - base."""
+    is_near = np.abs(rise) < bases / 2
+    closely = np.log1p(np.where(is_near, rise, 0) / bases)
+    return np.where(is_near, closely, np.log(numbers) - np.log(bases))

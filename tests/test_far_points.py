@@ -1,0 +1,105 @@
+"""Divergences of points far from zero, or far from each other, against long double."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from powermeans import PowerKMeans
+from powermeans.divergences import Binomial, Gamma, Poisson
+from powermeans.power_mean import power_mean
+from powermeans.rows import open_rows
+from powermeans.rows.bregman import DirectBregmanRows
+from powermeans.rules import Power
+
+Long = np.longdouble
+
+
+def gap(t):
+    """t - log(1 + t) in long double, by its series where |t| < 1e-2."""
+    series = sum((-1) ** n * t**n / n for n in range(2, 14))
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.where(np.abs(t) < 1e-2, series, t - np.log1p(t))
+
+
+def poisson(x, c):
+    return np.where(x > 0, x * gap((c - x) / np.where(x > 0, x, 1)), c)
+
+
+def gamma(x, c):
+    small = x < c / 2
+    direct = (x - c) / c - np.log(x / c)
+    return np.where(small, direct, gap((x - c) / c))
+
+
+def binomial(x, c):
+    return poisson(x, c) + poisson(40 - x, 40 - c)
+
+
+def truth(deviance, points, centers):
+    x = points.astype(Long)[:, None, :]
+    return deviance(x, centers.astype(Long)[None]).sum(axis=2)
+
+
+def far_counts(offset):
+    return np.random.default_rng(0).poisson(5, size=(300, 3)) + offset + 1.0
+
+
+def with_an_outlier(size):
+    points = np.random.default_rng(0).gamma(2, 1, size=(300, 3))
+    points[0] = size
+    return points
+
+
+FAR = {
+    "counts about 1e6": (Poisson(), poisson, far_counts(1e6)),
+    "counts about 1e8": (Poisson(), poisson, far_counts(1e8)),
+    "counts about 1e12": (Poisson(), poisson, far_counts(1e12)),
+    "a count of 1e12": (Poisson(), poisson, np.vstack([far_counts(0), np.full((1, 3), 1e12)])),
+    "shares of one size": (Binomial(40), binomial, 20 + 1e-7 * far_counts(0)),
+    "sizes about 1e8": (Gamma(), gamma, far_counts(1e8)),
+    "a size of 1e100": (Gamma(), gamma, with_an_outlier(1e100)),
+    "a size of 1e9": (Gamma(), gamma, with_an_outlier(1e9)),
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_far_points_have_the_nearest_labels_and_all_digits(name):
+    divergence, deviance, points = FAR[name]
+    model = PowerKMeans(3, divergence=divergence, random_state=0, effort="fast").fit(points)
+    distances = truth(deviance, points, model.cluster_centers_)
+    own = distances[np.arange(len(points)), model.labels_]
+    nearest = distances.min(axis=1)
+    np.testing.assert_array_less(own, nearest * (1 + 1e-6) + 1e-300)
+    assert model.inertia_ == pytest.approx(float(nearest.sum()), rel=1e-9)
+    assert model.score(points) == pytest.approx(-float(nearest.sum()), rel=1e-9)
+    transformed = model.transform(points)
+    assert transformed.min() >= 0
+    # A distance may lack digits beside those from the mean, and beside its own point's largest.
+    size = truth(deviance, points, points.mean(axis=0)[None]) + nearest[:, None]
+    np.testing.assert_array_less(np.abs(transformed - distances), 1e-7 * (distances + size))
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_sweeps_and_spreads_of_far_points_have_all_digits(name):
+    divergence, deviance, points = FAR[name]
+    weights = np.random.default_rng(1).uniform(1, 2, size=len(points))
+    centers = np.vstack([points[1:30].mean(axis=0), points[30:90].mean(axis=0), points[0]])
+    rows = open_rows(points, weights, divergence=divergence, n_threads=1)
+    distances = truth(deviance, points, centers).astype(np.float64)
+    sums = rows.sweep(centers, Power(-3.0))
+    expected = weights @ power_mean(distances, -3.0)
+    assert sums.objective == pytest.approx(expected, rel=1e-6)
+    assert rows.nearness(centers).inertia() == pytest.approx(
+        weights @ distances.min(axis=1), rel=1e-6
+    )
+    error = rows.spread(centers).error
+    assert (error >= 0).all()
+    assert error.sum() == pytest.approx(weights @ distances.min(axis=1), rel=1e-6)
+
+
+def test_only_points_that_products_cannot_measure_are_measured_one_by_one():
+    far = open_rows(with_an_outlier(1e100), divergence=Gamma())
+    assert isinstance(far, DirectBregmanRows)
+    for divergence, points in [(Poisson(), far_counts(0)), (Gamma(), with_an_outlier(3.0))]:
+        assert not isinstance(open_rows(points, divergence=divergence), DirectBregmanRows)
