@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -195,6 +196,33 @@ def test_groups_of_centers_give_the_same_sums(monkeypatch: pytest.MonkeyPatch) -
     np.testing.assert_array_equal(parts.medians, whole.medians)
     np.testing.assert_allclose(parts.weights, whole.weights, rtol=1e-14)
     assert parts.objective == whole.objective
+
+
+@pytest.mark.parametrize("rule", [Hard(), Power(-3.0)], ids=repr)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_features_one_by_one_have_the_medians_of_features_together(rule, weighted, monkeypatch):
+    points = blobs(n_features=11)
+    weights = np.random.default_rng(1).uniform(size=200) if weighted else None
+    together = ManhattanRows(points, weights).sweep(points[:4], rule)
+    monkeypatch.setattr(module, "_CHUNK_ELEMENTS", 1)
+    one_by_one = ManhattanRows(points, weights).sweep(points[:4], rule)
+    np.testing.assert_allclose(one_by_one.medians, together.medians, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", [Hard(), Power(-3.0)], ids=repr)
+def test_many_features_of_few_points_take_no_python_each(rule) -> None:
+    rows, n_calls = ManhattanRows(blobs(n=20, n_features=2000)), 0
+
+    def count(*_: object) -> None:
+        nonlocal n_calls
+        n_calls += 1
+
+    sys.setprofile(count)
+    try:
+        rows.sweep(rows.take(np.arange(3)), rule)
+    finally:
+        sys.setprofile(None)
+    assert 0 < n_calls < 2000
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])

@@ -219,21 +219,29 @@ class ManhattanRows(NativeRows):
             partial(_hard_medians, labels=short, counts=counts, weights=self._weights)
         )
 
-    def _medians(self, of_feature: Callable[[Points, Order], FloatArray]) -> FloatArray:
-        """Return medians, (n_centers, n_features), by a function of a feature and its order."""
+    def _medians(self, of_features: Callable[[Points, Order], FloatArray]) -> FloatArray:
+        """Return medians, (n_centers, n_features), by a function of features and their orders."""
+        blocks = self._blocks_of_features
         medians = self._each(
-            lambda f: of_feature(self._values[:, f], self._orders[f]), range(self.n_features)
+            lambda b: of_features(self._values[:, blocks[b]], self._orders[b]), range(len(blocks))
         )
-        return np.stack(medians, axis=1)
+        return np.concatenate(medians, axis=1)
 
     @cached_property
     def _orders(self) -> list[Order]:
-        """The points sorted by each feature."""
+        """The points sorted by each feature, (n_points, n_features) for each block of features."""
         dtype = np.int32 if self.n_points <= np.iinfo(np.int32).max else np.int64
         return self._each(
-            lambda f: np.argsort(np.ascontiguousarray(self._values[:, f])).astype(dtype),
-            range(self.n_features),
+            lambda block: np.argsort(self._values[:, block], axis=0).astype(dtype),
+            self._blocks_of_features,
         )
+
+    @property
+    def _blocks_of_features(self) -> list[slice]:
+        """Features to sort together: one, if there are many points."""
+        n_together = max(1, _CHUNK_ELEMENTS // self.n_points)
+        starts = range(0, self.n_features, n_together)
+        return [slice(start, min(start + n_together, self.n_features)) for start in starts]
 
     def _add_weighted(self, values: FloatArray) -> float:
         return float(np.sum(values if self._weights is None else self._weights * values))
@@ -257,8 +265,29 @@ class ManhattanRows(NativeRows):
             return list(threads.map(work, parts))
 
 
-def _soft_medians(values: Points, order: Order, weights: FloatArray) -> FloatArray:
-    """Return the weighted medians of a feature, one for each column of weights.
+def _soft_medians(values: Points, orders: Order, weights: FloatArray) -> FloatArray:
+    """Return the weighted medians of the features, a row for each column of weights."""
+    if weights.size > _CHUNK_ELEMENTS:
+        features = zip(values.T, orders.T, strict=True)
+        return np.stack([_soft_medians_of_many(*feature, weights) for feature in features], axis=1)
+    medians = np.full((weights.shape[1], values.shape[1]), np.nan)
+    for j in np.flatnonzero(weights.any(axis=0)):
+        medians[j] = _median_along(values, orders, weights[:, j])
+    return medians
+
+
+def _median_along(values: Points, orders: Order, weights: FloatArray) -> FloatArray:
+    """Return the weighted median of each feature over the points of these orders."""
+    columns, reached = np.arange(values.shape[1]), 2 * np.cumsum(weights[orders], axis=0)
+    places = [
+        np.minimum(np.count_nonzero(reached < target, axis=0), len(reached) - 1)
+        for target in _around_half(reached[-1] / 2)
+    ]
+    return _midpoint(*(values[orders[place, columns], columns] for place in places))
+
+
+def _soft_medians_of_many(values: Points, order: Order, weights: FloatArray) -> FloatArray:
+    """Return the weighted medians of a feature of many points, one for each column of weights.
 
     Weights add up block by block along the order, and point by point only in the block that reaches
     half: a cumulative sum over all points would take as much memory as the weights.
@@ -297,27 +326,26 @@ def _points_at(
 
 def _hard_medians(
     values: Points,
-    order: Order,
+    orders: Order,
     labels: NDArray[Any],
     counts: IndexArray,
     weights: FloatArray | None,
 ) -> FloatArray:
-    """Return the weighted medians of a feature over the points of each label."""
-    members = order[np.argsort(labels[order], kind="stable")]
-    ends = np.cumsum(counts)
-    medians = np.full(len(counts), np.nan)
+    """Return the weighted medians of the features over the points of each label."""
+    by_label = np.argsort(labels[orders], axis=0, kind="stable")
+    members = np.take_along_axis(orders, by_label, axis=0)
+    columns, ends = np.arange(values.shape[1]), np.cumsum(counts)
+    medians = np.full((len(counts), values.shape[1]), np.nan)
     found = np.flatnonzero(counts)
     if weights is None:
         starts, n_members = (ends - counts)[found], counts[found]
         lower, upper = starts + (n_members - 1) // 2, starts + n_members // 2
-        medians[found] = _midpoint(values[members[lower]], values[members[upper]])
+        medians[found] = _midpoint(values[members[lower], columns], values[members[upper], columns])
         return medians
     for label in found:
         mine = members[ends[label] - counts[label] : ends[label]]
-        reached = 2 * np.cumsum(weights[mine])
-        if reached[-1] > 0:
-            places = np.searchsorted(reached, _around_half(reached[-1] / 2))
-            medians[label] = _midpoint(*values[mine[places]])
+        if weights[mine[:, 0]].any():
+            medians[label] = _median_along(values, mine, weights)
     return medians
 
 
