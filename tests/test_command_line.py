@@ -937,8 +937,16 @@ def test_piped_output_is_plain_and_progress_goes_beside_it(run) -> None:
     ended = run("fit", "customers.csv", "-k", 5)
     assert "\x1b" not in ended.out + ended.err
     assert "sweep" not in ended.out.splitlines()[0]
-    assert all(line.startswith("sweep ") for line in ended.err.splitlines())
-    assert 1 <= len(ended.err.splitlines()) <= 3
+    *_, end = lines = ended.err.splitlines()
+    assert re.fullmatch(r"\d+ sweeps, \d.* in all", end)
+    assert len(lines) <= 3
+
+
+def test_powers_and_inertias_are_shown_if_they_are_asked_for(run) -> None:
+    err = run("fit", "customers.csv", "-k", 5, "--verbose").err
+    assert re.fullmatch("sweep .*, power -inf, inertia .* in all, least .*, 5 centers", err.strip())
+    assert "power" not in run("fit", "customers.csv", "-k", 5).err
+    assert run("fit", "customers.csv", "-k", 5, "--quiet").err == ""
 
 
 # In a process of its own.
@@ -973,7 +981,9 @@ def test_ctrl_c_writes_the_best_so_far_and_says_so(run, much) -> None:
         "import powermeans.callbacks.progress_bar as p; p._LOG_SECONDS = 0.0\n"
         "from powermeans.command_line import main; import sys; main(sys.argv[1:])"
     )
-    arguments = f"fit {much} -k 60 --effort thorough --runs 9 -o labels.npy -m model.pm".split()
+    arguments = (
+        f"fit {much} -k 60 --effort thorough --runs 9 --verbose -o labels.npy -m model.pm".split()
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

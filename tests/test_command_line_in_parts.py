@@ -382,8 +382,8 @@ class Shown:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def show(self, text: str, n_sweeps: int) -> None:
-        self.texts.append(text)
+    def show(self, text: Any, n_sweeps: int, *, is_new: bool = False) -> None:
+        self.texts.append(text())
 
     def close(self, text: str, n_sweeps: int) -> None:
         self.texts.append("closed")
@@ -393,7 +393,7 @@ def test_a_pass_that_takes_long_says_where_it_is(monkeypatch) -> None:
     now, shown = [0.0], Shown()
     monkeypatch.setattr("powermeans.system.timer.time.monotonic", lambda: now[0])
     monkeypatch.setattr("powermeans.callbacks.progress_bar._open", lambda kind: shown)
-    tell = ProgressInParts(n_rows=200)
+    tell = ProgressInParts(n_rows=200, details=True)
     tell.read(50)
     assert shown.texts == []
     now[0] = 2.0

@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "seeds": FORMULAS | {"loop", "parts", "rows"},
     "callbacks": {"loop", "system"},
     "plots": MATHEMATICS | {"callbacks", "system"},
-    "estimators": FITS,
+    "estimators": FITS | {"callbacks"},
     "saving": FITS | {"estimators"},
     "choosing_k": FITS | {"estimators", "plots"},
     "reporting": FITS | {"callbacks", "plots"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import powermeans
 from powermeans import PowerKMeans, SweepState
 from powermeans.loop.history import PlannedWork, n_levels
+from powermeans.loop.time_left import TimeLeft
 
 POINTS = np.random.default_rng(0).normal(size=(3000, 4))
 
@@ -118,12 +120,78 @@ def test_where_the_end_is_not_known_nothing_is_claimed(settings: dict[str, Any])
     assert all(math.isnan(share) for share in shares(model))
 
 
+# Between how many seconds the rest takes, by hand.
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    seconds = [0.0]
+    monkeypatch.setattr("powermeans.loop.time_left.time.perf_counter", lambda: seconds[0])
+    return seconds
+
+
+def test_a_first_part_tells_nothing_at_first(now: list[float]) -> None:
+    time_left = TimeLeft()
+    assert math.isnan(time_left.seconds()[1])
+    time_left.begin("start")
+    now[0] = 0.4
+    assert math.isnan(time_left.seconds()[1])
+    now[0] = 10.0
+    # Between 1.2 and 3.5 times as long as so far.
+    assert time_left.seconds() == pytest.approx((2.0, 25.0))
+    time_left.reach(0.8)
+    # By its share 12.5 seconds: of that 70 %, which are over, to 150 %.
+    assert time_left.seconds() == pytest.approx((0.0, 8.75))
+
+
+def test_a_part_takes_about_as_long_as_others_of_its_kind(now: list[float]) -> None:
+    time_left = TimeLeft()
+    for number in range(3):
+        now[0] = 10.0 * number
+        time_left.begin("start", {"start": 3 - number})
+    now[0] = 24.0
+    # Of this one 6 to 14 seconds less 4; of the next, which may be left out, 0.3 to 1 times as
+    # long. The deviations of 4 and 6.1 from the middles 6 and 7.9 seldom add up.
+    middle, deviation = 6 + 7.9, math.hypot(4, 6.1)
+    least, most = time_left.seconds()
+    assert least == pytest.approx(max(2 + 1.8, 0.75 * (middle - deviation)))
+    assert most == pytest.approx(middle + deviation)
+
+
+def test_the_last_sweeps_go_by_how_fast_shifts_fall(now: list[float]) -> None:
+    time_left = TimeLeft()
+    time_left.begin_last(tolerance=math.exp(-28), max_iter=300)
+    for number in range(10):
+        time_left.sweep(2.0, math.exp(-number))
+    # Five more by the shifts, and 0.4 to 2 times as many; but up to four times as many as so far.
+    assert time_left.seconds() == pytest.approx((2.0 * 2, 2.0 * 40))
+    time_left.begin_last(tolerance=0.0, max_iter=30)
+    for _ in range(20):
+        time_left.sweep(2.0, 1.0)
+    assert time_left.seconds() == pytest.approx((0.0, 2.0 * 10))
+
+
+def test_a_limit_of_time_ends_the_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("powermeans.estimators.base.time.monotonic", lambda: 100.0)
+    told: list[Any] = []
+
+    class Listener:
+        def __call__(self, state: SweepState) -> None: ...
+
+        def phase_begins(self, words: str, seconds_left: Any) -> None:
+            told.append((words, seconds_left()))
+
+    PowerKMeans(3, refine=0, max_seconds=20, random_state=0, callback=Listener()).fit(POINTS)
+    assert told[0] == ("checking the rows", (0.0, 20.0))
+    assert dict(told)["improving"] == (0.0, 20.0)
+
+
 def test_the_progress_line_of_a_search_tells_the_time_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("powermeans.callbacks.progress_bar._LOG_SECONDS", 0.0)
     PowerKMeans(8, random_state=0, callback=powermeans.progress("plain")).fit(POINTS)
     lines = capsys.readouterr().err.splitlines()
-    assert "left" not in lines[0]
-    assert "left" in lines[-2]
-    assert "left" not in lines[-1]
+    assert lines[0].endswith(" so far")
+    assert re.fullmatch("labelling the rows, (.* left|about to end) after .* s", lines[-2])
+    assert lines[-1].endswith(" in all")

@@ -334,7 +334,7 @@ def test_coincident_initial_centers_part_and_are_counted(points) -> None:
 
 
 def test_verbose_tells_each_sweep_and_the_ends(points, capsys) -> None:
-    model = PowerKMeans(3, refine=0, random_state=0, verbose=1).fit(points)
+    model = PowerKMeans(3, refine=0, random_state=0, verbose=2).fit(points)
     printed = capsys.readouterr().out
     assert printed.count("Iteration ") == model.n_iter_
     assert "End of annealing: " in printed

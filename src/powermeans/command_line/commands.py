@@ -266,6 +266,9 @@ def fit(
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show powers and inertias in the progress.")
+    ] = False,
 ) -> None:
     """Find clusters, and print a table of them.
 
@@ -299,7 +302,8 @@ def fit(
     shown: dict[str, Any] = {"divergence": divergence}
     shown |= {} if trials is None else {"trials": trials}
     names = _names_of_clusters(name)
-    wanted = Wanted(settings, scale.value, output, model, report, quiet, shown, prove, names, rows)
+    outputs = (output, model, report, quiet, shown, prove, names, rows)
+    wanted = Wanted(settings, scale.value, *outputs, is_verbose=verbose)
     limits = Limits(memory_limit, checkpoint, checkpoint_seconds)
     run(files, wanted, limits, _screen(as_json=as_json, output=output))
 

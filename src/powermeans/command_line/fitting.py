@@ -19,7 +19,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans.bounds.gap import OptimalityGap
 from powermeans.callbacks.path_recorder import PathRecorder
-from powermeans.callbacks.progress_bar import FitProgress, progress
+from powermeans.callbacks.progress_bar import FitProgress, Together, progress
 from powermeans.command_line import failures
 from powermeans.command_line.choosing import choice_for, why_this_k
 from powermeans.command_line.clusters import (
@@ -80,6 +80,7 @@ class Wanted:
     model: str | None = None
     report: str | None = None
     is_quiet: bool = False
+    is_verbose: bool = field(default=False, kw_only=True)
     shown: dict[str, Any] = field(default_factory=dict)  # replaces settings that JSON cannot hold
     prove: float | None = None  # seconds
     names: dict[int, str] = field(default_factory=dict)  # of clusters, in the report
@@ -125,12 +126,14 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
     scale = (
         "none" if wanted.scale == "auto" and divergence not in _DEPEND_ON_SCALE else wanted.scale
     )
-    data = data_to_fit(files, limits, why, scale, n_clusters or 1, "--clusters")
+    with waiting_for(f"reading {files.name}", is_quiet=wanted.is_quiet or why is not None):
+        data = data_to_fit(files, limits, why, scale, n_clusters or 1, "--clusters")
     if n_clusters is None:
         wanted = _with_k(data, wanted)
         _check_names(wanted)
     if why is None:
-        fitted, n_rows = _fitted(data, files, wanted, None if wanted.is_quiet else progress()), None
+        tell = None if wanted.is_quiet else progress(details=wanted.is_verbose)
+        fitted, n_rows = _fitted(data, files, wanted, tell), None
     else:
         fitted, n_rows = _fitted_in_parts(data, files, wanted, limits)
     tally = Tally(fitted.model.cluster_centers_)
@@ -141,7 +144,9 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
         fitted = _with_proof(fitted, data, wanted)
         name_columns(fitted, data.names)
         if wanted.rows is not None:
-            write_rows(wanted.rows, files, data, fitted.model.labels_)
+            is_quiet = wanted.is_quiet or screen.as_json
+            with waiting_for(f"writing {wanted.rows}", is_quiet=is_quiet):
+                write_rows(wanted.rows, files, data, fitted.model.labels_)
             done.append(wanted.rows)
         _write_model_and_report(fitted, data, files, wanted, done)
         _tell(fitted, data, tally, files, wanted, screen)
@@ -259,7 +264,7 @@ def _fitted(data: FitData, files: DataFiles, wanted: Wanted, tell: FitProgress |
     started, was_interrupted = time.perf_counter(), False
     try:
         with failures.refusing(), _naming_entries(data, files):
-            model.set_params(callback=_both(tell, recorder))
+            model.set_params(callback=Together(tell, recorder))
             model.fit(data.points, sample_weight=data.weights)
     except KeyboardInterrupt:
         if not hasattr(model, "cluster_centers_"):
@@ -290,23 +295,12 @@ def _naming_entries(data: FitData, files: DataFiles) -> Iterator[None]:
         ) from error
 
 
-def _both(tell: Any, recorder: Any) -> Any:
-    if tell is None or recorder is None:
-        return tell or recorder
-
-    def watch(state: Any) -> object:
-        tell(state)
-        return recorder(state)
-
-    return watch
-
-
 def _fitted_in_parts(
     data: FitData, files: DataFiles, wanted: Wanted, limits: Limits
 ) -> tuple[Fitted, int | None]:
     """Fit to rows that are read part by part, and return their number if known."""
     rows: PartedData = data.points
-    tell = None if wanted.is_quiet else ProgressInParts(rows.n_rows)
+    tell = None if wanted.is_quiet else ProgressInParts(rows.n_rows, details=wanted.is_verbose)
     with failures.reading(files.name, writes=limits.checkpoint), watching(rows, tell):
         fitted = _fitted(data, files, wanted, tell)
     n_rows = rows.n_rows if tell is None else tell.n_rows

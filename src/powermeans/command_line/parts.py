@@ -214,8 +214,8 @@ def note_parts(files: DataFiles, why: str) -> None:
 class ProgressInParts(FitProgress):
     """Show the progress of sweeps and of long passes; the first pass counts the rows if unknown."""
 
-    def __init__(self, n_rows: int | None = None) -> None:
-        super().__init__()
+    def __init__(self, n_rows: int | None = None, *, details: bool = False) -> None:
+        super().__init__(details=details)
         self.n_rows, self._n_before = n_rows, 0
         self._timer = PassTimer("rows")
 

@@ -33,6 +33,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans.bounds.gap import OptimalityGap
+from powermeans.callbacks.progress_bar import FitProgress, Together
 from powermeans.errors import warn_caller
 from powermeans.estimators.opening import (
     Columns,
@@ -51,6 +52,7 @@ from powermeans.inputs.centers import check_centers, check_init
 from powermeans.inputs.points import check_domain, divide_by_power_of_two, exponent_to_square
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, says_stop
 from powermeans.loop.history import History, SweepRecords, SweepState
+from powermeans.loop.time_left import UNKNOWN, PhaseTold, Range, SecondsLeft
 from powermeans.rows import open_rows
 from powermeans.rows.on_device import like, shares_of, threads_at
 from powermeans.rows.protocol import Rows
@@ -166,7 +168,7 @@ class CenterEstimator(
             why_not_on_device=f"{name} works only on arrays",
             init=self._parameter("init"),
             random_state=self._parameter("random_state"),
-            tell=who_is_told(self._parameter("callback"), self.verbose),
+            tell=who_is_told(self._listener(), self.verbose),
         )
 
     def _parameter(self, name: str, otherwise: Any = None) -> Any:
@@ -187,11 +189,14 @@ class CenterEstimator(
 
     def _run(self, start: Start) -> list[StageEnd]:
         """Make one run."""
-        return start.anneal(start.seeds(), start.stages)
+        centers = start.seeds()
+        start.history.begin_phase("improving")
+        return start.anneal(centers, start.stages)
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         """Return the outcome of a run for the centers as they are stored."""
         history = start.history
+        history.begin_phase("labelling the rows")
         assert history.centers is not None, "every run has a sweep"
         centers = np.array(history.centers, dtype=start.data.dtype)
         # After an interrupt a further pass over parts may take long, or fail as the last one did.
@@ -201,7 +206,7 @@ class CenterEstimator(
 
     def _report_end(self, run: Run) -> None:
         """Tell the user how a run ended."""
-        report_end(run, self.verbose)
+        report_end(run, self._prints_sweeps())
 
     def _use_given_centers(self) -> None:
         """Set what predictions need besides the centers passed to `from_centers`."""
@@ -252,16 +257,18 @@ class CenterEstimator(
         self
         """
         self._validate_params()
-        spec, watch, rng = self._spec(), self._watcher(), check_random_state(self.random_state)
+        self._heard_by = listener = self._listener()
         self._end = time.monotonic() + (self._parameter("max_seconds") or math.inf)
         try:
+            spec, watch, rng = self._spec(), self._watcher(), check_random_state(self.random_state)
+            self._begin_phase("checking the rows")
             with _limited_threads(X, spec), self._open(X, sample_weight) as data:
                 n_found = self._fit_opened(X, data, rng, watch)
         finally:
-            for name in ("_candidates", "_end"):
+            for name in ("_candidates", "_end", "_heard_by"):
                 self.__dict__.pop(name, None)
             # Also if passes were shown but there was no sweep.
-            if (fit_ended := getattr(self._parameter("callback"), "fit_ended", None)) is not None:
+            if (fit_ended := getattr(listener, "fit_ended", None)) is not None:
                 fit_ended()
         if n_found < spec.n_needed:
             warn_caller(
@@ -300,7 +307,8 @@ class CenterEstimator(
         seeds = functools.partial(self._initial_centers, data, rng)
         best: Run | None = None
         for number in range(self._n_runs()):
-            start = Start(data, stages, seeds, History(number), rng, callback)
+            history = History(number, self._told_of_phases())
+            start = Start(data, stages, seeds, history, rng, callback)
             try:
                 run = self._finish(start, self._run(start))
             except BaseException:
@@ -328,13 +336,46 @@ class CenterEstimator(
         )
         return 1
 
+    def _listener(self) -> Any:
+        """Return what hears of sweeps and phases: the callback, and what `verbose` prints."""
+        if "_heard_by" in self.__dict__:  # one for each fit
+            return self._heard_by
+        callback = self._parameter("callback")
+        if isinstance(callback, str):
+            callback = FitProgress()
+        if not (self.verbose and self._tells_phases()):
+            return callback
+        lines = FitProgress("lines", details=self.verbose > 1)
+        return lines if callback is None else Together(callback, lines)
+
+    def _tells_phases(self) -> bool:
+        """Return whether `verbose` prints phases; what takes no callback speaks as scikit-learn."""
+        return "callback" in self._get_param_names()
+
+    def _prints_sweeps(self) -> bool:
+        return bool(self.verbose > 1 if self._tells_phases() else self.verbose)
+
+    def _told_of_phases(self) -> PhaseTold | None:
+        """Return who hears that a phase begins; None where nobody listens at all."""
+        if (listener := self._listener()) is None:
+            return None
+        told: PhaseTold | None = getattr(listener, "phase_begins", None)
+        end = self.__dict__.get("_end", math.inf)
+        if told is None or end == math.inf:
+            return told
+        return lambda words, left: told(words, functools.partial(_until, end, left))
+
+    def _begin_phase(self, words: str) -> None:
+        if (told := self._told_of_phases()) is not None:
+            told(words, None)
+
     def _watcher(self) -> Callback:
         """Return what is called after each sweep of one fit; True stops the fit."""
         started, limit = time.monotonic(), self._parameter("max_seconds") or math.inf
-        callback = self._parameter("callback")
+        callback, prints_sweeps = self._listener(), self._prints_sweeps()
 
         def watch(state: SweepState) -> object:
-            if self.verbose:
+            if prints_sweeps:
                 print(f"Iteration {state.sweep - 1}, inertia {state.inertia}.")
             if limit < math.inf:
                 share = float(np.fmax(state.share_done, (time.monotonic() - started) / limit))
@@ -370,6 +411,7 @@ class CenterEstimator(
     # Where centers start.
 
     def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
+        self._begin_phase("choosing seeds")
         rows, n_clusters = data.rows, self.n_clusters
         if isinstance(self.init, ParallelSeeds) or not data.rows.has_order:
             centers = self._seeds_in_passes(data, rng)
@@ -384,7 +426,7 @@ class CenterEstimator(
         else:
             drawn = self._drawing_of_seeds()
             centers, _ = choose_seeds(rows, n_clusters, rng, seconds=self._seconds_left(), **drawn)
-        if self.verbose:
+        if self._prints_sweeps():
             print("Initialization complete")
         return centers
 
@@ -802,6 +844,13 @@ def _ending_the_recording(watch: Callback, data: Data) -> Callback:
         return answer
 
     return ended
+
+
+def _until(end: float, seconds_left: SecondsLeft | None) -> Range:
+    """Return the seconds that are left, and no more than there are until the end."""
+    at_most = max(0.0, end - time.monotonic())
+    least, most = UNKNOWN if seconds_left is None else seconds_left()
+    return float(np.fmin(least, at_most)) if least > 0 else 0.0, float(np.fmin(most, at_most))
 
 
 def report_end(run: Run, verbose: Any, advice: str = "raise max_iter or tol") -> None:

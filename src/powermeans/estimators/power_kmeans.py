@@ -130,12 +130,16 @@ class PowerKMeans(CenterEstimator):
         (``pip install "powermeans[gpu]"``). By default a tensor is processed where it is, and
         everything else by the compiled core. Rows in parts are copied to the device one part at a
         time, those of a Dask collection by the worker that holds them.
-    callback : callable, optional
+    callback : callable or "progress", optional
         Called after each sweep with a `powermeans.SweepState`; returning True ends the fit. A
         search shows its descents one after another, some with more than `n_clusters` centers. A
-        method `fit_ended`, if there is one, is called once at the end, also after an error.
+        method `phase_begins`, if there is one, is called at the beginning of each phase with its
+        name in plain words and a function that returns between how many seconds the rest takes,
+        NaN if unknown, or None; a method `fit_ended` once at the end, also after an error.
+        "progress" is `powermeans.progress()`.
     verbose : int, default=0
-        Whether to print a line for each sweep.
+        With 1 the fit prints a line for each phase and one every ten seconds, with 2 also powers,
+        inertias and a line for each sweep.
     copy_x : bool, default=True
         Accepted for compatibility with scikit-learn; X is never changed.
 
@@ -258,7 +262,7 @@ class PowerKMeans(CenterEstimator):
         "missing": [StrOptions({"error", "observed"})],
         "n_threads": [Integral, None],
         "device": [str, None],
-        "callback": [callable, None],
+        "callback": [callable, StrOptions({"progress"}), None],
     }
 
     spent_: Spent
@@ -287,7 +291,7 @@ class PowerKMeans(CenterEstimator):
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         device: str | None = None,
-        callback: Callback | None = None,
+        callback: Callback | Literal["progress"] | None = None,
         verbose: int = 0,
         copy_x: bool = True,
     ) -> None:
@@ -461,6 +465,10 @@ class PowerKMeans(CenterEstimator):
         assert best is not None, "the first sweep was complete"
         if search.was_stopped:
             return [StageEnd(best.centers, -math.inf, "the callback said stop", was_stopped=True)]
+        if isinstance(last_stage.stop, CentersSettled):
+            planned = start.history.planned
+            planned.time_left.begin_last(last_stage.stop.tolerance, last_stage.max_iter)
+        start.history.begin_phase("final sweeps")
         ends = start.anneal(best.centers, [last_stage])
         start.history.keep(ends[-1].centers)
         return ends
@@ -471,6 +479,7 @@ class PowerKMeans(CenterEstimator):
         n_drawn = n_sampled(rows, self.n_clusters, self._effort())
         if not n_drawn:
             return None
+        start.history.begin_phase("drawing a sample")
         drawn, weights = drawn_sample(rows, n_drawn, start.rng)
         points = rows.sample(drawn)
         data = InMemory(points, weights, rows.rows_of(points, weights))
@@ -485,6 +494,9 @@ class PowerKMeans(CenterEstimator):
     def _search_in_sample(self, start: Start, whole: Search, first_stages: list[Stage]) -> None:
         """Search in a sample, and let all points choose among what it found."""
         start.history.share_of_search = _SHARE_OF_SAMPLE
+        n_times = whole.rows.n_places / start.data.rows.n_places
+        n_compared = sum(effort.n_starts for effort in self._efforts())
+        start.history.planned.time_left.expect_all_rows(n_times, n_compared)
         search = self._search(start)
         left = search.explore(start.seeds, first_stages, *self._efforts())
         found = [[solution.centers for solution in solutions] for solutions in left]
@@ -531,7 +543,7 @@ class PowerKMeans(CenterEstimator):
     def _report_end(self, run: Run) -> None:
         for end in run.ends:
             stage = "Lloyd" if end.power == -math.inf else "annealing"
-            if self.verbose:
+            if self._prints_sweeps():
                 print(f"End of {stage}: {end.reason}.")
             if not (end.has_converged or end.was_stopped):
                 warn_caller(

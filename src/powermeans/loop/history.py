@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from powermeans.loop.time_left import PhaseTold, Range, TimeLeft
 from powermeans.rows.protocol import Placement
 from powermeans.types import FloatArray
 
@@ -38,25 +39,27 @@ class PlannedWork:
     def __init__(self) -> None:
         self._n_levels = self._n_levels_left = 0
         self._done = self._part = self._left = 0.0
+        self.time_left = TimeLeft()
 
     def begin_start(
         self, n_moved: int, starts: int = 0, annealed: int = 0, crossings: int = 0
     ) -> None:
         """Begin a start whose first breath moves `n_moved` centers, before the other parts."""
         self._n_levels = n_levels(n_moved)
-        self._begin(self._of_start(), starts, annealed, crossings)
+        self._begin("start", self._of_start(), starts, annealed, crossings)
 
     def begin_annealed(self, annealed: int = 0, crossings: int = 0) -> None:
         """Begin to anneal a solution again, before the other parts."""
-        self._begin(self._of_annealed(), 0, annealed, crossings)
+        self._begin("annealed", self._of_annealed(), 0, annealed, crossings)
 
     def begin_crossing(self, crossings: int = 0) -> None:
         """Begin a crossing, before the others if none gains."""
-        self._begin(_CROSSING, 0, 0, crossings)
+        self._begin("crossing", _CROSSING, 0, 0, crossings)
 
     def breathe(self, n_moved: int) -> None:
         """Begin the level of breaths that move `n_moved` centers."""
         self._n_levels_left = n_levels(n_moved)
+        self.time_left.reach(1 - self._n_levels_left / max(1, self._n_levels))
 
     def share_done(self) -> float:
         """Return the share of the planned work that is done; NaN without a plan."""
@@ -66,7 +69,9 @@ class PlannedWork:
         of_part = 1 - self._n_levels_left / max(1, self._n_levels)
         return (self._done + of_part * self._part) / planned
 
-    def _begin(self, part: float, starts: int, annealed: int, crossings: int) -> None:
+    def _begin(self, kind: str, part: float, starts: int, annealed: int, crossings: int) -> None:
+        ahead = {"start": starts, "annealed": annealed, "crossing": crossings}
+        self.time_left.begin(kind, ahead)
         self._done, self._part = self._done + self._part, part
         self._left = (
             starts * self._of_start() + annealed * self._of_annealed() + crossings * _CROSSING
@@ -213,8 +218,9 @@ class Spent:
 class History:
     """The records of a run so far, and its last complete state, which outlive an interrupt."""
 
-    def __init__(self, run: int = 0) -> None:
+    def __init__(self, run: int = 0, tell: PhaseTold | None = None) -> None:
         self.run = run  # of the `n_init` runs, from zero
+        self._tell = tell
         self.n_runs = math.nan  # unknown
         self.planned = PlannedWork()
         self.share_of_search = 1.0  # of all work
@@ -228,9 +234,15 @@ class History:
         self._kept: FloatArray | None = None
         self._started = time.perf_counter()
 
+    def begin_phase(self, words: str) -> None:
+        """Tell who listens that a phase begins, and how long the rest takes."""
+        if self._tell is not None:
+            self._tell(words, self.seconds_left)
+
     def append(self, state: SweepState) -> None:
         """Add one complete sweep."""
         self.records.append(state.record())
+        self.planned.time_left.sweep(state.seconds, state.center_shift)
         self.n_relocated += state.n_relocated
         self.n_separated += state.n_separated
         # Sweeps of a breath have more centers than others, so shares are weighted by them.
@@ -261,6 +273,13 @@ class History:
     def share_done(self) -> float:
         """A rough share of the work of the fit that is done; NaN if unknown."""
         return (self.run + self.share_of_search * self.planned.share_done()) / self.n_runs
+
+    def seconds_left(self) -> Range:
+        """Return between how many seconds the rest of all runs takes; NaN if unknown."""
+        least, most = self.planned.time_left.seconds()
+        n_runs_left = self.n_runs - self.run - 1
+        so_far = time.perf_counter() - self._started
+        return least + n_runs_left * (so_far + least), most + n_runs_left * (so_far + most)
 
     def spent(self) -> Spent:
         """Return the work so far."""

@@ -57,6 +57,8 @@ _LEAST_SAMPLED, _SAMPLED_FOR_EACH_CENTER = 8192, 100
 # smaller, so that a search in it takes about as long as one descent of all points.
 _COSTLY_SWEEP = 1e9
 _SMALLEST_SHARE_SAMPLED, _FEWEST_FOR_EACH_CENTER = 8, 25
+# After a search with this `least_gain` Lloyd's rule may go on for `max_iter` sweeps.
+_COARSE_GAIN = 1e-2
 # What a distance costs besides its features, in units of a feature.
 _FIXED_COST = 8
 # Annealing inside a breath starts at 2 s_0 - 1, since the centers are nearly right already.
@@ -239,11 +241,23 @@ class Search:
         for number, effort in enumerate(efforts):
             if number > 0:
                 self._settle()
+            self._expect(efforts[number:])
             population = self._go_on(population, seeds, first_stages, effort)
             self._polish(effort.n_polishing)
             assert self.best is not None, "there was a start"
             left.append(different([self.best, *population]))
         return left
+
+    def _expect(self, efforts: Sequence[Effort]) -> None:
+        """Plan the parts of all efforts after the first of these, and the last sweeps."""
+        further = {
+            "start": sum(effort.n_starts for effort in efforts[1:]),
+            "annealed": 0 if self.swaps else sum(effort.n_annealed for effort in efforts[1:]),
+            "crossing": sum(effort.n_crossings for effort in efforts[1:]),
+            "polishing": len(efforts) if self.swaps else 0,
+        }
+        most_last = self.max_iter * min(1.0, math.sqrt(efforts[-1].least_gain / _COARSE_GAIN))
+        self.history.planned.time_left.expect(further, most_last)
 
     def _go_on(
         self,
@@ -284,6 +298,8 @@ class Search:
 
         After several efforts breathe too. More effort ends no higher.
         """
+        self.history.planned.time_left.begin_comparing()
+        self.history.begin_phase("comparing solutions on all rows")
         try:
             for centers in found:
                 if self.best is not None:
@@ -326,6 +342,7 @@ class Search:
         n_crossings = effort.n_crossings if len(population) > 1 else 0
         for i in range(n_annealed):
             self.history.planned.begin_annealed(n_annealed - i - 1, n_crossings)
+            self.history.begin_phase(f"improving solution {i + 1} of {n_annealed} again")
             population[i] = self.breathe(population[i], annealed=True)
 
     def improve(self, solution: Solution, effort: Effort) -> Solution:
@@ -357,6 +374,8 @@ class Search:
         assert self.best is not None, "there was a start"
         if not self.swaps:
             return
+        self.history.planned.time_left.begin("polishing")
+        self.history.begin_phase("moving single rows")
         moved = self.rows.move_points(self.best.centers, n_passes)
         self.history.n_moves += moved.n_moves
         polished = self.measured(moved.centers)
@@ -406,6 +425,7 @@ class Search:
         population.sort(key=attrgetter("inertia"))
         self.begin(population[0])
         n_in_vain = 0
+        self.history.begin_phase("crossing solutions")
         while n_in_vain < n_fruitless and population[0].inertia > self.perfect:
             self.history.planned.begin_crossing(n_fruitless - n_in_vain - 1)
             child = self._child(population, effort)
@@ -421,9 +441,12 @@ class Search:
         n_left = max(0, effort.n_starts - len(population) - 1)
         agree = len(population) > 1 and len(different(population)) == 1
         n_annealed = min(effort.n_annealed, 1 if agree else effort.n_starts)
+        n_annealed = 0 if self.swaps else n_annealed
         n_crossings = 0 if agree else effort.n_crossings
         n_moved = self._most_moved(n_centers)
         self.history.planned.begin_start(n_moved, n_left, n_annealed, n_crossings)
+        number = len(population) + 1
+        self.history.begin_phase(f"improving, start {number} of about {number + n_left}")
 
     def _most_moved(self, n_centers: int) -> int:
         return min(max(self.depth, n_centers // _CENTERS_FOR_EACH_MOVED), n_centers // 2)

@@ -12,6 +12,7 @@ Tell = Callable[[int, int | None], object]
 # A shorter pass is not reported.
 _LONG_PASS_SECONDS = 1.0
 _SECONDS_BETWEEN_LINES = 10.0
+_UNITS = ((3600, "h"), (60, "min"), (1, "s"))
 
 
 class PassTimer:
@@ -69,3 +70,24 @@ def duration(seconds: float) -> str:
     if seconds < 7170:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def range_left(least: float, most: float) -> str:
+    """Return in words between how many seconds the rest takes."""
+    if most < 1.5:
+        return "about to end"
+    (low, low_unit), (high, unit) = _rounded(least), _rounded(most)
+    if least < 1 or least < most / 20:
+        return f"at most about {high} {unit} left"
+    if low_unit != unit:
+        return f"about {low} {low_unit} to {high} {unit} left"
+    return f"about {low} {unit} left" if low == high else f"about {low} to {high} {unit} left"
+
+
+def _rounded(seconds: float) -> tuple[str, str]:
+    """Return a time to one digit, from 10 to 30 to the nearest 5, and its unit."""
+    size, unit = next((size, unit) for size, unit in _UNITS if seconds >= 2 * size or size == 1)
+    number = seconds / size
+    digit = 10 ** max(0, math.floor(math.log10(max(number, 1))))
+    step = digit / 2 if digit > 1 and number < 3 * digit else digit
+    return f"{round(number / step) * step:.0f}", unit
