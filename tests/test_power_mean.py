@@ -13,17 +13,20 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from powermeans.power_mean import (
+    KOLMOGOROV_MEANS,
+    hessian_of_k_means,
     log_power_mean,
     memberships,
     objective,
     power_mean,
     power_mean_gradient,
+    power_mean_hessian,
     power_mean_weights,
     weighing,
 )
 
 POWERS = [-0.05, -0.5, -1.0, -3.3, -20.0, -150.0, -1e4, -1e6]
-NEGATIVE_FUNCTIONS = [power_mean_gradient, power_mean_weights, memberships, weighing]
+NEGATIVE_FUNCTIONS = [power_mean_weights, memberships, weighing]
 
 ordinary_distances = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=6).map(np.array)
 any_distance = st.one_of(st.just(0.0), st.floats(5e-324, 1e308), st.sampled_from([1e-300, 1.0]))
@@ -237,11 +240,146 @@ def test_mean_is_taken_along_the_last_axis_only():
     )
 
 
-@pytest.mark.parametrize("function", [power_mean, log_power_mean])
-@pytest.mark.parametrize("power", [1.5, math.inf, math.nan])
-def test_mean_refuses_a_power_above_one(function, power):
-    with pytest.raises(ValueError, match=f"power={power} must be at most 1"):
-        function(np.ones(3), power)
+@pytest.mark.parametrize(
+    "function", [power_mean, log_power_mean, power_mean_gradient, power_mean_hessian]
+)
+def test_a_power_that_is_no_number_is_refused(function):
+    with pytest.raises(ValueError, match="power is NaN: pass a number"):
+        function(np.ones(3), math.nan)
+
+
+# All real powers.
+
+ALL_POWERS = [-7.5, -1.0, -1e-3, 0.0, 1e-3, 0.5, 1.0, 1.5, 2.0, 9.0, 400.0]
+
+
+def exact_mean(values, power):
+    """Power mean with as many digits as mpmath is told to use."""
+    if power == 0:
+        return mpmath.exp(sum(mpmath.log(value) for value in values) / len(values))
+    return (sum(value ** mpmath.mpf(power) for value in values) / len(values)) ** (
+        1 / mpmath.mpf(power)
+    )
+
+
+def exact_derivatives(sq_dist, power):
+    """Gradient and Hessian by differences with 90 digits."""
+    with mpmath.workdps(90):
+        y, step = [mpmath.mpf(float(value)) for value in sq_dist], mpmath.mpf(10) ** -25
+        k = len(y)
+
+        def mean(*moves):
+            moved = list(y)
+            for index, times in moves:
+                moved[index] += times * step
+            return exact_mean(moved, power)
+
+        gradient = [(mean((i, 1)) - mean((i, -1))) / (2 * step) for i in range(k)]
+        hessian = [
+            [
+                (
+                    mean((i, 1), (j, 1))
+                    - mean((i, 1), (j, -1))
+                    - mean((i, -1), (j, 1))
+                    + mean((i, -1), (j, -1))
+                )
+                / (4 * step**2)
+                for j in range(k)
+            ]
+            for i in range(k)
+        ]
+        return np.array(gradient, dtype=float), np.array(hessian, dtype=float)
+
+
+@pytest.mark.parametrize("power", ALL_POWERS)
+def test_mean_and_its_derivatives_agree_with_differences_of_ninety_digits(power):
+    rng = np.random.default_rng(5)
+    for spread in (0.01, 1.0, 5.0):
+        sq_dist = 2.3 * np.exp(spread * rng.uniform(size=4))
+        with mpmath.workdps(60):
+            mean = float(exact_mean([mpmath.mpf(float(value)) for value in sq_dist], power))
+        gradient, hessian = exact_derivatives(sq_dist, power)
+        np.testing.assert_allclose(power_mean(sq_dist, power), mean, rtol=1e-14)
+        rtol = 1e-13 * (1 + abs(power) * spread)
+        np.testing.assert_allclose(power_mean_gradient(sq_dist, power), gradient, rtol, 1e-30)
+        np.testing.assert_allclose(power_mean_hessian(sq_dist, power), hessian, 10 * rtol, 1e-30)
+
+
+def test_the_limits_are_the_maximum_and_the_minimum():
+    sq_dist = np.array([[2.0, 7.0, 7.0], [1.0, 3.0, 0.5]])
+    np.testing.assert_array_equal(power_mean(sq_dist, math.inf), [7.0, 3.0])
+    np.testing.assert_allclose(power_mean(sq_dist, 1e6), [7.0, 3.0], rtol=1e-5)
+    np.testing.assert_array_equal(power_mean_gradient(sq_dist, math.inf), [[0, 1, 0], [0, 1, 0]])
+    np.testing.assert_array_equal(power_mean_hessian(sq_dist, -math.inf), np.zeros((2, 3, 3)))
+
+
+@pytest.mark.parametrize(
+    ("power", "slope"), [(0.5, math.inf), (0.0, math.inf), (1.0, 1 / 3), (2.0, 0.0), (-1.0, 1.0)]
+)
+def test_the_slope_at_a_zero_is_the_limit(power, slope):
+    found = power_mean_gradient(np.array([0.0, 1.0, 4.0]), power)
+    assert found[0] == pytest.approx(3.0 if power == -1 else slope)
+
+
+@given(ordinary_distances, st.floats(-20, 20), st.integers(0, 2**32 - 1))
+def test_hessian_is_the_published_quadratic_form(sq_dist, power, seed):
+    v, k = np.random.default_rng(seed).normal(size=len(sq_dist)), len(sq_dist)
+    y = sq_dist / sq_dist.max()  # of degree -1, and no power overflows
+    total = np.sum(y**power)
+    bracket = np.sum(y ** (power - 1) * v) ** 2 - total * np.sum(y ** (power - 2) * v**2)
+    outer = (1 - power) / k**2
+    published = outer * (total / k) ** (1 / power - 2) * bracket if abs(power) > 0.05 else None
+    hessian = power_mean_hessian(y, power)
+    np.testing.assert_allclose(hessian @ y, 0, atol=1e-9 * np.abs(hessian).max(initial=0))
+    form = v @ hessian @ v
+    scale = np.abs(v) @ np.abs(hessian) @ np.abs(v)
+    if published is not None:
+        # The bracket is a difference of two nearly equal terms where one distance decides.
+        term = abs(outer) * (total / k) ** (1 / power - 2) * np.sum(y ** (power - 1) * v) ** 2
+        assert form == pytest.approx(published, rel=1e-9, abs=1e-9 * scale + 1e-12 * term)
+    assert (1 - power) * form <= 1e-9 * abs(1 - power) * scale
+
+
+def test_a_hessian_needs_positive_distances():
+    with pytest.raises(ValueError, match="has a distance of zero"):
+        power_mean_hessian(np.array([0.0, 1.0]), -1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "power"),
+    [("arithmetic", 1.0), ("geometric", 0.0), ("harmonic", -1.0), ("quadratic", 2.0)],
+)
+def test_kolmogorov_means_of_powers_are_the_power_means(name, power):
+    values = np.random.default_rng(6).uniform(0.5, 4, size=(3, 5))
+    mean = KOLMOGOROV_MEANS[name]
+    np.testing.assert_allclose(mean(values), power_mean(values, power), rtol=1e-14)
+    np.testing.assert_allclose(mean.gradient(values), power_mean_gradient(values, power), 1e-13)
+
+
+@pytest.mark.parametrize("name", sorted(KOLMOGOROV_MEANS))
+def test_a_kolmogorov_mean_lies_between_its_values_and_its_gradient_is_the_slope(name):
+    values, mean = np.array([0.7, 1.1, 2.9]), KOLMOGOROV_MEANS[name]
+    assert values.min() < mean(values) < values.max()
+    assert mean(np.full(4, 1.3)) == pytest.approx(1.3)
+    steps = 1e-6 * np.eye(3)
+    slopes = [(mean(values + step) - mean(values - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(mean.gradient(values), slopes, rtol=1e-8)
+
+
+def test_the_hessian_of_k_means_is_twice_the_weight_of_each_cluster():
+    rng = np.random.default_rng(7)
+    points, weights = rng.normal(size=(60, 2)), rng.uniform(size=60)
+    centers = rng.normal(size=(4, 2))
+    found = hessian_of_k_means(points, centers, weights)
+    for center in range(4):
+        step = np.zeros((4, 2))
+        step[center, 0] = 1e-4  # too short for a point to change its center
+        around = [objective(points, centers + t * step, -math.inf, weights) for t in (-1, 0, 1)]
+        second = (around[0] - 2 * around[1] + around[2]) / 1e-8
+        assert found[center] == pytest.approx(second, rel=1e-4)
+    np.testing.assert_array_equal(
+        hessian_of_k_means(sparse.csr_array(points), centers, weights), found
+    )
 
 
 @pytest.mark.parametrize("function", NEGATIVE_FUNCTIONS)

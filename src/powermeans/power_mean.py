@@ -13,6 +13,8 @@ double where the distances come so.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,14 +28,15 @@ _GEOMETRIC = 1e-150
 def log_power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     """Logarithm of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) along the last axis.
 
-    The limits of equation (6) are taken exactly: the minimum at s = -inf, the geometric mean at 0.
+    The limits of equation (6) are taken exactly: the minimum at s = -inf, the geometric mean at 0
+    and the maximum at s = inf.
 
     Parameters
     ----------
     sq_dist : (..., n_centers)
         Distances, not negative. A zero makes the mean zero at every s <= 0.
     power : float
-        From -inf to 1, both included.
+        Any real number, -inf or inf.
 
     Returns
     -------
@@ -58,14 +61,14 @@ def log_power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
 
 
 def power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
-    """Power mean M_s along the last axis, between the minimum (s = -inf) and the mean (s = 1).
+    """Power mean M_s along the last axis, from the minimum (s = -inf) to the maximum (s = inf).
 
     Parameters
     ----------
     sq_dist : (..., n_centers)
         Distances, not negative.
     power : float
-        From -inf to 1, both included.
+        Any real number, -inf or inf.
 
     Returns
     -------
@@ -84,8 +87,8 @@ def power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     >>> import numpy as np
     >>> from powermeans.power_mean import power_mean
     >>> sq_dist = np.array([1.0, 3.0])
-    >>> [round(float(power_mean(sq_dist, s)), 6) for s in (1.0, -1.0, -math.inf)]
-    [2.0, 1.5, 1.0]
+    >>> [round(float(power_mean(sq_dist, s)), 6) for s in (math.inf, 1.0, -1.0, -math.inf)]
+    [3.0, 2.0, 1.5, 1.0]
     """
     reference, log_ratio = _reference_and_log_ratio(sq_dist, power)
     # The ratio itself can overflow where its product with the reference does not; its root cannot.
@@ -98,14 +101,15 @@ def power_mean_gradient(sq_dist: FloatArray, power: float) -> FloatArray:
     """Gradient of the power mean, equation (5): (1/k) y_j^(s-1) ((1/k) sum_l y_l^s)^(1/s - 1).
 
     By Euler's theorem sum_j y_j dM_s/dy_j = M_s. Where distances are zero it is the limit as they
-    go to zero together.
+    go to zero together; for s from 0 to 1 the slope at a zero beside other distances is infinite.
 
     Parameters
     ----------
     sq_dist : (..., n_centers)
         Distances, not negative.
     power : float
-        Negative; at -inf the first of the least distances has slope one.
+        Any real number; at -inf the first of the least distances has slope one, at inf the first of
+        the largest.
 
     Returns
     -------
@@ -114,6 +118,7 @@ def power_mean_gradient(sq_dist: FloatArray, power: float) -> FloatArray:
     See Also
     --------
     power_mean_weights : The same in a unit that depends neither on k nor on the power.
+    power_mean_hessian : The second derivatives.
 
     Examples
     --------
@@ -122,15 +127,66 @@ def power_mean_gradient(sq_dist: FloatArray, power: float) -> FloatArray:
     >>> power_mean_gradient(np.array([1.0, 3.0]), -1.0)
     array([1.125, 0.125])
     """
-    _check_negative(power)
-    if power == -math.inf:
-        return _first_nearest(_as_real(sq_dist))
-    log_ratio = _log_ratio_to_least(sq_dist)
+    distances = _as_real(sq_dist)
+    if math.isinf(power):
+        return _first_nearest(-distances if power > 0 else distances)
+    log_ratio = _log_ratio(distances, _reference(distances, power))
     log_mean_ratio = _log_mean_ratio(log_ratio, power)[..., None]
     exponents = _times(power, log_ratio)
     with np.errstate(over="ignore", invalid="ignore"):
         slopes = np.exp(log_mean_ratio - _log_sum(exponents) + exponents - log_ratio)
-    return np.where(np.isinf(log_ratio), 0.0, slopes)
+    if power < 0:
+        return np.where(np.isinf(log_ratio), 0.0, slopes)
+    at_zero = math.inf if power < 1 else 0.0
+    if power == 1:
+        at_zero = 1 / distances.shape[-1]
+    return np.where(np.isinf(log_ratio), at_zero, slopes)
+
+
+def power_mean_hessian(sq_dist: FloatArray, power: float) -> FloatArray:
+    """Second derivatives of the power mean, (1 - s) (g_i g_j / M - [i = j] g_j / y_j).
+
+    g is the gradient. Along a direction v the quadratic form is that of section 2 of the paper,
+    and never positive for s <= 1, where M_s is concave. By Euler's theorem H y = 0.
+
+    Parameters
+    ----------
+    sq_dist : (..., n_centers)
+        Distances, positive.
+    power : float
+        Any real number. At -inf and inf all entries are zero, as they are where no two of the
+        least or largest distances are equal.
+
+    Returns
+    -------
+    (..., n_centers, n_centers)
+
+    See Also
+    --------
+    power_mean_gradient : The first derivatives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.power_mean import power_mean_hessian
+    >>> power_mean_hessian(np.array([1.0, 3.0]), -1.0)
+    array([[-0.5625,  0.1875],
+           [ 0.1875, -0.0625]])
+    """
+    distances = _as_real(sq_dist)
+    if not (distances > 0).all():
+        raise ValueError("sq_dist has a distance of zero, where the power mean has no Hessian")
+    n_centers = distances.shape[-1]
+    if math.isinf(power):
+        return np.zeros((*distances.shape, n_centers))
+    slopes = power_mean_gradient(distances, power)
+    mean = power_mean(distances, power)[..., None, None]
+    hessian = (1 - power) * slopes[..., :, None] * (slopes[..., None, :] / mean)
+    diagonal = np.arange(n_centers)
+    hessian[..., diagonal, diagonal] = 0.0
+    # By H y = 0, without the difference of two nearly equal shares.
+    hessian[..., diagonal, diagonal] = -(hessian @ distances[..., None])[..., 0] / distances
+    return hessian
 
 
 def power_mean_weights(sq_dist: FloatArray, power: float) -> FloatArray:
@@ -255,7 +311,7 @@ def objective(
         Dense or CSR.
     centers : (n_centers, n_features)
     power : float
-        From -inf, where this is the k-means objective, to 1.
+        -inf, where this is the k-means objective, or any real number.
     sample_weight : (n_points,), optional
 
     Returns
@@ -283,15 +339,133 @@ def objective(
     return total
 
 
+def hessian_of_k_means(
+    points: Points | SparsePoints, centers: FloatArray, sample_weight: FloatArray | None = None
+) -> FloatArray:
+    """Return the diagonal of the Hessian of the k-means objective, 2 N_j for each center.
+
+    N_j is the weight of the points nearest to center j, and the entry stands for each feature; all
+    others are zero (Bottou & Bengio 1995, with half the objective). So Lloyd's step is Newton's:
+    the gradient 2 N_j (w_j - mean_j) over 2 N_j.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        Dense or CSR. A point at equal distances counts for the first of its nearest centers.
+    centers : (n_centers, n_features)
+    sample_weight : (n_points,), optional
+
+    Returns
+    -------
+    (n_centers,)
+
+    See Also
+    --------
+    objective : The objective itself, at power -inf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.power_mean import hessian_of_k_means
+    >>> hessian_of_k_means(np.array([[0.0], [1.0], [9.0]]), np.array([[0.0], [9.0]]))
+    array([4., 2.])
+    """
+    counts = np.zeros(len(centers))
+    for rows, sq_dist in squared_euclidean.in_chunks(points, centers):
+        nearest = np.argmin(sq_dist, axis=-1)
+        weights = None if sample_weight is None else sample_weight[rows]
+        counts += np.bincount(nearest, weights, minlength=len(centers))
+    return 2 * counts
+
+
+@dataclass(frozen=True, slots=True)
+class KolmogorovMean:
+    """A quasi-arithmetic mean, M_g(y) = g^-1 of the mean of the g(y_j), along the last axis.
+
+    g is continuous and strictly monotone. `KOLMOGOROV_MEANS` has those with names; the power mean
+    of power s is that of g(y) = y^s, which `power_mean` computes without overflow.
+
+    Attributes
+    ----------
+    g, inverse, derivative : callable
+        Of arrays, entry by entry. The derivative is for `gradient` only.
+
+    See Also
+    --------
+    power_mean : The means of the powers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.power_mean import KOLMOGOROV_MEANS, KolmogorovMean
+    >>> KOLMOGOROV_MEANS["harmonic"](np.array([1.0, 3.0]))
+    np.float64(1.5)
+    >>> cubic = KolmogorovMean(lambda y: y**3, np.cbrt, lambda y: 3 * y**2)
+    >>> float(cubic(np.array([1.0, 3.0])).round(6))
+    2.410142
+    """
+
+    g: Callable[[FloatArray], FloatArray]
+    inverse: Callable[[FloatArray], FloatArray]
+    derivative: Callable[[FloatArray], FloatArray]
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Return the mean along the last axis.
+
+        Parameters
+        ----------
+        values : (..., k)
+
+        Returns
+        -------
+        (...)
+        """
+        mean: FloatArray = self.inverse(np.mean(self.g(_as_real(values)), axis=-1))
+        return mean
+
+    def gradient(self, values: FloatArray) -> FloatArray:
+        """Return the slopes g'(y_j) / (k g'(M)).
+
+        Parameters
+        ----------
+        values : (..., k)
+
+        Returns
+        -------
+        (..., k)
+        """
+        values = _as_real(values)
+        mean = self(values)[..., None]
+        slopes: FloatArray = self.derivative(values) / (values.shape[-1] * self.derivative(mean))
+        return slopes
+
+
+KOLMOGOROV_MEANS: dict[str, KolmogorovMean] = {
+    "arithmetic": KolmogorovMean(np.positive, np.positive, np.ones_like),
+    "geometric": KolmogorovMean(np.log, np.exp, np.reciprocal),
+    "harmonic": KolmogorovMean(np.reciprocal, np.reciprocal, lambda y: -1 / np.square(y)),
+    "quadratic": KolmogorovMean(np.square, np.sqrt, lambda y: 2 * y),
+    # Minus log-mean-exp, which comes near the minimum where the values are far apart.
+    "exponential": KolmogorovMean(
+        lambda y: np.exp(-y), lambda m: -np.log(m), lambda y: -np.exp(-y)
+    ),
+}
+
+
 def _reference_and_log_ratio(sq_dist: FloatArray, power: float) -> tuple[FloatArray, FloatArray]:
     """Return a distance of each point, and the logarithm of M_s over it, or zero if it is zero."""
-    if not power <= 1:
-        raise ValueError(f"power={power!r} must be at most 1: pass for example power=-3.0")
     distances = _as_real(sq_dist)
-    # The largest of the terms y_j^s, so that no sum of their ratios to it overflows.
-    reference = np.min(distances, axis=-1) if power < 0 else np.max(distances, axis=-1)
+    reference = _reference(distances, power)
     log_ratio = _log_mean_ratio(_log_ratio(distances, reference), power)
     return reference, np.where(reference == 0, 0.0, log_ratio)
+
+
+def _reference(distances: FloatArray, power: float) -> FloatArray:
+    """Return the y_j of the largest term y_j^s, so that no sum of ratios to it overflows."""
+    if math.isnan(power):
+        raise ValueError("power is NaN: pass a number, for example power=-3.0")
+    reference: FloatArray = (np.min if power < 0 else np.max)(distances, axis=-1)
+    return reference
 
 
 def _check_negative(power: float) -> None:
@@ -330,7 +504,7 @@ def _log_mean_ratio(log_ratio: FloatArray, power: float) -> FloatArray:
     is the mean of the a_j plus s/2 times their variance, which vanishes before the s a_j become
     subnormal.
     """
-    if power == -math.inf:
+    if math.isinf(power):
         return np.zeros_like(log_ratio[..., 0])
     if abs(power) < _GEOMETRIC:
         return np.asarray(np.mean(log_ratio, axis=-1))
@@ -344,6 +518,8 @@ def _log_mean_ratio(log_ratio: FloatArray, power: float) -> FloatArray:
 
 def _times(power: float, log_ratio: FloatArray) -> FloatArray:
     """Return the exponents s a_j; they may overflow to -inf, whose exponential is 0."""
+    if power == 0:
+        return np.zeros_like(log_ratio)
     with np.errstate(over="ignore"):
         exponents: FloatArray = power * log_ratio
     return exponents
