@@ -145,6 +145,10 @@ def test_good_centers_assigned_to_an_estimator_serve(estimator, dtype) -> None:
         (np.ones((5, 2)) * 1j, "Complex data not supported"),
         (np.array([["a", "b"]] * 5), "X has the text 'a' in row 0, column 0: leave the column out"),
         (np.array([[{}, 1], [2, 3]], dtype=object), "must be a string or a real number"),
+        (
+            np.array([[1, 2], [3, 10**400], [5, 6]], dtype=object),
+            "X has an integer above 1.8e308 in row 1, column 1",
+        ),
         (np.empty((0, 2)), r"Found array with 0 sample\(s\)"),
         (np.empty((5, 0)), r"Found array with 0 feature\(s\)"),
         (np.float64(3.0), "Expected 2D array, got scalar array"),

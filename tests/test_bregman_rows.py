@@ -16,6 +16,7 @@ from scipy import sparse
 
 from powermeans import KMeans, ObjectiveRoseWarning, PowerKMeans
 from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis, Poisson
+from powermeans.estimators import shared_covariance
 from powermeans.loop.anneal import Stage, run_stage
 from powermeans.loop.history import History
 from powermeans.loop.stopping import Never
@@ -468,3 +469,16 @@ def test_memberships_of_float32_points_do_not_vanish():
         model = PowerKMeans.from_centers((centers * scale).astype(np.float32), missing="observed")
         found = model.memberships((points * scale).astype(np.float32), power=-1.0)
         np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_the_covariance_of_all_points_is_decomposed_once(monkeypatch):
+    points = np.random.default_rng(0).normal(size=(60, 23))
+    decompose, decomposed = shared_covariance.unit_covariance, []
+
+    def noted(scatter, scales):
+        decomposed.append(scatter)
+        return decompose(scatter, scales)
+
+    monkeypatch.setattr(shared_covariance, "unit_covariance", noted)
+    PowerKMeans(3, divergence="mahalanobis", random_state=0, polish=False).fit(points)
+    assert len(decomposed) == 1

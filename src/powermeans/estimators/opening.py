@@ -21,6 +21,7 @@ from powermeans.inputs.points import (
     admit,
     check_domain,
     exponent_to_square,
+    refuse_long_integer,
     refuse_text,
     wanted_form,
 )
@@ -465,6 +466,9 @@ def admit_array(
             names = getattr(spec.estimator, "feature_names_in_", None)
     except ValueError as error:
         refuse_text(X, spec.input_name, error)
+        raise
+    except OverflowError as error:
+        refuse_long_integer(X, spec.input_name, error)
         raise
     admitted = admit(
         points,

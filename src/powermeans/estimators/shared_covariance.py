@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -46,14 +47,16 @@ def run_with_covariance(
     assert isinstance(rows, BregmanRows)
 
     def use(divergence: Mahalanobis) -> None:
-        rows.use(divergence)
+        if divergence is not rows.divergence:
+            rows.use(divergence)
         start.learned["covariance_"] = np.asarray(divergence.covariance)
 
-    use(scatter.divergence_of_all())
+    of_all = cast("Mahalanobis", rows.opened_with)
+    use(of_all)
     if most_learned == 0:
         return run_in_space(start)
     learning = replace(start.stages[-1], update=LearnCovariance(use, data, scatter))
-    best, least, best_covariance = list[StageEnd](), math.inf, start.learned["covariance_"]
+    best, least, best_divergence = list[StageEnd](), math.inf, of_all
     for _ in range(most_learned):
         ends = run_in_space(start)
         if not ends[-1].was_stopped:
@@ -61,10 +64,11 @@ def run_with_covariance(
         _, inertia = rows.assign(ends[-1].centers)
         is_better, was_stopped = inertia < least * (1 - _LEAST_GAIN), ends[-1].was_stopped
         if is_better:
-            best, least, best_covariance = ends, inertia, start.learned["covariance_"]
+            best, least = ends, inertia
+            best_divergence = cast("Mahalanobis", rows.divergence)
         if was_stopped or not is_better:
             break
-    use(Mahalanobis(best_covariance))
+    use(best_divergence)
     start.history.keep(best[-1].centers)
     return [*best[:-1], replace(best[-1], was_stopped=was_stopped)]
 

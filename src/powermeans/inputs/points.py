@@ -142,6 +142,18 @@ def refuse_text(X: Any, name: str, error: ValueError) -> None:
     ) from error
 
 
+def refuse_long_integer(X: Any, name: str, error: OverflowError) -> None:
+    """Raise if an integer beyond float64 caused this error of a conversion, and say where it is."""
+    for row, of_row in enumerate(np.atleast_2d(np.asarray(X, dtype=object))):
+        for column, entry in enumerate(of_row):
+            if isinstance(entry, int) and entry.bit_length() > np.finfo(np.float64).maxexp:
+                raise ArgumentError(
+                    f"{name} has an integer above 1.8e308 in row {row}, column {column}, beyond "
+                    "what float64 holds",
+                    "divide the column by a power of ten, or take logarithms",
+                ) from error
+
+
 def _text_in(column: Any) -> list[Any]:
     """Return the first entry of a column that is no number, in a list, or an empty one."""
     entries = np.asarray(column)

@@ -51,7 +51,13 @@ class BregmanRows(AffineRows):
         **options: Any,
     ) -> None:
         super().__init__(points, sample_weight, **options)
+        self.opened_with = divergence
         self.use(divergence)
+
+    @property
+    def divergence(self) -> Bregman:
+        """The divergence that the rows measure with now."""
+        return self._divergence
 
     def use(self, divergence: Bregman) -> None:
         """Measure with this divergence from now on."""
