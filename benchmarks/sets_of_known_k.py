@@ -62,16 +62,23 @@ class KnownSet:
         return range(2, min(largest, len(self.points) // 4) + 1)
 
 
+def family_of(index: int) -> str:
+    """Return the family of the set of an index; those of a pair, even and odd, have the same."""
+    n_before, place = divmod(index // 2, _EVERY)
+    if place == _EVERY - 1:
+        return WITHOUT_CLUSTERS[n_before % len(WITHOUT_CLUSTERS)]
+    return FAMILIES[(index // 2 - n_before) % len(FAMILIES)]
+
+
 def generated(index: int) -> KnownSet:
     """Draw the set of an index."""
     rng = np.random.default_rng([20, index])
     n_features = int(rng.choice(N_FEATURES))
     n_points = int(rng.choice([n for n in N_POINTS if n * n_features <= MOST_VALUES]))
-    if (index // 2) % _EVERY == _EVERY - 1:
-        family = WITHOUT_CLUSTERS[(index // 2 // _EVERY) % len(WITHOUT_CLUSTERS)]
+    family = family_of(index)
+    if family in WITHOUT_CLUSTERS:
         points = _without_clusters(family, n_points, n_features, rng)
         return KnownSet(_name(family, points), points, 1, float("nan"))
-    family = FAMILIES[(index // 2) % len(FAMILIES)]
     possible = [k for k in N_CLUSTERS if LEAST_PER_CLUSTER * k <= n_points]
     return _clusters(family, n_points, n_features, int(rng.choice(possible)), rng)
 

@@ -15,7 +15,7 @@ import powermeans.choosing_k.choose
 import powermeans.choosing_k.evaluate
 from benchmarks import machine
 from benchmarks.choosing_k import ASKED, counts, rate
-from benchmarks.sets_of_known_k import generated
+from benchmarks.sets_of_known_k import FAMILIES, WITHOUT_CLUSTERS, family_of, generated
 from powermeans import ChoiceOfK, DPMeans, KMeans, PowerKMeans, SweepState, choose_k
 from powermeans.choosing_k.choose import vote
 from powermeans.choosing_k.evaluate import CRITERIA, bounding_box
@@ -270,6 +270,11 @@ def test_the_rates_of_the_measurement_count_what_is_right() -> None:
     assert [counts(cell) for cell in cells] == [True, False, False, False]
 
 
+def test_sets_of_all_families_are_drawn_in_both_halves() -> None:
+    for first in (0, 1):
+        assert {family_of(i) for i in range(first, 50, 2)} == {*FAMILIES, *WITHOUT_CLUSTERS}
+
+
 def test_a_set_of_known_k_is_drawn_as_it_says() -> None:
     known = generated(3)
     again = generated(3)
@@ -318,13 +323,35 @@ def test_the_end_of_the_range_is_not_recommended_in_silence() -> None:
     assert choose_k(blobs(6), range(2, 8), random_state=0).is_clear
 
 
-def test_two_thirds_of_the_others_overrule_the_separation() -> None:
+def test_the_separation_decides_where_anything_is_apart() -> None:
     votes: dict[str, int | None] = {"separation": 5, "bic": 4, "jump": 4, "silhouette": 3}
     decide = powermeans.choosing_k.choose._decide
-    assert decide(votes, "auto", [2, 3, 4, 5, 6]) == (4, "vote")
-    assert decide(votes, "auto", [2, 3, 4]) == (5, "separation")  # the end of the range
-    assert decide({**votes, "jump": 2}, "auto", [2, 3, 4, 5, 6]) == (5, "separation")
+    assert decide(votes, "auto", [2, 3, 4, 5, 6]) == (5, "separation")
     assert decide({**votes, "separation": None}, "auto", [2, 3, 4, 5]) == (4, "bic")
+
+
+def test_two_gaussians_that_are_told_apart_at_95_percent_are_two_clusters() -> None:
+    rng = np.random.default_rng(0)
+    shift = 2 * 1.645 * (np.arange(2000) % 2)  # the normal distribution has 5 % beyond 1.645
+    points = rng.standard_normal((2000, 3)) + shift[:, None] * [1.0, 0.0, 0.0]
+    choice = choose_k(points, range(2, 8), random_state=0)
+    assert (choice.recommended, choice.is_clear) == (2, True)
+
+
+def test_a_valley_of_few_points_is_believed_where_dp_means_says_the_same_k(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def said_of(n_points: int) -> int | None:
+        points = np.random.default_rng(0).normal(size=(n_points, 2))
+        points[::2] += 8.0
+        names = ["separation", "bic"]
+        choice = choose_k(points, range(2, 6), criteria=names, random_state=0)
+        return choice.by_criterion["separation"]
+
+    assert (said_of(16), said_of(200)) == (2, 2)
+    of_three = powermeans.choosing_k.evaluate.Evaluation(np.zeros(4), 1)
+    monkeypatch.setattr(powermeans.choosing_k.evaluate, "by_dp_means", lambda study: of_three)
+    assert (said_of(16), said_of(200)) == (None, 2)
 
 
 def test_without_separation_two_thirds_of_three_criteria_make_it_clear() -> None:

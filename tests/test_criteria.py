@@ -240,6 +240,18 @@ def test_copies_and_counts_have_the_same_separations() -> None:
     assert weighted[0][0, 1] > 3.7
 
 
+def test_a_valley_is_as_deep_as_asked_for_in_standard_errors() -> None:
+    places = np.array([[np.nan, -1.25], [np.nan, -0.75], [-0.75, np.nan], [-1.25, np.nan]])
+    labels = np.array([0, 0, 1, 1])
+    # Two points about each mean, and none between them: a difference of 2 with the error √2.
+    for valley_errors, expected in ((1.41, 8.0), (1.42, 0.0)):
+        found, errors = criteria.separations(
+            places, labels, np.ones(4), valley_errors=valley_errors
+        )
+        assert found[0, 1] == expected
+        assert (errors[0, 1] > 0) == (expected > 0)
+
+
 def test_a_point_alone_in_its_cluster_is_not_apart() -> None:
     points = np.array([[0.0], [1.0], [0.5], [100.0]])
     labels = np.array([0, 0, 0, 1])

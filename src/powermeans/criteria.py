@@ -500,15 +500,15 @@ def places_between(
 
 
 def separations(
-    places: FloatArray, labels: Labels, counts: FloatArray
+    places: FloatArray, labels: Labels, counts: FloatArray, *, valley_errors: float = 1.0
 ) -> tuple[FloatArray, FloatArray]:
     """How many standard deviations the means of each two clusters are apart, and their errors.
 
     Along the line between the two centers, the deviation is the root of the mean variance of the
     two clusters (Ashman, Bird & Zepf 1994). Two halves of a uniform distribution have √12 = 3.46,
     and of bell-shaped and heavy-tailed ones less. It is zero where no valley lies between the
-    means, that is, where the middle quarter of the way has not fewer points, by one standard error,
-    than a quarter about each of the means.
+    means, that is, where the middle quarter of the way has not fewer points, by `valley_errors`
+    standard errors, than a quarter about each of the means.
 
     Parameters
     ----------
@@ -516,6 +516,7 @@ def separations(
         See `places_between`.
     labels : (n_points,)
     counts : (n_points,)
+    valley_errors : float
 
     Returns
     -------
@@ -559,7 +560,7 @@ def separations(
     lower = np.minimum(peaks, peaks.T)
     valley = counted_about((means - means.T) / 2)
     valley = valley + valley.T
-    has_valley = (lower > valley) & (lower - valley >= np.sqrt(lower + valley))
+    has_valley = (lower > valley) & (lower - valley >= valley_errors * np.sqrt(lower + valley))
     values, errors = np.where(has_valley, values, 0.0), np.where(has_valley, errors, 0.0)
     np.fill_diagonal(values, math.inf)
     return values, errors

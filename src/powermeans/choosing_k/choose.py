@@ -88,10 +88,9 @@ def choose_k(
     with k. Then each criterion says a k.
 
     The recommended k is the largest at which every two clusters are apart, as "separation" measures
-    it, unless two thirds of the other criteria agree on another one. If there is no such k, or it
-    is the largest one tried, the result says that there is no clear k (`is_clear`, `doubt`), and
-    recommends a best guess: what the criterion says that was right most often in the benchmarks
-    among the others.
+    it. If there is no such k, or it is the largest one tried, the result says that there is no
+    clear k (`is_clear`, `doubt`), and recommends a best guess: what the criterion says that was
+    right most often in the benchmarks among the others.
 
     A weight of three always counts like three copies of a point, in samples too. Weights that add
     up to less than the number of their points are taken for shares of that number.
@@ -125,8 +124,8 @@ def choose_k(
         - "dp_means": the k that is best for the longest range of penalties of `DPMeans`.
         - "stability": the largest k at which centers of resamples agree as well as at any k, within
           one standard error (after Fang & Wang 2012).
-        - "separation": the largest k at which any two clusters are apart, one standard error more
-          than the halves of one cluster would be, on a sample of at most 10 000 points.
+        - "separation": the largest k at which any two clusters are apart: further than the halves
+          of one cluster, with a valley between them, on a sample of at most 10 000 points.
         - "gap": W(k) compared with that of sets without clusters, in a box along the principal
           axes, by the rule of one standard error (Tibshirani, Walther & Hastie 2001).
     decide_by : str, default="auto"
@@ -454,18 +453,10 @@ def _decide(chosen: dict[str, int | None], decide_by: str, sizes: list[int]) -> 
             "pass other values of k (larger ones if the gap still rises at the largest), or other "
             "criteria",
         )
-    if decide_by == "vote" or (decide_by == "auto" and _is_overruled(votes, sizes[-1])):
+    if decide_by == "vote":
         return vote(votes), "vote"
     decider = ranked[0] if decide_by == "auto" else decide_by
     return votes[decider], decider
-
-
-def _is_overruled(votes: dict[str, int], largest: int) -> bool:
-    """Tell whether the other criteria agree on another k than the clusters that are apart."""
-    others = {name: k for name, k in votes.items() if name != "separation"}
-    if votes.get("separation", 1) == 1 or not _has_majority(others):
-        return False
-    return vote(others) not in (votes["separation"], largest)
 
 
 def _has_majority(votes: dict[str, int]) -> bool:

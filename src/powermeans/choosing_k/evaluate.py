@@ -29,9 +29,11 @@ _MOST_RESAMPLED = 2_000
 # Separations are of all points, or of a random sample of this size, and of fewer for very many k.
 _MOST_SEPARATED = 10_000
 _MOST_PLACES = 2**22
-# Clusters are apart if their separation is one standard error above this: a little more than that
-# of two halves of a uniform distribution, which is the square root of 12.
-APART = 3.7
+# Clusters are apart if their separation is one standard error above that of two halves of a uniform
+# distribution, and a valley of so many standard errors lies between them: at a k that "dp_means"
+# says too, and at any other.
+_APART = math.sqrt(12)
+_VALLEY_OF_TWO, _VALLEY = 1.0, 2.5
 # More features than this are too many for their principal axes, in time and memory.
 MOST_AXES = 1024
 
@@ -289,20 +291,32 @@ def bounding_box(
 
 
 def by_separation(study: Study) -> Evaluation:
-    """Choose the largest k whose clusters are all apart, or one cluster if there is no such k."""
+    """Choose the largest k whose clusters are all apart, or one cluster if there is no such k.
+
+    W(k) is evidence besides the valleys, so that they need less depth where "dp_means" says k.
+    """
     size = min(
         _MOST_SEPARATED, max(study.settings.silhouette_size, _MOST_PLACES // study.sizes[-1])
     )
     sample = study.sample_for("silhouette", size)
-    weakest = [_weakest_separation(sample, solution) for solution in study.found.values()]
+    valleys = np.full(len(study.sizes), _VALLEY)
+    also_said = by_dp_means(study).chosen
+    if also_said is not None:
+        valleys[also_said] = _VALLEY_OF_TWO
+    weakest = [
+        _weakest_separation(sample, solution, valley)
+        for solution, valley in zip(study.found.values(), valleys, strict=True)
+    ]
     values, errors = np.array(weakest).T
-    are_apart = np.flatnonzero(values - errors >= APART)
+    are_apart = np.flatnonzero(values - errors >= _APART)
     if len(are_apart):
         return Evaluation(values, int(are_apart[-1]), errors)
     return Evaluation(values, 0 if study.sizes[0] == 1 else None, errors)
 
 
-def _weakest_separation(sample: Sample, solution: Solution) -> tuple[float, float]:
+def _weakest_separation(
+    sample: Sample, solution: Solution, valley_errors: float
+) -> tuple[float, float]:
     """Return the separation of the two clusters that are least apart, and its error."""
     centers = solution.centers
     if len(centers) == 1:
@@ -310,7 +324,9 @@ def _weakest_separation(sample: Sample, solution: Solution) -> tuple[float, floa
     sq_dist = np.asarray(sample.rows.sq_distances(centers), dtype=np.float64)
     labels = sq_dist.argmin(axis=1)
     places = formulas.places_between(sq_dist, labels, solution.spread.weights, centers)
-    values, errors = formulas.separations(places, labels, sample.counts)
+    values, errors = formulas.separations(
+        places, labels, sample.counts, valley_errors=valley_errors
+    )
     weakest = np.unravel_index(np.argmin(values - errors), values.shape)
     return float(values[weakest]), float(errors[weakest])
 
