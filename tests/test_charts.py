@@ -52,6 +52,14 @@ def test_names_are_escaped() -> None:
     assert ElementTree.fromstring(chart).get("aria-label") == '"& by <script>'
 
 
+def test_numbers_that_differ_in_late_digits_are_told_apart_on_both_axes() -> None:
+    far = [100_000.0, 100_400.0]
+    chart = line_chart(far, far, x_name="x", y_name="y")
+    for anchor in ("middle", "end"):
+        texts = re.findall(f'text-anchor="{anchor}">([0-9][^<]*)</text>', chart)
+        assert texts == ["100000", "100100", "100200", "100300", "100400"]
+
+
 @given(low=st.integers(0, 1000), range_=st.integers(3, 10**6))
 def test_an_axis_has_three_to_eight_round_numbers(low: int, range_: int) -> None:
     chart = line_chart([low, low + range_], [1.0, 1.0], x_name="x", y_name="y")

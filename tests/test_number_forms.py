@@ -115,6 +115,33 @@ CASES = {
         "age income",
         '"income" as 1234,5; 3 lines above the header left out',
     ),
+    "title of as many words as the rows": Case(
+        'Sales of 2026\nDrawn up today\n\nunits,name,cost,sold\n20,"Nut, small size",1,3\n'
+        '30,"Nut, large size",2,1\n40,"Nut, other size",2,4\n',
+        [[20, 1, 3], [30, 2, 1], [40, 2, 4]],
+        "units cost sold",
+        "3 lines above the header left out",
+        'left out "name" (text)',
+    ),
+    "title above a given delimiter": Case(
+        "Statement of 2024\n\nage;income\n20;1\n30;3\n40;4\n",
+        [[20, 1], [30, 3], [40, 4]],
+        "age income",
+        "2 lines above the header left out",
+        options={"delimiter": ";"},
+    ),
+    "postal codes": Case(
+        "zip,month,age\n10115,01,20\n01067,12,30\n",
+        [[1, 20], [12, 30]],
+        "month age",
+        told='left out "zip" (identifiers): name identifiers with columns= to have them',
+    ),
+    "joined names of identifiers": Case(
+        "Kundennummer,age\n100017,20\n100004,30\n",
+        [[20], [30]],
+        "age",
+        told='left out "Kundennummer" (identifiers): name identifiers with columns= to have them',
+    ),
     "identifiers": Case(
         "customer_id,orderNr,age\n907,55,20\n907,31,30\n911,12,20\n",
         [[20], [30], [20]],

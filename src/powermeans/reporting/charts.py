@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,13 +67,16 @@ def _axes(
 ) -> list[str]:
     bottom = _HEIGHT - _BOTTOM
     parts = [f'<path class="axis" fill="none" d="M{_LEFT} {_TOP}V{bottom}H{_WIDTH - _RIGHT}"/>']
-    for tick in _ticks(float(across.min()), float(across.max())):
-        right, text = _rights(tick, across), _number(tick)
+    ticks = _ticks(float(across.min()), float(across.max()))
+    for tick, text in zip(ticks, _told_apart(ticks), strict=True):
+        right = _rights(tick, across)
         parts.append(f'<text x="{right:.1f}" y="{bottom + 14}" text-anchor="middle">{text}</text>')
     low, high = float(heights.min()), float(heights.max())
     levels = np.linspace(low, high, 4).tolist() if is_log else _ticks(low, high)
-    for level in levels if high > low else [low]:
-        down, text = _downs(level, heights), _number(math.exp(level) if is_log else level)
+    levels = levels if high > low else [low]
+    texts = _told_apart([math.exp(level) if is_log else level for level in levels])
+    for level, text in zip(levels, texts, strict=True):
+        down = _downs(level, heights)
         parts.append(f'<text x="{_LEFT - 6}" y="{down + 4:.1f}" text-anchor="end">{text}</text>')
     parts.append(f'<text x="4" y="11">{escaped(y_name)}</text>')
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
@@ -129,11 +133,10 @@ def histogram(
         f'<text x="{_BAR_LEFT - 5}" y="{bottom}" text-anchor="end">0</text>',
         f'<text x="4" y="11">{_SHARE_OF_ROWS}</text>',
     ]
-    for tick in _ticks(float(edges[0]), float(edges[-1])):
+    ticks = _ticks(float(edges[0]), float(edges[-1]))
+    for tick, text in zip(ticks, _told_apart(ticks), strict=True):
         right = _BAR_LEFT + (tick - edges[0]) / (edges[-1] - edges[0]) * _BAR_WIDTH
-        parts.append(
-            f'<text x="{right:.1f}" y="{bottom + 14}" text-anchor="middle">{_number(tick)}</text>'
-        )
+        parts.append(f'<text x="{right:.1f}" y="{bottom + 14}" text-anchor="middle">{text}</text>')
     if len(name) <= _LONGEST_NAME:  # longer ones would be cut; the caption has them
         middle = _BAR_LEFT + _BAR_WIDTH / 2
         parts.append(
@@ -174,6 +177,16 @@ def _ticks(low: float, high: float) -> list[float]:
     return [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def _number(value: float) -> str:
-    digits = 4 if 1e-3 <= abs(value) < 1e4 or value == 0 else 3
+def _told_apart(ticks: Sequence[float]) -> list[str]:
+    """Return the ticks with as many digits as make them differ."""
+    texts: list[str] = []
+    for digits in (0, 6, 9, 12, 17):
+        texts = [_number(tick, digits) for tick in ticks]
+        if len(set(texts)) == len(ticks):
+            break
+    return texts
+
+
+def _number(value: float, least_digits: int = 0) -> str:
+    digits = max(least_digits, 4 if 1e-3 <= abs(value) < 1e4 or value == 0 else 3)
     return f"{value:.{digits}g}".replace("-", "−").replace("e+0", "e").replace("e−0", "e−")

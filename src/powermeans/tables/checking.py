@@ -25,6 +25,7 @@ _JOINED = re.compile(
     r"(account|client|customer|item|order|patient|product|record|row|sample|session|user)id",
     re.IGNORECASE,
 )
+_CODE = re.compile(r"0\d{3,}")
 _LEAST_COUNTED = 10
 _MOST_TOLD = 8
 
@@ -173,13 +174,15 @@ def identifiers(
 ) -> dict[int, str]:
     """Return the columns of whole numbers that identify or count the rows.
 
-    A measure whose values are all different is none, unless its name says so.
+    A measure whose values are all different is none, unless its name says so. Zeros before other
+    digits are those of a code, such as a postal code.
     """
     has_names = any(not _NO_NAME.fullmatch(name) for name in names)
     return {
         number: "identifiers"
         for number in whole
         if names_identifiers(names[number])
+        or any(map(_CODE.fullmatch, columns[number]))
         or (_names_numbers(names[number]) and len(set(columns[number])) == n_rows)
         or (has_names and _counts_rows(number, names[number], columns[number], n_rows))
     }
@@ -193,7 +196,7 @@ def names_identifiers(name: str) -> bool:
 
 def _names_numbers(name: str) -> bool:
     words = [word.lower() for word in _WORDS.findall(name)] or [name.strip()]
-    return words[-1] in _NUMBERS
+    return words[-1] in _NUMBERS or words[-1].endswith(("nummer", "number", "nr"))
 
 
 def _counts_rows(number: int, name: str, cells: Sequence[str], n_rows: int) -> bool:

@@ -103,7 +103,8 @@ class Layout:
         cls, lines: Sequence[str], name: str, delimiter: str | None, header: bool | None, point: str
     ) -> Layout:
         """Find the delimiter and the header; `point` is a decimal mark that is given, or empty."""
-        mark, n_titles = (delimiter, 0) if delimiter else sniffed(lines, point)
+        marks = (delimiter,) if delimiter else _DELIMITERS
+        mark, n_titles = sniffed(lines, point, marks)
         apart = columns_apart(lines[n_titles:], mark)
         rows, n_lines_of_first = cells_of(apart, mark)
         if not rows:
@@ -125,21 +126,24 @@ class Layout:
         ]
 
 
-def sniffed(lines: Sequence[str], decimal: str = "") -> tuple[str, int]:
+def sniffed(
+    lines: Sequence[str], decimal: str = "", among: Sequence[str] = _DELIMITERS
+) -> tuple[str, int]:
     """Return the delimiter that gives the first lines the most columns, the same number in each.
 
     With it comes the number of lines above the header, such as a title.
     """
     some = lines[:_SAMPLE_LINES]
     has_quotes = any('"' in line for line in some)
-    marks = [mark for mark in _DELIMITERS if mark != decimal or has_quotes]
-    best, most, n_titles = marks[-2], 1, 0
+    marks = [mark for mark in among if mark != decimal or has_quotes] or among
+    best, most, n_titles = marks[-2:][0], 1, 0
     for may_have_titles in (False, True):
         for mark in marks:
             usual, n_above = _width(some, mark, may_have_titles=may_have_titles)
-            if usual > most and not (mark in (",", " ") and most > 1):
+            if usual > most and not (mark in (",", " ") and most > 1 and best != " "):
                 best, most, n_titles = mark, usual, n_above
-        if most > 1:
+        # Blanks may divide a title and the rows alike by chance.
+        if most > 1 and best != " ":
             break
     return best, n_titles
 
