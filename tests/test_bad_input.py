@@ -510,3 +510,15 @@ def test_nan_names_the_parameter_that_takes_it() -> None:
         infinite = np.where(np.isnan(X), np.inf, X)
         with pytest.raises(ValueError, match=r"row 1, column 0\. Leave such rows out"):
             takes_none.fit(infinite)
+
+
+@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+@pytest.mark.parametrize("divergence", ["squared_euclidean", "manhattan", "poisson"])
+def test_distances_beyond_float32_are_refused_and_those_within_are_not(divergence: str) -> None:
+    X = np.array([[1e30, 1], [1, 1e30], [2, 2], [3, 3]], dtype=np.float32)
+    model = PowerKMeans(2, divergence=divergence, random_state=0).fit(X)
+    assert np.isfinite(model.transform(X)).all()
+    far = np.array([[2, 2], [3e38, 3e38]], dtype=np.float32)
+    with pytest.raises(ValueError, match="row 1 of X is too far from a center for float32: pass"):
+        model.transform(far)
+    model.predict(far)

@@ -872,10 +872,25 @@ def _distances(X: MatrixLike, centers: Any, spec: OpeningSpec) -> Points:
     if not spec.is_plain:
         is_squared = spec.divergence == "squared_euclidean"
         root: Any = np.ldexp(np.sqrt(sq_dist), exponent) if is_squared else sq_dist
-        of_centers: Points = root.astype(centers.dtype, copy=False)
-        return of_centers
+        with np.errstate(over="ignore"):
+            of_centers: Points = root.astype(centers.dtype, copy=False)
+        return _without_overflow(of_centers, has_grown=of_centers is not root)
     distances = np.sqrt(sq_dist, out=sq_dist)
-    return np.ldexp(distances, exponent, out=distances) if exponent else distances
+    if exponent:
+        with np.errstate(over="ignore"):
+            np.ldexp(distances, exponent, out=distances)
+    return _without_overflow(distances, has_grown=exponent > 0)
+
+
+def _without_overflow(distances: Points, *, has_grown: bool) -> Points:
+    """Return the distances, or raise where the points' dtype cannot hold one."""
+    if has_grown and np.isinf(distances).any():
+        row = int(np.argmax(np.isinf(distances).any(axis=1)))
+        raise ValueError(
+            f"row {row} of X is too far from a center for {distances.dtype}: pass X as float64 to "
+            "an estimator that was fitted in float64, or scale both"
+        )
+    return distances
 
 
 def _sq_distances(X: MatrixLike, centers: Any, spec: OpeningSpec) -> tuple[Points, int]:
