@@ -82,6 +82,7 @@ def test_no_solution_is_below_the_least_of_all_partitions(points, penalty, seed)
     assert model.objective_ == pytest.approx(model.inertia_ + penalty * model.n_clusters_)
 
 
+@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
 @for_all(few_points, st.floats(0.01, 100), st.integers(0, 2**31))
 @settings(max_examples=100)
 def test_the_objective_never_rises_and_no_step_that_pays_is_left(points, penalty, seed) -> None:

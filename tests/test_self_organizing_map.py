@@ -141,6 +141,7 @@ def test_weights_are_copies_and_csr_is_dense(dtype) -> None:
 @pytest.mark.parametrize(
     "points", [np.ones((5, 2)), np.arange(4.0)[:, None], np.array([[1e150, 1], [-1e150, 2]])]
 )
+@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (6, 7)])
 def test_few_equal_and_huge_points_do_no_harm(points, shape) -> None:
     model = SelfOrganizingMap(shape, n_epochs=10).fit(points)

@@ -56,6 +56,7 @@ QUIET = {
     "scales a little apart": scaled_apart(50.0),
     "pixels": load_digits().data,
     "rare marks in the same unit": np.eye(300)[:, :2] + np.arange(300)[:, None] % 2 * [0, 1],
+    "heavy tails": np.random.default_rng(5).standard_cauchy((300, 4)) ** 3,
     "one column varies": np.column_stack([np.arange(50.0), np.full(50, 7.0)]),
 }
 

@@ -480,7 +480,8 @@ def admit_array(
         has_missing=spec.has_missing,
         offers_missing=hasattr(spec.estimator, "missing"),
     )
-    if spec.warns_of_scales and spec.divergence in ("squared_euclidean", "manhattan"):
+    has_units = spec.divergence in ("squared_euclidean", "manhattan") and not spec.weighs_features
+    if spec.warns_of_scales and has_units:
         warn_of_unlike_scales(admitted.points, names)
     check_domain(admitted.points, spec.divergence, name=spec.input_name)
     return admitted if spec.as_wide_as is None else wide_enough(admitted, spec.as_wide_as)

@@ -56,7 +56,8 @@ def warn_of_unlike_scales(points: Points | SparsePoints, names: Sequence[object]
 def unlike_scales(points: Points | SparsePoints) -> UnlikeScales | None:
     """Return the columns that vary most and least if they differ too much, else None.
 
-    Both the deviations and the ranges must differ a hundred times. Sparse columns have one unit.
+    Deviations, ranges and, where they are not zero, distances between quartiles must all differ a
+    hundred times: outliers and rare marks are no other unit. Sparse columns have one unit.
     """
     if sparse.issparse(points):
         return None
@@ -70,6 +71,13 @@ def unlike_scales(points: Points | SparsePoints) -> UnlikeScales | None:
     with np.errstate(over="ignore"):
         times = deviations[widest] / deviations[varying]
         ratios = np.minimum(times, ranges[widest] / ranges[varying])
+    if np.mean(ratios > _LEAST_RATIO) < _LEAST_SHARE_OF_COLUMNS:
+        return None
+    first, third = np.nanpercentile(sample[:, varying], [25, 75], axis=0)
+    of_widest = (third - first)[np.argmax(deviations[varying])]
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        of_middle = of_widest / (third - first)
+    ratios = np.where(of_middle > 0, np.minimum(ratios, of_middle), ratios)
     if np.mean(ratios > _LEAST_RATIO) < _LEAST_SHARE_OF_COLUMNS:
         return None
     narrowest = int(np.argmax(ratios))
