@@ -427,33 +427,42 @@ def _tell(
     screen.say(f"inertia {number(model.inertia_)}{sweeps}")
     if fitted.optimality is not None:
         screen.say(fitted.optimality.verdict)
-    screen.tell_machines(
-        {
-            "data": files.first,
-            "n_rows": tally.n_rows,
-            "columns": names,
-            "weights": files.weights,
-            "scale": data.scale,
-            "units": {
-                "center": "data",
-                "spread": "data",
-                "inertia": "data" if fitted.scaler is None else "scaled",
-            },
-            "settings": wanted.settings | wanted.shown,
-            "inertia": model.inertia_,
-            "n_sweeps": model.n_iter_,
-            **_proof_for_machines(fitted.optimality),
-            "seconds": {"reading": reading, "fitting": fitted.seconds},
-            "was_interrupted": fitted.was_interrupted,
-            "clusters": _for_machines(fitted, tally, clusters, names),
-            "written": {
-                "labels": wanted.output,
-                "rows": wanted.rows,
-                "model": wanted.model,
-                "report": wanted.report,
-            },
-        }
-    )
+    screen.tell_machines(_all_for_machines(fitted, data, tally, clusters, files, wanted))
+
+
+def _all_for_machines(
+    fitted: Fitted,
+    data: FitData,
+    tally: Tally,
+    clusters: list[ClusterSummary],
+    files: DataFiles,
+    wanted: Wanted,
+) -> dict[str, Any]:
+    return {
+        "data": files.first,
+        "n_rows": tally.n_rows,
+        "columns": data.names,
+        "weights": files.weights,
+        "scale": data.scale,
+        "units": {
+            "center": "data",
+            "spread": "data",
+            "inertia": "data" if fitted.scaler is None else "scaled",
+        },
+        "settings": wanted.settings | wanted.shown,
+        "inertia": fitted.model.inertia_,
+        "n_sweeps": fitted.model.n_iter_,
+        **_proof_for_machines(fitted.optimality),
+        "seconds": {"reading": data.seconds_reading, "fitting": fitted.seconds},
+        "was_interrupted": fitted.was_interrupted,
+        "clusters": _for_machines(fitted, tally, clusters, data.names),
+        "written": {
+            "labels": wanted.output,
+            "rows": wanted.rows,
+            "model": wanted.model,
+            "report": wanted.report,
+        },
+    }
 
 
 def _proof_for_machines(optimality: OptimalityGap | None) -> dict[str, Any]:
