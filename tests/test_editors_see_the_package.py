@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import jedi
@@ -25,34 +26,40 @@ MISUSE = USE + "powermeans.PowerKMaens\nchoice.recomended\n"
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory) -> jedi.Project:
-    """A project beside a copy of the package as a wheel installs it."""
+def installed(tmp_path_factory) -> jedi.api.environment.Environment:
+    """An environment that holds the package as a wheel installs it.
+
+    The hook of an editable install hides the package from Jedi.
+    """
     folder = tmp_path_factory.mktemp("installed")
-    shutil.copytree(SOURCE, folder / "powermeans", ignore=shutil.ignore_patterns("__pycache__"))
-    return jedi.Project(folder, sys_path=[str(folder), *sys.path[1:]], load_unsafe_extensions=False)
+    venv.create(folder, symlinks=sys.platform != "win32")
+    # lib64 may be a link to lib.
+    packages = min(folder.glob("[Ll]ib*/**/site-packages"))
+    shutil.copytree(SOURCE, packages / "powermeans", ignore=shutil.ignore_patterns("__pycache__"))
+    return jedi.create_environment(folder, safe=False)
 
 
-def completions(project: jedi.Project, line: str) -> set[str]:
-    script = jedi.Script(USE + line, project=project)
+def completions(installed, line: str) -> set[str]:
+    script = jedi.Script(USE + line, environment=installed)
     return {one.name for one in script.complete()}
 
 
-def test_jedi_completes_the_names_of_the_package(project) -> None:
-    assert set(powermeans.__all__) <= completions(project, "powermeans.")
+def test_jedi_completes_the_names_of_the_package(installed) -> None:
+    assert set(powermeans.__all__) <= completions(installed, "powermeans.")
 
 
-def test_jedi_completes_methods_results_and_plots(project) -> None:
-    assert {"fit", "predict", "cluster_centers_"} <= completions(project, "model.")
-    assert {"recommended", "table"} <= completions(project, "choice.")
-    assert set(plots_of_the_package()) <= completions(project, "plots.")
+def test_jedi_completes_methods_results_and_plots(installed) -> None:
+    assert {"fit", "predict", "cluster_centers_"} <= completions(installed, "model.")
+    assert {"recommended", "table"} <= completions(installed, "choice.")
+    assert set(plots_of_the_package()) <= completions(installed, "plots.")
 
 
 def plots_of_the_package() -> list[str]:
     return list(powermeans.plots.__all__)
 
 
-def test_jedi_shows_signatures_and_docstrings(project) -> None:
-    script = jedi.Script(USE + "PowerKMeans(", project=project)
+def test_jedi_shows_signatures_and_docstrings(installed) -> None:
+    script = jedi.Script(USE + "PowerKMeans(", environment=installed)
     (signature,) = script.get_signatures()
     assert [one.name for one in signature.params][:3] == ["n_clusters", "init", "power"]
     assert "Power k-means" in script.help(2, 30)[0].docstring()
