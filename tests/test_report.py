@@ -73,6 +73,7 @@ class Choice:
     }
     recommended = 3
     agreement = 0.75
+    decided_by = "gap"
     is_clear = True
     by_criterion: ClassVar[dict[str, int | None]] = {"gap": 3}
 
@@ -143,8 +144,9 @@ def test_the_page_says_that_no_k_is_clear_and_why(tmp_path: Path) -> None:
 
     model = PowerKMeans(3, random_state=0, refine=0).fit(TABLE)
     page = report_of(model, TABLE, tmp_path, choice=Unclear())
-    expected = "There is no clear k: clusters overlap & touch. A guess is 3, with 75% of the"
+    expected = "There is no clear k: clusters overlap & touch. A guess is 3; 75% of the"
     assert expected in page.words["sure"]
+    assert "no number of clusters is clear, and 3 is a guess" in page.words["answer"]
 
 
 def test_names_of_columns_are_shown_as_they_are_and_run_nowhere(page: Page) -> None:

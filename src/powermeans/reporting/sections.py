@@ -105,15 +105,22 @@ def _how_sure(cards: Cards, told: Told) -> str:
             "their cluster than to any other"
         )
     if told.choice is not None:
-        parts.append(
-            f"{told.choice.agreement:.0%} of the criteria say k = {told.choice.recommended}"
-        )
+        parts.append(_how_k_was_chosen(told.choice))
     if told.optimality is not None:
         parts.append(f"as a whole they are {escaped(told.optimality.verdict)}")
     elif len(cards.subject.clusters) > 1:
         parts.append("whether others are better as a whole was not proved")
     text = "; ".join(parts) or "With one cluster there is nothing to be unsure of"
     return f"{text[0].upper()}{text[1:]}."
+
+
+def _how_k_was_chosen(choice: Any) -> str:
+    if not choice.is_clear:
+        return f"no number of clusters is clear, and {choice.recommended} is a guess"
+    return (
+        f"{choice.recommended} clusters were chosen by {choice.decided_by.replace('_', ' ')}, and "
+        f"{choice.agreement:.0%} of all criteria say the same"
+    )
 
 
 def _variance_explained(subject: Subject) -> float | None:
@@ -305,7 +312,7 @@ def _choice(choice: Any) -> str:
         verdict = (
             f"There is no clear k: {html.escape(choice.doubt)}. A guess is {choice.recommended}"
         )
-    text = f"{verdict}, with {choice.agreement:.0%} of the criteria."
+    text = f"{verdict}; {choice.agreement:.0%} of the criteria say so."
     stability = choice.table.get("stability", [])
     of_it = [
         float(value)
