@@ -132,7 +132,7 @@ def test_there_is_a_section_for_all_that_was_given(page: Page) -> None:
     expected = "answer", "warnings", "clusters", "points", "means", "sure", "annealing", "run"
     assert tuple(page.words) == expected
     assert "90" in page.words["run"]
-    assert "Recommended is k = 3, with 75% of the criteria" in page.words["sure"]
+    assert "Recommended is k = 3; 75% of the criteria say so" in page.words["sure"]
     assert "gap_error" not in page.words["sure"]
     assert 'read_table("shops.csv", columns=["<b>x</b>", ' in page.words["run"]
 
