@@ -145,7 +145,7 @@ def test_a_card_tells_means_in_the_units_of_the_data_beside_the_whole(tmp_path: 
     assert "age_ in_ years 60 on average, 27 above the whole" in card(text, 0)
     assert "income 30 on average, 40 below the whole" in card(text, 2)
     assert "10 rows, 33.3% of all." in card(text, 1)
-    assert "Most like it is cluster 1 , “Low age in years, high income”." in card(text, 0)
+    assert "The cluster most like it is 1 , “Low age in years, high income”." in card(text, 0)
 
 
 def examples(text: str, label: int) -> dict[str, list[list[str]]]:
@@ -172,7 +172,7 @@ def test_typical_rows_are_nearest_to_the_center_and_doubtful_ones_to_another(
     assert [row[0] for row in found["Doubtful"]] == ["6", "2", "7"]
     assert found["Doubtful"][0] == ["6", "4.5", "1", "1.22 times as far"]
     # Of seven rows only that of 4.5 is less than 1.25 times as far from 10.
-    assert "Of its rows 86% are clearly nearer" in card(text, 0)
+    assert "86% of its rows are clearly nearer" in card(text, 0)
     assert "<strong>88.9%" not in text
     assert "<strong>89%</strong> of the rows are clearly nearer" in text
 
@@ -245,7 +245,7 @@ def test_small_clusters_have_examples_and_count_as_much_as_they_hold(
     model = PowerKMeans.from_centers([[0.0, 0.0], [100.0, 100.0]])
     text = text_of(tmp_path, model, points, max_points=1000)
     assert len(examples(text, 1)["Typical"]) == 3
-    share = re.search(r"Of its rows (\d+)% are clearly", card(text, 1))
+    share = re.search(r"(\d+)% of its rows are clearly", card(text, 1))
     assert share is not None
     assert abs(int(share[1]) - 50) <= 8
     assert ("drawn by chance" in text) == (n_rows > 1000)

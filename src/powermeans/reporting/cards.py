@@ -99,12 +99,12 @@ class Cards:
         found = [f"{rows}, {share or f'{cluster.share:.1%} of all'}."]
         if (clear := self.sample.clear_share(cluster.label)) is not None:
             found.append(
-                f"Of its rows {percent(clear)} are clearly nearer to its center than to others."
+                f"{percent(clear)} of its rows are clearly nearer to its center than to any other."
             )
         if cluster.nearest is not None:
             name = escaped(subject.names[cluster.nearest])
             found.append(
-                f'Most like it is cluster <a href="#cluster-{cluster.nearest}">'
+                f'The cluster most like it is <a href="#cluster-{cluster.nearest}">'
                 f"{cluster.nearest}</a>, “{name}”."
             )
         return " ".join(found)

@@ -177,11 +177,11 @@ def _scatter(subject: Subject) -> Section:
 
 
 _SCATTER = """<div class="tools">
-<label for="right">to the right</label><select id="right"></select>
-<label for="up">upwards</label><select id="up"></select>
+<label for="right">horizontal axis</label><select id="right"></select>
+<label for="up">vertical axis</label><select id="up"></select>
 <button type="button" id="in" aria-label="zoom in">+</button>
 <button type="button" id="out" aria-label="zoom out">−</button>
-<button type="button" id="reset">all in sight</button>
+<button type="button" id="reset">show everything</button>
 </div>
 <div class="stage">
 <canvas id="scatter" tabindex="0" role="application" aria-describedby="scatter-help"
