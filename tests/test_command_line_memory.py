@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from powermeans.command_line import parts
-from powermeans.command_line.parts import free_memory
+from powermeans.system import free_memory as module
+from powermeans.system.free_memory import free_memory
 
 GIB = 2**30
 
@@ -16,9 +16,9 @@ GIB = 2**30
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with eight GiB that are free, and no groups so far."""
     (tmp_path / "meminfo").write_text(f"MemTotal: 99 kB\nMemAvailable: {8 * GIB // 1024} kB\n")
-    monkeypatch.setattr(parts, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(parts, "_OWN_GROUPS", tmp_path / "own")
-    monkeypatch.setattr(parts, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(module, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(module, "_OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(module, "_GROUPS", tmp_path / "groups")
     return tmp_path
 
 

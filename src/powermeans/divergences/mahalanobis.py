@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -127,3 +128,60 @@ class Mahalanobis(Bregman):
     def unwhitened(self, points: FloatArray) -> FloatArray:
         """Return L x, which undoes `whitened`."""
         return np.asarray(points @ self.__dict__["_root"].T)
+
+
+class FewAxes(Mahalanobis):
+    """Distances by the covariance D (V diag(v) V^T + least (1 - V V^T)) D with few columns V.
+
+    D has the scales of the features on its diagonal. The covariance is formed when it is asked for.
+    """
+
+    _scales: FloatArray
+    _vectors: FloatArray
+    _ratios: FloatArray
+    _least: float
+
+    def __init__(
+        self, scales: FloatArray, vectors: FloatArray, values: FloatArray, least: float
+    ) -> None:
+        state = {"_scales": scales, "_vectors": vectors, "_ratios": values / least, "_least": least}
+        self.__dict__.update(state)
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Return the matrix."""
+        along = np.sqrt(self._least * (self._ratios - 1))
+        scaled = self._scales[:, None] * self._vectors * along
+        covariance = np.asarray(scaled @ scaled.T)
+        covariance.flat[:: len(covariance) + 1] += self._least * self._scales**2
+        covariance.setflags(write=False)
+        return covariance
+
+    def __repr__(self) -> str:
+        n_features, n_axes = self._vectors.shape
+        return f"Mahalanobis({n_features} x {n_features}, along {n_axes} axes)"
+
+    def gradient(self, points: FloatArray) -> FloatArray:
+        """Return 2 C^-1 x."""
+        return 2 * self._to_the_power(-1.0, points / self._scales) / self._scales
+
+    def check_width(self, n_features: int) -> None:
+        """Do nothing: the covariance was learned from the points."""
+
+    def curvature(self, center: FloatArray) -> FloatArray:
+        """Return twice the diagonal of C^-1."""
+        along = np.square(self._vectors) @ (1 / self._ratios - 1)
+        return np.asarray(2 * (1 + along) / self._least / self._scales**2)
+
+    def whitened(self, points: FloatArray) -> FloatArray:
+        """Return R^-1 D^-1 x with C = D R R D, among which distances are Euclidean."""
+        return self._to_the_power(-0.5, points / self._scales)
+
+    def unwhitened(self, points: FloatArray) -> FloatArray:
+        """Return D R x."""
+        return self._to_the_power(0.5, points) * self._scales
+
+    def _to_the_power(self, exponent: float, points: FloatArray) -> FloatArray:
+        """Return the product of points and a power of the matrix between the scales."""
+        along = (points @ self._vectors) * (self._ratios**exponent - 1)
+        return np.asarray((points + along @ self._vectors.T) * self._least**exponent)

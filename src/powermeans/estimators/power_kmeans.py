@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans import divergences
+from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
 from powermeans.errors import Argument, ArgumentError, UnlikeScalesWarning, warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.opening import Data, InMemory, MatrixLike, OpeningSpec, in_memory
@@ -29,6 +30,7 @@ from powermeans.loop.spread import spread_of_features
 from powermeans.loop.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 from powermeans.loop.updates import RelocateEmpty, SeparateCoincident
 from powermeans.power_mean import memberships
+from powermeans.rows.bregman import BregmanRows
 from powermeans.rules import Power
 from powermeans.schedules import Fixed, Geometric, Whole, resting_power
 from powermeans.seeds.choose import drawn_sample
@@ -377,7 +379,11 @@ class PowerKMeans(CenterEstimator):
                 'divergence="mahalanobis" learns its covariance in fit: fit first, or pass '
                 "powermeans.divergences.Mahalanobis(covariance)"
             )
-        return replace(spec, divergence=divergences.Mahalanobis(self.covariance_))
+        # Decomposing it again may take longer than the prediction.
+        known = self.__dict__.get("_few_axes")
+        if known is None or known.covariance is not self.covariance_:
+            known = divergences.Mahalanobis(self.covariance_)
+        return replace(spec, divergence=known)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -446,7 +452,8 @@ class PowerKMeans(CenterEstimator):
     def _run(self, start: Start) -> list[StageEnd]:
         if self._learns_covariance():
             n_learned = _MOST_COVARIANCES if self._searches() else 1
-            return run_with_covariance(start, self._run_in_space, n_learned if self.polish else 0)
+            most_learned = n_learned if self.polish else 0
+            return run_with_covariance(start, self._run_in_space, most_learned, self._seconds_left)
         start.history.n_runs = 1 if self._starts_from_given_centers() else self._wanted_runs()
         return self._run_in_space(start)
 
@@ -555,11 +562,17 @@ class PowerKMeans(CenterEstimator):
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run, history = super()._finish(start, ends), start.history
         powers = [record.power for record in history.records if record.power > -math.inf]
+        learned: dict[str, Any] = {}
+        if self._learns_covariance():
+            metric = cast("Mahalanobis", cast("BregmanRows", start.data.rows).divergence)
+            learned["covariance_"] = metric.covariance
+            if isinstance(metric, FewAxes):
+                learned["_few_axes"] = metric
         return run.with_attributes(
             power_=powers[-1] if powers else -math.inf,
             n_separated_=history.n_separated,
             spent_=history.spent(),
-            **start.learned,
+            **learned,
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
@@ -10,13 +12,15 @@ from typing import cast
 import numpy as np
 
 from powermeans.divergences.chunks import dense_chunks
-from powermeans.divergences.mahalanobis import Mahalanobis
+from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
+from powermeans.errors import Argument, ArgumentError
 from powermeans.estimators.base import Start
-from powermeans.estimators.opening import InMemory, in_memory
+from powermeans.estimators.opening import InMemory
 from powermeans.loop.anneal import StageEnd
 from powermeans.loop.updates import RelocateEmpty, Sweep, Update
-from powermeans.rows.bregman import BregmanRows
+from powermeans.rows.bregman import BregmanRows, as_float64
 from powermeans.sums import Sums
+from powermeans.system.free_memory import free_memory
 from powermeans.types import FloatArray
 
 # The scatter within clusters is summed anew if it is less than this share of the total, since a
@@ -26,37 +30,44 @@ _LEAST_LEFT = 1e-6
 _LEAST_EIGENVALUE = 1e-6
 # A covariance is learned anew while that lowers the inertia by more than this share.
 _LEAST_GAIN = 1e-6
+# Matrices of features by features that are held at once.
+_MATRICES_OF_MANY_POINTS, _MATRICES_OF_FEW_POINTS = 8, 3
 
 
-def with_covariance_of_all(data: InMemory, n_threads: int | None) -> InMemory:
+@dataclass(frozen=True, slots=True)
+class Scattered(InMemory):
+    """Points, and what all covariances of clusters are learned from."""
+
+    scatter: Scatter
+    seconds: float  # that one took to learn
+
+
+def with_covariance_of_all(data: InMemory, n_threads: int | None) -> Scattered:
     """Return the data with distances by the covariance of all points."""
-    of_all = Scatter.of(data).divergence_of_all()
+    started = time.monotonic()
+    scatter = scatter_of(data)
+    of_all = scatter.divergence_of_all()
     rows = BregmanRows(data.points, data.weights, divergence=of_all, n_threads=n_threads)
-    return replace(data, rows=rows)
+    return Scattered(data.points, data.weights, rows, scatter, time.monotonic() - started)
 
 
 def run_with_covariance(
-    start: Start, run_in_space: Callable[[Start], list[StageEnd]], most_learned: int
+    start: Start,
+    run_in_space: Callable[[Start], list[StageEnd]],
+    most_learned: int,
+    seconds_left: Callable[[], float],
 ) -> list[StageEnd]:
     """Run with the covariance of all points, then with that within the clusters while it helps.
 
     Covariances have determinant one, which makes their inertias comparable.
     """
-    data = in_memory(start.data)
-    scatter, rows = Scatter.of(data), data.rows
-    assert isinstance(rows, BregmanRows)
-
-    def use(divergence: Mahalanobis) -> None:
-        if divergence is not rows.divergence:
-            rows.use(divergence)
-        start.learned["covariance_"] = np.asarray(divergence.covariance)
-
-    of_all = cast("Mahalanobis", rows.opened_with)
-    use(of_all)
+    data = cast("Scattered", start.data)
+    rows = cast("BregmanRows", data.rows)
+    rows.use(best_divergence := cast("Mahalanobis", rows.opened_with))
     if most_learned == 0:
         return run_in_space(start)
-    learning = replace(start.stages[-1], update=LearnCovariance(use, data, scatter))
-    best, least, best_divergence = list[StageEnd](), math.inf, of_all
+    learning = replace(start.stages[-1], update=LearnCovariance(data, seconds_left))
+    best, least = list[StageEnd](), math.inf
     for _ in range(most_learned):
         ends = run_in_space(start)
         if not ends[-1].was_stopped:
@@ -68,20 +79,86 @@ def run_with_covariance(
             best_divergence = cast("Mahalanobis", rows.divergence)
         if was_stopped or not is_better:
             break
-    use(best_divergence)
+    rows.use(best_divergence)
     start.history.keep(best[-1].centers)
     return [*best[:-1], replace(best[-1], was_stopped=was_stopped)]
 
 
+class Scatter(abc.ABC):
+    """Learn the covariance of all points, and those within clusters."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def divergence_of_all(self) -> Mahalanobis:
+        """Return the divergence of the scatter of all points about their mean."""
+
+    @abc.abstractmethod
+    def divergence_within(self, sweep: Sweep, sums: Sums) -> Mahalanobis:
+        """Return the divergence of the scatter about the centers of a hard sweep."""
+
+
+def scatter_of(data: InMemory) -> Scatter:
+    """Return the scatter of the points; raise if no matrix of the features fits into memory."""
+    n_points, n_features = data.points.shape
+    is_few = 2 * n_points <= n_features
+    n_matrices = _MATRICES_OF_FEW_POINTS if is_few else _MATRICES_OF_MANY_POINTS
+    n_bytes, free = 8 * n_features**2 * n_matrices, free_memory()
+    if free is not None and n_bytes > free:
+        raise ArgumentError(
+            f"learns a covariance of {n_features} x {n_features} features, which needs "
+            f"{n_bytes / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free",
+            "pass fewer features, such as the leading principal components, or ",
+            Argument("divergence", "squared_euclidean"),
+            " with scaled columns",
+            argument="divergence",
+            value="mahalanobis",
+        )
+    return FewPoints.of(data) if is_few else ManyPoints.of(data)
+
+
 @dataclass(frozen=True, slots=True)
-class Scatter:
+class FewPoints(Scatter):
+    """Deviations of fewer points than features, whose products are never formed."""
+
+    data: InMemory
+    mean: FloatArray
+    scales: FloatArray  # as in `ManyPoints`
+
+    @classmethod
+    def of(cls, data: InMemory) -> FewPoints:
+        """Return the deviations of the points from their weighted mean."""
+        mean = data.rows.mean()
+        lengths = np.linalg.norm(weighted_deviations(data, mean), axis=0)
+        return cls(data, mean, np.where(lengths > 0, lengths, 1.0))
+
+    def divergence_of_all(self) -> Mahalanobis:
+        """Return the divergence of the deviations from the mean."""
+        return unit_covariance_of_few(weighted_deviations(self.data, self.mean), self.scales)
+
+    def divergence_within(self, sweep: Sweep, sums: Sums) -> Mahalanobis:
+        """Return the divergence of the deviations from the new centers."""
+        labels, _ = sweep.rows.assign(sweep.centers)
+        centers = sums.centers(fallback=sweep.centers)[labels]
+        return unit_covariance_of_few(weighted_deviations(self.data, centers), self.scales)
+
+
+def weighted_deviations(data: InMemory, centers: FloatArray) -> FloatArray:
+    """Return the points less their centers, times the roots of their weights."""
+    deviations = as_float64(data.points) - centers
+    return deviations if data.weights is None else np.sqrt(data.weights)[:, None] * deviations
+
+
+@dataclass(frozen=True, slots=True)
+class ManyPoints(Scatter):
     """Weighted products of deviations from the mean, summed over all points, and the mean."""
 
+    data: InMemory
     total: FloatArray
     mean: FloatArray
 
     @classmethod
-    def of(cls, data: InMemory) -> Scatter:
+    def of(cls, data: InMemory) -> ManyPoints:
         """Return the scatter of the points about their weighted mean."""
         mean = data.rows.mean()
         total = np.zeros((len(mean), len(mean)))
@@ -91,7 +168,7 @@ class Scatter:
                 deviations if data.weights is None else (deviations * data.weights[rows, None])
             )
             total += weighted.T @ deviations
-        return cls(total, mean)
+        return cls(data, total, mean)
 
     @property
     def scales(self) -> FloatArray:
@@ -103,17 +180,33 @@ class Scatter:
         """Return the divergence of the total."""
         return Mahalanobis(unit_covariance(self.total, self.scales))
 
-    def within(self, sums: Sums) -> FloatArray:
-        """Return the scatter about the centers of a hard sweep."""
+    def divergence_within(self, sweep: Sweep, sums: Sums) -> Mahalanobis:
+        """Return the divergence of the total less the scatter of the centers."""
+        within = self._within(sums)
+        if self._is_lost_in(within):
+            within = self._within_directly(sweep, sums.centers(fallback=sweep.centers))
+        return Mahalanobis(unit_covariance(within, self.scales))
+
+    def _within(self, sums: Sums) -> FloatArray:
         has_points = sums.weights > 0
         weights = sums.weights[has_points, None]
         centers = sums.points[has_points] / weights - self.mean
         return np.asarray(self.total - (weights * centers).T @ centers)
 
-    def is_lost_in(self, within: FloatArray) -> bool:
+    def _is_lost_in(self, within: FloatArray) -> bool:
         """Return whether so little of the total is left that digits are lost."""
         left = np.diag(within) / self.scales**2
         return bool(np.any((left < _LEAST_LEFT) & (np.diag(self.total) > 0)))
+
+    def _within_directly(self, sweep: Sweep, centers: FloatArray) -> FloatArray:
+        """Return the scatter of the points about the new centers of their clusters."""
+        labels, _ = sweep.rows.assign(sweep.centers)
+        within, weights = np.zeros_like(self.total), self.data.weights
+        for part, chunk in dense_chunks(self.data.points):
+            deviations = chunk - centers[labels[part]]
+            weight = 1.0 if weights is None else weights[part, None]
+            within += (weight * deviations).T @ deviations
+        return within
 
 
 def unit_covariance(scatter: FloatArray, scales: FloatArray) -> FloatArray:
@@ -131,33 +224,38 @@ def unit_covariance(scatter: FloatArray, scales: FloatArray) -> FloatArray:
     return np.asarray((covariance + covariance.T) / 2)
 
 
+def unit_covariance_of_few(deviations: FloatArray, scales: FloatArray) -> Mahalanobis:
+    """Return the divergence of `unit_covariance` from fewer deviations than features.
+
+    With B the deviations in units of the scales and s, V from B = U diag(s) V^T, the products B^T B
+    have the eigenvalues s^2 along V and zero across, which are raised to the least.
+    """
+    n_across = deviations.shape[1] - len(deviations)
+    _, lengths, vectors = np.linalg.svd(deviations / scales, full_matrices=False)
+    largest = max(float(lengths[0] ** 2), float(np.finfo(np.float64).tiny))
+    values = np.maximum(lengths**2 / largest, _LEAST_EIGENVALUE)
+    log_determinant = float(np.log(values).sum()) + n_across * math.log(_LEAST_EIGENVALUE)
+    unit = math.exp(log_determinant / deviations.shape[1])
+    relative = scales / np.exp(np.mean(np.log(scales)))
+    return FewAxes(relative, vectors.T, values / unit, _LEAST_EIGENVALUE / unit)
+
+
 @dataclass(frozen=True, slots=True)
 class LearnCovariance(Update):
     """After each hard sweep, measure distances by the scatter within the clusters.
 
     With its determinant held at one, this scatter is the best covariance for these clusters, so
-    sweeps lower its determinant (Friedman & Rubin 1967).
+    sweeps lower its determinant (Friedman & Rubin 1967). A covariance that would come too late is
+    not learned.
     """
 
-    use: Callable[[Mahalanobis], None]  # gives the rows a divergence
-    data: InMemory
-    scatter: Scatter
+    data: Scattered
+    seconds_left: Callable[[], float]
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
         """Return sums without empty clusters, and give the rows a new covariance."""
         sums = RelocateEmpty().after(sweep, sums)
-        within = self.scatter.within(sums)
-        if self.scatter.is_lost_in(within):
-            within = self._within_directly(sweep, sums.centers(fallback=sweep.centers))
-        self.use(Mahalanobis(unit_covariance(within, self.scatter.scales)))
+        if self.data.seconds <= self.seconds_left():
+            rows = cast("BregmanRows", self.data.rows)
+            rows.use(self.data.scatter.divergence_within(sweep, sums))
         return sums
-
-    def _within_directly(self, sweep: Sweep, centers: FloatArray) -> FloatArray:
-        """Return the scatter of the points about the new centers of their clusters."""
-        labels, _ = sweep.rows.assign(sweep.centers)
-        within, weights = np.zeros_like(self.scatter.total), self.data.weights
-        for part, chunk in dense_chunks(self.data.points):
-            deviations = chunk - centers[labels[part]]
-            weight = 1.0 if weights is None else weights[part, None]
-            within += (weight * deviations).T @ deviations
-        return within

@@ -15,7 +15,7 @@ from powermeans.critical import critical_power
 from powermeans.divergences.binomial import Binomial
 from powermeans.divergences.bregman import Bregman, Separable
 from powermeans.divergences.gamma import Gamma
-from powermeans.divergences.mahalanobis import Mahalanobis
+from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
 from powermeans.divergences.poisson import Poisson
 from powermeans.rows.affine import AffineRows
 from powermeans.rows.by_definition import (
@@ -60,14 +60,21 @@ class BregmanRows(AffineRows):
         return self._divergence
 
     def use(self, divergence: Bregman) -> None:
-        """Measure with this divergence from now on."""
+        """Measure with this divergence from now on; interrupted, with the one before."""
+        former: Any = self.__dict__.get("_divergence")
+        if divergence is former:
+            return
         self._divergence = divergence
+        try:
+            tangent = divergence.inside(self._weighted_mean()[None, :])[0]
+            nowhere = np.zeros(self.n_points, dtype=np.int32)
+            heights = self._distances_to_own(nowhere, tangent[None, :])
+            check_heights(heights, divergence)
+        except BaseException:
+            self._divergence = former
+            raise
         self.__dict__.pop("_form_of_moves", None)
-        self._tangent = divergence.inside(self._weighted_mean()[None, :])[0]
-        nowhere = np.zeros(self.n_points, dtype=np.int32)
-        heights = self._distances_to_own(nowhere, self._tangent[None, :])
-        check_heights(heights, divergence)
-        self._heights = heights
+        self._tangent, self._heights = tangent, heights
         self._native.use_heights(heights)
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -263,6 +270,7 @@ _FORMS_OF_MOVES: dict[type[Bregman], tuple[type[ValuesAsTheyAre], str]] = {
     Gamma: (ValuesAsTheyAre, "gamma"),
     Binomial: (SuccessesAndFailures, "poisson"),
     Mahalanobis: (Whitened, "squared_euclidean"),
+    FewAxes: (Whitened, "squared_euclidean"),
 }
 
 

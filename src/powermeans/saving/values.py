@@ -154,6 +154,7 @@ _VALUE_OF = {kind.__name__: kind for kind in _VALUES}
 _NOT_SAVED = {
     "callback",
     "placement_",
+    "_few_axes",  # which follow from the covariance
     "_metadata_request",
 }
 

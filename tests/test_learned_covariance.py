@@ -1,0 +1,100 @@
+"""Covariances learned from fewer points than features, and in the time and memory that are left."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import powermeans
+from powermeans import PowerKMeans
+from powermeans.divergences import Mahalanobis
+from powermeans.estimators import shared_covariance
+from powermeans.estimators.opening import InMemory
+from powermeans.loop.updates import Sweep
+from powermeans.rows import open_rows
+from powermeans.rows.bregman import BregmanRows
+from powermeans.rules import Hard
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_the_covariance_of_fewer_points_than_features_is_that_of_their_products(is_weighted):
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(20, 50)) * np.exp(rng.normal(size=50))
+    points[:, 3] = 1.0
+    weights = rng.uniform(1, 2, size=20) if is_weighted else None
+    data = InMemory(points, weights, open_rows(points, weights))
+    sweep = Sweep(data.rows, points[:3], -math.inf)
+    sums = data.rows.sweep(sweep.centers, Hard())
+    few, many = shared_covariance.FewPoints.of(data), shared_covariance.ManyPoints.of(data)
+    centers = rng.normal(size=(4, 50))
+    for learned, expected in (
+        (few.divergence_of_all(), many.divergence_of_all()),
+        (few.divergence_within(sweep, sums), many.divergence_within(sweep, sums)),
+    ):
+        largest = np.abs(expected.covariance).max()
+        np.testing.assert_allclose(learned.covariance, expected.covariance, atol=1e-13 * largest)
+        for of in (
+            lambda metric: metric.pairwise(points, centers),
+            lambda metric: metric.gradient(centers),
+            lambda metric: metric.curvature(centers[0]),
+        ):
+            tolerance = 1e-9 * np.abs(of(expected)).max()
+            np.testing.assert_allclose(of(learned), of(expected), atol=tolerance)
+        np.testing.assert_allclose(learned.unwhitened(learned.whitened(centers)), centers)
+
+
+def test_few_points_of_many_features_learn_a_covariance_without_decomposing_it(
+    monkeypatch, tmp_path
+):
+    points = np.random.default_rng(0).normal(size=(30, 800))
+    points[:10] += 3
+    whole = shared_covariance.unit_covariance
+    monkeypatch.setattr(shared_covariance, "unit_covariance", None)
+    model = PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
+    deviations = points - model.cluster_centers_[model.labels_]
+    scales = np.linalg.norm(points - points.mean(axis=0), axis=0)
+    expected = whole(deviations.T @ deviations, scales)
+    np.testing.assert_allclose(model.covariance_, expected, atol=1e-9 * np.abs(expected).max())
+    powermeans.save(model, tmp_path / "model")
+    kept = powermeans.load(tmp_path / "model")
+    assert kept.score(points) == pytest.approx(-model.inertia_, rel=1e-8)
+
+
+def test_a_covariance_that_would_come_too_late_is_not_learned():
+    points = np.random.default_rng(0).normal(size=(60, 3)) * [1.0, 2.0, 3.0]
+    centers = points[:3]
+    for seconds_left, is_learned in ((0.9, False), (1.1, True)):
+        opened = InMemory(points, None, open_rows(points))
+        data = replace(shared_covariance.with_covariance_of_all(opened, 1), seconds=1.0)
+        before = data.rows.divergence
+        update = shared_covariance.LearnCovariance(data, lambda left=seconds_left: left)
+        update.after(Sweep(data.rows, centers, -math.inf), data.rows.sweep(centers, Hard()))
+        assert (data.rows.divergence is not before) == is_learned
+
+
+def test_an_interrupted_change_of_the_covariance_leaves_the_one_before(monkeypatch):
+    points = np.random.default_rng(0).normal(size=(60, 3))
+    rows = BregmanRows(points, divergence=Mahalanobis(np.eye(3)))
+    expected = rows.assign(points[:3])[1]
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rows, "_distances_to_own", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        rows.use(Mahalanobis(np.diag([1.0, 2.0, 3.0])))
+    monkeypatch.undo()
+    assert rows.assign(points[:3])[1] == expected
+
+
+def test_features_whose_covariance_fits_into_no_memory_are_refused(monkeypatch):
+    points = np.random.default_rng(0).normal(size=(10, 100))
+    # Three matrices of 100 x 100 numbers of eight bytes.
+    monkeypatch.setattr(shared_covariance, "free_memory", lambda: 240_000)
+    PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
+    monkeypatch.setattr(shared_covariance, "free_memory", lambda: 239_999)
+    with pytest.raises(ValueError, match=r"100 x 100 features.* GB are free: pass fewer features"):
+        PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
