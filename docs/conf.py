@@ -16,10 +16,12 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_design",
     "matplotlib.sphinxext.plot_directive",
+    "sphinx-mathjax-offline",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build"]
