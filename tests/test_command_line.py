@@ -280,6 +280,81 @@ def test_missing_values_may_stay(run) -> None:
     assert sorted(cluster["size"] for cluster in found["clusters"]) == [2, 3]
 
 
+def two_groups(n_rows: int = 60) -> list[list[str]]:
+    """Make up rows around (0, 0) and (50, 80)."""
+    rng = np.random.default_rng(0)
+    places = rng.normal(size=(n_rows, 2)) + np.arange(n_rows)[:, None] % 2 * [50, 80]
+    return [[f"{value:.3f}" for value in row] for row in places]
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_file_alone_is_clustered_by_the_values_that_are_there(run) -> None:
+    rows = [[*row, ""] for row in two_groups()]
+    rows[3][0] = rows[8][1] = "unknown"
+    rows[20] = ["", "", ""]
+    rows[30][2] = "7"
+    Path("holes.csv").write_text("x,y,z\n" + "\n".join(map(",".join, rows)))
+    ended = run("fit", "holes.csv", "-q")
+    assert ended.code == 0
+    said = ended.out.splitlines()
+    assert said[1:5] == [
+        'left out "z" (hardly any values; --columns has them all the same)',
+        'missing values: 2 in "x", 2 in "y", of 60 rows; distances use the values that are there '
+        "(--missing drop leaves those rows out)",
+        "1 row with missing values was left out",
+        "k is chosen by the 57 rows that have all values",
+    ]
+    assert said[5].startswith("recommended: k = 2, by separation; ")
+    assert ended.err == (
+        'powermeans: note: holes.csv: taken for missing values: "unknown" in "x" (1 row), '
+        '"unknown" in "y" (1 row)\n'
+    )
+    clusters = [line.rpartition(",")[2] for line in lines("holes-clusters.csv")[1:]]
+    assert clusters[20] == ""
+    assert clusters[0:20:2] + clusters[22::2] == [clusters[0]] * 29
+    assert clusters[1::2] == [clusters[1]] * 30
+
+
+def test_where_distances_need_whole_rows_others_are_left_out(run) -> None:
+    rows = two_groups()
+    rows[3][0] = ""
+    Path("holes.csv").write_text("x,y\n" + "\n".join(map(",".join, rows)))
+    options = ("-k", 2, "--divergence", "manhattan", "-m", "m.pm", "-o", "labels.csv", "-q")
+    ended = run("fit", "holes.csv", *options)
+    assert (
+        'missing values: 1 in "x", of 60 rows; such rows are left out, since this divergence needs '
+        "whole rows"
+    ) in ended.out.splitlines()
+    assert lines("labels.csv")[4] == ""
+    again = run("predict", "--model", "m.pm", "holes.csv", "--json").json
+    assert again == run("predict", "m.pm", "holes.csv", "--json").json | {
+        "seconds": again["seconds"]
+    }
+    assert again["labels"][3] == -1
+
+
+@pytest.mark.filterwarnings("default")
+def test_declared_codes_and_skipped_rows_are_remembered_and_left_out(run) -> None:
+    rows = two_groups()
+    for place in (3, 8, 12):
+        rows[place][0] = "-999"
+    text = "\n".join(map(",".join, [["x", "y"], ["cm", "kg"], *rows, ["300", "480"]])) + "\n"
+    Path("data.csv").write_text(text)
+    told = run("fit", "data.csv", "-k", 2, "-q").err
+    assert told.endswith('-999 in "x" (3 rows): --missing-values x=-999 reads them as missing\n')
+    codes = ("--missing-values", "x=-999", "--skip-rows", "61")
+    ended = run("fit", "data.csv", "-k", 2, *codes, "--rows", "r.csv", "-m", "m.pm", "-q")
+    assert ended.err == ""
+    assert "1 row is left out by --skip-rows" in ended.out.splitlines()
+    written = lines("r.csv")
+    assert written[1] == "cm,kg,"
+    assert written[-1] == "300,480,"
+    clusters = [line.rpartition(",")[2] for line in written[2:-1]]
+    assert clusters == [clusters[0], clusters[1]] * 30
+    labels = run("predict", "m.pm", "data.csv", "--json").json["labels"]
+    assert list(map(str, labels[:60])) == clusters
+
+
 def test_weights_count_as_copies(run) -> None:
     Path("weighted.csv").write_text("x,n\n0,3\n1,1\n10,2\n")
     Path("copied.csv").write_text("x\n0\n0\n0\n1\n10\n10\n")

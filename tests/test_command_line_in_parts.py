@@ -366,7 +366,7 @@ def test_a_row_that_cannot_be_used_is_named_and_nothing_is_written(run) -> None:
     table = pa.table({"a": np.arange(1000.0), "b": bad})
     Path("more").mkdir()
     parquet.write_table(table, "more/one.parquet")
-    ended = run("fit", "more", "-k", 2, "-o", "labels.npy", "-q")
+    ended = run("fit", "more", "-k", 2, "-o", "labels.npy", "-q", "--missing", "error")
     assert ended.code == failures.DATA
     assert "more/one.parquet contains NaN" in ended.err
     assert "row 701" in ended.err

@@ -172,6 +172,59 @@ CASES = {
         [[1, NAN], [2, NAN], [3, NAN], [4, NAN], [5, NAN], [6, 7], [8, NAN]],
         "a b",
     ),
+    "words for missing values": Case(
+        "income,n,b\n1,1,yes\ndon't know,2,no\n3,3,no\nrefused,4,unknown\nrefused,1,no\n5,2,no\n",
+        [[1, 1, 1], [NAN, 2, 0], [3, 3, 0], [NAN, 4, NAN], [NAN, 1, 0], [5, 2, 0]],
+        "income n b",
+        '"b" yes as 1 and no as 0',
+        'taken for missing values: "don\'t know" in "income" (1 row), "refused" in "income" '
+        '(2 rows), "unknown" in "b" (1 row)',
+    ),
+    "declared codes": Case(
+        "a,b\n1,-9\n-9,none of it\n3,5\n",
+        [[1, NAN], [NAN, NAN], [3, 5]],
+        "a b",
+        options={"missing_values": ["-9", "b=none of it"]},
+    ),
+    "codes of some columns": Case(
+        "a,b,c\n9,9,9\n1,2,3\n",
+        [[9, NAN, NAN], [1, 2, 3]],
+        "a b c",
+        options={"missing_values": ["b-c=9"]},
+    ),
+    "units": Case(
+        "flow,pH,name\nL/s,-,\n1.5,7,a\n2.5,8,b\n3.5,9,c\n",
+        [[1.5, 7], [2.5, 8], [3.5, 9]],
+        "flow pH",
+        "a row of units below the header left out",
+        'left out "name" (text)',
+    ),
+    "padded titles of a spreadsheet": Case(
+        'Stores,,\n"by Ann, Bob",,\n,,\nrevenue,visits,stay\n1,2,3\n4,5,6\n',
+        [[1, 2, 3], [4, 5, 6]],
+        "revenue visits stay",
+        "3 lines above the header left out",
+    ),
+    "quoted titles": Case(
+        '"Konto";"DE12"\n\n"Tag";"Betrag";"Saldo"\n"a; b";"1,5";"2"\n"c";"3,5";"4"\n'
+        '"d";"5,5";"6"\n',
+        [[1.5, 2], [3.5, 4], [5.5, 6]],
+        "Betrag Saldo",
+        '"Betrag" as 1234,5; 2 lines above the header left out',
+        'left out "Tag" (text)',
+    ),
+    "durations": Case(
+        "stay,n\n00:04:12,1\n1:00:00.5,2\n-0:00:01,3\n",
+        [[252, 1], [3600.5, 2], [-1, 3]],
+        "stay n",
+        '"stay" in seconds (00:04:12 taken for 0 h 4 min 12 s)',
+    ),
+    "minutes": Case(
+        "stay,n\n4:12,1\n90:05,2\n",
+        [[252, 1], [5405, 2]],
+        "stay n",
+        '"stay" in seconds (4:12 taken for 4 min 12 s)',
+    ),
     "minus of Unicode": Case("t,x\n−1.5,1\n2,2\n", [[-1.5, 1], [2, 2]], "t x"),
     "blanks between thousands": Case(
         "revenue;n\n1 251,11;1\n12\u00a0000;2\n1\u202f000\u202f000;3\n7;4\n",
@@ -247,6 +300,78 @@ def test_a_later_row_in_another_form_is_an_error_that_names_it(first, later, why
     assert f'column "x" has {cell!r}' in str(refused.value)
     assert why in str(refused.value)
     assert "in row 49999" in str(refused.value) or "thousands=" in str(refused.value)
+
+
+@pytest.mark.parametrize("first", ["1.5", "7", "$1.5"])
+def test_later_words_for_missing_values_are_told(first, tmp_path) -> None:
+    file = tmp_path / "f.csv"
+    rows = [f"{first},3\n"] * 50_000
+    rows[40_000] = rows[45_000] = "closed,3\n"
+    file.write_text("x,y\n" + "".join(rows))
+    with pytest.warns(UserWarning, match=r'taken for missing values: "closed" in "x" \(2 rows\)$'):
+        points = read_table(file, missing="observed").points
+    assert np.flatnonzero(np.isnan(points[:, 0])).tolist() == [40_000, 45_000]
+    assert points[[0, -1], 0].tolist() == [float(first.strip("$"))] * 2
+
+
+@pytest.mark.parametrize("words", [["four"], ["shut", "shut", "open", "open", "new", "new"]])
+def test_a_slip_and_many_words_in_a_column_of_numbers_are_refused(words, tmp_path) -> None:
+    file = tmp_path / "f.csv"
+    file.write_text("x,y\n" + "1,2\n" * 10 + "".join(f"{word},2\n" for word in words))
+    with pytest.raises(TableError, match=rf"has '{words[0]}' in row 11"):
+        read_table(file)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([18.5, 20.1, 19.0, 21.5, -999, -999, -999], '-999 in "x" (3 rows)'),
+        ([1, 2, 3, 4, 5, 99, 99, 99], '99 in "x" (3 rows)'),
+        ([30, 18, 90, -1, -1, -1], '-1 in "x" (3 rows)'),
+        ([0, 5, 60, 99, 99, 99], ""),  # within reach of the others
+        ([1, 2, 3, 4, 5, 99, 99], ""),  # two may be chance
+        ([0, 2, 3, -1, -1, -1], ""),  # next to zero
+        ([1, -1, 1, -1, 1, -1, -1], ""),  # signs
+        ([1, 2, 3, 500, 500, 500], ""),  # no code
+    ],
+)
+def test_numbers_that_look_like_codes_for_missing_values_are_told(values, told, tmp_path) -> None:
+    file = tmp_path / "f.csv"
+    file.write_text("x,y\n" + "".join(f"{value},7\n" for value in values))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        points = read_table(file).points
+    assert points[:, 0].tolist() == values
+    assert [told in str(one.message) for one in warned] == ([True] if told else [])
+    if told:
+        code = told.partition(" ")[0]
+        assert f'missing_values=["x={code}"]' in str(warned[0].message)
+        left = read_table(file, missing="drop", missing_values=[f"x={code}"])
+        assert left.points[:, 0].tolist() == [value for value in values if value != float(code)]
+
+
+@pytest.mark.parametrize("total", ["Total", "SUMME:", "Grand total", "Average"])
+def test_a_row_of_totals_is_told_and_left_out_where_that_is_asked(total, tmp_path) -> None:
+    file = tmp_path / "f.csv"
+    text = "shop,x\n" + "".join(f"s{i},{i % 7}\n" for i in range(900)) + f",{total}\n"
+    file.write_text(text.replace(f",{total}", f"{total},2500"))
+    with pytest.warns(UserWarning, match="sum up") as warned:
+        assert len(read_table(file, columns=["x"]).points) == 901
+    (one,) = warned
+    assert f'row 901 ("{total}") may sum up other rows' in str(one.message)
+    assert str(one.message).endswith('skip_rows="901" leaves it out')
+    kept = read_table(file, columns=["x"], skip_rows=[901])
+    assert kept.points[:, 0].tolist() == [i % 7 for i in range(900)]
+    assert kept.is_kept.sum() == 900
+    assert not kept.is_kept[900]
+
+
+def test_an_answer_that_is_often_average_is_no_total(tmp_path) -> None:
+    file = tmp_path / "f.csv"
+    file.write_text(
+        "liked,x\n" + "".join(f"{'average' if i % 3 else 'good'},{i % 7}\n" for i in range(90))
+    )
+    assert len(read_table(file, columns=["x"]).points) == 90
 
 
 def test_a_later_fraction_without_doubt_tells_the_mark_of_its_file(tmp_path) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from powermeans.command_line import failures
 from powermeans.command_line.data_files import (
     DataFiles,
@@ -49,14 +51,15 @@ def choose(
     check_outputs(reads=files.paths, picture=plot)
     asked = criteria if criteria in ("all", "default") else _known_criteria(criteria)
     data = data_to_fit(files, limits, why_in_parts(files, limits), scale, sizes[-1], "--to")
+    rows, said = rows_for_k(data)
     started = time.perf_counter()
-    choice = choice_for(data, sizes, settings | {"criteria": asked}, is_quiet=is_quiet)
+    choice = choice_for(rows, sizes, settings | {"criteria": asked}, is_quiet=is_quiet)
     elapsed = time.perf_counter() - started
     with interruptible() as done:
         if plot is not None:
             _draw(choice, plot)
             done.append(plot)
-        _tell(choice, files, data, elapsed, screen)
+        _tell(choice, said, files, data, elapsed, screen)
     if written := listed(plot):
         screen.say(f"written: {written}")
     if choice.was_stopped:
@@ -81,11 +84,28 @@ def choice_for(data: FitData, sizes: range, settings: dict[str, Any], *, is_quie
                 sizes,
                 sample_weight=data.weights,
                 callback=_callback(tell, was_interrupted),
+                missing="observed" if data.missing == "observed" else "error",
                 **settings,
             )
     finally:
         if tell is not None:
             tell.fit_ended()
+
+
+def rows_for_k(data: FitData) -> tuple[FitData, list[str]]:
+    """Return the whole rows, which all criteria know, if most are whole, and a line on that.
+
+    Where missing values were asked for, all rows choose k by the criteria that know these.
+    """
+    if isinstance(data.points, PartedData) or not data.why_missing:
+        return data, []
+    is_whole = ~np.isnan(data.points).any(axis=1)
+    n_whole = np.count_nonzero(is_whole)
+    if not len(data.points) / 2 <= n_whole < len(data.points):
+        return data, []
+    weights = None if data.weights is None else data.weights[is_whole]
+    whole = replace(data, points=data.points[is_whole], weights=weights, missing="error")
+    return whole, [f"k is chosen by the {n_whole} rows that have all values"]
 
 
 def why_this_k(choice: Any) -> list[str]:
@@ -106,10 +126,12 @@ def _known_criteria(names: str) -> list[str]:
     return asked
 
 
-def _tell(choice: Any, files: DataFiles, data: FitData, elapsed: float, screen: Screen) -> None:
+def _tell(
+    choice: Any, said: list[str], files: DataFiles, data: FitData, elapsed: float, screen: Screen
+) -> None:
     sizes = [int(k) for k in choice.table["k"]]
     screen.say(f"{counted(len(sizes), 'value')} of k for {files.name} in {seconds(elapsed)}")
-    for note in notes_on(data):
+    for note in (*notes_on(data), *said):
         screen.say(note)
     if isinstance(data.points, PartedData) and choice.silhouette_sample:
         screen.say(f"read part by part; silhouette of {choice.silhouette_sample} rows drawn")

@@ -37,6 +37,7 @@ class Scale(StrEnum):
 class Missing(StrEnum):
     """What to do with missing values."""
 
+    auto = "auto"
     error = "error"
     drop = "drop"
     observed = "observed"
@@ -58,21 +59,30 @@ class Effort(StrEnum):
     thorough = "thorough"
 
 
+_KINDS_OF_DATA = "CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ; - is standard input."
 Data = Annotated[
     str,
-    typer.Argument(
-        metavar="DATA", help="CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ; - is standard input."
-    ),
+    typer.Argument(metavar="DATA", help=_KINDS_OF_DATA),
 ]
 DataParts = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help="CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ; - is standard input. Several files, "
-        "and folders of them, are read part by part.",
+        help=f"{_KINDS_OF_DATA} Several files, and folders of them, are read part by part.",
     ),
 ]
+DataAfterModel = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="DATA...",
+        help=f"{_KINDS_OF_DATA} Several files, and folders of them, are read part by part.",
+    ),
+]
+OneAfterModel = Annotated[str | None, typer.Argument(metavar="DATA", help=_KINDS_OF_DATA)]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="File that fit --model wrote.")]
+ModelOption = Annotated[
+    str | None, typer.Option("--model", "-m", metavar="FILE", help="The same as MODEL.")
+]
 Memory = Annotated[
     str | None,
     typer.Option(
@@ -95,7 +105,24 @@ Columns = Annotated[
 Weights = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of weights.")]
 MissingValues = Annotated[
     Missing | None,
-    typer.Option(help="What to do with missing values; error, or as the model was fitted."),
+    typer.Option(
+        help="What to do with missing values; auto: go by the values that are there, or else drop "
+        "the row, and say so."
+    ),
+]
+Codes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VALUES",
+        help="Values that mean a missing one, with commas: -999 anywhere, age=99 in a column, "
+        "q1-q9=99 in a range of columns.",
+    ),
+]
+SkipRows = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ROWS", help="Rows to leave out, such as totals: numbers from 1, ranges as 5-9."
+    ),
 ]
 Delimiter = Annotated[str | None, typer.Option(help="Character between columns of text.")]
 Header = Annotated[
@@ -153,6 +180,8 @@ def _files(
     columns: Columns = None,
     weights: Weights = None,
     missing: MissingValues = None,
+    missing_values: Codes = None,
+    skip_rows: SkipRows = None,
     delimiter: Delimiter = None,
     header: Header = None,
     array: Array = None,
@@ -186,10 +215,34 @@ def _files(
         between,
         dates.value if dates else None,
         encoding,
+        _codes(missing_values),
+        _rows_in(skip_rows),
     )
 
 
-def _reading(data: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _codes(given: str | None) -> tuple[str, ...] | None:
+    from powermeans.command_line.data_files import split_names
+
+    return None if given is None else tuple(split_names(given))
+
+
+def _rows_in(given: str | None) -> tuple[int, ...]:
+    """Return the numbers of rows given by number and range."""
+    rows: list[int] = []
+    for text in [] if given is None else given.split(","):
+        first, is_range, last = text.strip().partition("-")
+        ends = first, last if is_range else first
+        if not all(end.isdecimal() and int(end) > 0 for end in ends) or int(ends[0]) > int(ends[1]):
+            raise typer.BadParameter(
+                f"--skip-rows must be numbers from 1 and ranges such as 5-9, not {given!r}"
+            )
+        rows += range(int(ends[0]), int(ends[1]) + 1)
+    return tuple(rows)
+
+
+def _reading(
+    data: Any, *, is_needed: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Put the argument `data` and the options of `_files` in place of a command's `files`."""
     _, *options = inspect.signature(_files, eval_str=True).parameters.values()
 
@@ -197,16 +250,34 @@ def _reading(data: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
         @functools.wraps(command)
         def run(**given: Any) -> None:
             reading = {option.name: given.pop(option.name) for option in options}
+            if "model_option" in given:
+                _take_model_from_option(given)
             command(files=_files(given.pop("data"), **reading), **given)
 
         own = dict(inspect.signature(command, eval_str=True).parameters)
-        own["files"] = own["files"].replace(name="data", annotation=data)
+        default = inspect.Parameter.empty if is_needed else None
+        own["files"] = own["files"].replace(name="data", annotation=data, default=default)
         parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in (*own.values(), *options)]
         # Typer reads the arguments and options of a command from its signature.
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return run
 
     return give_options
+
+
+def _take_model_from_option(given: dict[str, Any]) -> None:
+    """Make --model FILE DATA the same as FILE DATA, in place."""
+    named, data = given.pop("model_option"), given["data"]
+    if named is None and not data:
+        raise typer.BadParameter("DATA is missing: name the model, and then the data")
+    if named is None:
+        return
+    if isinstance(data, str):
+        raise typer.BadParameter(
+            f"there are two models, {given['model']} and --model {named}: leave one of them out"
+        )
+    first = given["model"]
+    given["model"], given["data"] = named, first if data is None else [first, *data]
 
 
 def _screen(*, as_json: bool, output: str | None = None) -> Any:
@@ -363,10 +434,11 @@ def _number_or_auto(
 
 
 @app.command()
-@_reading(DataParts)
+@_reading(DataAfterModel, is_needed=False)
 def predict(
     model: Model,
     files: Any,
+    model_option: ModelOption = None,
     output: Labels = None,
     memory_limit: Memory = None,
     as_json: Json = False,
@@ -411,7 +483,6 @@ def choose_k(
         range(least, most + 1),
         {
             "effort": effort.value,
-            "missing": files.missing_in_fit,
             "random_state": seed,
             "n_threads": threads,
         },
@@ -442,10 +513,11 @@ def compare(
 
 
 @app.command()
-@_reading(Data)
+@_reading(OneAfterModel, is_needed=False)
 def report(
     model: Model,
     files: Any,
+    model_option: ModelOption = None,
     output: Annotated[str, typer.Option("--output", "-o", help="File for the page.")] = (
         "report.html"
     ),

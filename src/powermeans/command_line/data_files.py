@@ -16,13 +16,17 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from powermeans.command_line import failures
 from powermeans.inputs.scales import unlike_scales
 from powermeans.tables import Missing, Table, TableError, read_table
+from powermeans.tables.checking import without_missing, without_rows
 from powermeans.tables.number_forms import Dates
+from powermeans.tables.table import listed
 from powermeans.types import FloatArray
 
 Chooser = Callable[[Sequence[str]], Sequence[str] | None]
 Scale = Literal["auto", "standard", "minmax", "none"]
 
 _ROWS_AT_ONCE = 2**16
+_SHARE_OF_BARE = 0.9  # of the values of a column that are missing
+_MOST_COLUMNS = 4
 _NO_NAME = re.compile(r"c\d+")
 
 
@@ -36,7 +40,7 @@ class DataFiles:
     paths: tuple[str, ...]
     columns: str | None = None
     weights: str | None = None
-    missing: Missing | None = None
+    missing: Missing | Literal["auto"] | None = None
     delimiter: str | None = None
     header: bool | None = None
     array: str | None = None
@@ -44,6 +48,8 @@ class DataFiles:
     thousands: str | None = None
     dates: Dates | None = None
     encoding: str | None = None
+    missing_values: tuple[str, ...] | None = None
+    skip_rows: tuple[int, ...] = ()
 
     @property
     def first(self) -> str:
@@ -58,9 +64,24 @@ class DataFiles:
         return "standard input" if self.first == "-" else self.first
 
     @property
+    def is_missing_open(self) -> bool:
+        """Whether the data are to tell what to do with missing values."""
+        return self.missing in (None, "auto")
+
+    def with_missing(self, missing: Missing) -> DataFiles:
+        """Return the same with what the data told to do with missing values, if anything."""
+        is_told = self.is_missing_open and missing != "error"
+        return replace(self, missing=missing) if is_told else self
+
+    @property
     def missing_in_fit(self) -> Literal["error", "observed"]:
         """What an estimator does with missing values, once rows to drop are gone."""
         return "observed" if self.missing == "observed" else "error"
+
+    @property
+    def missing_in_table(self) -> Missing:
+        """What the reader of a table does with missing values."""
+        return "observed" if self.missing is None or self.missing == "auto" else self.missing
 
     @property
     def asked_columns(self) -> list[str] | None:
@@ -70,7 +91,8 @@ class DataFiles:
     @property
     def reading(self) -> dict[str, Any]:
         """How to read a file, whichever columns are wanted."""
-        names = ("delimiter", "header", "array", "decimal", "thousands", "dates", "encoding")
+        form = ("delimiter", "header", "array", "decimal", "thousands", "dates", "encoding")
+        names = (*form, "missing_values")
         return {name: getattr(self, name) for name in names}
 
     def read(self, choose: Chooser | None = None) -> tuple[Table, float]:
@@ -81,7 +103,8 @@ class DataFiles:
                 self.first,
                 columns=choose or self.asked_columns,
                 weights=self.weights,
-                missing=self.missing or "error",
+                missing=self.missing_in_table,
+                skip_rows=self.skip_rows,
                 **self.reading,
             )
         return table, time.perf_counter() - started
@@ -91,13 +114,13 @@ class DataFiles:
         how = {name: value for name, value in asdict(self).items() if name != "paths"}
         return {
             **how,
-            "missing": self.missing or "error",
+            "missing": "error" if self.is_missing_open else self.missing,
             "columns": list(names) if are_names(names) else self.asked_columns,
         }
 
     def to_remember(self, decimal: str) -> dict[str, Any]:
         """Return how to read other files of this form; a point is a decimal mark anyway."""
-        how = {"missing": self.missing, **self.reading}
+        how = {"missing": None if self.is_missing_open else self.missing, **self.reading}
         how["decimal"] = self.decimal or ("," if decimal == "," else None)
         return {name: value for name, value in how.items() if value is not None}
 
@@ -125,14 +148,21 @@ class FitData:
     scale: Scale = "none"
     why_scaled: str = ""
     decimal: str = ""
+    missing: Missing = "error"
+    why_missing: Sequence[str] = ()
+    n_skipped: int = 0
 
 
-def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) -> FitData:
+def read_scaled(
+    files: DataFiles, scale: Scale, n_clusters: int, option: str, *, takes_missing: bool = True
+) -> FitData:
     """Read and scale a table; refuse fewer rows than the clusters that the option asks for.
 
     With "auto" the columns are scaled if one spreads a hundred times as far as another.
+    `takes_missing` tells whether distances go by the values that are there.
     """
     table, elapsed = files.read()
+    table, missing, why_missing = settle_missing(table, files, takes_missing=takes_missing)
     n_rows = len(table.points)
     if n_clusters > n_rows:
         raise failures.Failure(
@@ -164,7 +194,57 @@ def read_scaled(files: DataFiles, scale: Scale, n_clusters: int, option: str) ->
         scale,
         why_scaled,
         table.decimal,
+        missing,
+        why_missing,
+        len(set(files.skip_rows)),
     )
+
+
+def settle_missing(
+    table: Table, files: DataFiles, *, takes_missing: bool, has_all_columns: bool = False
+) -> tuple[Table, Missing, list[str]]:
+    """Decide what to do with missing values, and return lines on that.
+
+    Columns with hardly any value are left out, unless they were asked for or `has_all_columns`.
+    """
+    if not files.is_missing_open:
+        return table, files.missing_in_table, []
+    n_rows, n_missing = len(table.points), np.isnan(table.points).sum(axis=0)
+    if not n_missing.any():
+        return table, "error", []
+    is_bare = n_missing > _SHARE_OF_BARE * n_rows
+    said = []
+    if is_bare.any() and not is_bare.all() and files.columns is None and not has_all_columns:
+        bare = [name for name, is_so in zip(table.names, is_bare, strict=True) if is_so]
+        said.append(f"left out {listed(bare)} (hardly any values; --columns has them all the same)")
+        names = tuple(name for name in table.names if name not in bare)
+        table = replace(table, points=table.points[:, ~is_bare], names=names)
+        n_missing = n_missing[~is_bare]
+    is_missing = np.isnan(table.points)
+    is_left_out: Any = is_missing.all(axis=1) if takes_missing else is_missing.any(axis=1)
+    if is_left_out.all():
+        with failures.refusing(TableError):
+            without_missing(table, "error", files.name)
+    if is_left_out.any():
+        table = without_rows(table, is_left_out)
+    by_column = [(int(n), name) for n, name in zip(n_missing, table.names, strict=True) if n]
+    if by_column:
+        said.append(_missing_in_words(by_column, n_rows, takes_missing=takes_missing))
+    is_whole = not np.isnan(table.points).any()
+    missing: Missing = "drop" if is_left_out.any() else "error"
+    return table, missing if is_whole else "observed", said
+
+
+def _missing_in_words(by_column: list[tuple[int, str]], n_rows: int, *, takes_missing: bool) -> str:
+    most = sorted(by_column, key=lambda pair: -pair[0])
+    shown = ", ".join(f'{n} in "{name}"' for n, name in most[:_MOST_COLUMNS])
+    n_more = len(most) - _MOST_COLUMNS
+    more = f" and more in {n_more} other{'s' * (n_more > 1)}" if n_more > 0 else ""
+    values = f"missing values: {shown}{more}, of {n_rows} rows"
+    if takes_missing:
+        values += "; distances use the values that are there"
+        return f"{values} (--missing drop leaves those rows out)"
+    return f"{values}; such rows are left out, since this divergence needs whole rows"
 
 
 def why_scale(points: Any, names: Sequence[str]) -> str:
@@ -185,10 +265,16 @@ def notes_on(data: FitData | Table) -> Iterator[str]:
     """Yield how the numbers were read, if not as they are, and how many rows were left out."""
     if data.how_read:
         yield f"read: {data.how_read}"
-    if isinstance(data, FitData) and data.why_scaled:
-        yield data.why_scaled
+    if isinstance(data, FitData):
+        yield from filter(None, (*data.why_missing, data.why_scaled))
+        if data.n_skipped:
+            rows = "1 row is" if data.n_skipped == 1 else f"{data.n_skipped} rows are"
+            yield f"{rows} left out by --skip-rows"
     if data.is_kept is not None:
         n_left_out = int(np.count_nonzero(~data.is_kept))
+        if isinstance(data, FitData):
+            n_left_out -= data.n_skipped
+    if data.is_kept is not None and n_left_out:
         were = "row with missing values was" if n_left_out == 1 else "rows with missing values were"
         yield f"{n_left_out} {were} left out"
 

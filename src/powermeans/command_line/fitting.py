@@ -21,7 +21,7 @@ from powermeans.bounds.gap import OptimalityGap
 from powermeans.callbacks.path_recorder import PathRecorder
 from powermeans.callbacks.progress_bar import FitProgress, Together, progress
 from powermeans.command_line import failures
-from powermeans.command_line.choosing import choice_for, why_this_k
+from powermeans.command_line.choosing import choice_for, rows_for_k, why_this_k
 from powermeans.command_line.clusters import (
     Tally,
     clusters_for_machines,
@@ -127,7 +127,19 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
         "none" if wanted.scale == "auto" and divergence not in _DEPEND_ON_SCALE else wanted.scale
     )
     with waiting_for(f"reading {files.name}", is_quiet=wanted.is_quiet or why is not None):
-        data = data_to_fit(files, limits, why, scale, n_clusters or 1, "--clusters")
+        data = data_to_fit(
+            files,
+            limits,
+            why,
+            scale,
+            n_clusters or 1,
+            "--clusters",
+            takes_missing=divergence == "squared_euclidean",
+        )
+    files = files.with_missing(data.missing)
+    wanted = replace(wanted, settings=wanted.settings | {"missing": files.missing_in_fit})
+    if wanted.prove is not None:
+        _check_proof(files, wanted, why)
     if n_clusters is None:
         wanted = _with_k(data, wanted)
         _check_names(wanted)
@@ -178,20 +190,21 @@ def _with_k(data: FitData, wanted: Wanted) -> Wanted:
         raise failures.Failure(
             "-k auto is for squared Euclidean distances: pass a number, or leave out --divergence"
         )
+    rows, said = rows_for_k(data)
     most = _MOST_CLUSTERS
     if not isinstance(data.points, PartedData):
-        n_distinct = len(data.points) - count_copies(data.points)
-        most = min(most, n_distinct if n_distinct < len(data.points) else n_distinct - 1)
+        n_distinct = len(rows.points) - count_copies(rows.points)
+        most = min(most, n_distinct if n_distinct < len(rows.points) else n_distinct - 1)
     if most < 2:
         choice, k = None, 1
         why = ["k = 1, since there are too few different rows for more"]
     else:
-        names = ("effort", "missing", "random_state", "n_threads")
+        names = ("effort", "random_state", "n_threads")
         settings = {name: wanted.settings[name] for name in names}
-        choice = choice_for(data, range(2, most + 1), settings, is_quiet=wanted.is_quiet)
+        choice = choice_for(rows, range(2, most + 1), settings, is_quiet=wanted.is_quiet)
         if choice.was_stopped:
             raise KeyboardInterrupt
-        why, k = why_this_k(choice), choice.recommended
+        why, k = [*said, *why_this_k(choice)], choice.recommended
     settings = wanted.settings | {"n_clusters": k}
     return replace(wanted, settings=settings, choice=choice, why_k=why)
 
@@ -239,7 +252,7 @@ def _check_proof(files: DataFiles, wanted: Wanted, why: str | None) -> None:
     if divergence != "squared_euclidean" or wanted.settings.get("missing") == "observed":
         raise failures.Failure(
             "--prove is for whole rows and squared Euclidean distances: leave it out, or leave out "
-            "--divergence and --missing observed"
+            "--divergence and pass --missing drop"
         )
 
 

@@ -199,16 +199,19 @@ def write_rows(path: str, files: DataFiles, data: FitData, labels: Labels) -> No
         mark = "," if source is None else source.layout.delimiter
         has_header = source is None or source.has_header
         writer = csv.writer(text, delimiter=mark, lineterminator="\n")
-        writer.writerows(_with_clusters(rows, cells, has_header=has_header))
+        n_units = 0 if source is None else source.layout.n_units
+        writer.writerows(_with_clusters(rows, cells, has_header=has_header, n_units=n_units))
         text.detach()
 
 
 def _with_clusters(
-    rows: Iterator[list[str]], clusters: Iterator[str], *, has_header: bool
+    rows: Iterator[list[str]], clusters: Iterator[str], *, has_header: bool, n_units: int
 ) -> Iterator[list[str]]:
     if has_header:
         names = next(rows)
         yield [*names, distinct([*names, "cluster"])[-1]]
+    for _ in range(n_units):
+        yield [*next(rows), ""]
     for row, cluster in zip(rows, clusters, strict=True):
         yield [*row, cluster]
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from powermeans.callbacks.progress_bar import FitProgress
 from powermeans.command_line import failures
 from powermeans.command_line.data_files import (
@@ -24,11 +26,13 @@ from powermeans.sources.files import files_at
 from powermeans.sources.formats import FileFormat, format_of
 from powermeans.system.free_memory import free_memory
 from powermeans.system.timer import PassTimer
+from powermeans.tables import Missing
 
 # Reading a table takes three times its memory, and a fit some more.
 _SHARE_OF_MEMORY = 4
 _BYTES_OF_A_NUMBER = 8
 _PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
+_WHY_OBSERVED = "values are missing: distances use those that are there"
 _HDF5 = b"\x89HDF"
 
 
@@ -101,19 +105,29 @@ def names_in(files: DataFiles) -> list[str]:
 
 
 def data_to_fit(
-    files: DataFiles, limits: Limits, why: str | None, scale: Scale, n_clusters: int, option: str
+    files: DataFiles,
+    limits: Limits,
+    why: str | None,
+    scale: Scale,
+    n_clusters: int,
+    option: str,
+    *,
+    takes_missing: bool = True,
 ) -> FitData:
     """Read the data whole, or open it for reading part by part if there is a reason why."""
     if why is None:
-        return read_scaled(files, scale, n_clusters, option)
+        return read_scaled(files, scale, n_clusters, option, takes_missing=takes_missing)
     columns, why_scaled = files.asked_columns, ""
-    if scale == "auto":
+    missing: Missing = files.missing_in_fit
+    if scale == "auto" or files.is_missing_open:
         # The first rows tell, which saves a pass over all of them.
         start = open_parts(files, replace(limits, checkpoint=None), columns=columns)
         with failures.refusing():
-            why_scaled = why_scale(
-                next(iter(start.source.blocks())).points, start.feature_names or ()
-            )
+            points: Any = next(iter(start.source.blocks())).points
+        if files.is_missing_open and takes_missing and np.isnan(points).any():
+            missing = "observed"
+        why_scaled = why_scale(points, start.feature_names or ()) if scale == "auto" else ""
+    if scale == "auto":
         scale = "standard" if why_scaled else "none"
     data = open_parts(files, limits, columns=columns, scale=scale)
     note_parts(files, why)
@@ -123,6 +137,8 @@ def data_to_fit(
         how_read=getattr(data.source, "how_read", ""),
         scale=scale,
         why_scaled=why_scaled,
+        missing=missing,
+        why_missing=[_WHY_OBSERVED] if missing == "observed" and files.is_missing_open else [],
         decimal=getattr(data.source, "decimal", ""),
     )
 
@@ -131,6 +147,11 @@ def open_parts(
     files: DataFiles, limits: Limits, columns: Sequence[str] | None, scale: Scale = "none"
 ) -> PartedData:
     """Open the data for reading part by part."""
+    if files.skip_rows:
+        raise failures.Failure(
+            f"{files.name} is read part by part, which --skip-rows does not support: remove those "
+            "rows from the file"
+        )
     if files.missing == "drop":
         raise failures.Failure(
             f"{files.name} is read part by part, which --missing drop does not support: remove "

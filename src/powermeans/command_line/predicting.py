@@ -11,7 +11,13 @@ from sklearn.pipeline import Pipeline
 
 from powermeans.command_line import failures
 from powermeans.command_line.clusters import Sizes, labelled, labels_and_score
-from powermeans.command_line.data_files import DataFiles, are_names, notes_on, row_numbers
+from powermeans.command_line.data_files import (
+    DataFiles,
+    are_names,
+    notes_on,
+    row_numbers,
+    settle_missing,
+)
 from powermeans.command_line.outputs import (
     check_outputs,
     interruptible,
@@ -157,6 +163,8 @@ def read_for(model: Any, path: str, files: DataFiles) -> Table:
     """Read the columns to which a model was fitted."""
     table, _ = files.read(lambda there: _columns_for(model, path, files, there))
     _check_width(table.points.shape[1], model, path, files)
+    takes_missing = _last(model).__dict__.get("missing") == "observed"
+    table, _, _ = settle_missing(table, files, takes_missing=takes_missing, has_all_columns=True)
     return table
 
 
@@ -214,8 +222,12 @@ def _check_width(n_found: int, model: Any, path: str, files: DataFiles) -> None:
         )
 
 
+def _last(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
 def _n_clusters_of(model: Any) -> int:
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    last = _last(model)
     centers = last.dual_coef_ if hasattr(last, "dual_coef_") else last.cluster_centers_
     return len(centers)
 

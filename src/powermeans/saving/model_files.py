@@ -43,16 +43,21 @@ _MEMBER = re.compile(r"a\d{1,5}\.npy")
 _LONGEST_HEADER = 2**23
 _MOST_BRACKETS = 100_000
 _LONGEST_ARRAY_HEADER = 1000
-_LONGEST_NAME = 200
+_LONGEST_NAME, _MOST_NAMES = 200, 1000
 
 
 def _is_name(value: object) -> bool:
     return isinstance(value, str) and len(value) <= _LONGEST_NAME
 
 
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= _MOST_NAMES and all(map(_is_name, value))
+
+
 # The options that a file may hold, and what they may be.
 _READING: dict[str, Callable[[Any], bool]] = {
     "missing": lambda value: value in ("error", "drop", "observed"),
+    "missing_values": _are_names,
     "delimiter": lambda value: _is_name(value) and len(value) == 1,
     "header": lambda value: isinstance(value, bool),
     "array": _is_name,

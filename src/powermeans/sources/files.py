@@ -13,7 +13,11 @@ import numpy as np
 
 from powermeans.sources.block import Block, SourceError
 from powermeans.sources.formats import FileFormat, Selection, format_of
-from powermeans.tables.checking import check_whole_numbers, wanted_columns
+from powermeans.tables.checking import (
+    check_whole_numbers,
+    wanted_columns,
+    with_declared_missing,
+)
 from powermeans.tables.table import NoRowsError, TableError, missing_path
 from powermeans.types import FloatArray, Points
 
@@ -82,6 +86,7 @@ class FileSource:
         options: dict[str, Any] | None = None,
     ) -> None:
         self._places = [Path(path) for path in paths]
+        self._missing_values = (options or {}).get("missing_values")
         there = [file for path in self._places for file in files_at(path)]
         self.name = os.fspath(paths[0]) if len(paths) == 1 else f"{len(there)} files"
         found = _with_rows(there, options or {})
@@ -122,7 +127,8 @@ class FileSource:
     def fingerprint(self) -> str:
         """Return a text with the names, sizes and times of the files, and the columns."""
         files = [[file.path.name, *astuple(file.state)[:2]] for file in self._files]
-        return json.dumps([files, list(self._wanted), self._has_weights, self.dtype.str])
+        declared = [list(self._missing_values)] if self._missing_values else []
+        return json.dumps([files, list(self._wanted), self._has_weights, self.dtype.str, *declared])
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Yield file after file; files that end before `first_row` stay closed."""
@@ -133,6 +139,9 @@ class FileSource:
                 continue
             n_read = 0
             for points in self._blocks_of(file, first_row, at_once):
+                points = with_declared_missing(
+                    points, self._wanted, self._missing_values, file.form
+                )
                 check_whole_numbers(file.form, self._wanted, points, first_row + n_read)
                 block, n_read = self._block(points, file, first_row + n_read), n_read + len(points)
                 del points  # frees the buffer for the next block

@@ -204,6 +204,7 @@ def open_data(
     thousands: str | None = None,
     dates: Dates | None = None,
     encoding: str | None = None,
+    missing_values: Sequence[str] | None = None,
 ) -> Any:
     """Open rows that need not fit into memory, for `fit`, `predict`, `score` and `choose_k`.
 
@@ -248,8 +249,8 @@ def open_data(
     checkpoint_seconds : float, default=60.0
         Time between two writes to the checkpoint. A killed fit loses the work of this time and of
         the current sweep.
-    delimiter, header, decimal, thousands, dates, encoding
-        The form of text, as in `powermeans.tables.read_table`.
+    delimiter, header, decimal, thousands, dates, encoding, missing_values
+        The form of text and its codes for missing values, as in `powermeans.tables.read_table`.
     array : str, optional
         The array of an NPZ, HDF5 or Zarr file to read, if it has several.
 
@@ -290,6 +291,7 @@ def open_data(
         "thousands": thousands,
         "dates": dates,
         "encoding": encoding,
+        "missing_values": missing_values,
     }
     where = None if checkpoint is None else Checkpoint(os.fspath(checkpoint), checkpoint_seconds)
     if is_dask(source):

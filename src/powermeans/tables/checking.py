@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from powermeans.errors import Argument, ExplainedWarning, warn_caller
 from powermeans.tables.table import Columns, Missing, Table, TableError, listed, nearest
-from powermeans.types import Points
+from powermeans.types import FloatArray, Points
 
 # Float64 cannot represent all larger whole numbers.
 _LARGEST_WHOLE = 2.0**53
@@ -28,19 +28,23 @@ _JOINED = re.compile(
 _CODE = re.compile(r"0\d{3,}")
 _LEAST_COUNTED = 10
 _MOST_TOLD = 8
+_IS_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NINES = [9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 99.99, 999.99]
+_CODES_FOR_MISSING = np.array([-1.0, *_NINES, *(-nines for nines in _NINES)])
+_LEAST_CODES, _LEAST_OTHERS = 3, 3
 
 
 def wanted_columns(
     reader: Columns, columns: Sequence[str | int] | None, weights: str | None
 ) -> list[int]:
     """Return the numbers of the columns to read, the weights last."""
-    last = [] if weights is None else [*numbers_of([weights], reader)]
+    last = [] if weights is None else [*numbers_of([weights], reader.names, reader.name)]
     if isinstance(columns, str):
         raise TableError(
             "is one name", f"pass a list, [{columns!r}]", argument="columns", value=columns
         )
     if columns is not None:
-        wanted = numbers_of(columns, reader)
+        wanted = numbers_of(columns, reader.names, reader.name)
     else:
         wanted = _numbers_by_default(reader, last)
     if not wanted:
@@ -78,9 +82,9 @@ def _kind_of(reader: Columns, number: int) -> str:
     return found.partition(" (")[0]
 
 
-def numbers_of(columns: Sequence[str | int], reader: Columns) -> list[int]:
+def numbers_of(columns: Sequence[str | int], names: Sequence[str], file: str) -> list[int]:
     """Return the numbers from 0 of columns given by name, number from 1, or range of these."""
-    places = {name: number for number, name in reversed(list(enumerate(reader.names)))}
+    places = {name: number for number, name in reversed(list(enumerate(names)))}
     found: list[int] = []
     for given in columns:
         number = _number_in(given, places)
@@ -89,7 +93,7 @@ def numbers_of(columns: Sequence[str | int], reader: Columns) -> list[int]:
         elif (numbers := _range_in(str(given), places)) is not None:
             found += numbers
         else:
-            raise _unknown(given, reader)
+            raise _unknown(given, names, file)
     return found
 
 
@@ -112,15 +116,15 @@ def _range_in(given: str, places: Mapping[str, int]) -> list[int] | None:
     return [*range(first, last + 1)] if first <= last else [*range(first, last - 1, -1)]
 
 
-def _unknown(given: str | int, reader: Columns) -> TableError:
+def _unknown(given: str | int, names: Sequence[str], file: str) -> TableError:
     if not isinstance(given, str):
         return TableError(
-            f"{reader.name} has no column {given!r}",
-            f"pass its name, or its number from 1 to {len(reader.names)}",
+            f"{file} has no column {given!r}",
+            f"pass its name, or its number from 1 to {len(names)}",
         )
-    suggestion = nearest(given, reader.names)
-    known = f": there are {listed(reader.names)}"
-    return TableError(f'{reader.name} has no column "{given}"{suggestion or known}')
+    suggestion = nearest(given, names)
+    known = f": there are {listed(names)}"
+    return TableError(f'{file} has no column "{given}"{suggestion or known}')
 
 
 def _nothing_wanted(reader: Columns, columns: Sequence[str | int] | None) -> TableError:
@@ -208,6 +212,93 @@ def _counts_rows(number: int, name: str, cells: Sequence[str], n_rows: int) -> b
     return first in (0, 1) and all(int(cell) == first + row for row, cell in enumerate(cells))
 
 
+def declared_missing(
+    given: Sequence[str] | None, names: Sequence[str], file: str
+) -> list[tuple[list[int], str]]:
+    """Return the values that stand for missing ones, each with the numbers of its columns.
+
+    A value is that of all columns, unless a name or range of columns and "=" stand before it.
+    """
+    found = []
+    for each in given or ():
+        columns, is_of_some, value = str(each).rpartition("=")
+        places = numbers_of([columns], names, file) if is_of_some else [*range(len(names))]
+        found.append((places, value.strip()))
+    return found
+
+
+def with_declared_missing(
+    points: Points, wanted: Sequence[int], given: Sequence[str] | None, reader: Columns
+) -> Points:
+    """Return the points with NaN in place of numbers that stand for missing values."""
+    values = [
+        (columns, float(value))
+        for columns, value in declared_missing(given, reader.names, reader.name)
+        if _IS_NUMBER.fullmatch(value)
+    ]
+    if values and not points.flags.writeable:
+        points = points.copy()
+    for columns, value in values:
+        for place, number in enumerate(wanted):
+            if number in columns:
+                points[points[:, place] == value, place] = np.nan
+    return points
+
+
+def warn_of_codes(table: Table, name: str) -> None:
+    """Warn of numbers such as -999 that look like codes for missing values."""
+    found = [
+        (column, code, n_rows)
+        for column, values in zip(table.names, table.points.T, strict=True)
+        for code, n_rows in _codes_in(values)
+    ]
+    if not found:
+        return
+    said = [f'{code:g} in "{column}" ({n_rows} rows)' for column, code, n_rows in found]
+    declared = [f"{column}={code:g}" for column, code, _ in found]
+    more = f" and {len(said) - _MOST_TOLD} more" if len(said) > _MOST_TOLD else ""
+    warn_caller(
+        ExplainedWarning(
+            f"{name}: far from all other values, and perhaps codes for missing ones: "
+            f"{', '.join(said[:_MOST_TOLD])}{more}",
+            Argument("missing_values", declared[:_MOST_TOLD]),
+            " reads them as missing",
+        )
+    )
+
+
+def _codes_in(values: FloatArray) -> Iterator[tuple[float, int]]:
+    """Yield numbers of nines and minus one that recur far outside the range of the others."""
+    is_code = np.isin(values, _CODES_FOR_MISSING)
+    n_there = np.count_nonzero(~np.isnan(values))
+    if not is_code.any():
+        return
+    others = values[~is_code & ~np.isnan(values)]
+    if len(others) < n_there / 2 or len(np.unique(others[:_BLOCK_ROWS])) < _LEAST_OTHERS:
+        return
+    low, high = float(others.min()), float(others.max())
+    for code in np.unique(values[is_code]):
+        n_rows = int(np.count_nonzero(values == code))
+        is_far = max(low - code, code - high) >= high - low
+        if n_rows >= _LEAST_CODES and (is_far or (code == -1 and low > 0)):
+            yield float(code), n_rows
+
+
+def rows_to_skip(skip_rows: Sequence[int], n_rows: int, name: str) -> NDArray[np.bool_]:
+    """Return which rows to leave out, given their numbers from one."""
+    found = np.zeros(n_rows, dtype=bool)
+    for row in skip_rows:
+        if not 1 <= row <= n_rows:
+            raise TableError(
+                f"is not among the {n_rows} rows of {name}",
+                "pass numbers from 1, which do not count the header",
+                argument="skip_rows",
+                value=row,
+            )
+        found[row - 1] = True
+    return found
+
+
 def _tell_left_out(reader: Columns, left_out: dict[int, str]) -> None:
     """Warn of columns that are left out, and say how to have those that hold numbers."""
     named = [f'"{reader.names[number]}" ({what})' for number, what in sorted(left_out.items())]
@@ -244,14 +335,22 @@ def with_last_as_weights(table: Table, name: str, missing: Missing) -> Table:
     return Table(points, table.names[:-1], weights)
 
 
+def without_rows(table: Table, is_left_out: NDArray[np.bool_]) -> Table:
+    """Return the table without these of its rows."""
+    is_kept = np.ones(len(is_left_out), dtype=bool) if table.is_kept is None else table.is_kept
+    is_kept = is_kept.copy()
+    is_kept[np.flatnonzero(is_kept)[is_left_out]] = False
+    weights = None if table.weights is None else table.weights[~is_left_out]
+    return replace(table, points=table.points[~is_left_out], weights=weights, is_kept=is_kept)
+
+
 def without_missing(table: Table, missing: Missing, name: str) -> Table:
     """Drop, keep or refuse rows with missing values; refuse infinite values."""
     is_whole = _are_whole_rows(table, name)
     if missing == "observed" or is_whole.all():
         return table
     if missing == "drop" and is_whole.any():
-        weights = None if table.weights is None else table.weights[is_whole]
-        return replace(table, points=table.points[is_whole], weights=weights, is_kept=is_whole)
+        return without_rows(table, ~is_whole)
     raise _lacking(table, is_whole, name)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -19,8 +19,18 @@ NO_VALUE = (
     *("none", "?", "-", "--", "–", "—", "."),
 )
 
+_UNANSWERED = frozenset(
+    (
+        *("don't know", "don’t know", "dont know", "do not know", "dk", "unknown", "missing"),
+        *("refused", "no answer", "not available", "not applicable", "n.a.", "n. a.", "n.d.", "nd"),
+        *("keine angabe", "k.a.", "k. a.", "weiß nicht", "weiss nicht", "unbekannt", "inconnu"),
+        *("#value!", "#div/0!", "#ref!", "#nv", "#wert!", "nv", "n.v.", "undefined"),
+    )
+)
+_MOST_WORDS = 2  # besides those above
+
 Dates = Literal["days", "day-first", "month-first"]
-_Kind = Literal["number", "boolean", "date", "text", "empty"]
+_Kind = Literal["number", "boolean", "date", "duration", "text", "empty"]
 
 _SPACES, _APOSTROPHES = "[ \u00a0\u2009\u202f]", "['’]"
 _CLASSES = {"": "", ".": r"\.", ",": ",", " ": _SPACES, "'": _APOSTROPHES}
@@ -39,6 +49,7 @@ _WHOLE = re.compile(r"[-+]?\d+")
 _NOT_FINITE = re.compile(r"[-+]?(?:inf|infinity)", re.IGNORECASE)
 _PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
 _TIME = r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?Z?)?"
+_DURATION = re.compile(r"(-)?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)")
 _DATES = {
     "year-first": re.compile(rf"(\d{{4}})[-/.](\d{{1,2}})[-/.](\d{{1,2}}){_TIME}"),
     "day-first": re.compile(rf"(\d{{1,2}})[-/.](\d{{1,2}})[-/.](\d{{4}}|\d{{2}}){_TIME}"),
@@ -81,12 +92,18 @@ class Form:
     sample: str = ""
     choices: tuple[Marks, ...] = ()  # that give the sample different values
     is_assumed: bool = False
+    words: tuple[str, ...] = ()  # that stand for missing values in this column
 
     def __str__(self) -> str:
         if self.kind == "boolean":
             return "yes as 1 and no as 0"
         if self.kind == "date":
             return f"as days since 1970 ({self.order})"
+        if self.kind == "duration":
+            units = ("h", "min", "s") if self.sample.count(":") > 1 else ("min", "s")
+            parts = zip(self.sample.lstrip("-").split(":"), units, strict=True)
+            taken_for = " ".join(f"{part.lstrip('0') or '0'} {unit}" for part, unit in parts)
+            return f"in seconds ({self.sample} taken for {taken_for})"
         has_marks = self.marks.thousands or (self.marks.decimal == "," and not self.is_whole)
         said = [f"as {self.marks}"] if has_marks else []
         said += [f"in {self.currency}"] if self.currency else []
@@ -102,8 +119,28 @@ def is_number(cell: str) -> bool:
 
 
 def is_date(cell: str) -> bool:
-    """Return whether a cell is a date."""
-    return any(pattern.fullmatch(cell) for pattern in _DATES.values())
+    """Return whether a cell is a date, a time or a duration."""
+    return any(pattern.fullmatch(cell) for pattern in (*_DATES.values(), _DURATION))
+
+
+def words_for_missing(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the words in a column of numbers if they stand for missing values, else nothing.
+
+    A word that nobody knows does so where it occurs again and at most one other does.
+    """
+    unknown = [word for word in counts if not is_unanswered(word)]
+    are_words = all(is_word(word) and counts[word] > 1 for word in unknown)
+    return tuple(counts) if are_words and len(unknown) <= _MOST_WORDS else ()
+
+
+def is_unanswered(cell: str) -> bool:
+    """Return whether a cell is a word that is known to stand for a missing value."""
+    return cell.casefold() in _UNANSWERED
+
+
+def is_word(cell: str) -> bool:
+    """Return whether a cell has no digit and is no number, as a word for a missing value."""
+    return not re.search(r"\d", cell) and not _NOT_FINITE.fullmatch(cell)
 
 
 def form_of(cells: Sequence[str], decimal: str | None, thousands: str | None) -> Form:
@@ -122,7 +159,9 @@ def form_of(cells: Sequence[str], decimal: str | None, thousands: str | None) ->
     if len(texts) > 0.5 * len(cells):
         return _form_of_words(cells, texts)
     form = _form_of_numbers(numbers, decimal, thousands)
-    return form if len(numbers) == len(cells) else replace(form, is_whole=False)
+    if len(numbers) == len(cells):
+        return form
+    return replace(form, is_whole=False, words=words_for_missing(Counter(texts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +189,14 @@ def _number_in(cell: str) -> _Number | None:
 
 
 def _form_of_words(cells: Sequence[str], texts: Sequence[str]) -> Form:
-    words = {cell.casefold() for cell in cells}
-    if any(words <= set(pair.split()) for pair in _PAIRS):
-        return Form("boolean", is_plain=False, sample=texts[0])
-    if all(map(is_date, cells)):
+    unanswered = tuple({cell for cell in cells if is_unanswered(cell)})
+    words = {cell.casefold() for cell in cells if cell not in unanswered}
+    if words and any(words <= set(pair.split()) for pair in _PAIRS):
+        sample = next(cell for cell in cells if cell not in unanswered)
+        return Form("boolean", is_plain=False, sample=sample, words=unanswered)
+    if all(map(_DURATION.fullmatch, cells)) and len({cell.count(":") for cell in cells}) == 1:
+        return Form("duration", is_plain=False, sample=texts[0])
+    if all(any(pattern.fullmatch(cell) for pattern in _DATES.values()) for cell in cells):
         return Form("date", is_plain=False, order=_order_of(cells), sample=texts[0])
     return Form("text", sample=texts[0])
 
@@ -256,25 +299,25 @@ def chosen(form: Form, marks: Marks, *, is_assumed: bool = False) -> Form:
 
 
 class NotInForm(Exception):
-    """A value of a column has another form than the first ones."""
+    """A value of a column, by its number, has another form than the first ones."""
 
-    def __init__(self, row: int, value: str) -> None:
+    def __init__(self, row: int, value: str, number: int) -> None:
         super().__init__(row, value)
-        self.row, self.value = row, value
+        self.row, self.value, self.number = row, value, number
 
 
-def values_of(texts: Any, form: Form) -> FloatArray:
-    """Return the numbers of a column of Arrow strings; raise `NotInForm` with a row from 0."""
+def values_of(texts: Any, form: Form, number: int, first_row: int) -> FloatArray:
+    """Return the numbers of a column of Arrow strings; raise `NotInForm` with a row."""
     pc = pyarrow_part("compute")
     texts = pc.utf8_trim_whitespace(texts)
-    is_missing = pc.is_in(texts, value_set=pyarrow_part().array(NO_VALUE))
+    is_missing = pc.is_in(texts, value_set=pyarrow_part().array([*NO_VALUE, *form.words]))
     texts = pc.if_else(is_missing, None, texts)
-    read = {"boolean": _of_booleans, "date": _of_dates}.get(form.kind, _of_numbers)
-    values, is_right = read(texts, form)
+    readers = {"boolean": _of_booleans, "date": _of_dates, "duration": _of_durations}
+    values, is_right = readers.get(form.kind, _of_numbers)(texts, form)
     is_wrong = ~is_right & texts.is_valid().to_numpy(zero_copy_only=False)
     if is_wrong.any():
         row = int(np.argmax(is_wrong))
-        raise NotInForm(row, texts[row].as_py())
+        raise NotInForm(first_row + row, texts[row].as_py(), number)
     return values
 
 
@@ -331,6 +374,19 @@ def _of_dates(texts: Any, form: Form) -> tuple[FloatArray, Any]:
     time = fields["H"] / 24, fields["M"] / 1440, fields["S"] / 86400
     values = days.astype(np.float64) + sum(np.nan_to_num(part) for part in time)
     return np.where(is_right, values, np.nan), is_right
+
+
+def _of_durations(texts: Any, form: Form) -> tuple[FloatArray, Any]:
+    """Return seconds."""
+    pc = pyarrow_part("compute")
+    names = iter(("sign", "H", "M", "S"))
+    named = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", _DURATION.pattern)
+    parts = pc.extract_regex(pc.replace_substring(texts, ",", "."), f"^{named}$")
+    hours, minutes, seconds = (_float_field(parts, name) for name in "HMS")
+    sign = np.where(_array_of(pc.fill_null(pc.starts_with(texts, "-"), False)), -1.0, 1.0)
+    has_hours = np.isnan(hours) != (form.sample.count(":") > 1)
+    values = sign * (3600 * np.nan_to_num(hours) + 60 * minutes + seconds)
+    return values, ~np.isnan(values) & has_hours
 
 
 def _float_field(parts: Any, name: str) -> FloatArray:

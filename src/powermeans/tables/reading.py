@@ -19,9 +19,13 @@ from powermeans.tables.arrays import Arrays, array_of_npy, array_of_npz
 from powermeans.tables.arrow import Batches
 from powermeans.tables.checking import (
     check_whole_numbers,
+    rows_to_skip,
     wanted_columns,
+    warn_of_codes,
+    with_declared_missing,
     with_last_as_weights,
     without_missing,
+    without_rows,
 )
 from powermeans.tables.number_forms import Dates
 from powermeans.tables.table import (
@@ -54,6 +58,8 @@ def read_table(
     thousands: str | None = None,
     dates: Dates | None = None,
     encoding: str | None = None,
+    missing_values: Sequence[str] | None = None,
+    skip_rows: Sequence[int] = (),
 ) -> Table:
     r"""Read a table of numbers from a file, in at most about three times the memory of the table.
 
@@ -78,6 +84,11 @@ def read_table(
         By default they are left out.
     array : str, optional
         The array of an NPZ file to read, if it has several.
+    missing_values : sequence of str, optional
+        Numbers and words that stand for missing values, such as ``"-999"`` in all columns or
+        ``"age=99"`` in one.
+    skip_rows : sequence of int, optional
+        Rows to leave out, such as one of totals, by number from one.
 
     Examples
     --------
@@ -93,14 +104,19 @@ def read_table(
            [ 1.82, 75.  ]])
     """
     with _as_file(source) as (path, name):
-        text = TextOptions(delimiter, header, decimal, thousands, dates, encoding)
+        text = TextOptions(delimiter, header, decimal, thousands, dates, encoding, missing_values)
         reader = open_reader(path, name, array=array, **asdict(text))
         chosen = columns(reader.names) if callable(columns) else columns
         wanted = wanted_columns(reader, chosen, weights)
-        points = reader.read(wanted)
+        points = with_declared_missing(reader.read(wanted), wanted, missing_values, reader)
+        if isinstance(reader, Text):
+            reader.warn_of_totals(len(points), skip_rows)
     check_whole_numbers(reader, wanted, points)
     names = tuple(reader.names[column] for column in wanted)
     table = Table(points, names, how_read=reader.how_read(wanted), decimal=reader.decimal)
+    if skip_rows:
+        table = without_rows(table, rows_to_skip(skip_rows, len(points), name))
+    warn_of_codes(table, name)
     if weights is not None:
         table = with_last_as_weights(table, name, missing)
     return without_missing(table, missing, name)

@@ -7,16 +7,17 @@ import csv
 import io
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from powermeans.errors import Argument
+from powermeans.errors import Argument, ExplainedWarning, warn_caller
 from powermeans.tables.arrow import matrix_of, pyarrow_part
-from powermeans.tables.checking import identifiers
+from powermeans.tables.checking import declared_missing, identifiers
 from powermeans.tables.number_forms import (
     NO_VALUE,
     Dates,
@@ -27,16 +28,30 @@ from powermeans.tables.number_forms import (
     described,
     form_of,
     is_number,
+    is_word,
     settled,
     values_of,
+    words_for_missing,
 )
 from powermeans.tables.table import NoRowsError, TableError
-from powermeans.tables.text_form import Layout, sample_lines, without_blanks
+from powermeans.tables.text_form import (
+    Layout,
+    cells_of,
+    columns_apart,
+    sample_lines,
+    without_blanks,
+)
 from powermeans.types import Points
 
 _BLOCK_BYTES = 2**20
 _COUNTED_AT_ONCE = 2**20
 _LINES_OF_A_BLOCK = 4
+_BYTES_OF_LAST_ROWS, _LAST_ROWS, _MOST_TOTALS = 2**16, 5, 3
+_TOTAL = re.compile(
+    r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe"
+    r"|gesamt|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +64,7 @@ class TextOptions:
     thousands: str | None = None
     dates: Dates | None = None
     encoding: str | None = None
+    missing_values: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +81,7 @@ class Text:
     encoding: str
     options: TextOptions
     block_bytes: int
+    told: set[str] = field(default_factory=set, compare=False)
     index: ClassVar[frozenset[int]] = frozenset()
 
     @classmethod
@@ -74,8 +91,16 @@ class Text:
         lines, encoding = sample_lines(start, name, options.encoding, is_cut=is_cut)
         decimal = options.decimal
         layout = Layout.of(lines, name, options.delimiter, options.header, decimal or "")
-        columns = layout.columns()
+        declared = _declared_words(options.missing_values, layout.names, name)
+        columns = [
+            [cell for cell in cells if cell not in words]
+            for cells, words in zip(layout.columns(), declared, strict=True)
+        ]
         forms = [form_of(cells, decimal, options.thousands) for cells in columns]
+        forms = [
+            replace(form, words=(*form.words, *words), is_whole=form.is_whole and not words)
+            for form, words in zip(forms, declared, strict=True)
+        ]
         forms = [_dated(form, options.dates) for form in settled(forms)]
         forms = settled([_assumed(form, layout.delimiter) for form in forms])
         kinds = [(j, form.kind) for j, form in enumerate(forms)]
@@ -104,7 +129,7 @@ class Text:
     @property
     def has_header(self) -> bool:
         """Whether the first row holds names."""
-        return self.layout.n_skipped > self.layout.n_titles
+        return self.layout.n_skipped - self.layout.n_units > self.layout.n_titles
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the cells of all rows as they are, the header first."""
@@ -120,6 +145,8 @@ class Text:
         said = list(described((self.names[j], self.forms[j]) for j in wanted))
         if self.layout.n_titles:
             said.append(f"{self.layout.n_titles} lines above the header left out")
+        if self.layout.n_units:
+            said.append("a row of units below the header left out")
         if self.encoding != "utf8" and self.options.encoding is None:
             said.append(f"encoding {self.encoding}")
         return "; ".join(said)
@@ -135,6 +162,43 @@ class Text:
             raise NoRowsError(f"{self.name} has a header and no rows")
         return points[:end]
 
+    def warn_of_totals(self, n_rows: int, skipped: Sequence[int]) -> None:
+        """Warn of texts in the first or last rows that name a sum or mean."""
+        last = self._last_rows()
+        rows = dict(enumerate(self.layout.body, start=1))
+        rows |= dict(enumerate(last, start=n_rows - len(last) + 1))
+        found = {
+            row: name
+            for row, cells in rows.items()
+            if row not in skipped and (name := _total_in(cells))
+        }
+        # "average" may also be an answer of many.
+        if not 0 < len(found) <= max(_MOST_TOTALS, len(rows) // 20):
+            return
+        said = ", ".join(f'row {row} ("{name}")' for row, name in found.items())
+        warn_caller(
+            ExplainedWarning(
+                f"{self.name}: {said} may sum up other rows, and counts as one of them",
+                Argument("skip_rows", ",".join(map(str, found))),
+                f" leaves {'it' if len(found) == 1 else 'them'} out",
+            )
+        )
+
+    def _last_rows(self) -> list[list[str]]:
+        """Return some rows at the end of a text without cells of several lines."""
+        if self.encoding.startswith("utf-"):  # a cut may halve a character
+            return []
+        with open(self.path, "rb") as file:
+            file.seek(max(0, self.path.stat().st_size - _BYTES_OF_LAST_ROWS))
+            is_cut = file.tell() > 0
+            text = file.read().decode(self.encoding, errors="replace")
+        lines = text.splitlines()[is_cut:]
+        if not is_cut:
+            lines = lines[self.layout.n_skipped :]
+        lines = [line for line in lines if line.strip()][-_LAST_ROWS:]
+        rows, _ = cells_of(columns_apart(lines, self.layout.delimiter), self.layout.delimiter)
+        return rows if len(rows) == len(lines) else []
+
     def blocks(self, wanted: Sequence[int]) -> Iterator[Points]:
         """Yield these columns, some rows at a time."""
         n_given, forms, has_long_cells = 0, self._forms_of(wanted), False
@@ -147,10 +211,15 @@ class Text:
                     if n_passed < len(block):
                         n_given += len(block) - n_passed
                         yield block[n_passed:]
+                self._tell_words(forms)
                 return
+            except NotInForm as error:
+                forms = self._with_words(error, forms)
             except pyarrow_part().ArrowInvalid as error:
                 # Try without cells of several lines first: they are rare, and slow to look for.
                 if forms != (forms := self._with_fractions(str(error), forms, wanted)):
+                    continue
+                if forms != (forms := self._with_later_words(str(error), forms)):
                     continue
                 if has_long_cells:
                     raise self._explained(str(error)) from None
@@ -211,10 +280,7 @@ class Text:
             for batch in batches:
                 columns = dict(zip(forms, batch.columns, strict=True))
                 for number in converted:
-                    try:
-                        columns[number] = values_of(columns[number], forms[number])
-                    except NotInForm as error:
-                        raise self._in_other_form(error, first_row, number, forms[number]) from None
+                    columns[number] = values_of(columns[number], forms[number], number, first_row)
                 yield matrix_of([columns[number] for number in wanted], np.dtype(np.float64))
                 first_row += batch.num_rows
 
@@ -226,16 +292,59 @@ class Text:
             for number, form in forms.items()
             if form.kind not in ("number", "empty")
             or not form.is_plain
+            or form.words
             or form.marks.decimal not in ("", point)
         ]
 
-    def _in_other_form(
-        self, error: NotInForm, first_row: int, number: int, form: Form
-    ) -> TableError:
+    def _with_words(self, error: NotInForm, forms: dict[int, Form]) -> dict[int, Form]:
+        """Return the forms with words for missing values that the first rows lack, or raise."""
+        form = forms[error.number]
+        words = self._words_of(error.number) if is_word(error.value) else ()
+        if form.kind != "number" or set(words) <= set(form.words):
+            raise self._in_other_form(error, error.number, form) from None
+        return forms | {error.number: replace(form, words=words)}
+
+    def _with_later_words(self, problem: str, forms: dict[int, Form]) -> dict[int, Form]:
+        found = re.search(r"column #(\d+).*invalid value '(.*)'", problem, re.DOTALL)
+        if not found or not is_word(found[2]) or not (words := self._words_of(int(found[1]))):
+            return forms
+        form = replace(forms[int(found[1])], words=words, is_whole=False)
+        return forms | {int(found[1]): form}
+
+    def _words_of(self, number: int) -> tuple[str, ...]:
+        return words_for_missing(self._words_in(number))
+
+    def _words_in(self, number: int) -> Counter[str]:
+        """Count the words in a column of numbers."""
+        pc, found = pyarrow_part("compute"), Counter[str]()
+        for chunk in self._column(number):
+            words = pc.filter(chunk, pc.invert(pc.match_substring_regex(chunk, r"[0-9]")))
+            for counted in pc.value_counts(words).to_pylist():
+                word = counted["values"].decode(errors="replace").strip()
+                found[word] += counted["counts"] * (word not in NO_VALUE)
+        return +found
+
+    def _tell_words(self, forms: dict[int, Form]) -> None:
+        """Warn once of words that were taken for missing values."""
+        declared = _declared_words(self.options.missing_values, self.names, self.name)
+        said = []
+        for number, form in forms.items():
+            if words := set(form.words) - declared[number]:
+                counts = self._words_in(number)
+                said += [
+                    f'"{word}" in "{self.names[number]}" ({_rows(counts[word])})'
+                    for word in form.words
+                    if word in words
+                ]
+        if said and not self.told:
+            self.told.update(said)
+            warn_caller(f"{self.name}: taken for missing values: {', '.join(said)}")
+
+    def _in_other_form(self, error: NotInForm, number: int, form: Form) -> TableError:
         said = f" {form}" if str(form) else ""
         return TableError(
             f'{self.name}: column "{self.names[number]}" has {error.value[:40]!r} in row '
-            f"{first_row + error.row}, where the first rows are read{said}",
+            f"{error.row}, where the first rows are read{said}",
             "correct it, pass ",
             Argument("decimal"),
             " or ",
@@ -315,8 +424,10 @@ class Text:
             return TableError(
                 f'{self.name}: column "{self.names[number]}" has {value[:40]!r} in row {row}, '
                 f"which is no number{self._mark_of_others(value, number)}",
-                "correct it, or leave the column out with ",
+                "correct it, leave the column out with ",
                 Argument("columns"),
+                ", or read it as missing with ",
+                Argument("missing_values", [f"{self.names[number]}={value}"]),
             )
         try:
             for _ in self._column(0):
@@ -338,6 +449,26 @@ class Text:
         if not is_number(value.strip()) or not marks.decimal:
             return ""
         return f' with the decimal mark "{marks.decimal}" of the first rows'
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
+def _total_in(cells: Sequence[str]) -> str:
+    """Return a text of a row that names a sum or mean of others, else nothing."""
+    there = (cell.strip() for cell in cells)
+    return next((cell for cell in there if _TOTAL.fullmatch(cell.rstrip(" :."))), "")
+
+
+def _declared_words(given: Sequence[str] | None, names: Sequence[str], name: str) -> list[set[str]]:
+    """Return the words that were declared missing in each column."""
+    found: list[set[str]] = [set() for _ in names]
+    for columns, value in declared_missing(given, names, name):
+        if not is_number(value) or value in NO_VALUE:
+            for number in columns:
+                found[number].add(value)
+    return found
 
 
 def _whole(forms: Sequence[Form]) -> frozenset[int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from powermeans.errors import Argument
-from powermeans.tables.number_forms import NO_VALUE, is_date, is_number
+from powermeans.tables.number_forms import NO_VALUE, is_date, is_number, is_unanswered
 from powermeans.tables.table import NoRowsError, TableError, distinct
 
 _SAMPLE_BYTES = 2**18
@@ -18,6 +18,8 @@ _LONGEST_SAMPLE = 2**26
 _SAMPLE_ROWS = 200
 _SAMPLE_LINES = 50
 _MOST_TITLES = 10
+_LEAST_WIDTH = 3  # of a table whose titles are padded
+_LEAST_BELOW_UNITS = 3
 _DELIMITERS = ("\t", ";", "|", ",", " ")
 _BLANKS = re.compile(rb"(?m)^ +| +$|(?<= ) +")
 _BYTE_ORDER_MARKS = {
@@ -97,6 +99,7 @@ class Layout:
     n_skipped: int  # lines before the first row of values
     n_titles: int  # lines before the header
     has_blanks: bool  # runs of blanks stand for one
+    n_units: int = 0  # rows of units below the header
 
     @classmethod
     def of(
@@ -105,6 +108,8 @@ class Layout:
         """Find the delimiter and the header; `point` is a decimal mark that is given, or empty."""
         marks = (delimiter,) if delimiter else _DELIMITERS
         mark, n_titles = sniffed(lines, point, marks)
+        apart = columns_apart(lines[n_titles:], mark)
+        n_titles += 0 if header is False else _titles_as_wide(apart, mark)
         apart = columns_apart(lines[n_titles:], mark)
         rows, n_lines_of_first = cells_of(apart, mark)
         if not rows:
@@ -115,8 +120,10 @@ class Layout:
             raise NoRowsError(f"{name} has a header and no rows")
         names = distinct(rows[0] if has_header else [""] * len(rows[0]))
         n_skipped = n_titles + (n_lines_of_first if has_header else 0)
+        n_units = int(has_header and _holds_units(body))
+        body, n_skipped = body[n_units:], n_skipped + n_units
         has_blanks = mark == " " and not any('"' in line for line in lines)
-        return cls(mark, names, body, n_skipped, n_titles, has_blanks)
+        return cls(mark, names, body, n_skipped, n_titles, has_blanks, n_units)
 
     def columns(self) -> list[list[str]]:
         """Return the values of each column that are there."""
@@ -162,10 +169,44 @@ def _width(lines: Sequence[str], mark: str, *, may_have_titles: bool) -> tuple[i
     if not first:
         return usual, 0
     is_title = first <= _MOST_TITLES and max(widths[:first]) < usual and has_names(rows[first:])
-    if not is_title or len(rows) < first + 3 or any('"' in line for line in lines[: first + 1]):
-        return 1, 0
-    filled = [number for number, line in enumerate(lines) if line.strip()]
-    return usual, filled[first]
+    line = _line_of(lines, first)
+    return (usual, line) if is_title and len(rows) >= first + 3 and line is not None else (1, 0)
+
+
+def _line_of(lines: Sequence[str], row: int) -> int | None:
+    """Return the line of a row, unless a row before it takes several."""
+    number = [number for number, line in enumerate(lines) if line.strip()][row]
+    return None if any(line.count('"') % 2 for line in lines[: number + 1]) else number
+
+
+def _titles_as_wide(lines: Sequence[str], mark: str) -> int:
+    """Return the number of lines above the header of a spreadsheet, padded to the same width."""
+    rows, _ = cells_of(lines[:_SAMPLE_LINES], mark)
+    filled = [sum(bool(cell.strip()) for cell in row) for row in rows]
+    width = max(map(len, rows), default=0)
+    first = next((row for row, n_cells in enumerate(filled) if 2 * n_cells > width), 0)
+    if not 0 < first <= _MOST_TITLES or len(rows) < first + 3 or width < _LEAST_WIDTH:
+        return 0
+    is_header = all(map(_is_text, filter(str.strip, rows[first]))) and has_names(rows[first:])
+    return (_line_of(lines, first) or 0) if is_header else 0
+
+
+def _holds_units(body: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row has words where all others have numbers."""
+    first, others = body[0], body[1:]
+    if len(others) < _LEAST_BELOW_UNITS:
+        return False
+    of_numbers = [
+        j
+        for j in range(len(first))
+        if sum(len(row) > j and is_number(row[j].strip()) for row in others) > 0.8 * len(others)
+        and any(len(row) > j and row[j].strip() not in NO_VALUE for row in others)
+    ]
+    cells = [first[j].strip() for j in of_numbers]
+    n_words = sum(_is_text(cell) and not is_unanswered(cell) for cell in cells)
+    return n_words >= max(1, len(cells) / 2) and all(
+        _is_text(cell) or cell in NO_VALUE or cell == "1" for cell in cells
+    )
 
 
 def columns_apart(lines: Sequence[str], delimiter: str) -> Sequence[str]:
