@@ -8,8 +8,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
 import platform
+import resource
 import time
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +22,7 @@ import numpy as np
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.mixture import GaussianMixture
 
+from benchmarks.pages import as_markdown
 from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
 from powermeans import KMeans as OurKMeans
 from powermeans.datasets import load_data_set
@@ -28,8 +32,12 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "optimality.json"
 PAGE = ROOT / "docs" / "how_far_from_the_optimum.md"
 FIGURE = ROOT / "docs" / "_static" / "optimality.svg"
-SETS = ("ruspini", "iris", "wine", "glass")
+SETS = ("ruspini", "mssc_german", "iris", "wine", "glass", "r15")
 NUMBERS = (2, 3, 4, 5, 6, 8, 10)
+# Points, features and clusters of Gaussian clusters a little apart, and the confidence asked for.
+LARGE = ((10_000, 10, 5, None), (100_000, 10, 5, None), (1_000_000, 10, 5, 0.99))
+GRID_OF_POINTS, GRID_OF_CLUSTERS = (200, 600, 2_000, 20_000, 200_000), (3, 10, 50, 200)
+GRID_SECONDS = 10.0
 SHOWN = (("ruspini", 4), ("iris", 3), ("iris", 8), ("wine", 3), ("glass", 6), ("glass", 10))
 
 
@@ -83,6 +91,71 @@ def ratios_of(points: np.ndarray, model: PowerKMeans, bound: float) -> dict[str,
     return found
 
 
+def gaussian_clusters(n_points: int, n_features: int, n_clusters: int) -> np.ndarray:
+    """Return clusters whose centers are about seven standard deviations apart."""
+    rng = np.random.default_rng(n_points)
+    centers = rng.normal(scale=5 / math.sqrt(n_features), size=(n_clusters, n_features))
+    points = centers[rng.integers(n_clusters, size=n_points)]
+    return points + rng.normal(size=points.shape)
+
+
+def judged_in_process(
+    points: np.ndarray, n_clusters: int, confidence: float | None, max_seconds: float
+) -> dict[str, Any]:
+    """Judge a default fit in a process of its own, and measure the memory that the proof adds."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context) as executor:
+        found = executor.submit(_judged_here, points, n_clusters, confidence, max_seconds).result()
+    return {
+        "n_points": len(points),
+        "n_features": points.shape[1],
+        "n_clusters": n_clusters,
+        **found,
+    }
+
+
+def _judged_here(
+    points: np.ndarray, n_clusters: int, confidence: float | None, max_seconds: float
+) -> dict[str, Any]:
+    model = PowerKMeans(n_clusters, random_state=0, effort="fast").fit(points)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = model.optimality_gap(points, max_seconds=max_seconds, confidence=confidence)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "verdict": found.verdict,
+        "gap": found.gap,
+        "method": found.method,
+        "n_searched": found.n_searched,
+        "n_subsets": found.n_subsets,
+        "seconds": found.seconds,
+        "megabytes": (after - before) / 1024,
+    }
+
+
+def large(max_seconds: float) -> list[dict[str, Any]]:
+    """Judge fits of many points."""
+    mnist = np.asarray(load_data_set("mnist_test").points, dtype=np.float64)
+    found = [judged_in_process(mnist, 10, None, max_seconds) | {"name": "MNIST, test images"}]
+    for n_points, n_features, n_clusters, confidence in LARGE:
+        points = gaussian_clusters(n_points, n_features, n_clusters)
+        one = judged_in_process(points, n_clusters, confidence, max_seconds)
+        found.append(one | {"name": "Gaussian clusters"})
+        print(found[-1], flush=True)
+    return found
+
+
+def grid() -> list[dict[str, Any]]:
+    """Judge fits of several numbers of points and clusters, for a few seconds each."""
+    found = []
+    for n_points in GRID_OF_POINTS:
+        for n_clusters in GRID_OF_CLUSTERS:
+            if n_points >= 3 * n_clusters:
+                points = gaussian_clusters(n_points, 10, n_clusters)
+                found.append(judged_in_process(points, n_clusters, None, GRID_SECONDS))
+                print(found[-1], flush=True)
+    return found
+
+
 def measure(max_seconds: float) -> None:
     """Judge all problems and write the results."""
     problems = []
@@ -98,14 +171,62 @@ def measure(max_seconds: float) -> None:
         "version": version("powermeans"),
         "command": f"python -m benchmarks.optimality --seconds {max_seconds:g}",
         "problems": problems,
+        "large": large(max_seconds),
+        "grid": grid(),
     }
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def write_page(results: dict[str, Any]) -> None:
-    """Write the table between the marks of the page."""
-    head, _, rest = PAGE.read_text(encoding="utf-8").partition("<!-- table -->\n")
-    _, _, tail = rest.partition("<!-- end of table -->")
+    """Write the tables between the marks of the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    for name, table in (
+        ("table", table_of_problems(results)),
+        ("table of many points", table_of_large(results["large"])),
+        ("table of time and memory", table_of_grid(results["grid"])),
+    ):
+        head, begin, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, tail = rest.partition(f"<!-- end of {name} -->")
+        if not begin or not end:
+            raise SystemExit(f"{PAGE} has no place for the {name}")
+        text = head + begin + "\n".join(table) + "\n" + end + tail
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def table_of_large(found: list[dict[str, Any]]) -> list[str]:
+    head = ["data", "points", "k", "result", "subsets searched", "seconds"]
+    rows = [
+        [
+            one["name"],
+            f"{one['n_points']:,} × {one['n_features']}".replace(",", " "),
+            str(one["n_clusters"]),
+            one["verdict"],
+            f"{one['n_searched']} of {one['n_subsets']}",
+            f"{one['seconds']:.0f}",
+        ]
+        for one in found
+    ]
+    return as_markdown([head, *rows], are_numbers=False).split("\n")
+
+
+def table_of_grid(found: list[dict[str, Any]]) -> list[str]:
+    head = ["points", *(f"k = {n_clusters}" for n_clusters in GRID_OF_CLUSTERS)]
+    cells = {(one["n_points"], one["n_clusters"]): one for one in found}
+    rows = []
+    for n_points in GRID_OF_POINTS:
+        ones = [cells.get((n_points, n_clusters)) for n_clusters in GRID_OF_CLUSTERS]
+        texts = [
+            ""
+            if one is None
+            else f"{_percent(one['gap'])}, {one['seconds']:.1f} s, {one['megabytes']:.0f} MB"
+            for one in ones
+        ]
+        rows.append([f"{n_points:,}".replace(",", " "), *texts])
+    return as_markdown([head, *rows]).split("\n")
+
+
+def table_of_problems(results: dict[str, Any]) -> list[str]:
+    """Return the lines of the table of small problems, and what it says."""
     lines = ["| data | points | k | proved to be within | seconds |", "|---|---|---|---|---|"]
     gaps = [one["inertia"] / one["bound"] - 1 for one in results["problems"]]
     for one, gap in zip(results["problems"], gaps, strict=True):
@@ -121,12 +242,8 @@ def write_page(results: dict[str, Any]) -> None:
         f"0.1 %, and {sum(gap <= 1e-2 for gap in gaps)} to 1 %. Seconds are of one processor, "
         f"measured on {results['date']} ({results['machine']}, version {results['version']}) by "
         f"`{results['command']}`.",
-        "",
     ]
-    PAGE.write_text(
-        f"{head}<!-- table -->\n" + "\n".join(lines) + f"<!-- end of table -->{tail}",
-        encoding="utf-8",
-    )
+    return lines
 
 
 def _percent(gap: float) -> str:

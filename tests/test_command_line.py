@@ -1128,6 +1128,21 @@ def test_a_fit_proves_how_far_from_the_optimum_it_is(run: Run) -> None:
     assert "optimality" not in run(*fit, "--json").json
 
 
+def test_a_search_for_a_proof_tells_how_far_it_is(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = []
+    monkeypatch.setattr(
+        FitProgress, "phase_begins", lambda tell, words, left=None: heard.append((words, left))
+    )
+    run("fit", "customers.csv", "-k", 5, "--scale", "standard", "--prove", 1)
+    began = [words for words, _ in heard].index("searching for a proof")
+    (_, left), *later = heard[began:]
+    assert left()[0] == 0.0
+    assert 0.0 <= left()[1] <= 1.0
+    assert later[-1][0].startswith("proved to be")
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

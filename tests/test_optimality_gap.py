@@ -318,6 +318,17 @@ def test_bounds_rise_and_the_callback_ends_the_search() -> None:
     assert [one.bound for one in heard] == sorted(one.bound for one in heard)
 
 
+def test_a_search_that_is_over_bounds_what_its_last_steps_found() -> None:
+    points = np.random.default_rng(6).random((60, 2))
+    labels = PowerKMeans(5, random_state=0).fit(points).labels_
+    problem = Relaxation.of(points, np.ones(60), 5)
+    n_asked = iter(range(100))
+    start, *others = ascent.rising_bounds(problem, labels, lambda: next(n_asked) >= 4)
+    assert next(n_asked) == 6  # once before the steps, after each of four, and at the end
+    assert len(others) == 1
+    assert others[0] > start
+
+
 def test_an_interrupt_keeps_the_best_bound() -> None:
     points = np.random.default_rng(5).random((300, 2))
     timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
@@ -325,6 +336,7 @@ def test_an_interrupt_keeps_the_best_bound() -> None:
     timer.start()
     found = optimality_gap(points, centers, max_seconds=100)
     assert found.was_interrupted
+    assert found.verdict.endswith(" % of the optimum before the search was interrupted")
     assert 0 < found.bound < found.inertia
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import linalg
@@ -28,21 +28,27 @@ _CUTS_PER_POINT = 10
 _SETTLED = 1e-9
 
 
-def rising_bounds(relaxation: Relaxation, labels: Labels) -> Iterator[float]:
-    """Yield ever better lower bounds, until there is nothing left to gain."""
+def rising_bounds(
+    relaxation: Relaxation, labels: Labels, is_over: Callable[[], bool]
+) -> Iterator[float]:
+    """Yield ever better lower bounds, until there is nothing left to gain or time is over."""
     start = from_clustering(relaxation, labels)
     best = start.lower_bound(relaxation)
     yield best
-    if relaxation.n_clusters == 1:
+    if relaxation.n_clusters == 1 or is_over():
         return
     ascent = Ascent(relaxation, start, relaxation.clustering(labels))
     n_bounds = 0
     while True:
         for _ in range(_STEPS_PER_BOUND):
             ascent.step()
+            if is_over():
+                break
         n_bounds += 1
         best = max(best, ascent.certificate().lower_bound(relaxation))
         yield best
+        if is_over():
+            return
         ascent.rebalance()
         is_settled = max(ascent.apart, ascent.moved) < _SETTLED
         if (n_bounds % _BOUNDS_PER_ROUND == 0 or is_settled) and (

@@ -96,6 +96,7 @@ class OptimalityGap:
     def verdict(self) -> str:
         """What is proved, in words."""
         at = f" at a confidence of {self.confidence:.4g}" if self.confidence is not None else ""
+        at += " before the search was interrupted" if self.was_interrupted else ""
         if self.gap <= _CLOSED:
             return f"proved to be optimal{at}"
         if math.isinf(self.gap):
@@ -216,11 +217,11 @@ class _Search:
         """Search until nothing is left to gain, or time is over."""
         was_interrupted = False
         try:
-            for piece in self.order:
-                if not self._is_late():
-                    self.bounds[piece] = max(0.0, principal_bound(*self._points_in(piece)))
-            self.most_above = float((self.pieces.inertias - self.bounds).max())
-            self._search_on_threads()
+            with ThreadPoolExecutor(min(self.effort.n_threads, len(self.order))) as executor:
+                try:
+                    self._search_on(executor)
+                finally:
+                    self.is_over.set()  # also for what has not begun
         except KeyboardInterrupt:
             was_interrupted = True
         return replace(self._so_far(), was_interrupted=was_interrupted)
@@ -235,19 +236,21 @@ class _Search:
         mine, clustering = self.pieces.members[piece], self.clustering
         return clustering.points[mine], clustering.weights[mine], len(clustering.centers)
 
-    def _search_on_threads(self) -> None:
-        with ThreadPoolExecutor(min(self.effort.n_threads, len(self.order))) as executor:
-            try:
-                searches = [
-                    executor.submit(self._search_in, place) for place in range(len(self.order))
-                ]
-                for search in searches:
-                    self._wait_for(search)
-                    if not search.result() or self._tell():
-                        break
-                    self.n_searched += 1
-            finally:
-                self.is_over.set()  # also for searches that have not begun
+    def _search_on(self, executor: ThreadPoolExecutor) -> None:
+        for _ in executor.map(self._begin_in, self.order):
+            pass
+        self.most_above = float((self.pieces.inertias - self.bounds).max())
+        searches = [executor.submit(self._search_in, place) for place in range(len(self.order))]
+        for search in searches:
+            self._wait_for(search)
+            if not search.result() or self._tell():
+                break
+            self.n_searched += 1
+
+    def _begin_in(self, piece: int) -> None:
+        """Bound one piece by its principal components."""
+        if not self._is_late():
+            self.bounds[piece] = max(0.0, principal_bound(*self._points_in(piece)))
 
     def _wait_for(self, search: Future[bool]) -> None:
         while True:
@@ -275,9 +278,13 @@ class _Search:
         closed = _CLOSED if len(self.order) == 1 else _CLOSED_IN_SUBSET
         enough = (1 - closed) * min(relaxation.inertia(labels), self.pieces.inertias[piece])
         ends = self._seconds() + self._seconds_for(place)
-        for bound in rising_bounds(relaxation, labels):
+
+        def is_over() -> bool:
+            return self._seconds() >= ends or self.is_over.is_set()
+
+        for bound in rising_bounds(relaxation, labels, is_over):
             self.bounds[piece] = max(self.bounds[piece], bound)
-            if self.bounds[piece] >= enough or self._seconds() >= ends or self.is_over.is_set():
+            if self.bounds[piece] >= enough:
                 break
         return True
 

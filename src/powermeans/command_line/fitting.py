@@ -260,13 +260,22 @@ def _with_proof(fitted: Fitted, data: FitData, wanted: Wanted) -> Fitted:
     """Search for a proof of how far the fit is from the optimum, if it is wanted."""
     if wanted.prove is None or fitted.was_interrupted:
         return fitted
-    optimality = fitted.model.optimality_gap(
-        data.points,
-        sample_weight=data.weights,
-        max_seconds=wanted.prove,
-        random_state=wanted.settings.get("random_state"),
-        n_threads=wanted.settings.get("n_threads"),
-    )
+    ends = time.monotonic() + wanted.prove
+    with contextlib.nullcontext() if wanted.is_quiet else progress() as tell:
+
+        def show(verdict: str) -> None:
+            if tell is not None:
+                tell.phase_begins(verdict, lambda: (0.0, max(0.0, ends - time.monotonic())))
+
+        show("searching for a proof")
+        optimality = fitted.model.optimality_gap(
+            data.points,
+            sample_weight=data.weights,
+            max_seconds=wanted.prove,
+            random_state=wanted.settings.get("random_state"),
+            n_threads=wanted.settings.get("n_threads"),
+            callback=lambda found: show(found.verdict),
+        )
     return replace(fitted, optimality=optimality)
 
 
