@@ -372,7 +372,7 @@ ERRORS: dict[str, tuple[str | bytes, dict[str, object], str]] = {
         "x,y\n" + "1,2\n" * 300 + "1,abc\n",
         {},
         "f.csv: column \"y\" has 'abc' in row 301, which is no number: correct it, or leave the "
-        "column out with columns=",
+        'column out with columns=; missing_values=["y=abc"] reads it as missing',
     ),
     "late Latin-1": (
         b"x,y\n" + b"1,2\n" * 100_000 + "1,ä\n".encode("latin-1") + b"1,2\n",

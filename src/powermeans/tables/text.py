@@ -421,13 +421,13 @@ class Text:
         if found := re.search(r"column #(\d+).*invalid value '(.*)'", problem, re.DOTALL):
             number = int(found[1])
             value, row = self._place_of(found[2], number)
+            code = Argument("missing_values", [f"{self.names[number]}={value}"])
             return TableError(
                 f'{self.name}: column "{self.names[number]}" has {value[:40]!r} in row {row}, '
                 f"which is no number{self._mark_of_others(value, number)}",
-                "correct it, leave the column out with ",
+                "correct it, or leave the column out with ",
                 Argument("columns"),
-                ", or read it as missing with ",
-                Argument("missing_values", [f"{self.names[number]}={value}"]),
+                *([] if "\ufffd" in found[2] else ["; ", code, " reads it as missing"]),
             )
         try:
             for _ in self._column(0):

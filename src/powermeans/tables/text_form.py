@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -169,14 +170,17 @@ def _width(lines: Sequence[str], mark: str, *, may_have_titles: bool) -> tuple[i
     if not first:
         return usual, 0
     is_title = first <= _MOST_TITLES and max(widths[:first]) < usual and has_names(rows[first:])
-    line = _line_of(lines, first)
+    line = _line_of(lines, first, mark)
     return (usual, line) if is_title and len(rows) >= first + 3 and line is not None else (1, 0)
 
 
-def _line_of(lines: Sequence[str], row: int) -> int | None:
-    """Return the line of a row, unless a row before it takes several."""
-    number = [number for number, line in enumerate(lines) if line.strip()][row]
-    return None if any(line.count('"') % 2 for line in lines[: number + 1]) else number
+def _line_of(lines: Sequence[str], row: int, mark: str) -> int | None:
+    """Return the number of lines above a row; None if the row itself may take several."""
+    reader = csv.reader(lines, delimiter=mark)
+    for _ in itertools.islice(filter(None, reader), row + 1):
+        pass
+    line = reader.line_num - 1
+    return None if lines[line].count('"') % 2 else line
 
 
 def _titles_as_wide(lines: Sequence[str], mark: str) -> int:
@@ -188,7 +192,7 @@ def _titles_as_wide(lines: Sequence[str], mark: str) -> int:
     if not 0 < first <= _MOST_TITLES or len(rows) < first + 3 or width < _LEAST_WIDTH:
         return 0
     is_header = all(map(_is_text, filter(str.strip, rows[first]))) and has_names(rows[first:])
-    return (_line_of(lines, first) or 0) if is_header else 0
+    return (_line_of(lines, first, mark) or 0) if is_header else 0
 
 
 def _holds_units(body: Sequence[Sequence[str]]) -> bool:
