@@ -3,9 +3,9 @@ Lloyd's algorithm and power k-means from the same seeds
 =======================================================
 
 Lloyd's algorithm keeps the mistakes of its seeds; power k-means repairs most of them. Both begin at
-the same seeds among sixteen clusters in the plane, drawn in three ways, fifty times each. A table
-counts how often they find all the clusters. It also shows that better seeds leave less to gain, and
-that slower annealing gains more.
+the same seeds among sixteen clusters in the plane. The seeds are drawn in three ways, fifty times
+each, and a table counts how often both methods find all the clusters. It also shows that better
+seeds leave less to gain, and that slower annealing gains more.
 
 Each fit is one descent (``refine=0``): by default `PowerKMeans` goes on to search, which hides what
 the seeds and the annealing did. The picture shows a typical draw of random seeds, and the path of

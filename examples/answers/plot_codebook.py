@@ -2,9 +2,9 @@
 A codebook of patches
 =====================
 
-Vector quantization cuts pictures into patches and stores, for each patch, only the number of the
-nearest entry of a codebook. With 64 entries that is six bits for sixteen pixels. The centers are
-the codebook, and the inertia is the loss.
+Centers are a codebook with which to compress a picture, and the inertia is the loss. Vector
+quantization cuts the picture into patches and stores, for each patch, only the number of the
+nearest entry of the codebook. With 64 entries that is six bits for sixteen pixels.
 
 To compress pictures, use a format made for it: you must store the codebook as well, and it fits
 only pictures like those it was made from. Use a codebook as a first step when you count things by

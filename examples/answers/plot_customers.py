@@ -2,8 +2,8 @@
 Groups of customers
 ===================
 
-Four numbers describe each of nine hundred customers of a made-up shop. Clustering finds the kinds
-of customers, and their profiles suggest what to call them.
+`PowerKMeans` finds kinds of customers, and the profile of each suggests what to call it. Four
+numbers describe each of nine hundred customers of a made-up shop.
 
 Real customers are seldom so clearly apart, and k-means finds k centers in any data.
 `powermeans.choose_k` says how sure the number of groups is.

@@ -2,9 +2,9 @@
 Every plot
 ==========
 
-Each function of `powermeans.plots`, once. A plot returns its Axes, and draws on those you pass:
-``plots.sizes(model, X, ax=ax)``. Clusters differ in shape, and in colours that colour-blind people
-can tell apart (Okabe & Ito).
+Each function of `powermeans.plots` draws one picture here. A plot returns its Axes, and draws on
+those you pass: ``plots.sizes(model, X, ax=ax)``. Clusters differ in shape, and in colours that
+colour-blind people can tell apart (Okabe & Ito).
 
 The data are 178 wines of three growers, with thirteen measurements each, scaled to the same
 variance.

@@ -2,13 +2,13 @@
 The colours of a picture
 ========================
 
-A photograph has tens of thousands of colours; twelve well-chosen ones show most of it. Each pixel
-is a point of three numbers, and the centers are the palette.
+Clustering the pixels of a photograph reduces its tens of thousands of colours to twelve that show
+most of it. Each pixel is a point of three numbers, and the centers are the palette.
 
 The palette loses rare colours, however bright, such as the red of this pavilion: a few pixels add
-little to the sum of squares. To keep them, give them more weight with `sample_weight`. The eye
-measures differences between colours otherwise than red, green and blue do; if that matters, convert
-the pixels to a colour space such as CIELAB first.
+little to the sum of squares. To keep them, give them more weight with `sample_weight`. Differences
+of red, green and blue are not those that the eye sees; if that matters, first convert the pixels to
+a colour space such as CIELAB.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 Places along roads
 ==================
 
-Fifteen thousand addresses along made-up roads, and one hundred and twenty places to serve them. The
-more centers there are, the more local optima, and the more a search is worth.
+`PowerKMeans` finds one hundred and twenty places that serve fifteen thousand addresses along
+made-up roads. The more centers there are, the more local optima, and the more a search is worth.
 
 Points are kilometres east and north. Do not use degrees: away from the equator, a degree of
 longitude is shorter than one of latitude. Project them to a plane first or, on half of the globe,

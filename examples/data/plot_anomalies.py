@@ -2,13 +2,14 @@
 Points that belong nowhere
 ==========================
 
-One point in twelve belongs to no cluster. `PowerKMeans` must put it somewhere, and it moves the
-center. `RobustPowerKMeans` leaves out the farthest points while it looks for centers: `trim` sets
-their share, and `outliers_` marks them.
+`RobustPowerKMeans` finds clusters among points that belong to none. It leaves out the farthest
+points while it looks for centers: `trim` sets their share, and `outliers_` marks them. Here one
+point in twelve belongs nowhere; `PowerKMeans` must assign it to a cluster, whose center it then
+moves.
 
-It leaves out that share even if there are no anomalies; the rims of the clusters then go. A clump
-of more anomalies than `trim` allows is a cluster, by any measure of distance, and a true cluster
-smaller than that can vanish as a whole.
+The share is left out even if there are no anomalies: then the rims of the clusters go. A clump with
+more anomalies than `trim` allows counts as a cluster, and a true cluster smaller than that can
+vanish as a whole.
 """
 
 from __future__ import annotations

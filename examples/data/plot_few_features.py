@@ -2,9 +2,9 @@
 Many features, few that matter
 ==============================
 
-As in gene expression: of three hundred measured features, eight tell the groups apart. The others
-add enough noise to hide them. `EntropyWeightedPowerKMeans` learns a weight for each feature along
-with the centers.
+`EntropyWeightedPowerKMeans` finds the few features that tell groups apart: it learns a weight for
+each feature along with the centers. As with genes, only eight of three hundred measured features
+differ between the groups here. The others add enough noise to hide them.
 
 If all features matter, it gains nothing, and `PowerKMeans` finds lower sums of squares. Scale the
 features first: those of small variance look like good ones.

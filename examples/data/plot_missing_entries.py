@@ -2,9 +2,9 @@
 Missing entries
 ===============
 
-Three ways to cluster rows with holes. With ``missing="observed"``, distances use the entries that
-are there, and nothing is filled in. Column means, filled in, draw points towards the middle. If you
-leave out rows with holes, hardly any rows remain.
+This example compares three ways to cluster rows with holes. With ``missing="observed"``, distances
+use the entries that are there, and nothing is filled in. Filling in column means draws points
+towards the middle. If you leave out rows with holes, hardly any rows remain.
 
 Here entries are missing by chance. If they are missing because of their values, as when people keep
 high incomes to themselves, all three ways mislead. Leave out rows with few entries: they are near

@@ -2,9 +2,9 @@
 Moons and rings
 ===============
 
-No center can stand for a moon or a ring: power k-means cuts them in straight lines. A kernel, or a
-graph of neighbours, maps the points to a space where the clusters are groups around centers, and
-power k-means finds them there.
+Kernels and graphs let power k-means find moons and rings, which no center can represent and which
+plain k-means cuts along straight lines. A kernel, or a graph of neighbours, maps the points to a
+space where the clusters are groups around centers.
 
 Both depend on a scale, here `gamma`, and neither has a center to show. For roughly round clusters,
 the plain method is quicker and says more.

@@ -2,9 +2,10 @@
 Texts by their words
 ====================
 
-Each text is a row of word counts. Squared distances mainly see how long texts are, and the words
-that are frequent in all of them. The Poisson divergence measures a difference by what chance would
-make of it.
+The Poisson divergence sorts texts by topic where squared distances sort them by length. Each text
+is a row of word counts. Squared distances mainly see how long texts are, and the words that are
+frequent in all of them; the Poisson divergence compares a difference with what chance would
+produce.
 
 The texts come from four topics, and some are twenty times as long as others. What matters is the
 share of each word. So divide each row by its sum, and weight each text by its number of words: the
