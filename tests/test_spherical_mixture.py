@@ -188,6 +188,18 @@ def test_annealing_cools_from_the_critical_temperature_unless_centers_are_given(
     assert warm.n_iter_ > 1 + len(warm.log_likelihoods_)
 
 
+@pytest.mark.parametrize("init", ["random", lambda X, k, random_state: X[:k]], ids=["name", "own"])
+def test_centers_drawn_by_name_or_by_a_callable_are_annealed_and_searched(init):
+    def fitted(**options):
+        return SphericalMixture(3, init=init, random_state=0, **options).fit(POINTS)
+
+    annealed, cold = fitted(effort=None), fitted(effort=None, temperature=None)
+    assert cold.n_iter_ == len(cold.log_likelihoods_) + 1
+    assert annealed.n_iter_ > len(annealed.log_likelihoods_) + 1
+    searched = fitted(effort="fast")
+    assert len(searched.history_) > len(annealed.history_)
+
+
 def test_annealing_finds_more_likely_mixtures_from_bad_starts():
     gains = []
     for seed in range(8):

@@ -85,11 +85,13 @@ METHODS: dict[str, Callable[..., Any]] = {
     "annealed from k-means++": functools.partial(PowerKMeans, refine=0, init="plain-k-means++"),
     "search (the default)": PowerKMeans,
 }
+_em = functools.partial(SphericalMixture, effort=None)
 MIXTURES: dict[str, Callable[..., Any]] = {
-    "random points": functools.partial(SphericalMixture, init="random", temperature=None),
-    "k-means++": functools.partial(SphericalMixture, init=plain_seeds, temperature=None),
-    "annealed from random points": functools.partial(SphericalMixture, init="random"),
-    "annealed from k-means++": functools.partial(SphericalMixture, init=plain_seeds),
+    "random points": functools.partial(_em, init="random", temperature=None),
+    "k-means++": functools.partial(_em, init=plain_seeds, temperature=None),
+    "annealed from random points": functools.partial(_em, init="random"),
+    "annealed from k-means++": functools.partial(_em, init=plain_seeds),
+    "search (the default)": SphericalMixture,
 }
 # Method: how many starts a fit has, and how many fits there are of each.
 FITS = {

@@ -107,18 +107,18 @@ class SphericalMixture(CenterEstimator):
     temperature : float, "auto" or None, default="auto"
         Deterministic annealing (Rose 1998): start at this share of the critical temperature, above
         which all centers coincide (twice the largest eigenvalue of the covariance), and cool down
-        to that of the model, twice its variance. "auto" is 0.8 if the centers start at seeds, which
-        recovered half of the gap between one run and the best of ten. With None, or with given or
-        estimated centers, there is no annealing. It ends early once responsibilities are
-        practically hard.
+        to that of the model, twice its variance. "auto" is 0.8 if `init` draws centers, by name or
+        by a callable, which recovered half of the gap between one run and the best of ten; centers
+        from an array or from moments are kept as they are. A number anneals from any centers, and
+        None never does. It ends early once responsibilities are practically hard.
     cooling : float, default=0.9
         Factor from one temperature to the next, below one.
     effort : {"fast", "balanced", "thorough"} or None, default="balanced"
         How much to search for a higher likelihood. "fast" also starts from centers that
         `PowerKMeans` finds with the same effort. "balanced" then moves Gaussians of little use to
         where they are too wide. "thorough" does what "balanced" does first, and then goes on with
-        more starts and moves; it never ends below "balanced". With None, or with given or estimated
-        centers, there is no search.
+        more starts and moves; it never ends below "balanced". With None, or with centers from an
+        array or from moments, there is no search.
     n_init : int, default=1
         Number of runs; the one with the highest likelihood is kept.
     max_iter : int, default=300
@@ -477,7 +477,7 @@ class SphericalMixture(CenterEstimator):
         return [search.run(ends[-1], _EFFORTS[self.effort])]
 
     def _draws_centers(self) -> bool:
-        return isinstance(self.init, str) and not self._starts_at_moments()
+        return callable(self.init) or (isinstance(self.init, str) and self.init != "moments")
 
     def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
         assert isinstance(data, MixtureData)
