@@ -66,6 +66,18 @@ def test_as_many_values_are_sampled_as_swaps_take() -> None:
     assert n_sampled(open_rows(points), 5, replace(BALANCED, most_values=17)) == 8192
 
 
+def test_sparse_points_are_sampled_by_what_they_store() -> None:
+    points = sparse.random_array(
+        (2**15, 100), density=0.02, format="csr", rng=np.random.default_rng(0)
+    )
+    assert n_sampled(open_rows(points.toarray()), 5, BALANCED) == 2**20 // 100
+    # Each row stores two entries in the mean; the centers beside them are read once in a sweep.
+    assert n_sampled(open_rows(points), 5, BALANCED) == 0
+    few = replace(BALANCED, most_values=20_000)
+    each = (points.nnz + 100) / 2**15
+    assert n_sampled(open_rows(points), 5, few) == int(20_000 / each)
+
+
 def test_copies_and_rows_of_no_weight_are_no_reason_to_sample() -> None:
     points = np.repeat(np.random.default_rng(0).normal(size=(2**15, 17)), 4, axis=0)
     assert n_sampled(open_rows(points), 5, BALANCED) == 0

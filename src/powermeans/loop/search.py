@@ -551,14 +551,14 @@ class Search:
 
 def n_sampled(rows: Rows, n_centers: int, effort: Effort) -> int:
     """Return how many points to sample and to search among, or none to search among all."""
-    n_places, n_features = rows.n_places, rows.n_features
+    n_places, n_values = rows.n_places, rows.n_values_each
     may_sample = rows.moves_points and rows.samples_seeds
-    if not may_sample or n_places * n_features <= effort.most_values:
+    if not may_sample or n_places * n_values <= effort.most_values:
         return 0
     wanted = max(
-        int(effort.most_values) // n_features, _LEAST_SAMPLED, _SAMPLED_FOR_EACH_CENTER * n_centers
+        int(effort.most_values / n_values), _LEAST_SAMPLED, _SAMPLED_FOR_EACH_CENTER * n_centers
     )
-    if n_places * n_centers * (n_features + _FIXED_COST) > _COSTLY_SWEEP:
+    if n_places * n_centers * (n_values + _FIXED_COST) > _COSTLY_SWEEP:
         few = max(n_places // _SMALLEST_SHARE_SAMPLED, _FEWEST_FOR_EACH_CENTER * n_centers)
         wanted = min(wanted, few)
     return wanted if wanted < n_places else 0

@@ -28,6 +28,10 @@ class BaseRows(Rows):
     def n_places(self) -> int:
         return self.n_points
 
+    @property
+    def n_values_each(self) -> float:
+        return self.n_features
+
     def descends(self, rule: Rule) -> bool:
         return rule.descends
 

@@ -76,6 +76,12 @@ class NativeRows(MemoryRows):
     def n_stored(self) -> int:
         return int(self._points.nnz if sparse.issparse(self._points) else self._points.size)
 
+    @property
+    def n_values_each(self) -> float:
+        if not sparse.issparse(self._points):
+            return super().n_values_each
+        return min(self.n_features, (self.n_stored + self.n_features) / self.n_points)
+
     def weigh(self, sample_weight: FloatArray) -> None:
         """Give the points these weights, none above the largest so far.
 

@@ -95,6 +95,11 @@ class Rows(Protocol):
         """
         ...
 
+    @property
+    def n_values_each(self) -> float:
+        """How many values a sweep reads of a point and of the centers beside it, in the mean."""
+        ...
+
     def descends(self, rule: Rule) -> bool:
         """Return whether a sweep with this rule never raises its objective."""
         ...
