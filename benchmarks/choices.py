@@ -320,10 +320,10 @@ def as_rows(figures: Figures) -> Rows:
 def as_page(stored: dict) -> str:
     measured = (
         f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, "
-        f"{stored['processors used']} processors. Starts to efforts are on {len(PROBLEMS)} "
-        "generated problems (2000 or 2500 points, 2 to 40 features, 10 to 50 centers), "
-        f"{len(SEEDS)} seeds "
-        "each; the excess is over the lowest that any line of the table found."
+        f"{stored['processors used']} processors. All tables but the last are on {len(PROBLEMS)} "
+        "generated problems (2000 or 2500 points, 2 to 40 features, 10 to 50 centers), with "
+        f"{len(SEEDS)} seeds each. The excess is that over the lowest inertia that any line of the "
+        "same table found."
     )
     sections = (
         f"### {TITLES[part]}\n\n{as_markdown(as_rows(figures))}"
@@ -335,8 +335,8 @@ def as_page(stored: dict) -> str:
 def as_page_of_costs(stored: dict) -> str:
     measured = (
         f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, one "
-        "thread, CPU time. One start is a fit of `KMeans`, the mean of ten; the efforts are "
-        "counted in such fits. The percentage is the inertia above that of the best of the ten."
+        "thread, CPU time. One start is the mean of ten fits of `KMeans`; the time of an effort "
+        "is a multiple of that. The percentage is the inertia above that of the best of the ten."
     )
     return f"{measured}\n\n{as_markdown(as_rows(stored['figures']))}"
 

@@ -31,26 +31,26 @@ PARTS: dict[str, Callable[[], Iterator[dict]]] = {
     "shapes": family_parts.shapes,
 }
 TITLES = {
-    "members": "Who they are",
-    "sweeps": "Time of a sweep, over that with squared Euclidean distances",
+    "members": "The methods",
+    "sweeps": "Time of a sweep, as a multiple of that with squared Euclidean distances",
     "divergences": "Each population has its divergence",
     "features": "5 features of 20 that matter",
     "outliers": "A tenth of the points are outliers",
     "shapes": "Shapes that no center describes",
 }
 NOTES = {
-    "members": "Lines are counted in the files that hold nothing else, without comments and "
-    "docstrings. Checks are scikit-learn's, passed + skipped, and failed if any did: cosine "
-    "refuses the rows of zeros in their data, 15 points of 30 features are too few for a learned "
-    "covariance, and the 49 nodes of a map are not three groups.",
-    "sweeps": "None takes shortcuts: every point meets every center. Up to 16 features, products "
-    "are in float64, also those of float32 points, since sums of few of them cancel; squared "
-    "Euclidean distances are sums of squared differences there, which do not cancel. Points with "
-    "missing entries are pairs, twice as wide.",
-    "divergences": "99 points in 2 features, three groups about 10, 20 and 40, 250 trials: mean "
-    "adjusted Rand index, and variation of information. In parentheses: how far the index lies "
-    "above that of the matching divergence, and its standard error.",
-    "outliers": "Adjusted Rand index of the 900 points of five groups, mean and worst of 20 seeds.",
+    "members": "Lines are those of the files that hold nothing else, without comments and "
+    "docstrings. Checks are scikit-learn's: passed + skipped, and failed if any did. Those fail "
+    "because cosine refuses the rows of zeros in their data, 15 points of 30 features are too few "
+    "for a learned covariance, and the 49 nodes of a map are not three groups.",
+    "sweeps": "All shortcuts are off: every point is compared with every center. With up to 16 "
+    "features, products are in float64 even for float32 points, since sums of few of them cancel; "
+    "squared Euclidean distances are then sums of squared differences, which do not cancel. Points "
+    "with missing entries are stored as pairs, twice as wide.",
+    "divergences": "99 points in 2 features, in three groups around 10, 20 and 40, in 250 trials: "
+    "mean adjusted Rand index, and variation of information. In parentheses: how far the index is "
+    "above that of the matching divergence, and the standard error of that difference.",
+    "outliers": "Adjusted Rand index of the 900 points in five groups: mean and worst of 20 seeds.",
     "features": "Adjusted Rand index over 20 seeds.",
     "shapes": "600 points each; adjusted Rand index.",
 }

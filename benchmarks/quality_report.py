@@ -218,5 +218,5 @@ def measured_how(stored: dict, record: Record) -> str:
         f"{stored['versions']['python']}; {n_real} problems with real data and "
         f"{len(record.problems) - n_real} with generated data, "
         f"{seeds} seeds. "
-        f"Other processes kept {mean(bystanders):.2f} processors busy meanwhile, in the mean."
+        f"Meanwhile, other processes kept {mean(bystanders):.2f} processors busy on average."
     )

@@ -157,7 +157,7 @@ def power_table(figures: Mapping) -> Rows:
 
 
 def share_table(figures: Mapping) -> Rows:
-    """How many of the distances were computed: in the first sweep, and in the mean of a fit."""
+    """Return how many of the distances were computed: in the first sweep, and in a mean one."""
     cells = cells_of(figures, "shares")
     names = list(cells[0]["shares"]) if cells else []
     rows = [["points", *(f"{name}, {of}" for name in names for of in ("first", "fit"))]]
@@ -189,7 +189,7 @@ def flaws(figures: Mapping) -> list[str]:
         if busy:
             most = max(cell["bystanders"] for cell in busy)
             said.append(
-                f"{name}: other processes kept up to {most:.1f} processors busy beside "
+                f"{name}: other processes kept up to {most:.1f} processors busy during "
                 f"{len(busy)} of {len(part['cells'])} measurements"
             )
     others = {part["made with"] for part in figures["parts"].values()} - {figures["made with"]}
@@ -252,21 +252,21 @@ def as_targets_page(stored: Mapping) -> str:
 
 
 LEGEND_OF_FITS = (
-    "Seconds for a whole fit in float64 with seeding and checks, in the mean of the first random "
+    "Seconds for a whole fit in float64, with seeding and checks: means over the first random "
     "states. `PowerKMeans` has the default effort, scikit-learn's `KMeans` one start or ten."
 )
 LEGEND_OF_LLOYD = (
-    "Milliseconds for an iteration of Lloyd's algorithm. A gap: the package does not take this "
-    "dtype, fails at this size, or was too slow to be timed."
+    "Milliseconds for an iteration of Lloyd's algorithm. A cell is empty if the package does not "
+    "take this dtype, fails at this size, or was too slow to be timed."
 )
 LEGEND_OF_POWERS = (
     "Milliseconds for a sweep at each power; *hard* is the assignment of Lloyd's algorithm."
 )
 LEGEND_OF_SHARES = (
-    "The share of the distances that were computed exactly, in the first sweep and in the mean of "
-    "the sweeps of a fit. Bounds showed that the others do not matter."
+    "The share of the distances that were computed exactly: in the first sweep, and on average "
+    "over the sweeps of a fit. Bounds showed that the others do not matter."
 )
-LEGEND_OF_CEILINGS = "Multiply-adds in 10^9 a second, and how fast memory is read."
+LEGEND_OF_CEILINGS = "Billions of multiply-adds a second, and how fast memory is read."
 
 
 def legend(methods: Mapping[str, Mapping]) -> str:
@@ -280,7 +280,7 @@ def measured_how(stored: Mapping) -> str:
     runs = {(part["date"], part["command"]) for part in figures["parts"].values()}
     commands = " and ".join(f"on {date} by `{command}`" for date, command in sorted(runs))
     former = figures["settings"].get("former")
-    beside = f", beside commit {former[:12]}" if former else ""
+    beside = f", with commit {former[:12]} for comparison," if former else ""
     return (
         f"Measured {commands}{beside} on {stored['processor']}, "
         f"{figures['settings']['threads']} threads, "
