@@ -40,7 +40,18 @@ PAGE = Page("how_it_searches", "python -m benchmarks.choices --page")
 COSTS = "search_costs"
 PAGE_OF_COSTS = Page("how_it_searches", "python -m benchmarks.choices --costs --page")
 # Points, features, centers; there are more groups than centers.
-LARGE = [(10**6, 50, 8), (10**6, 8, 100), (300_000, 100, 30), (10**5, 784, 10), (10**5, 20, 500)]
+LARGE = [
+    ("overlapping", 10**6, 50, 8),
+    ("overlapping", 10**6, 8, 100),
+    ("overlapping", 300_000, 100, 30),
+    ("overlapping", 10**5, 784, 10),
+    ("overlapping", 10**5, 20, 500),
+    ("noise", 2 * 10**6, 4, 20),
+    ("heavy-tails", 200_000, 50, 60),
+    ("unbalanced", 50_000, 8, 1000),
+    ("noise", 20_000, 1000, 50),
+    ("unequal-spread", 500_000, 20, 20),
+]
 DATA_SEED = 11
 SEEDS = (0, 1)
 PROBLEMS = [
@@ -270,13 +281,14 @@ def recovery() -> Figures:
 def costs() -> Figures:
     """CPU seconds on one thread, and how far each ends above or below the best of ten starts."""
     figures: Figures = []
-    for n_points, n_features, n_clusters in LARGE:
+    for family, n_points, n_features, n_clusters in LARGE:
         n_groups = n_clusters + n_clusters // 5
-        points = draw("overlapping", n_features, n_groups, n_points=n_points, data_seed=DATA_SEED)
+        points = draw(family, n_features, n_groups, n_points=n_points, data_seed=DATA_SEED)
         starts = [cost_of(KMeans(n_clusters, random_state=seed), points) for seed in range(10)]
         row: dict[str, object] = {
             "points": n_points,
             "columns": n_features,
+            "data": family,
             "k": n_clusters,
             "one start, s": mean(cost["seconds"] for cost in starts),
         }
