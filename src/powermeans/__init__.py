@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from powermeans.schedules import AuthorsSchedule as AuthorsSchedule
     from powermeans.schedules import Fixed as Fixed
     from powermeans.schedules import Geometric as Geometric
+    from powermeans.seeds.markov_chain import MarkovChainSeeds as MarkovChainSeeds
     from powermeans.seeds.parallel import ParallelSeeds as ParallelSeeds
     from powermeans.sources import PartedData as PartedData
     from powermeans.sources import Scaling as Scaling
@@ -78,6 +79,7 @@ _MODULE_OF = {
     "KHarmonicMeans": "powermeans.estimators.soft_means",
     "KMeans": "powermeans.estimators.kmeans",
     "KernelPowerKMeans": "powermeans.estimators.kernel_power_kmeans",
+    "MarkovChainSeeds": "powermeans.seeds.markov_chain",
     "MiniBatchKMeans": "powermeans.estimators.streams.mini_batch_kmeans",
     "MiniBatchPowerKMeans": "powermeans.estimators.streams.mini_batch",
     "MissingDataError": "powermeans.errors",

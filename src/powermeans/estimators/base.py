@@ -57,6 +57,7 @@ from powermeans.rows import open_rows
 from powermeans.rows.on_device import like, shares_of, threads_at
 from powermeans.rows.protocol import Rows
 from powermeans.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
+from powermeans.seeds.markov_chain import MarkovChainSeeds
 from powermeans.seeds.parallel import Candidates, ParallelSeeds
 from powermeans.seeds.samples import distinct_places
 from powermeans.sources import Scaling, is_dask
@@ -415,6 +416,8 @@ class CenterEstimator(
         rows, n_clusters = data.rows, self.n_clusters
         if isinstance(self.init, ParallelSeeds) or not data.rows.has_order:
             centers = self._seeds_in_passes(data, rng)
+        elif isinstance(self.init, MarkovChainSeeds):
+            centers = self.init.seeds(rows, n_clusters, rng)
         elif callable(self.init):
             centers = self._checked_init(
                 self.init(in_memory(data).points, n_clusters, random_state=rng), rows.n_features

@@ -1,0 +1,108 @@
+"""Seeds by Markov chains, against the distribution of the chain by powers of its matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import chisquare
+
+from powermeans import KMeans, MarkovChainSeeds, PowerKMeans, open_data
+from powermeans.rows import open_rows
+
+POINTS = np.array([[0.0], [1.0], [1.5], [4.0], [9.0]])
+WEIGHTS = np.array([1.0, 2.0, 0.5, 3.0, 1.0])
+N_DRAWN = 4000
+
+
+def shares_of_pairs(chain_length: int, exponent: float) -> np.ndarray:
+    """Return the chance that a point is first and another second."""
+    sq_dist = (POINTS - POINTS.T) ** 2
+    shares = WEIGHTS / WEIGHTS.sum()
+    chances = np.zeros((5, 5))
+    for first in range(5):
+        inertia = WEIGHTS * sq_dist[first]
+        proposed = 0.5 * shares + 0.5 * inertia / inertia.sum()
+        wanted = WEIGHTS * sq_dist[first] ** (exponent / 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            accepted = np.minimum(1, wanted * proposed[:, None] / (wanted[:, None] * proposed))
+        accepted[first] = wanted > 0  # where the wanted mass is zero, any with a mass is taken
+        step = proposed * accepted
+        np.fill_diagonal(step, 0)
+        np.fill_diagonal(step, 1 - step.sum(axis=1))
+        end = proposed @ np.linalg.matrix_power(step, chain_length - 1)
+        chances[first] = shares[first] * end
+    return chances
+
+
+@pytest.mark.parametrize(("chain_length", "exponent"), [(1, 2.0), (3, 2.0), (4, 1.0)])
+def test_pairs_of_seeds_come_as_often_as_the_chain_says(chain_length: int, exponent: float) -> None:
+    rows, rng = open_rows(POINTS, WEIGHTS), np.random.RandomState(0)
+    way = MarkovChainSeeds(chain_length, exponent)
+    counts = np.zeros((5, 5))
+    for _ in range(N_DRAWN):
+        first, second = np.searchsorted(POINTS[:, 0], way.seeds(rows, 2, rng)[:, 0])
+        counts[first, second] += 1
+    expected = N_DRAWN * shares_of_pairs(chain_length, exponent)
+    is_possible = expected > 0
+    assert not counts[~is_possible].any()
+    assert chisquare(counts[is_possible], expected[is_possible]).pvalue > 1e-3
+
+
+def test_long_chains_draw_as_k_means_plus_plus_does() -> None:
+    chances = shares_of_pairs(400, 2.0)
+    inertia = WEIGHTS * (POINTS - POINTS.T) ** 2
+    expected = (WEIGHTS / WEIGHTS.sum())[:, None] * inertia / inertia.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(chances, expected, atol=1e-12)
+
+
+def test_shuffled_rows_and_copies_change_no_seed() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(60, 3))
+    weights = rng.integers(1, 4, size=60).astype(float)
+    shuffled = rng.permutation(60)
+    copies = np.repeat(points, weights.astype(int), axis=0)
+    found = [
+        MarkovChainSeeds(20).seeds(open_rows(some, of_each), 6, np.random.RandomState(1))
+        for some, of_each in (
+            (points, weights),
+            (points[shuffled], weights[shuffled]),
+            (copies, None),
+        )
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("estimator", [KMeans, PowerKMeans])
+def test_estimators_begin_there(estimator: type, dtype: type) -> None:
+    points = np.random.default_rng(2).normal(size=(200, 4)).astype(dtype)
+    points[:100] += 9
+    for kind in (np.asarray, sparse.csr_array):
+        model = estimator(2, init=MarkovChainSeeds(30), random_state=0).fit(kind(points))
+        assert sorted(np.bincount(model.labels_)) == [100, 100]
+
+
+def test_equal_points_repeat_as_seeds() -> None:
+    seeds = MarkovChainSeeds(5)(np.ones((4, 2)), 3, np.random.RandomState(0))
+    np.testing.assert_array_equal(seeds, np.ones((3, 2)))
+
+
+def test_rows_in_parts_are_refused_with_another_way() -> None:
+    parts = open_data(np.random.default_rng(0).normal(size=(50, 2)), rows_per_part=20)
+    with pytest.raises(ValueError, match=r"read part by part: pass .*ParallelSeeds"):
+        KMeans(3, init=MarkovChainSeeds()).fit(parts)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"chain_length": 0}, "chain_length=0 must be at least 1"),
+        ({"exponent": -1.0}, "exponent=-1.0 must be finite and not negative"),
+        ({"exponent": float("nan")}, "exponent=nan must be finite"),
+    ],
+)
+def test_wrong_settings_are_refused(given: dict[str, float], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        MarkovChainSeeds(**given)  # type: ignore[arg-type]
