@@ -326,8 +326,30 @@ def test_the_end_of_the_range_is_not_recommended_in_silence() -> None:
 def test_the_separation_decides_where_anything_is_apart() -> None:
     votes: dict[str, int | None] = {"separation": 5, "bic": 4, "jump": 4, "silhouette": 3}
     decide = powermeans.choosing_k.choose._decide
-    assert decide(votes, "auto", [2, 3, 4, 5, 6]) == (5, "separation")
-    assert decide({**votes, "separation": None}, "auto", [2, 3, 4, 5]) == (4, "bic")
+    assert decide(votes, {}, "auto", [2, 3, 4, 5, 6]) == (5, "separation")
+    silent = {**votes, "separation": None}
+    assert decide(silent, {}, "auto", [2, 3, 4, 5]) == (4, "bic")
+    assert decide(silent, {"separation": 2}, "auto", [2, 3, 4, 5]) == (2, "separation")
+    assert decide(silent, {"separation": 2}, "vote", [2, 3, 4, 5]) == (4, "vote")
+
+
+def test_clusters_that_single_features_tell_apart_are_counted_among_noise() -> None:
+    rng = np.random.default_rng(0)
+    corners = np.indices((2, 2, 2)).reshape(3, 8).T[np.arange(800) % 8]
+    points = np.hstack([8.0 * corners, np.zeros((800, 17))]) + rng.standard_normal((800, 20))
+    choice = choose_k(points, range(2, 12), criteria="separation", random_state=0)
+    assert (choice.recommended, choice.is_clear) == (8, True)
+
+
+def test_clusters_of_long_and_short_points_are_told_apart_by_directions() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.arange(200) % 4
+    noise = rng.standard_normal((200, 200)) / np.sqrt(rng.chisquare(3, size=(200, 1)) / 3)
+    points = 8.0 * np.eye(4, 200)[labels] + noise
+    choice = choose_k(points, range(2, 9), random_state=0)
+    found = choice.model(4).predict(points)
+    assert adjusted_rand_index(found, labels) < 0.5  # k-means cuts the longest points off instead
+    assert (choice.recommended, choice.is_clear, choice.decided_by) == (4, True, "separation")
 
 
 def test_two_gaussians_that_are_told_apart_at_95_percent_are_two_clusters() -> None:

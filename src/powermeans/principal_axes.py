@@ -16,6 +16,9 @@ from powermeans.types import FloatArray, Points, SparsePoints
 
 # Up to this many features the covariance is formed; beyond, products with it are taken.
 _MOST_FEATURES_FORMED = 1024
+# Of the variance by chance, since weak axes are worth more than the noise that they bring.
+_ABOVE_CHANCE = 0.95
+_MEDIAN_STEPS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,43 @@ def principal_axes(
         deviations=np.sqrt(np.maximum(variances, 0.0)) * unit,
         total_deviation=math.sqrt(total) * unit,
     )
+
+
+def directions(points: FloatArray, sample_weight: FloatArray) -> FloatArray:
+    """Return unit vectors from the spatial median to the points; zeros for points that are there.
+
+    In many features the length of a point tells the noise in it and hardly its place, and outliers
+    and wide clusters count like others (Locantore and others 1999, spherical principal components).
+    """
+    median = np.average(points, axis=0, weights=sample_weight)
+    for _ in range(_MEDIAN_STEPS):  # Weiszfeld's
+        shares = sample_weight * _inverse_lengths(points - median)
+        median = shares @ points / (shares.sum() or 1.0)
+    return (points - median) * _inverse_lengths(points - median)[:, None]
+
+
+def _inverse_lengths(vectors: FloatArray) -> FloatArray:
+    lengths = np.linalg.norm(vectors, axis=1)
+    return np.asarray(np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0))
+
+
+def scores_above_chance(
+    points: FloatArray, sample_weight: FloatArray, most_axes: int
+) -> FloatArray:
+    """Return coordinates along the axes that vary more than noise would by chance, or along one.
+
+    Deflated parallel analysis (Dobriban & Owen 2019). The most that noise varies along an axis is
+    the edge of the law of Marchenko & Pastur, with the mean variance that the axes found leave.
+    """
+    found = principal_axes(points, sample_weight, min(most_axes, *points.shape))
+    variances, n_features = found.deviations**2, points.shape[1]
+    stretch = (1.0 + math.sqrt(n_features / float(sample_weight.sum()))) ** 2
+    n_axes, n_before = 0, -1
+    while n_axes > n_before:
+        left = found.total_deviation**2 - float(variances[:n_axes].sum())
+        by_chance = _ABOVE_CHANCE * stretch * left / n_features
+        n_before, n_axes = n_axes, n_axes + int((variances[n_axes:] > by_chance).sum())
+    return np.ascontiguousarray((points - found.mean) @ found.axes[: max(1, n_axes)].T)
 
 
 @dataclass(frozen=True, slots=True)

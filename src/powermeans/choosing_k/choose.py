@@ -89,8 +89,8 @@ def choose_k(
 
     The recommended k is the largest at which every two clusters are apart, as "separation" measures
     it. If there is no such k, or it is the largest one tried, the result says that there is no
-    clear k (`is_clear`, `doubt`), and recommends a best guess: what the criterion says that was
-    right most often in the benchmarks among the others.
+    clear k (`is_clear`, `doubt`), and recommends a best guess: the k that is best for the longest
+    range of penalties, as for "dp_means".
 
     A weight of three always counts like three copies of a point, in samples too. Weights that add
     up to less than the number of their points are taken for shares of that number.
@@ -125,7 +125,9 @@ def choose_k(
         - "stability": the largest k at which centers of resamples agree as well as at any k, within
           one standard error (after Fang & Wang 2012).
         - "separation": the largest k at which any two clusters are apart: further than the halves
-          of one cluster, with a valley between them, on a sample of at most 10 000 points.
+          of one cluster, with a valley between them, on a sample of at most 10 000 points. With
+          more than ten features, these are clusters of its own: of the directions of at most 3000
+          points from the middle, along the axes that vary more than by chance.
         - "gap": W(k) compared with that of sets without clusters, in a box along the principal
           axes, by the rule of one standard error (Tibshirani, Walther & Hastie 2001).
     decide_by : str, default="auto"
@@ -426,7 +428,8 @@ def _choice(
         name: None if evaluation.chosen is None else study.sizes[evaluation.chosen]
         for name, evaluation in evaluations.items()
     }
-    recommended, decided_by = _decide(chosen, decide_by, study.sizes)
+    guesses = {name: study.sizes[e.guess] for name, e in evaluations.items() if e.guess is not None}
+    recommended, decided_by = _decide(chosen, guesses, decide_by, study.sizes)
     ks = [k for k in chosen.values() if k is not None]
     doubt = _doubt(chosen, recommended, study.sizes)
     return ChoiceOfK(
@@ -442,9 +445,13 @@ def _choice(
     )
 
 
-def _decide(chosen: dict[str, int | None], decide_by: str, sizes: list[int]) -> tuple[int, str]:
+def _decide(
+    chosen: dict[str, int | None], guesses: dict[str, int], decide_by: str, sizes: list[int]
+) -> tuple[int, str]:
     """Return the recommended k, and the name of the criterion that recommends it."""
     votes = {name: k for name, k in chosen.items() if k is not None}
+    if decide_by == "auto":
+        votes = guesses | votes
     ranked = [name for name in RANKING if name in votes]
     if not ranked or (decide_by not in ("auto", "vote") and decide_by not in votes):
         silent = decide_by if decide_by in CRITERIA else ", ".join(chosen)

@@ -15,7 +15,7 @@ from powermeans.choosing_k.centers_by_k import WITHOUT_IMPROVEMENT, EffortForEac
 from powermeans.loop.anneal import Callback
 from powermeans.loop.search import Solution
 from powermeans.loop.spread import rounding_inertia
-from powermeans.principal_axes import principal_axes
+from powermeans.principal_axes import directions, principal_axes, scores_above_chance
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
 from powermeans.seeds.orders import order_by_place
@@ -29,6 +29,9 @@ _MOST_RESAMPLED = 2_000
 # Separations are of all points, or of a random sample of this size, and of fewer for very many k.
 _MOST_SEPARATED = 10_000
 _MOST_PLACES = 2**22
+# Beyond so many features, directions are separated along the axes above chance, of fewer points.
+_MOST_FEATURES_AS_THEY_ARE = 10
+_MOST_DIRECTIONS, _MOST_DIRECTED, _MOST_VALUES = 128, 3_000, 2**23
 # Clusters are apart if their separation is one standard error above that of two halves of a uniform
 # distribution, and a valley of so many standard errors lies between them: at a k that "dp_means"
 # says too, and at any other.
@@ -63,6 +66,7 @@ class Evaluation:
     values: FloatArray  # (n_sizes,), NaN where it is undefined
     chosen: int | None  # an index of the values
     errors: FloatArray | None = None  # (n_sizes,), standard errors
+    guess: int | None = None  # an index, where it chooses none
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +299,8 @@ def by_separation(study: Study) -> Evaluation:
 
     W(k) is evidence besides the valleys, so that they need less depth where "dp_means" says k.
     """
+    if study.rows.n_features > _MOST_FEATURES_AS_THEY_ARE:
+        study = _study_of_directions(study)
     size = min(
         _MOST_SEPARATED, max(study.settings.silhouette_size, _MOST_PLACES // study.sizes[-1])
     )
@@ -311,7 +317,21 @@ def by_separation(study: Study) -> Evaluation:
     are_apart = np.flatnonzero(values - errors >= _APART)
     if len(are_apart):
         return Evaluation(values, int(are_apart[-1]), errors)
-    return Evaluation(values, 0 if study.sizes[0] == 1 else None, errors)
+    one = 0 if study.sizes[0] == 1 else None
+    return Evaluation(values, one, errors, guess=also_said)
+
+
+def _study_of_directions(study: Study) -> Study:
+    """Return a sample's directions from its middle along the axes above chance, with centers."""
+    size = min(_MOST_DIRECTED, max(1, _MOST_VALUES // study.rows.n_features))
+    sample = study.sample_for("silhouette", max(size, study.sizes[-1]))
+    points = np.asarray(sample.rows.take(np.arange(sample.rows.n_points)), dtype=np.float64)
+    with blas_on_one_thread():
+        of_length_one = directions(points, sample.counts)
+        scores = scores_above_chance(of_length_one, sample.counts, _MOST_DIRECTIONS)
+    rows = open_rows(scores, sample.counts, n_threads=study.settings.n_threads)
+    found = _centers(rows, study, study.settings.effort, study.settings.rng("silhouette"))
+    return Study(scores, sample.counts, rows, found, study.settings)
 
 
 def _weakest_separation(
