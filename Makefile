@@ -43,6 +43,7 @@ help:
 
 demo: $(STAMPS)/installed $(STAMPS)/cli $(STAMPS)/plot
 	@mkdir -p demo
+	@echo "clustering a small example, and drawing a picture (some seconds)"
 	$(BIN)/powermeans demo --data demo/customers.csv
 	$(BIN)/python examples/plot_lloyd_and_power.py --output demo/lloyd_and_power.png
 
@@ -139,18 +140,20 @@ REQUIREMENTS := import sys, tomllib; \
 $(STAMPS)/venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "powermeans needs Python 3.11 or newer: try make PYTHON=python3.12 ..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@echo "making a virtual environment in $(VENV) (some seconds)"
+	@$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
 EXTRAS := $(addprefix $(STAMPS)/,build cli gpu plot test lint docs)
 $(EXTRAS): $(STAMPS)/%: pyproject.toml | $(STAMPS)/venv
-	@echo "installing what is needed for: $*"
+	@echo "installing what is needed for: $* (up to a minute or two, the first time)"
 	@$(BIN)/python -c '$(REQUIREMENTS)' $* > $(STAMPS)/$*.txt
 	@$(PIP) install --quiet -r $(STAMPS)/$*.txt $(if $(filter build,$*),cmake ninja)
 	@touch $@
 
 $(STAMPS)/installed: pyproject.toml CMakeLists.txt $(NATIVE) | $(STAMPS)/build
-	$(PIP) install --quiet --no-build-isolation --editable .
+	@echo "compiling powermeans, and installing NumPy, SciPy and scikit-learn (one to five minutes)"
+	@$(PIP) install --quiet --no-build-isolation --editable .
 	@touch $@
 
 # The peers live in an environment of their own, beside a copy of powermeans as users install it.

@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from powermeans.callbacks.progress_bar import FitProgress
 from powermeans.command_line import main
 from powermeans.command_line.clusters import Tally, show_clusters
 from powermeans.command_line.demonstration import COLUMNS, as_csv, customers
-from powermeans.command_line.screen import Screen
+from powermeans.command_line.screen import Screen, waiting_for
 from powermeans.loop.history import SweepState
 from powermeans.metrics import adjusted_rand_index
 
@@ -1071,7 +1072,7 @@ def test_ctrl_c_writes_the_best_so_far_and_says_so(run, much) -> None:
     assert err.splitlines()[-1] == (
         "powermeans: interrupted: this is the best result so far, written to labels.npy, model.pm"
     )
-    assert "60 clusters of 5000 rows" in out
+    assert "60 clusters of 5,000 rows" in out
     model = powermeans.load("model.pm")
     np.testing.assert_array_equal(model.predict(np.load(much)), np.load("labels.npy"))
     assert adjusted_rand_index(model.labels_, np.load("labels.npy")) == 1
@@ -1201,3 +1202,12 @@ def test_an_array_with_a_mangled_header_is_refused(run) -> None:
         ended = run("fit", "m.npy", "-k", 2, *options)
         assert ended.code == 3
         assert "m.npy is no array that can be read" in ended.err
+
+
+def test_a_task_that_takes_long_is_told_in_a_log(capsys) -> None:
+    with waiting_for("reading big.csv", is_quiet=False):
+        time.sleep(1.8)
+    assert re.fullmatch(r"reading big\.csv, 1\.\d s so far\n", capsys.readouterr().err)
+    with waiting_for("reading small.csv", is_quiet=False):
+        pass
+    assert capsys.readouterr().err == ""

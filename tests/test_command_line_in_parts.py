@@ -139,7 +139,7 @@ def test_a_scaled_model_predicts_unscaled_rows_and_columns_in_any_order(run) -> 
     assert np.load("one.npy").tolist() == np.load("other.npy").tolist()
     printed = run("predict", "m.pm", "rows.parquet", "--memory-limit", "100kB")
     assert printed.out.split()[1:] == [str(label) for label in np.load("one.npy")]
-    assert "3000 rows of rows.parquet by m.pm" in printed.err
+    assert "3,000 rows of rows.parquet by m.pm" in printed.err
 
 
 @pytest.mark.filterwarnings("default")  # which the command tells as notes
@@ -338,9 +338,10 @@ def test_k_is_chosen_in_parts(run) -> None:
     ("command", "code", "message"),
     [
         ("fit folder -k 2 --report r.html", failures.USAGE, "--report needs all rows at once"),
+        ("fit folder -k 2 --skip-rows 4", failures.USAGE, "remove those rows from the file"),
         ("fit folder -k 2 --missing drop", failures.USAGE, "pass --missing observed"),
-        ("fit folder -k 2 --divergence manhattan", failures.DATA, "folder is read part by part, b"),
-        ("fit folder -k 2 --divergence mahalanobis", failures.DATA, "covariance from all points"),
+        ("fit folder -k 2 --divergence manhattan", failures.USAGE, "pass one file"),
+        ("fit folder -k 2 --divergence mahalanobis", failures.USAGE, "needs all rows at once"),
         ("fit - -k 2 --memory-limit 1GB", failures.USAGE, "input can be read only once"),
         ("fit - rows.parquet -k 2", failures.USAGE, "input can be read only once"),
         ("predict m.pm - --memory-limit 1GB -o l.npy", failures.USAGE, "can be read only once"),

@@ -177,7 +177,7 @@ def test_more_points_than_are_shown_are_sampled_and_it_says_so(tmp_path: Path) -
     points = RNG.normal(size=(20_050, 8))
     model = PowerKMeans(3, random_state=0, refine=0).fit(points)
     page = report_of(model, points, tmp_path)
-    assert "A sample of 10\u202f000 of the 20\u202f050 points" in page.words["points"]
+    assert "A sample of 10,000 of the 20,050 points" in page.words["points"]
     assert len(floats(json.loads(page.data)["scatter"]["columns"][0]["values"])) == 10_000
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
 

@@ -23,6 +23,7 @@ Kind = Literal["auto", "rich", "tqdm", "plain", "lines"]
 # The time between lines, which a log keeps and a terminal overwrites.
 _TERMINAL_SECONDS = 0.1
 _LOG_SECONDS = 10.0
+_FIRST_LOG_SECONDS = 1.0
 # The time between looks at the clock while a phase tells nothing.
 _TICK_SECONDS = 0.5
 
@@ -253,8 +254,8 @@ def progress(kind: Kind = "auto", *, details: bool = False) -> FitProgress:
         What shows it. "auto" is rich if that is installed, else tqdm, else plain. In a notebook
         tqdm comes first if its widgets are installed. If the output goes neither to a terminal nor
         to a notebook, it is plain. Plain text is one line that is written over on a terminal, and
-        a line every ten seconds elsewhere. All goes to the standard error, except "lines": a line
-        for each phase, and one every ten seconds, on the standard output.
+        elsewhere a line after one second and then every ten. All goes to the standard error, except
+        "lines": a line for each phase, and one every ten seconds, on the standard output.
     details : bool, default=False
         Also show the sweep, its power (-inf is Lloyd's rule), the inertia, the least inertia with
         the wanted number of centers, and how many centers there are at present.
@@ -289,7 +290,8 @@ class PlainDisplay:
         self._is_terminal = sys.stderr.isatty()
         self._stream: TextIO = sys.stderr
         self._seconds = _TERMINAL_SECONDS if self._is_terminal else _LOG_SECONDS
-        self._last_shown = -math.inf if self._is_terminal else time.monotonic()
+        first = min(_FIRST_LOG_SECONDS, self._seconds) - self._seconds
+        self._last_shown = -math.inf if self._is_terminal else time.monotonic() + first
 
     def show(self, text: Text, n_sweeps: int, *, is_new: bool = False) -> None:
         """Write the text unless another was written a moment ago."""

@@ -28,7 +28,7 @@ from powermeans.command_line.parts import (
     watching,
     why_in_parts,
 )
-from powermeans.command_line.screen import Screen, counted, number, seconds
+from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
 from powermeans.loop.history import SweepState
 from powermeans.sources import PartedData
 from powermeans.system.atomic_write import atomic_write
@@ -50,7 +50,9 @@ def choose(
     """Try each k, and print the recommendation of the criteria."""
     check_outputs(reads=files.paths, picture=plot)
     asked = criteria if criteria in ("all", "default") else _known_criteria(criteria)
-    data = data_to_fit(files, limits, why_in_parts(files, limits), scale, sizes[-1], "--to")
+    why = why_in_parts(files, limits)
+    with waiting_for(f"reading {files.name}", is_quiet=is_quiet or why is not None):
+        data = data_to_fit(files, limits, why, scale, sizes[-1], "--to")
     rows, said = rows_for_k(data)
     started = time.perf_counter()
     choice = choice_for(rows, sizes, settings | {"criteria": asked}, is_quiet=is_quiet)

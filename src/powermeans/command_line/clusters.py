@@ -150,7 +150,7 @@ def show_clusters(
         [
             [
                 str(cluster.label),
-                str(cluster.size),
+                f"{cluster.size:,}",
                 *([number(cluster.weight)] if has_weights else []),
                 f"{cluster.share:.1%}",
                 f"{cluster.spread:#.4g}".rstrip("."),

@@ -49,7 +49,8 @@ def compare(
     screen: Screen,
 ) -> None:
     """Compare our methods, and those of other installed packages, on the same data."""
-    data = read_scaled(files, scale, n_clusters, "--clusters")
+    with waiting_for(f"reading {files.name}", is_quiet=is_quiet):
+        data = read_scaled(files, scale, n_clusters, "--clusters")
     has_missing = bool(np.isnan(data.points).any())
     methods = list(_ours(n_clusters, seed, missing="observed" if has_missing else "error"))
     if not has_missing:

@@ -208,6 +208,8 @@ def settle_missing(
     Columns with hardly any value are left out, unless they were asked for or `has_all_columns`.
     """
     if not files.is_missing_open:
+        is_empty: Any = np.isnan(table.points).all(axis=1)
+        table = without_rows(table, is_empty) if is_empty.any() and not is_empty.all() else table
         return table, files.missing_in_table, []
     n_rows, n_missing = len(table.points), np.isnan(table.points).sum(axis=0)
     if not n_missing.any():

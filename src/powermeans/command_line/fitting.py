@@ -66,6 +66,7 @@ _MOST_STEPS = 200  # of the centers in a report
 _MOST_CLUSTERS = 20
 _READ_OF_OUTPUTS = 2**16
 _OPENERS = {"darwin": "open", "win32": "start"}
+_NOT_IN_PARTS = ("manhattan", "mahalanobis")
 # With these divergences a column of larger numbers counts for more.
 _DEPEND_ON_SCALE = ("squared_euclidean", "manhattan")
 
@@ -219,6 +220,12 @@ def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | 
         raise failures.Failure(
             f"--rows needs all rows at once, and {files.name} is read part by part: write labels "
             "with --output"
+        )
+    divergence = wanted.settings.get("divergence")
+    if why is not None and divergence in _NOT_IN_PARTS:
+        raise failures.Failure(
+            f"--divergence {divergence} needs all rows at once, and {files.name} is read part by "
+            "part: pass one file that fits into memory, without --memory-limit and --checkpoint"
         )
     if wanted.prove is not None:
         _check_proof(files, wanted, why)
@@ -405,7 +412,11 @@ def _write_model_and_report(
             save_with(fitted.whole, wanted.model, files.to_remember(data.decimal))
         done.append(wanted.model)
     if wanted.report is not None:
-        with failures.writing(wanted.report), failures.refusing():
+        with (
+            waiting_for(f"writing {wanted.report}", is_quiet=wanted.is_quiet),
+            failures.writing(wanted.report),
+            failures.refusing(),
+        ):
             report(
                 fitted.model,
                 data.points,

@@ -33,7 +33,7 @@ from powermeans.command_line.parts import (
     open_parts,
     why_in_parts,
 )
-from powermeans.command_line.screen import Screen, counted, number, seconds
+from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
 from powermeans.errors import ModelFileError, printable
 from powermeans.reporting.report import report
 from powermeans.saving.model_files import load, reading_of
@@ -129,7 +129,7 @@ def _show_sizes(screen: Screen, sizes: Sizes, *, has_weights: bool) -> None:
         [
             [
                 str(j),
-                str(size),
+                f"{size:,}",
                 *([number(sizes.weights[j])] if has_weights else []),
                 f"{shares[j]:.1%}",
             ]
@@ -161,7 +161,8 @@ def load_model(path: str) -> tuple[Any, dict[str, Any]]:
 
 def read_for(model: Any, path: str, files: DataFiles) -> Table:
     """Read the columns to which a model was fitted."""
-    table, _ = files.read(lambda there: _columns_for(model, path, files, there))
+    with waiting_for(f"reading {files.name}", is_quiet=False):
+        table, _ = files.read(lambda there: _columns_for(model, path, files, there))
     _check_width(table.points.shape[1], model, path, files)
     takes_missing = _last(model).__dict__.get("missing") == "observed"
     table, _, _ = settle_missing(table, files, takes_missing=takes_missing, has_all_columns=True)
@@ -244,7 +245,11 @@ def write_report(
     points = table.points
     for scaler in scalers:
         points = scaler.transform(points)
-    with failures.writing(output), failures.refusing():
+    with (
+        waiting_for(f"writing {output}", is_quiet=False),
+        failures.writing(output),
+        failures.refusing(),
+    ):
         report(
             model,
             points,

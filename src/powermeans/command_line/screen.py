@@ -23,6 +23,7 @@ from rich.progress import (
 from rich.table import Table as Grid
 from rich.text import Text
 
+from powermeans.callbacks.progress_bar import FitProgress
 from powermeans.errors import printable
 
 _WIDTH_OF_PIPES = 100
@@ -78,12 +79,17 @@ class Screen:
 def waiting_for(
     what: str, *, is_quiet: bool, n_rows: int | None = None
 ) -> Iterator[Callable[[int], object]]:
-    """Show a task on a terminal, and yield a function that takes the number of rows done.
+    """Show a task, and yield a function that takes the number of rows done.
 
-    A bar shows the progress if the number of rows is known.
+    On a terminal a bar shows the progress if the number of rows is known; elsewhere a line tells of
+    a task that takes longer than a second.
     """
-    if is_quiet or not sys.stderr.isatty():
+    if is_quiet:
         yield lambda n_done: None
+    elif not sys.stderr.isatty():
+        with FitProgress("plain") as tell:
+            tell.phase_begins(what)
+            yield lambda n_done: tell.pass_goes_on(n_done, n_rows)
     elif n_rows is None:
         with Console(stderr=True).status(Text(what)):
             yield lambda n_done: None
@@ -117,7 +123,7 @@ def _plain(value: Any) -> Any:
 
 def counted(count: int, what: str) -> str:
     """Return a number of things in words."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    return f"{count} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def number(value: float) -> str:

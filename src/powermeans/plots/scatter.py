@@ -240,5 +240,5 @@ def _size_of(n_points: int) -> float:
 
 
 def _count_of(n_shown: int, n_points: int) -> str:
-    all_points = f"{n_points:,} points".replace(",", " ")
-    return all_points if n_shown == n_points else f"{n_shown:,} of ".replace(",", " ") + all_points
+    all_points = f"{n_points:,} points"
+    return all_points if n_shown == n_points else f"{n_shown:,} of {all_points}"

@@ -66,8 +66,8 @@ def percent(share: float) -> str:
 
 
 def count(number: int) -> str:
-    """Return a number with thin spaces, which do not break, between thousands."""
-    return f"{number:,}".replace(",", "\u202f")
+    """Return a number with commas between thousands."""
+    return f"{number:,}"
 
 
 def number(value: float, deviation: float = 0.0) -> str:

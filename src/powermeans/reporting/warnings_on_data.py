@@ -130,7 +130,7 @@ def _warn_of_duplicates(points: FloatArray | SparsePoints) -> list[DataWarning]:
         return []
     text = (
         f"{n_copies:,} of {n_points:,} rows ({n_copies / n_points:.0%}) are copies of others. Each "
-        "counts; drop them if they are mistakes, or pass them once with a sample_weight."
+        "counts; drop them if they are mistakes, or keep one of each with a weight."
     )
     return [DataWarning("duplicates", text)]
 

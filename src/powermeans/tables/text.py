@@ -422,12 +422,14 @@ class Text:
             number = int(found[1])
             value, row = self._place_of(found[2], number)
             code = Argument("missing_values", [f"{self.names[number]}={value}"])
+            as_missing: list[str | Argument]
+            as_missing = ["; ", code, " reads it as missing"] if "\ufffd" not in found[2] else []
             return TableError(
                 f'{self.name}: column "{self.names[number]}" has {value[:40]!r} in row {row}, '
                 f"which is no number{self._mark_of_others(value, number)}",
                 "correct it, or leave the column out with ",
                 Argument("columns"),
-                *([] if "\ufffd" in found[2] else ["; ", code, " reads it as missing"]),
+                *as_missing,
             )
         try:
             for _ in self._column(0):
