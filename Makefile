@@ -16,7 +16,7 @@ NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
 NATIVE_TEST_NAMES := $(basename $(notdir $(wildcard native/tests/test_*.cpp)))
 CPP := $(NATIVE) $(NATIVE_TESTS) $(wildcard benchmarks/*.cpp)
 
-.PHONY: help demo picture test test-gpu bench-gpu kill-test lint types structure format sanitize platforms bench peers latency many-cores bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
+.PHONY: help demo picture test test-gpu bench-gpu kill-test attack lint types structure format sanitize platforms bench peers latency many-cores bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
 .DELETE_ON_ERROR:
 
 help:
@@ -38,6 +38,7 @@ help:
 	@echo "make test-gpu       install PyTorch, and test the rows of tensors on a GPU or without one"
 	@echo "make bench-gpu      measure sweeps, seeding and fits on a GPU beside flash-kmeans"
 	@echo "make kill-test      kill fits, clients and workers at random moments, and compare the bits"
+	@echo "make attack         use the package as an enemy would, for SECONDS=600 with SEED=today's date"
 	@echo "make reproduce-quick  a small part of every published table and figure, in minutes"
 	@echo "make reproduce        all of them in full, in hours, and docs/reproduction.md"
 
@@ -66,6 +67,10 @@ bench-gpu: $(STAMPS)/installed $(STAMPS)/gpu
 # Every fit that is killed is made again with its checkpoint, which takes minutes.
 kill-test: $(STAMPS)/installed $(STAMPS)/test
 	$(BIN)/python tests/kill_fits.py --times 20 --seed 1
+
+SECONDS := 600
+attack: $(STAMPS)/installed $(STAMPS)/test
+	$(BIN)/python -m tests.attacks --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ATTACK_ARGS)
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check

@@ -445,6 +445,12 @@ def test_a_function_that_is_not_convex_is_named():
         PowerKMeans(2, divergence=concave).fit(CASES["mahalanobis"].points(30, 2, seed=0))
 
 
+def test_points_too_near_zero_for_the_curvature_of_gamma_are_to_be_scaled():
+    points = np.full((3, 1), 2e-259)
+    with pytest.raises(ValueError, match=r"the mean of X, 2e-259 in feature 0, .*: scale X"):
+        PowerKMeans(2, divergence="gamma").fit(points)
+
+
 def test_distances_beyond_float64_are_an_error():
     tiny = Mahalanobis(np.eye(2) * 1e-250)
     with (

@@ -6,13 +6,20 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from powermeans import KMeans, PowerKMeans, open_data
-from powermeans.parts.checkpoint import CheckpointError, Journal, JournaledExecutor
+from powermeans.parts.checkpoint import (
+    _HEAD,
+    _MAGIC,
+    CheckpointError,
+    Journal,
+    JournaledExecutor,
+)
 from powermeans.parts.executors import MemoryExecutor, PartOpener
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rules import Power
@@ -84,6 +91,19 @@ def test_a_damaged_record_ends_what_is_known(tmp_path, points, place):
     contents[int(place * len(contents))] ^= 1
     path.write_bytes(contents)
     assert same_fit(fitted(MODELS["search"](), points, path), plain)
+
+
+@pytest.mark.parametrize("change", [b"", b"\xff" * 60, b"\x02\0\0\0\0\0\0\0[]"])
+def test_a_forged_record_with_a_right_checksum_is_refused(tmp_path, points, change):
+    path = tmp_path / "state"
+    fitted(MODELS["starts"](), points, path)
+    contents = path.read_bytes()
+    second = len(_MAGIC) + _HEAD.size + _HEAD.unpack_from(contents, len(_MAGIC))[0]
+    forged = contents[:second] + _HEAD.pack(len(change), zlib.crc32(change)) + change
+    path.write_bytes(forged)
+    with pytest.raises(CheckpointError, match=r"holds what no fit wrote .* remove this one"):
+        fitted(MODELS["starts"](), points, path)
+    assert path.read_bytes() == forged
 
 
 def test_the_file_is_written_to_at_most_so_often(tmp_path, points):

@@ -72,6 +72,13 @@ def test_it_is_the_algorithm_of_the_paper():
     assert model.objective_ == pytest.approx(inertia + penalty * np.sum(v * np.log(v)), rel=1e-6)
 
 
+def test_a_penalty_that_is_tiny_beside_the_scatter_overflows_nothing():
+    points = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 2.0, 3.0]
+    model = EntropyWeightedPowerKMeans(2, penalty=1e-308, standardize=False, random_state=0)
+    weights = model.fit(points).feature_weights_
+    assert np.sort(weights).tolist() == [0.0, 0.0, 1.0]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_five_features_of_twenty_are_found(seed):
     points, truth = few_that_matter(seed)

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import fuzz_saved_models
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,6 +49,7 @@ from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis
 from powermeans.errors import ModelFileError
 from powermeans.saving.model_files import FORMAT_VERSION, load, save
 from powermeans.saving.values import ESTIMATORS, SCALERS
+from tests.attacks import models as attacked_models
 
 POINTS = np.abs(
     np.random.default_rng(0).normal(size=(60, 3))
@@ -542,27 +542,28 @@ def test_a_file_of_something_else_or_that_is_missing_is_refused(content, file) -
         load(file)
 
 
-# Fuzzing, in a process of its own, so that a crash would be seen and nothing executed missed.
-
-FUZZ = Path(__file__).with_name("fuzz_saved_models.py")
+# Damage by the thousand, in processes of their own, so that a crash is seen.
 
 
 def test_every_estimator_that_can_be_saved_is_damaged() -> None:
-    damaged = {type(model) for model in fuzz_saved_models.models()}
+    damaged = {type(model) for model in attacked_models.models()}
     assert damaged == set(ESTIMATORS) - set(SCALERS)
 
 
 def test_thousands_of_damaged_files_are_refused_or_harmless() -> None:
     """Each input either loads and predicts, or raises `ModelFileError`; none runs anything."""
+    command = [sys.executable, "-m", "tests.attacks", "--classes", "models", "--seconds", "300"]
     ended = subprocess.run(
-        [sys.executable, str(FUZZ), "--inputs", "2000"], capture_output=True, text=True, timeout=300
+        [*command, "--tries", "2000", "--jobs", "1", "--seed", "0"],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    found = json.loads(ended.stdout)
-    assert found["inputs"] >= 2000
-    assert found["refused"] + found["harmless"] == found["inputs"]
-    assert found["refused"] > 0.5 * found["inputs"]
-    assert found["executed"] == []
+    tries, refused = map(int, re.search(r"models +(\d+) +(\d+)", ended.stdout).groups())
+    assert tries == 2000
+    assert 0.5 * tries < refused < tries
 
 
 # To scikit-learn, and from there to ONNX.

@@ -184,6 +184,16 @@ def test_packed_files_are_unpacked(module, is_cut, write, monkeypatch) -> None:
     assert read_table("-").points.tolist() == ONE_TO_FOUR
 
 
+def test_text_whose_name_ends_like_that_of_a_packed_file_is_read(write) -> None:
+    assert read_table(write("f.csv.gz", "x,y\n1,2\n3,4\n")).points.tolist() == ONE_TO_FOUR
+
+
+def test_utf_16_that_ends_in_half_a_letter_is_refused(write) -> None:
+    content = "x,y\n1,2\n3,4\n".encode("utf-16") + b"5"
+    with pytest.raises(TableError, match=r"^f.csv is not in utf-16: .*pass another encoding="):
+        read_table(write("f.csv", content))
+
+
 def test_weights_that_are_missing_drop_their_rows_or_are_refused(write) -> None:
     file = write("a.csv", "x,y,w\n1,2,1\n7,9,\n3,4,3\n8,,4\n")
     dropped = read_table(file, missing="drop", weights="w")

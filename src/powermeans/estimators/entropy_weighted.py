@@ -431,12 +431,15 @@ class LearnFeatureWeights(Update):
         factor = math.exp(-math.log(len(sweep.centers)) / sweep.power)
         squares = sums.scatter(updated.centers(fallback=sweep.centers))
         scatter = factor * squares / np.square(rows.scales)
-        rows.feature_weights = _softmax(np.where(self.varies, -scatter / self.penalty, -np.inf))
+        rows.feature_weights = _shares(scatter, self.varies, self.penalty)
         return replace(updated, objective=updated.objective + of_entropy)
 
 
-def _softmax(logarithms: FloatArray) -> FloatArray:
-    shares = np.exp(logarithms - logarithms.max())
+def _shares(scatter: FloatArray, varies: NDArray[np.bool_], penalty: float) -> FloatArray:
+    """Return the weights of the features, in proportion to exp(-scatter / penalty)."""
+    above = scatter - np.min(scatter, where=varies, initial=np.inf)
+    with np.errstate(over="ignore"):  # a tiny penalty leaves one feature all the weight
+        shares = np.where(varies, np.exp(-above / penalty), 0.0)
     return np.asarray(shares / shares.sum())
 
 

@@ -232,7 +232,14 @@ class Journal:
             self._is_replaying = False
             self._report_use()
             return False, None
-        asked, result = _decoded(contents)
+        try:
+            asked, result = _decoded(contents)
+        except Exception as error:
+            raise CheckpointError(
+                self._path,
+                f"holds what no fit wrote ({type(error).__name__})",
+                "name another file, or remove this one to begin anew",
+            ) from error
         if asked != question:
             raise CheckpointError(
                 self._path,

@@ -299,7 +299,13 @@ def unit_steps_at(tangent: FloatArray, divergence: Bregman) -> FloatArray:
 
     Near that point a divergence is half of the curvature times the squared step.
     """
-    curvature = divergence.curvature(tangent)
+    with np.errstate(over="ignore"):
+        curvature = divergence.curvature(tangent)
+    if np.isposinf(curvature).any():
+        raise ValueError(
+            f"the mean of X, {tangent[np.argmax(curvature)]:.3g} in feature "
+            f"{int(np.argmax(curvature))}, is too small for {divergence!r}: scale X"
+        )
     is_convex = np.isfinite(curvature) & (curvature > 0)
     if not np.all(is_convex):
         raise ValueError(

@@ -38,6 +38,7 @@ from powermeans.tables.text_form import (
     Layout,
     cells_of,
     columns_apart,
+    in_other_encoding,
     sample_lines,
     without_blanks,
 )
@@ -215,6 +216,8 @@ class Text:
                 return
             except NotInForm as error:
                 forms = self._with_words(error, forms)
+            except UnicodeError as error:
+                raise in_other_encoding(self.name, self.encoding, error) from None
             except pyarrow_part().ArrowInvalid as error:
                 # Try without cells of several lines first: they are rare, and slow to look for.
                 if forms != (forms := self._with_fractions(str(error), forms, wanted)):
@@ -355,8 +358,10 @@ class Text:
 
     def _opened(self, options: dict[str, Any]) -> Any:
         read, path = pyarrow_part("csv").open_csv, self.path
-        source: Any = _OneBlank(path, self.encoding) if self.layout.has_blanks else path
-        return read(source, **options)
+        if self.layout.has_blanks:
+            return read(_OneBlank(path, self.encoding), **options)
+        # PyArrow would unpack a path that ends in .gz, whatever the file holds.
+        return read(pyarrow_part().input_stream(path, compression=None), **options)
 
     def _most_rows(self) -> int:
         """Return the number of lines; a row may take several."""

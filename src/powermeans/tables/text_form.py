@@ -57,12 +57,17 @@ def sample_lines(
             "is not known", "name one such as cp1252", argument="encoding", value=encoding
         ) from None
     except UnicodeError as error:
-        raise TableError(
-            f"{name} is not in {encoding}: {error}", "pass another ", Argument("encoding")
-        ) from None
+        raise in_other_encoding(name, encoding, error) from None
     if is_cut:
         text = text[: text.rfind("\n") + 1] or text
     return text.splitlines(keepends=True), encoding
+
+
+def in_other_encoding(name: str, encoding: str, error: UnicodeError) -> TableError:
+    """Return the error for a text that cannot be decoded."""
+    return TableError(
+        f"{name} is not in {encoding}: {error}", "pass another ", Argument("encoding")
+    )
 
 
 def _encoding_of(start: bytes, name: str) -> str:

@@ -1,0 +1,116 @@
+"""Attack the package, print a table, and fail where a try did."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.attacks.running import FAILED, KNOWN, REFUSED, Attack, Outcome, Tally, attempt, run
+
+CLASSES = ("numbers", "models", "tables", "checkpoints", "signals", "limits", "dask")
+HEAD = (
+    "class",
+    "tries",
+    "refused",
+    "known",
+    "failures",
+    "slowest s",
+    "its try",
+    "largest MB",
+    "its try",
+)
+
+
+def attack_of(name: str) -> Attack:
+    attack = importlib.import_module(f"tests.attacks.{name}").ATTACK
+    assert isinstance(attack, Attack)
+    return attack
+
+
+def reproduction(name: str, seed: int) -> str:
+    return f"python -m tests.attacks --try {name}:{seed}"
+
+
+def tell(name: str, failure: Outcome) -> None:
+    print(f"FAILED {reproduction(name, failure.seed)}\n  {failure.words}", flush=True)
+
+
+def row_of(tally: Tally) -> list[str]:
+    slowest, largest = tally.slowest, tally.largest
+    cells = (tally.name, tally.n_tries, *(tally.counts[one] for one in (REFUSED, KNOWN, FAILED)))
+    used = (f"{slowest.seconds:.2f}", slowest.seed, f"{largest.megabytes:.0f}", largest.seed)
+    return [str(cell) for cell in (*cells, *used)]
+
+
+def table(tallies: list[Tally]) -> str:
+    rows = [list(HEAD), *map(row_of, tallies)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+
+
+def tally_of(name: str, arguments: argparse.Namespace, seconds: float) -> Tally:
+    tally = Tally(name)
+    for outcome in run(
+        name, attack_of(name), arguments.seed, seconds, arguments.jobs, arguments.tries
+    ):
+        tally.add(outcome)
+        if outcome.verdict == FAILED and len(tally.failures) <= arguments.shown:
+            tell(name, outcome)
+    return tally
+
+
+def again(which: str) -> int:
+    """Make one try in this process, and let its error be seen whole."""
+    name, seed = which.split(":")
+    attack = attack_of(name)
+    with tempfile.TemporaryDirectory(prefix="attack-") as folder:
+        one = attack.prepare(Path(folder))
+        outcome = attempt(name, attack, one, int(seed))
+        print(f"{outcome.verdict} in {outcome.seconds:.2f} s, {outcome.megabytes:.0f} MB")
+        if outcome.verdict == FAILED:
+            print(outcome.words)
+            one(random.Random(f"{name}:{seed}"))
+    return int(outcome.verdict == FAILED)
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.attacks", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600.0, help="in all")
+    parser.add_argument("--seed", type=int, default=int(f"{datetime.date.today():%Y%m%d}"))
+    parser.add_argument("--classes", nargs="+", choices=CLASSES, default=list(CLASSES))
+    parser.add_argument("--tries", type=int, default=sys.maxsize, help="at most, of each class")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once")
+    parser.add_argument("--shown", type=int, default=20, help="failures of each class to print")
+    parser.add_argument("--try", dest="which", metavar="CLASS:SEED", help="make one try again")
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = parsed()
+    if arguments.which is not None:
+        return again(arguments.which)
+    print(f"seed {arguments.seed}, {arguments.seconds:g} s, {arguments.jobs} processes", flush=True)
+    shares = {name: attack_of(name).share for name in arguments.classes}
+    began, tallies = time.monotonic(), []
+    for name, share in shares.items():
+        tallies.append(tally_of(name, arguments, arguments.seconds * share / sum(shares.values())))
+    print(table(tallies))
+    for tally in tallies:
+        for reason, n_times in tally.known.items():
+            print(f"known in {tally.name}, {n_times} times: {reason}")
+    n_failures = sum(len(tally.failures) for tally in tallies)
+    print(f"{n_failures} failures in {time.monotonic() - began:.0f} s, seed {arguments.seed}")
+    return int(n_failures > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""Damaged checkpoints: a fit that resumes ends with the same bits, or refuses in words."""
+
+from __future__ import annotations
+
+import random
+import warnings
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from powermeans import FuzzyCMeans, KMeans, PowerKMeans, open_data
+from powermeans.parts import checkpoint
+from powermeans.parts.checkpoint import CheckpointError
+from tests.attacks.models import with_bytes_changed
+from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
+
+# Each has a checkpoint of its own; the first two differ in a parameter alone.
+FITS: list[tuple[Callable[[], Any], int, int]] = [
+    (lambda: PowerKMeans(3, refine=1, random_state=0), 0, 40),
+    (lambda: PowerKMeans(3, refine=1, random_state=1), 0, 40),
+    (lambda: PowerKMeans(3, divergence="cosine", refine=0, random_state=0), 0, 40),
+    (lambda: KMeans(3, init="random", n_init=3, random_state=0), 0, 40),
+    (lambda: FuzzyCMeans(3, random_state=0), 1, 40),
+    (lambda: KMeans(3, init="random", n_init=3, random_state=0), 0, 50),
+]
+
+
+def points_of(seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(120, 3)) + 4 * np.eye(3)[np.arange(120) % 3]
+
+
+def fitted(number: int, path: Path | None) -> tuple[bytes, bytes, float]:
+    make, seed, rows = FITS[number]
+    data = open_data(points_of(seed), rows_per_part=rows, checkpoint=path, checkpoint_seconds=0.0)
+    model = make().set_params(**({"n_threads": 1} if hasattr(make(), "n_threads") else {}))
+    model.fit(data)
+    return model.cluster_centers_.tobytes(), model.history_.inertia.tobytes(), model.inertia_
+
+
+def records_of(content: bytes) -> list[bytes]:
+    """Return the whole records of a checkpoint, without their heads."""
+    at, records = len(checkpoint._MAGIC), []
+    while at + checkpoint._HEAD.size <= len(content):
+        n_bytes, _ = checkpoint._HEAD.unpack_from(content, at)
+        at += checkpoint._HEAD.size
+        records.append(content[at : at + n_bytes])
+        at += n_bytes
+    return records
+
+
+def written(records: list[bytes]) -> bytes:
+    heads = [checkpoint._HEAD.pack(len(one), zlib.crc32(one)) for one in records]
+    return checkpoint._MAGIC + b"".join(
+        head + one for head, one in zip(heads, records, strict=True)
+    )
+
+
+def mixed(content: bytes, other: bytes, rng: random.Random) -> bytes:
+    """Put records of another checkpoint in, or these in another order, with right checksums."""
+    records, strangers = records_of(content), records_of(other)
+    at = rng.randrange(len(records))
+    match rng.randrange(4):
+        case 0:
+            records[at:] = strangers[at:]
+        case 1:
+            records[at] = rng.choice(strangers)
+        case 2:
+            rng.shuffle(records)
+        case 3:
+            del records[at]
+    return written(records)
+
+
+def forged(content: bytes, rng: random.Random) -> bytes:
+    """Change the bytes of a record, and write the checksum of what it has become."""
+    records = records_of(content)
+    at = rng.randrange(len(records))
+    records[at] = with_bytes_changed(records[at], rng)
+    return written(records)
+
+
+def prepare(folder: Path) -> Try:
+    warnings.simplefilter("ignore")
+    path = folder / "state"
+    plain = [fitted(number, None) for number in range(len(FITS))]
+    whole = []
+    for number, expected in enumerate(plain):
+        path.unlink(missing_ok=True)
+        if fitted(number, path) != expected:
+            raise Failure(f"a checkpoint changes the bits of fit {number}")
+        whole.append(path.read_bytes())
+
+    def one(rng: random.Random) -> str:
+        number, other = rng.randrange(len(FITS)), rng.randrange(len(FITS))
+        kind = rng.choice(["cut", "damaged", "mixed", "forged", "other", "longer"])
+        content = whole[number]
+        damaged = {
+            "cut": lambda: content[: rng.randrange(len(content) + 1)],
+            "damaged": lambda: with_bytes_changed(content, rng),
+            "mixed": lambda: mixed(content, whole[other], rng),
+            "forged": lambda: forged(content, rng),
+            "other": lambda: whole[other],
+            "longer": lambda: content + rng.randbytes(rng.choice([1, 12, 300])),
+        }[kind]()
+        path.write_bytes(damaged)
+        try:
+            found = fitted(number, path)
+        except CheckpointError:
+            return refusal(number, path, damaged)
+        # A checksum that is right vouches for the record: nobody can tell that it was forged.
+        if found != plain[number] and kind != "forged":
+            raise Failure(f"a checkpoint that is {kind} changes the bits of fit {number}")
+        return RIGHT
+
+    def refusal(number: int, path: Path, damaged: bytes) -> str:
+        if path.read_bytes() != damaged:
+            raise Failure("a checkpoint that is refused is changed")
+        path.unlink()
+        if fitted(number, path) != plain[number]:
+            raise Failure(f"fit {number} has other bits after a refusal")
+        return REFUSED
+
+    return one
+
+
+ATTACK = Attack(prepare, seconds=10.0, megabytes=100.0)

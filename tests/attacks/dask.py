@@ -1,0 +1,114 @@
+"""Fits on Dask with empty and unequal partitions, some of which lose a worker on the way."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import warnings
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from powermeans import KMeans, MiniBatchKMeans, PowerKMeans
+from tests import kill_fits
+from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
+
+
+def cuts(n: int, rng: random.Random) -> list[int]:
+    """Return the lengths of some partitions, of which some are empty and some are long."""
+    places = sorted(rng.choice([0, n, rng.randrange(n + 1)]) for _ in range(rng.randrange(1, 7)))
+    return [b - a for a, b in zip([0, *places], [*places, n], strict=True)]
+
+
+def model(rng: random.Random) -> Any:
+    k, seed = rng.randrange(1, 6), rng.randrange(1000)
+    return rng.choice(
+        [
+            KMeans(k, n_init=1, random_state=seed),
+            MiniBatchKMeans(k, n_init=1, random_state=seed),
+            PowerKMeans(k, effort="fast", refine=0, random_state=seed),
+            PowerKMeans(k, divergence="cosine", refine=0, random_state=seed),
+        ]
+    )
+
+
+def collection(points: Any, lengths: list[int], kind: str) -> Any:
+    """Return the points as a Dask collection of these partitions."""
+    import dask
+    import dask.array as da
+    import dask.dataframe as dd
+    import pandas as pd
+
+    ends = np.cumsum([0, *lengths])
+    pieces = [points[a:b] for a, b in itertools.pairwise(ends)]
+    if kind == "array":
+        of_array = [
+            da.from_delayed(dask.delayed(piece), piece.shape, dtype=points.dtype)
+            for piece in pieces
+        ]
+        return da.concatenate(of_array)
+    names = [f"c{number}" for number in range(points.shape[1])]
+    frames = [dask.delayed(pd.DataFrame(piece, columns=names)) for piece in pieces]
+    return dd.from_delayed(frames, meta=pd.DataFrame(points[:0], columns=names))
+
+
+def prepare(folder: Path) -> Try:
+    warnings.simplefilter("ignore")
+    stack = ExitStack()
+    cluster: list[Any] = []
+
+    def workers() -> Any:
+        if not cluster:
+            cluster.append(stack.enter_context(kill_fits.workers()))
+        return cluster[0]
+
+    def one(rng: random.Random) -> str:
+        numbers = np.random.default_rng(rng.getrandbits(64))
+        n = rng.choice([1, 3, 50, 2000])
+        points = numbers.normal(size=(n, rng.choice([1, 4]))) + 5 * numbers.integers(3, size=(n, 1))
+        lengths = cuts(n, rng)
+        given = collection(points, lengths, rng.choice(["array", "frame"]))
+        here = workers()
+        wanted, is_killed = model(rng), n == 2000 and rng.random() < 0.3
+        killer = None
+        if is_killed:
+            pid = rng.choice([nanny.pid for nanny in here.workers.values() if nanny.pid])
+            killer = kill_fits.Killer(rng.uniform(0, 0.5), pid)
+        try:
+            fitted = wanted.fit(given)
+        except ValueError as error:
+            if n > wanted.n_clusters:
+                raise
+            return REFUSED if str(error).strip() else RIGHT
+        finally:
+            if killer is not None:
+                killer.has_killed()
+        judge(fitted, points, lengths)
+        return RIGHT
+
+    return one
+
+
+def judge(fitted: Any, points: Any, lengths: list[int]) -> None:
+    """Raise unless the inertia and the labels are those of the centers."""
+    centers = fitted.cluster_centers_
+    found = np.asarray(fitted.predict(points))
+    if not np.isfinite(centers).all() or not np.isfinite(fitted.inertia_):
+        raise Failure(f"{fitted!r} is not finite with partitions of {lengths}")
+    left, right = points, centers
+    if getattr(fitted, "divergence", "") == "cosine":
+        left = points / np.linalg.norm(points, axis=1, keepdims=True)
+    distances = ((left[:, None, :] - right[None]) ** 2).sum(axis=2)
+    nearest, own = distances.min(axis=1), distances[np.arange(len(points)), found]
+    if (own > nearest * (1 + 1e-9) + 1e-12).any():
+        raise Failure(f"{fitted!r} has wrong labels with partitions of {lengths}")
+    if hasattr(fitted, "labels_") and not np.array_equal(np.asarray(fitted.labels_), found):
+        raise Failure(f"{fitted!r} has other labels_ with partitions of {lengths}")
+    inertia = nearest.sum() / (2 if left is not points else 1)
+    if not np.isclose(inertia, fitted.inertia_, rtol=1e-9, atol=1e-12):
+        raise Failure(f"{fitted!r}: inertia {fitted.inertia_}, not {inertia}, with {lengths}")
+
+
+ATTACK = Attack(prepare, seconds=60.0, megabytes=500.0, hangs_after=180.0)

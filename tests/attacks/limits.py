@@ -1,0 +1,219 @@
+"""Low memory, full disks, closed pipes and folders that nobody may write to, at the command line.
+
+A command says a sentence and leaves the files that were there, or does its work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from powermeans import load
+from powermeans.command_line import failures, main
+from tests.attacks.running import MEGABYTE, REFUSED, RIGHT, Attack, Failure, Try
+from tests.attacks.tables import fault_of, told
+
+SAVED = b"what was saved before\n"
+NOBODY = 65534
+N_ROWS = 3000
+OUTPUTS = {
+    "--output": [".csv", ".npy", ".parquet", ".feather", ".txt"],
+    "--rows": [".csv"],
+    "--model": [".pm"],
+    "--report": [".html"],
+    "--checkpoint": [""],
+}
+
+
+def in_a_child(act: Callable[[], tuple[int, str]]) -> tuple[int, str]:
+    """Run something in a forked process, whose limits end with it."""
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        code = 1
+        try:
+            os.close(reading)
+            os.write(writing, json.dumps(act()).encode()[:60_000])
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code or not said:
+        raise Failure(f"the process ends with {code}")
+    ended, words = json.loads(said)
+    return int(ended), str(words)
+
+
+def lower(what: int, to: int) -> None:
+    resource.setrlimit(what, (to, resource.getrlimit(what)[1]))
+
+
+def with_little_memory(rng: random.Random) -> None:
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    room = int(MEGABYTE * rng.choice([0.1, 1, 3, 10, 30, 60]) * rng.uniform(0.5, 1.5))
+    lower(resource.RLIMIT_AS, used + room)
+
+
+def with_short_files(rng: random.Random) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    most = rng.choice([0, 1, 100, 4096, 20_000, 100_000, 400_000])
+    lower(resource.RLIMIT_FSIZE, most)
+
+
+def with_few_files(rng: random.Random) -> None:
+    n_open = len(os.listdir("/proc/self/fd"))
+    lower(resource.RLIMIT_NOFILE, n_open + rng.randrange(0, 6))
+
+
+def with_closed_output(rng: random.Random) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    os.dup2(writing, 1)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+
+
+def without_rights(folder: Path) -> Callable[[random.Random], None]:
+    def limit(rng: random.Random) -> None:
+        folder.chmod(0o555)
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+
+    return limit
+
+
+def command_of(table: Path, outputs: dict[str, Path], rng: random.Random) -> list[str]:
+    command = ["fit", str(table), "-k", "3", "--quiet", "--effort", "fast", "--threads", "1"]
+    command += [f"--{rng.choice(['json', 'verbose'])}"] if rng.random() < 0.5 else []
+    for option, path in outputs.items():
+        command += [option, str(path)]
+    return command
+
+
+def prepare(folder: Path) -> Try:
+    warnings.simplefilter("ignore")
+    folder.chmod(0o755)
+    table, place = folder / "points.csv", folder / "place"
+    points = np.random.default_rng(0).normal(size=(N_ROWS, 4)).round(4)
+    pd.DataFrame(points, columns=list("abcd")).to_csv(table, index=False)
+    table.chmod(0o644)
+    # What is imported on the way is imported now: no limit is for imports.
+    for option, suffixes in OUTPUTS.items():
+        for suffix in suffixes:
+            code, said = told(["fit", str(table), "-k", "3", option, str(folder / f"f{suffix}")])
+            if code:
+                raise Failure(f"without limits, {option} {suffix} ends with {code}: {said}")
+            (folder / f"f{suffix}").unlink()
+
+    def one(rng: random.Random) -> str:
+        place.mkdir()
+        try:
+            return attacked(table, place, rng)
+        finally:
+            place.chmod(0o755)
+            shutil.rmtree(place)
+
+    return one
+
+
+def attacked(table: Path, place: Path, rng: random.Random) -> str:
+    """Run a command under one limit, and look at its words and at the files that it leaves."""
+    outputs = {
+        option: place / f"{number}{rng.choice(OUTPUTS[option])}"
+        for number, option in enumerate(OUTPUTS)
+        if rng.random() < 0.4
+    }
+    # A file that is no checkpoint would be refused in any case.
+    had_before = [path for path in outputs.values() if path.suffix and rng.random() < 0.5]
+    for path in had_before:
+        path.write_bytes(SAVED)
+        path.chmod(0o644)
+    limits = {
+        "little memory": with_little_memory,
+        "short files": with_short_files,
+        "few files": with_few_files,
+        "a closed output": with_closed_output,
+        "a folder without rights": without_rights(place),
+    }
+    name = rng.choice(list(limits))
+    command = command_of(table, outputs, rng)
+
+    def act() -> tuple[int, str]:
+        limits[name](rng)
+        return told_with_output(command) if name == "a closed output" else told(command)
+
+    code, said = in_a_child(act)
+    if (fault := fault_of(code, said)) is not None:
+        raise Failure(f"with {name}: {fault} ({' '.join(command)})")
+    for option, path in outputs.items():
+        check_file(option, path, had_before=path in had_before, name=name, is_done=code == 0)
+    strays = [path.name for path in place.iterdir() if path not in outputs.values()]
+    if strays:
+        raise Failure(f"with {name}: {strays} are left behind")
+    return REFUSED if code else RIGHT
+
+
+def check_file(option: str, path: Path, *, had_before: bool, name: str, is_done: bool) -> None:
+    """Raise unless a file is the one from before, or is complete."""
+    if option == "--checkpoint":
+        return
+    if not path.exists():
+        if had_before or is_done:
+            raise Failure(f"with {name}: {option} {path.name} is gone, or was not written")
+        return
+    content = path.read_bytes()
+    if content == SAVED:
+        if not had_before or is_done:
+            raise Failure(f"with {name}: {option} {path.name} was not written")
+        return
+    if not is_complete(path, content):
+        raise Failure(f"with {name}: {option} {path.name} is left incomplete")
+
+
+def is_complete(path: Path, content: bytes) -> bool:
+    if path.suffix in (".csv", ".txt"):
+        return content.endswith(b"\n") and content.count(b"\n") >= N_ROWS
+    if path.suffix == ".html":
+        return content.rstrip().endswith(b"</html>")
+    if path.suffix == ".npy":
+        return np.load(path).shape == (N_ROWS,)
+    if path.suffix == ".parquet":
+        return len(pd.read_parquet(path)) == N_ROWS
+    if path.suffix == ".feather":
+        return len(pd.read_feather(path)) == N_ROWS
+    return load(path).cluster_centers_.shape == (3, 4)
+
+
+def told_with_output(command: list[str]) -> tuple[int, str]:
+    """Run a command whose standard output is closed at the other end."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        try:
+            main(command)
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 0
+            return (0 if code == failures.PIPE_CLOSED else code), said.getvalue()
+    raise Failure("the command does not exit")
+
+
+ATTACK = Attack(prepare, seconds=20.0, megabytes=500.0)

@@ -1,0 +1,512 @@
+"""Random estimators, parameters and data, judged by an oracle of its own."""
+
+from __future__ import annotations
+
+import random
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+from scipy import sparse
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+import powermeans
+from powermeans import divergences
+from tests.attacks import oracle
+from tests.attacks.running import (
+    REFUSED,
+    RIGHT,
+    Attack,
+    Failure,
+    Known,
+    Try,
+    bits_of,
+    no_warning_of_numpy,
+    words_of,
+)
+
+# What NumPy, SciPy and Python say of themselves, and no user understands.
+NOT_OURS = re.compile(
+    r"broadcast|zero-size|matmul|unsupported operand|NoneType|out of bounds|reshape|LAPACK|"
+    r"not subscriptable|ambiguous|illegal value|infs or NaNs|must be real number"
+)
+
+
+# Data.
+
+
+@dataclass(frozen=True)
+class Data:
+    """Points as the package should hold them, in a form to pass, and what is odd about them."""
+
+    points: Any
+    weights: Any
+    is_tame: bool
+    is_faulty: bool
+
+
+def drawn_points(rng: np.random.Generator, domain: str) -> Any:
+    """Draw points of some shape, in float64, that lie in a domain."""
+    n, d = int(rng.choice([2, 3, 7, 40, 150, 300])), int(rng.choice([1, 1, 2, 3, 5, 16, 17, 40]))
+    centers = rng.normal(size=(rng.integers(1, 9), d)) * 10 ** rng.uniform(-1, 2)
+    points = centers[rng.integers(len(centers), size=n)] + rng.normal(size=(n, d))
+    match rng.integers(6):
+        case 0:
+            points = np.rint(points)
+        case 1:
+            points = points[rng.integers(max(1, n // 4), size=n)]
+        case 2:
+            points[:, rng.integers(d)] = rng.normal()
+        case 3:
+            points[rng.integers(n)] *= 10.0 ** rng.integers(1, 30)
+    if domain == "counts":
+        return np.rint(np.abs(points))
+    if domain == "trials":
+        return np.rint(np.abs(points)) % 41
+    return np.abs(points) + 1e-3 if domain == "positive" else points
+
+
+def drawn_data(rng: np.random.Generator, domain: str) -> Data:
+    points, is_tame = drawn_points(rng, domain), True
+    if domain in ("any", "positive") and rng.random() < 0.4:
+        points, is_tame = points * 10.0 ** rng.uniform(-300, 300), False
+    if domain != "trials" and rng.random() < 0.3:
+        points = points + np.abs(points).max() * 10.0 ** rng.uniform(-2, 14)
+        is_tame = False
+    points = np.asarray(points, dtype=drawn_dtype(rng, points))
+    if domain == "any" and points.dtype.kind == "f" and rng.random() < 0.03:
+        points[0, 0] = rng.choice([np.nan, np.inf])
+    weights, are_tame = drawn_weights(rng, len(points))
+    is_faulty = not np.isfinite(points.astype(float)).all() or (
+        weights is not None and not (np.isfinite(weights).all() and weights.min() >= 0)
+    )
+    return Data(points, weights, is_tame and are_tame and not is_faulty, is_faulty)
+
+
+def drawn_dtype(rng: np.random.Generator, points: Any) -> Any:
+    fits = np.abs(points).max() < 1e9 and np.array_equal(points, np.rint(points))
+    kinds = ["f8", "f8", "f4"] + (["i8", "i4", "O"] if fits else [])
+    if np.abs(points).max() > 1e37:
+        kinds.remove("f4")
+    return np.dtype(str(rng.choice(kinds)))
+
+
+def drawn_weights(rng: np.random.Generator, n: int) -> tuple[Any, bool]:
+    weights = rng.uniform(0.1, 3.0, size=n)
+    match rng.integers(10):
+        case 0:
+            return weights, True
+        case 1:
+            return weights * (rng.random(n) < 0.7), False
+        case 2:
+            return weights * 10.0 ** rng.uniform(-320, 300), False
+        case 3:
+            return weights * 10.0 ** rng.uniform(-30, 30, size=n), False
+        case 4:
+            return np.rint(weights).astype(int), False
+        case 5 if rng.random() < 0.2:
+            weights[rng.integers(n)] = rng.choice([-1.0, np.nan, np.inf])
+            return weights, False
+    return None, True
+
+
+def forms(points: Any) -> dict[str, Callable[[], Any]]:
+    """Return dense arrays of the same numbers in other layouts."""
+
+    def strided() -> Any:
+        wide = np.zeros((2 * len(points), 3 * points.shape[1]), dtype=points.dtype)
+        wide[::2, ::3] = points
+        return wide[::2, ::3]
+
+    def read_only() -> Any:
+        copy = points.copy()
+        copy.flags.writeable = False
+        return copy
+
+    dense = {
+        "Fortran order": lambda: np.asfortranarray(points),
+        "strided": strided,
+        "read-only": read_only,
+        "backwards": lambda: points[::-1].copy()[::-1],
+    }
+    if points.dtype != object:
+        dense["bytes swapped"] = lambda: points.astype(points.dtype.newbyteorder())
+        dense["unaligned"] = lambda: _unaligned(points)
+    if points.dtype == np.float64:
+        dense["lists"] = points.tolist
+    return dense
+
+
+def _unaligned(points: Any) -> Any:
+    buffer = np.zeros(points.nbytes + 1, dtype=np.uint8)
+    view = buffer[1:].view(points.dtype).reshape(points.shape)
+    view[:] = points
+    return view
+
+
+def sparse_forms(points: Any) -> dict[str, Callable[[], Any]]:
+    """Return sparse matrices of the same numbers, some with entries twice or with zeros."""
+
+    def doubled() -> Any:
+        halves = sparse.coo_matrix(points / 2)
+        rows, columns = np.tile(halves.row, 2), np.tile(halves.col, 2)
+        return sparse.coo_matrix((np.tile(halves.data, 2), (rows, columns)), shape=points.shape)
+
+    def with_zeros() -> Any:
+        rows, columns = np.indices(points.shape)
+        entries = (points.ravel(), (rows.ravel(), columns.ravel()))
+        return sparse.csr_matrix(entries, shape=points.shape)
+
+    def unsorted() -> Any:
+        matrix = sparse.csr_matrix(points)
+        order = np.concatenate(
+            [np.arange(a, b)[::-1] for a, b in zip(matrix.indptr, matrix.indptr[1:], strict=False)]
+        ).astype(int)
+        turned = (matrix.data[order], matrix.indices[order], matrix.indptr)
+        return sparse.csr_matrix(turned, shape=points.shape)
+
+    return {
+        "CSC": lambda: sparse.csc_matrix(points),
+        "COO": lambda: sparse.coo_array(points),
+        "entries twice": doubled,
+        "explicit zeros": with_zeros,
+        "unsorted CSR": unsorted,
+        "wide indices": lambda: _with_wide_indices(sparse.csr_matrix(points)),
+    }
+
+
+def _with_wide_indices(matrix: Any) -> Any:
+    matrix.indices, matrix.indptr = matrix.indices.astype("i8"), matrix.indptr.astype("i8")
+    return matrix
+
+
+def held(points: Any) -> Any:
+    """Return the points in the dtype in which the package promises to hold them."""
+    is_single = points.dtype.kind == "f" and points.dtype.itemsize <= 4
+    return points.astype(np.float32 if is_single else np.float64)
+
+
+# Estimators.
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An estimator, the domain of its points, and what the oracle may ask of it."""
+
+    model: Any
+    domain: str = "any"
+    distances: oracle.Distances | str | None = oracle.squared_euclidean
+    sums_distances: bool = True
+    takes_sparse: bool = True
+    takes_parts: bool = False
+    takes_weights: bool = True
+    has_one_rounding: bool = True  # LAPACK and ARPACK round by threads and alignment
+    may_refuse: bool = False  # good points too, as with a learning rate that is too large
+
+
+def drawn_subject(rng: np.random.Generator) -> Subject:
+    """Choose an estimator with parameters; the number of clusters is set later."""
+    kind = str(rng.choice(list(MAKERS)))
+    return MAKERS[kind](rng, {"random_state": int(rng.integers(2**31))})
+
+
+def _annealed(rng: np.random.Generator) -> dict[str, Any]:
+    power = rng.choice(["auto", "auto", "-1", "-30", "-inf"])
+    return {
+        "power": "auto" if power == "auto" else float(power),
+        "effort": str(rng.choice(["fast", "balanced"])),
+        "refine": int(rng.choice([0, 1, 5])),
+        "init": str(rng.choice(["k-means++", "random"])),
+        "polish": bool(rng.random() < 0.8),
+        "max_iter": int(rng.choice([1, 3, 300])),
+    }
+
+
+def _kmeans(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
+    options = {"init": str(rng.choice(["k-means++", "random"])), "n_init": int(rng.integers(1, 4))}
+    options["max_iter"] = int(rng.choice([1, 2, 300]))
+    options["tol"] = float(rng.choice([0.0, 1e-4]))
+    return Subject(powermeans.KMeans(**given, **options), takes_parts=True)
+
+
+def _power(divergence: Any, domain: str, distances: Any) -> Callable[..., Subject]:
+    def make(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
+        model = powermeans.PowerKMeans(**given, **_annealed(rng), divergence=divergence)
+        is_sparse = divergence not in ("manhattan", "mahalanobis")
+        parts = divergence in ("squared_euclidean", "cosine", "poisson")
+        return Subject(
+            model,
+            domain,
+            distances,
+            takes_sparse=is_sparse,
+            takes_parts=parts,
+            has_one_rounding=divergence != "mahalanobis",
+        )
+
+    return make
+
+
+def _observed(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
+    model = powermeans.PowerKMeans(**given, **_annealed(rng), missing="observed")
+    return Subject(model, "missing", takes_sparse=False)
+
+
+def _plain(kind: Any, **more: Any) -> Callable[..., Subject]:
+    return lambda rng, given: Subject(kind(**given), **more)
+
+
+def _gradient(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
+    rate: Any = "auto" if rng.random() < 0.5 else float(rng.uniform(0, 3))
+    model = powermeans.GradientKMeans(**given, learning_rate=rate, max_iter=30)
+    return Subject(model, may_refuse=True)
+
+
+def _map(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
+    shape = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+    return Subject(powermeans.SelfOrganizingMap(shape, n_epochs=5, **given))
+
+
+def _mixture(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
+    shares = str(rng.choice(["equal", "learned"]))
+    nearest = oracle.squared_euclidean if shares == "equal" else None
+    return Subject(powermeans.SphericalMixture(**given, shares=shares), distances=nearest)
+
+
+def _kernel(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
+    kernel = str(rng.choice(["rbf", "linear", "polynomial", "cosine"]))
+    landmarks = None if rng.random() < 0.5 else int(rng.integers(2, 20))
+    model = powermeans.KernelPowerKMeans(**given, kernel=kernel, n_landmarks=landmarks)
+    return Subject(model, distances=None, has_one_rounding=False)
+
+
+MAKERS: dict[str, Callable[..., Subject]] = {
+    "KMeans": _kmeans,
+    "PowerKMeans": _power("squared_euclidean", "any", oracle.squared_euclidean),
+    "manhattan": _power("manhattan", "any", oracle.manhattan),
+    "cosine": _power("cosine", "any", oracle.cosine),
+    "poisson": _power("poisson", "counts", oracle.poisson),
+    "gamma": _power("gamma", "positive", oracle.gamma),
+    "binomial": _power(divergences.Binomial(40), "trials", oracle.binomial(40)),
+    "mahalanobis": _power("mahalanobis", "any", "covariance_"),
+    "observed": _observed,
+    "KHarmonicMeans": _plain(powermeans.KHarmonicMeans, takes_parts=True),
+    "FuzzyCMeans": _plain(powermeans.FuzzyCMeans, takes_parts=True),
+    "MiniBatchKMeans": _plain(powermeans.MiniBatchKMeans, takes_parts=True),
+    "MiniBatchPowerKMeans": _plain(powermeans.MiniBatchPowerKMeans, takes_parts=True),
+    "OnlineKMeans": _plain(powermeans.OnlineKMeans, takes_parts=True),
+    "RobustPowerKMeans": _plain(powermeans.RobustPowerKMeans, sums_distances=False),
+    "DPMeans": lambda rng, given: Subject(powermeans.DPMeans(n_clusters_wanted=3, **given)),
+    "EntropyWeighted": _plain(
+        powermeans.EntropyWeightedPowerKMeans, distances=None, takes_sparse=False
+    ),
+    "GradientKMeans": _gradient,
+    "SelfOrganizingMap": _map,
+    "SphericalMixture": _mixture,
+    "KernelPowerKMeans": _kernel,
+    "SpectralClustering": _plain(
+        powermeans.SpectralClustering,
+        distances=None,
+        takes_weights=False,
+        has_one_rounding=False,
+    ),
+}
+
+
+# One try.
+
+
+@dataclass(frozen=True)
+class Case:
+    """An estimator and its data."""
+
+    subject: Subject
+    data: Data
+    given: Any  # the points in the form that is passed first
+    other: Any  # the same points in another form
+    form: str  # its name
+    is_sparse: bool
+
+    def describe(self) -> str:
+        weights = self.data.weights
+        told = "no weights" if weights is None else f"weights {weights.min():g}-{weights.max():g}"
+        points = self.data.points
+        model = " ".join(repr(self.subject.model).split())
+        largest = np.nanmax(np.abs(points.astype(float)))
+        form = "sparse" if self.is_sparse else "dense"
+        return f"{model} on {points.shape} {points.dtype} {form} up to {largest:g}, {told}"
+
+
+def drawn_case(rng: np.random.Generator) -> Case:
+    subject = drawn_subject(rng)
+    is_missing = subject.domain == "missing"
+    data = drawn_data(rng, "any" if is_missing else subject.domain)
+    points, model = data.points, subject.model
+    if is_missing and points.dtype.kind == "f":
+        points[rng.random(points.shape) < 0.2] = np.nan
+    if "n_clusters" in model.get_params():
+        model.set_params(n_clusters=int(rng.integers(1, min(12, len(points)) + 1)))
+    is_dense = not subject.takes_sparse or points.dtype == object or rng.random() < 0.7
+    if is_dense:
+        choice = forms(points)
+        given = points
+    else:
+        choice, given = sparse_forms(points), sparse.csr_matrix(points)
+    form = str(rng.choice(list(choice)))
+    return Case(subject, data, given, choice[form](), form, not is_dense)
+
+
+def fitted(case: Case, points: Any, n_threads: int) -> Any:
+    model = clone(case.subject.model)
+    if "n_threads" in model.get_params():
+        model.set_params(n_threads=n_threads)
+    weights = case.data.weights if case.subject.takes_weights else None
+    more = {} if weights is None else {"sample_weight": weights}
+    with threadpool_limits(n_threads if case.subject.has_one_rounding else 1):
+        return model.fit(points, **more)
+
+
+def judge(case: Case, model: Any) -> None:
+    """Raise where the model is not what its centers say, or predicts something else."""
+    labels = np.asarray(model.labels_)
+    fault = fault_of_model(case, model, labels)
+    if fault is not None:
+        raise Failure(fault)
+    if hasattr(model, "predict") and not np.array_equal(labels, model.predict(case.given)):
+        raise Failure("predict gives other labels than the fit")
+
+
+def fault_of_model(case: Case, model: Any, labels: Any) -> str | None:
+    if not hasattr(model, "cluster_centers_") or case.subject.distances is None:
+        inertia = getattr(model, "inertia_", 0.0)
+        return None if np.isfinite(inertia) and labels.min() >= 0 else f"the inertia is {inertia}"
+    distances = case.subject.distances
+    if isinstance(distances, str):
+        covariance = np.asarray(getattr(model, distances))
+        scales = np.sqrt(np.diag(covariance))
+        if np.linalg.cond(covariance / scales / scales[:, None]) > 1e6:
+            return None
+        distances = oracle.mahalanobis(covariance)
+    weights = case.data.weights if case.subject.takes_weights else None
+    claim = oracle.Claim(
+        held(case.data.points),
+        weights,
+        model.cluster_centers_,
+        labels,
+        model.inertia_ if case.subject.sums_distances else None,
+        distances,
+        case.is_sparse or case.subject.domain == "missing",
+    )
+    fault = oracle.fault_of(claim)
+    if fault is not None and oracle.fault_of(claim, is_loose=True) is None:
+        raise Known(f"{OF_FLOAT32}: {fault}")
+    return fault
+
+
+def judge_parts(case: Case, folder: Path, rows: int) -> None:
+    """Raise unless parts of an array and of a file give the same bits, which are right."""
+    points = held(case.data.points)
+    if case.is_sparse or case.data.weights is not None:
+        return
+    np.save(folder / "points.npy", points)
+    models = [
+        clone(case.subject.model).fit(powermeans.open_data(source, rows_per_part=rows))
+        for source in (points, folder / "points.npy")
+    ]
+    if not np.array_equal(models[0].cluster_centers_, models[1].cluster_centers_):
+        raise Failure(f"parts of {rows} rows give other centers from a file")
+    fault = fault_of_model(case, models[0], np.asarray(models[0].predict(points)))
+    if fault is not None:
+        raise Failure(f"in parts of {rows} rows: {fault}")
+
+
+def check(case: Case, folder: Path, rows_per_part: int | None) -> str:
+    """Fit twice, in two forms and with one and two threads; judge the first by the oracle."""
+    try:
+        model = fitted(case, case.given, 1)
+        has_one = case.subject.has_one_rounding
+        other = fitted(case, case.other if has_one else case.given, 2 if has_one else 1)
+        if rows_per_part is not None:
+            judge_parts(case, folder, rows_per_part)
+    except (ValueError, TypeError) as error:
+        return refusal(case, error)
+    if case.data.is_faulty and case.subject.domain != "missing":
+        raise Failure("takes faulty points or weights")
+    one, two = bits_of(model), bits_of(other)
+    if one != two:
+        names = [name for name in one if one[name] != two.get(name)]
+        is_form = bits_of(fitted(case, case.other, 1)) != one
+        cause = f"its form {case.form!r}" if is_form else "a second thread"
+        raise Failure(f"{cause} changes the bits of {names}")
+    judge(case, model)
+    return RIGHT
+
+
+def refusal(case: Case, error: Exception) -> str:
+    """Return that the data were refused; raise where they are good, or in words of others."""
+    text = str(error)
+    if isinstance(error, LinAlgError) or NOT_OURS.search(text) or not text.strip():
+        raise error
+    if case.data.is_tame and case.subject.domain != "missing" and not case.subject.may_refuse:
+        raise error
+    return REFUSED
+
+
+# Faults that are known, each with the reason why it stands.
+
+OF_FLOAT32 = "float32 points lose digits about an origin that is far from them"
+OF_SUBNORMALS = "squares or weighted squares below 1e-290 lose digits, as all numbers there do"
+OF_COVARIANCES = "weights or entries of 20 orders of magnitude leave a covariance no digits"
+OF_ARPACK = "ARPACK draws vectors of its own where eigenvalues coincide, as in scikit-learn"
+OF_SPARSE = "CSR points far from zero cannot be moved to an origin: Bregman distances cancel"
+
+
+def reason_known(case: Case) -> str | None:
+    """Return why a fault of this case is known, or None."""
+    if isinstance(case.subject.model, powermeans.SpectralClustering) and not case.data.is_tame:
+        return OF_ARPACK
+    points = np.abs(np.nan_to_num(case.data.points.astype(float)))
+    weights = np.ones(1) if case.data.weights is None else case.data.weights
+    positive = [values[values > 0] for values in (points, weights)]
+    log_least, log_most = (
+        [np.log10(getattr(values, name)()) if len(values) else 0.0 for values in positive]
+        for name in ("min", "max")
+    )
+    # Distances within clusters are some orders of magnitude below the entries.
+    if 2 * (log_most[0] - 16) + min(0, log_least[1]) < -290:
+        return OF_SUBNORMALS
+    spans = max(most - least for least, most in zip(log_least, log_most, strict=True))
+    if case.subject.distances == "covariance_" and spans > 20:
+        return OF_COVARIANCES
+    if case.is_sparse and case.subject.domain in ("counts", "positive") and not case.data.is_tame:
+        return OF_SPARSE
+    return None
+
+
+def prepare(folder: Path) -> Try:
+    warnings.simplefilter("ignore")
+
+    def one(rng: random.Random) -> str:
+        numbers = np.random.default_rng(rng.getrandbits(64))
+        case = drawn_case(numbers)
+        is_in_parts = case.subject.takes_parts and numbers.random() < 0.3
+        rows = int(numbers.integers(1, len(case.data.points) + 2)) if is_in_parts else None
+        try:
+            with no_warning_of_numpy():
+                return check(case, folder, rows)
+        except Known:
+            raise
+        except Exception as error:
+            if isinstance(error, Failure) and (reason := reason_known(case)):
+                raise Known(f"{reason}: {error}; {case.describe()}") from error
+            raise Failure(f"{words_of(error)}; {case.describe()}") from error
+
+    return one
+
+
+ATTACK = Attack(prepare, share=3.0)

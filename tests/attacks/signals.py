@@ -1,0 +1,141 @@
+"""Ctrl-C at random moments: it is heard soon, and the process goes on as if nothing had been."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from powermeans import KMeans, MiniBatchKMeans, PowerKMeans, choose_k, kmeans_plusplus
+from powermeans.command_line import failures
+from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try, bits_of
+from tests.attacks.tables import told
+
+# Seconds of the processor from the signal to the error, beyond one sweep.
+LATENCY = 0.2
+SHAPES = [(200_000, 3, 100, "float64"), (20_000, 64, 100, "float32"), (3000, 500, 200, "float32")]
+
+
+class Sender:
+    """A process that sends this one SIGINT after some seconds, and tells what its clock said."""
+
+    def __init__(self, seconds: float) -> None:
+        self._reading, writing = os.pipe()
+        target = os.getpid()
+        clock = (~target << 3) | 2  # of the processor, of another process (Linux)
+        self._pid = os.fork()
+        if self._pid == 0:
+            time.sleep(seconds)
+            os.write(writing, repr(time.clock_gettime(clock)).encode())
+            with suppress(ProcessLookupError):
+                os.kill(target, signal.SIGINT)
+            os._exit(0)
+        os.close(writing)
+
+    def used_at_signal(self) -> float | None:
+        """Return the seconds this process had used when the signal was sent; None if it was not."""
+        said = os.read(self._reading, 100)
+        os.close(self._reading)
+        os.waitpid(self._pid, 0)
+        return float(said) if said else None
+
+    def stop(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+
+
+def interrupted(work: Callable[[], Any], seconds: float) -> float | None:
+    """Return the seconds of the processor until the error; None where the work ended before."""
+    sender = Sender(seconds)
+    try:
+        while True:
+            work()
+    except KeyboardInterrupt:
+        ended = time.process_time()
+    sent = sender.used_at_signal()
+    return None if sent is None else ended - sent
+
+
+def works(number: int) -> dict[str, Callable[[], Any]]:
+    n, d, k, dtype = SHAPES[number]
+    points = np.random.default_rng(number).normal(size=(n, d)).astype(dtype)
+    model = KMeans(k, init=points[:k], n_init=1, max_iter=1).fit(points)
+    weights = np.linspace(0.5, 2, n)
+    return {
+        "fit": lambda: PowerKMeans(k, random_state=0, n_threads=1).fit(points),
+        "weighted fit": lambda: PowerKMeans(5, random_state=0, n_threads=1).fit(
+            points, sample_weight=weights
+        ),
+        "poisson": lambda: PowerKMeans(5, divergence="poisson", random_state=0).fit(
+            np.abs(points[:5000])
+        ),
+        "Lloyd's": lambda: KMeans(k, n_init=1, random_state=0).fit(points),
+        "mini-batches": lambda: MiniBatchKMeans(k, n_init=1, random_state=0).fit(points),
+        "seeding": lambda: kmeans_plusplus(points, k, random_state=0),
+        "predict": lambda: model.predict(points),
+        "transform": lambda: model.transform(points[:2000]),
+        "choose_k": lambda: choose_k(points[:5000], range(2, 6), random_state=0, n_threads=1),
+    }
+
+
+def seconds_of_sweep(number: int) -> float:
+    """Return the seconds of the processor of a sweep of all points, with what opens them."""
+    n, d, k, dtype = SHAPES[number]
+    points = np.random.default_rng(number).normal(size=(n, d)).astype(dtype)
+    began = time.process_time()
+    KMeans(k, init=points[:k], n_init=1, max_iter=1).fit(points)
+    return time.process_time() - began
+
+
+def prepare(folder: Path) -> Try:
+    warnings.simplefilter("ignore")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    points = np.random.default_rng(9).normal(size=(500, 3))
+    table = folder / "points.npy"
+    np.save(table, np.random.default_rng(8).normal(size=(40_000, 20)))
+    output, saved = folder / "labels.csv", b"what was there before\n"
+    kinds = [works(number) for number in range(len(SHAPES))]
+    sweeps = [seconds_of_sweep(number) for number in range(len(SHAPES))]
+
+    def probe() -> dict[str, bytes]:
+        return bits_of(PowerKMeans(5, random_state=0).fit(points))
+
+    expected = probe()
+
+    def command() -> None:
+        output.write_bytes(saved)
+        arguments = ["fit", str(table), "-k", "30", "--output", str(output), "--quiet"]
+        code, said = told(arguments)
+        if code == failures.INTERRUPTED:
+            has_result = "interrupted: this is the best result so far" in said
+            if not has_result and "interrupted before there was a result" not in said:
+                raise Failure(f"an interrupted command says {said!r:.300}")
+            content = output.read_bytes()
+            if content != saved if not has_result else content.count(b"\n") < 40_000:
+                raise Failure(f"an interrupted command left {len(content)} bytes: {said!r:.300}")
+            raise KeyboardInterrupt
+        if code:
+            raise Failure(f"an interrupted command ends with {code}: {said[-300:]}")
+
+    def one(rng: random.Random) -> str:
+        number = rng.randrange(len(SHAPES))
+        name = rng.choice([*kinds[number], "command"])
+        work = command if name == "command" else kinds[number][name]
+        seconds = interrupted(work, rng.expovariate(1 / 0.3))
+        if seconds is not None and seconds > LATENCY + sweeps[number]:
+            raise Failure(f"{name} of {SHAPES[number]} goes on for {seconds:.2f} s")
+        if probe() != expected:
+            raise Failure(f"a fit has other bits after {name} was interrupted")
+        return REFUSED if seconds is None else RIGHT
+
+    return one
+
+
+ATTACK = Attack(prepare, seconds=60.0, megabytes=500.0, hangs_after=120.0)
