@@ -180,15 +180,22 @@ class _Hybrid(Rule):
     """Take one of the two functions from `Harmonic(p)`, and descend no objective."""
 
     p: float = 2.0
+    unit: float = 1.0
+    """As in `Harmonic`."""
     descends: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        Harmonic(self.p)
+        Harmonic(self.p, self.unit)
+
+    @property
+    def harmonic(self) -> Harmonic:
+        """The rule that one of the functions is from."""
+        return Harmonic(self.p, self.unit)
 
     @property
     def power(self) -> float:  # type: ignore[override]
         """Power of squared distances, -p / 2."""
-        return Harmonic(self.p).power
+        return self.harmonic.power
 
     def objective(self, sq_dist: FloatArray) -> FloatArray:
         """Return the least squared distance: the rule has no objective that it descends."""
@@ -205,7 +212,7 @@ class HardHarmonic(_Hybrid):
 
     def weighing(self, sq_dist: FloatArray) -> FloatArray:
         """Return the weighing of `Harmonic`."""
-        return Harmonic(self.p).weighing(sq_dist)
+        return self.harmonic.weighing(sq_dist)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +221,7 @@ class EvenHarmonic(_Hybrid):
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
         """Return the memberships of `Harmonic`."""
-        return Harmonic(self.p).memberships(sq_dist)
+        return self.harmonic.memberships(sq_dist)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from powermeans.loop.stopping import CentersSettled, ObjectiveSettled, WeightsHa
 from powermeans.loop.updates import RelocateEmpty, SeparateCoincident
 from powermeans.power_mean import memberships
 from powermeans.rows.bregman import BregmanRows
-from powermeans.rules import Power
+from powermeans.rules import Power, Rule
 from powermeans.schedules import Fixed, Geometric, Whole, resting_power
 from powermeans.seeds.choose import drawn_sample
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -71,9 +71,10 @@ class PowerKMeans(CenterEstimator):
     growth : float or "auto", default="auto"
         Factor from one power to the next, greater than one. "auto" is 1.1 for a single descent; in
         a search it is 1.3 for twelve powers, or 2.1 for four powers with ``effort="fast"``.
-    schedule : iterable of float, optional
+    schedule : iterable of float or Rule, optional
         Powers of the sweeps, instead of `power` and `growth`: a list, or one of
-        `powermeans.Geometric`, `powermeans.Fixed` and `powermeans.AuthorsSchedule`.
+        `powermeans.Geometric`, `powermeans.Fixed` and `powermeans.AuthorsSchedule`. A rule of
+        `powermeans.rules` may stand for a power.
     polish : bool, default=True
         Whether to finish with Lloyd sweeps once the weights are practically hard. Polishing also
         separates coincident centers while annealing, and moves empty clusters to where the error is
@@ -280,7 +281,7 @@ class PowerKMeans(CenterEstimator):
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
         power: float | Literal["auto"] = "auto",
         growth: float | Literal["auto"] = "auto",
-        schedule: Iterable[float] | None = None,
+        schedule: Iterable[float | Rule] | None = None,
         polish: bool = True,
         effort: Literal["fast", "balanced", "thorough"] = "balanced",
         refine: int = 5,
@@ -431,7 +432,7 @@ class PowerKMeans(CenterEstimator):
     def _searches(self) -> bool:
         return self.polish and self.refine > 0 and self.n_clusters > 1
 
-    def _powers(self) -> Iterable[float]:
+    def _powers(self) -> Iterable[float | Rule]:
         if self.schedule is not None:
             return self.schedule
         start = self._start_power()

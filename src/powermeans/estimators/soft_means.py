@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec
@@ -19,7 +19,7 @@ from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.spread import spread, spread_of_features
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import SeparateCoincident
-from powermeans.rules import Harmonic, Power, Rule
+from powermeans.rules import EvenHarmonic, Hard, HardHarmonic, Harmonic, Power, Rule
 from powermeans.types import FloatArray
 
 # At a higher p, most weights may be too small for float64.
@@ -58,8 +58,11 @@ class SoftMeans(CenterEstimator):
         ndarray of shape (n_samples, n_clusters)
             Each row adds up to one.
         """
-        rule = self._rule()
+        rule = self._rule_of_memberships()
         return self._shares(X, rule.memberships, rule.power - 1)
+
+    def _rule_of_memberships(self) -> Rule:
+        return self._rule()
 
     def _spec(self) -> OpeningSpec:
         return replace(super()._spec(), why_not_in_parts=None, why_not_on_device=None)
@@ -105,6 +108,13 @@ class KHarmonicMeans(SoftMeans):
         Number of centers.
     p : float, default=2
         Power of the distances, at least 0.04 and at most 50.
+    membership : {"soft", "hard"}, default="soft"
+        Whether a point belongs to all centers, or to its nearest one as in k-means.
+    weighing : {"varying", "even"}, default="varying"
+        Whether points far from all centers count more, or all the same as in k-means. Hard
+        memberships with a varying weighing are hybrid 1 of Hamerly and Elkan (2002), and soft
+        memberships with an even one their hybrid 2. Sweeps of these two lower no objective. Hard
+        and even is Lloyd's algorithm.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Initial centers, as in `KMeans`.
     n_init : int, default=1
@@ -126,8 +136,9 @@ class KHarmonicMeans(SoftMeans):
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     objective_ : float
-        Weighted sum of the harmonic means before the last sweep. It is infinite if ``d ** p``
-        leaves the range of float64; the centers are right even then.
+        Weighted sum of the harmonic means before the last sweep; of the least squared distances
+        unless memberships are soft and weights vary. It is infinite if ``d ** p`` leaves the range
+        of float64; the centers are right even then.
     n_iter_ : int
         Number of sweeps of the best run.
     history_ : recarray
@@ -145,6 +156,8 @@ class KHarmonicMeans(SoftMeans):
     B. Zhang, M. Hsu, U. Dayal: K-Harmonic Means, a data clustering algorithm. HP Labs, 1999.
     B. Zhang: Generalized K-Harmonic Means, dynamic weighting of data in unsupervised learning.
     SIAM International Conference on Data Mining, 2001.
+    G. Hamerly, C. Elkan: Alternatives to the k-means algorithm that find better clusterings. CIKM,
+    2002.
 
     Examples
     --------
@@ -161,6 +174,8 @@ class KHarmonicMeans(SoftMeans):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SoftMeans._parameter_constraints,
         "p": [Interval(Real, -2 * Power.highest, _HIGHEST_P, closed="both")],
+        "membership": [StrOptions({"soft", "hard"})],
+        "weighing": [StrOptions({"varying", "even"})],
     }
 
     def __init__(
@@ -168,6 +183,8 @@ class KHarmonicMeans(SoftMeans):
         n_clusters: int = 8,
         *,
         p: float = 2.0,
+        membership: Literal["soft", "hard"] = "soft",
+        weighing: Literal["varying", "even"] = "varying",
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
         n_init: int = 1,
         max_iter: int = 300,
@@ -179,6 +196,8 @@ class KHarmonicMeans(SoftMeans):
     ) -> None:
         self.n_clusters = n_clusters
         self.p = p
+        self.membership = membership
+        self.weighing = weighing
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -189,12 +208,28 @@ class KHarmonicMeans(SoftMeans):
         self.copy_x = copy_x
 
     def _rule(self) -> Rule:
-        return Harmonic(float(self.p))
+        return self._rule_in(1.0)
+
+    def _rule_of_memberships(self) -> Rule:
+        return Hard() if self.membership == "hard" else self._rule()
+
+    def _rule_in(self, unit: float) -> Rule:
+        p = float(self.p)
+        match self.membership, self.weighing:
+            case "hard", "even":
+                return Hard()
+            case "hard", "varying":
+                return HardHarmonic(p, unit)
+            case "soft", "even":
+                return EvenHarmonic(p, unit)
+            case _:
+                return Harmonic(p, unit)
 
     def _schedule(self, data: Data) -> Iterable[Rule]:
         unit = spread(data.rows) ** 2
-        rule = Harmonic(float(self.p), unit if unit > 0 else 1.0)
-        return repeat(rule) if self.p >= 2 else _OffThePoints(rule)
+        rule = self._rule_in(unit if unit > 0 else 1.0)
+        has_infinite_weights = self.p < 2 and self.weighing == "varying"
+        return _OffThePoints(rule) if has_infinite_weights else repeat(rule)
 
 
 @dataclass(frozen=True, slots=True)
