@@ -1,6 +1,8 @@
 #include "dispatch.hpp"
 
+#include <atomic>
 #include <cstdlib>
+#include <iterator>
 #include <stdexcept>
 
 #ifdef POWERMEANS_X86
@@ -43,46 +45,61 @@ Features features_here() {
 }  // namespace
 #endif
 
-std::vector<InstructionSet> instruction_sets() {
-    std::vector<InstructionSet> sets{
-        {"baseline", &kernels_baseline, &seed_kernels_baseline, &pair_distance_baseline, true}};
-#ifdef POWERMEANS_X86
-    const Features features = features_here();
-    sets.push_back({"avx2", &kernels_avx2, &seed_kernels_avx2, &pair_distance_avx2, features.avx2});
-    sets.push_back({"avx512", &kernels_avx512, &seed_kernels_avx512, &pair_distance_avx512, features.avx512});
-#endif
-    return sets;
-}
-
 namespace {
 
+// The best last.
+const InstructionSet compiled[] = {
+    {"baseline", &kernels_baseline, &seed_kernels_baseline, &pair_distance_baseline},
+#ifdef POWERMEANS_X86
+    {"avx2", &kernels_avx2, &seed_kernels_avx2, &pair_distance_avx2},
+    {"avx512", &kernels_avx512, &seed_kernels_avx512, &pair_distance_avx512},
+#endif
+};
+
+bool is_supported([[maybe_unused]] const std::string& name) {
+#ifdef POWERMEANS_X86
+    const Features features = features_here();
+    if (name == "avx2") return features.avx2;
+    if (name == "avx512") return features.avx512;
+#endif
+    return true;
+}
+
 // An empty name stands for the best.
-InstructionSet find(const std::string& name) {
-    InstructionSet best{};
+const InstructionSet* find(const std::string& name) {
+    const InstructionSet* best = nullptr;
     std::string names;
-    for (const InstructionSet& set : instruction_sets()) {
-        if (!set.supported) continue;
+    for (const InstructionSet& set : compiled) {
+        if (!is_supported(set.name)) continue;
         names += names.empty() ? set.name : std::string(", ") + set.name;
-        if (name.empty() || name == set.name) best = set;
+        if (name.empty() || name == set.name) best = &set;
     }
-    if (!best.kernels)
+    if (!best)
         throw std::runtime_error("POWERMEANS_ISA=" + name + " cannot be had here: unset it or choose from " +
                                  names);
     return best;
 }
 
-InstructionSet& chosen() {
-    static InstructionSet set = [] {
-        const char* wanted = std::getenv("POWERMEANS_ISA");
-        return find(wanted ? wanted : "");
-    }();
-    return set;
-}
+// No lock guards it, since a child that is forked while another thread holds one would wait for ever: threads
+// that choose at the same time choose the same.
+std::atomic<const InstructionSet*> chosen{nullptr};
 
 }  // namespace
 
-const InstructionSet& chosen_instruction_set() { return chosen(); }
+std::vector<InstructionSet> instruction_sets() {
+    std::vector<InstructionSet> sets(std::begin(compiled), std::end(compiled));
+    for (InstructionSet& set : sets) set.supported = is_supported(set.name);
+    return sets;
+}
 
-void use_instruction_set(const std::string& name) { chosen() = find(name); }
+const InstructionSet& chosen_instruction_set() {
+    const InstructionSet* set = chosen.load();
+    if (set) return *set;
+    const char* wanted = std::getenv("POWERMEANS_ISA");
+    chosen.store(set = find(wanted ? wanted : ""));
+    return *set;
+}
+
+void use_instruction_set(const std::string& name) { chosen.store(find(name)); }
 
 }  // namespace powermeans

@@ -16,7 +16,7 @@ struct InstructionSet {
     const KernelTable* kernels;
     const SeedKernelTable* seed_kernels;
     const PairKernels* pair_kernels;
-    bool supported;
+    bool supported = false;
 };
 
 // Returns all that were compiled in, the best last.

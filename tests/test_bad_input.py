@@ -20,6 +20,8 @@ from powermeans import (
     Geometric,
     KMeans,
     PowerKMeans,
+    SelfOrganizingMap,
+    SpectralClustering,
     kmeans_plusplus,
 )
 
@@ -162,6 +164,28 @@ def test_good_centers_assigned_to_an_estimator_serve(estimator, dtype) -> None:
 def test_what_is_no_matrix_of_numbers_is_refused(estimator, given, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         estimator(3).fit(given)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X, huge: SpectralClustering(2).fit(huge), "X has .* in row 1, column 1"),
+        (
+            lambda X, huge: SpectralClustering(2, affinity="precomputed").fit(huge),
+            "X has .* in row 1, column 1",
+        ),
+        (lambda X, huge: SelfOrganizingMap((2, 1)).fit(huge), "X has .* in row 1, column 1"),
+        (lambda X, huge: PowerKMeans(2, init=huge).fit(X), "init has .* in row 1, column 1"),
+        (
+            lambda X, huge: PowerKMeans(2).fit(X, sample_weight=huge[:, 1]),
+            "sample_weight has .* at index 1",
+        ),
+    ],
+)
+def test_integers_beyond_float64_are_named_wherever_they_are(call, message: str) -> None:
+    huge = np.array([[1, 2], [3, 10**400]], dtype=object)
+    with pytest.raises(ValueError, match=message.replace(".*", "an integer above 1.8e308")):
+        call(np.eye(2), huge)
 
 
 def read_only(given: np.ndarray) -> np.ndarray:

@@ -374,6 +374,32 @@ def test_avx2_and_avx512_agree_to_the_last_bit():
     assert outputs[0][1] == outputs[1][1]
 
 
+MOVES_PROGRAM = """
+import hashlib
+import numpy as np
+from scipy import sparse
+from powermeans import _native
+from powermeans.divergences import Binomial, Gamma, Poisson
+from powermeans.rows import open_rows
+digest = hashlib.sha256()
+for shape in [(900, 2), (600, 17), (300, 64)]:
+    points = np.random.default_rng(0).integers(1, 30, size=shape).astype(float)
+    for divergence in (Poisson(), Gamma(2.0), Binomial(40), "cosine", "squared_euclidean"):
+        for kind in (np.asarray, sparse.csr_array):
+            rows = open_rows(kind(points), divergence=divergence)
+            moved = rows.move_points(points[:8].copy(), 3)
+            assert moved.n_moves > 0, (shape, divergence)
+            digest.update(np.ascontiguousarray(moved.centers).tobytes())
+print(_native.instruction_set(), digest.hexdigest())
+"""
+
+
+def test_moves_of_single_points_have_the_same_bits_with_every_instruction_set():
+    outputs = [run_with(name, MOVES_PROGRAM) for name in INSTRUCTION_SETS]
+    assert [name for name, _ in outputs] == INSTRUCTION_SETS
+    assert len({digest for _, digest in outputs}) == 1
+
+
 ACCURACY_PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -10,6 +10,7 @@
 #include "../draw.hpp"
 #include "../online.hpp"
 #include "../seed.hpp"
+#include "../single_moves.hpp"
 #include "../sweep.hpp"
 #include "testing.hpp"
 
@@ -104,6 +105,20 @@ class Digests {
         }
     }
 
+    void print_moves(const char* divergence_name, MovedBy divergence) {
+        const int64_t n_centers = int64_t(centers_.size()) / source_.n_features;
+        std::vector<int64_t> order = shuffled_order();
+        std::vector<int32_t> labels;
+        for (int64_t i = 0; i < source_.n_points; ++i) labels.push_back(int32_t(i % n_centers));
+        std::vector<double> centers = centers_, distances(std::size_t(source_.n_points));
+        const MovesRequest moves{divergence, nullptr,       order.data(),  n_centers,
+                                 3,          labels.data(), centers.data()};
+        const double n_moves = double(move_points(source_, moves, team_));
+        distances_to_own(source_, divergence, centers.data(), n_centers, labels.data(), team_,
+                         distances.data());
+        Digest().add(labels).add(centers).add(distances).add(n_moves).print(name_ + " " + divergence_name);
+    }
+
   private:
     Request<T> request(Task task) const {
         Request<T> request{};
@@ -192,6 +207,18 @@ void print_shape(const std::string& instruction_set, int64_t n_features, int64_t
     DenseSource<V> affine{points.data(), n_points, n_features, frame_about_median(moments),
                           Heights{heights.data(), 9.0}};
     Digests<DenseSource<V>>(name + " affine", affine, planes, team).print_sweeps();
+    // Positive numbers, for divergences of such.
+    std::vector<V> counts = points;
+    for (V& count : counts) count += V(2.5);
+    std::vector<double> means = centers;
+    for (double& mean : means) mean += 2.5;
+    const Moments of_counts = moments_of(counts.data(), n_points, n_features, team);
+    DenseSource<V> positive{counts.data(), n_points, n_features, dense_frame<V>(of_counts)};
+    Digests<DenseSource<V>> moves(name + " moves", positive, means, team);
+    moves.print_moves("poisson", MovedBy::poisson);
+    moves.print_moves("gamma", MovedBy::gamma);
+    moves.print_moves("cosine", MovedBy::cosine);
+    moves.print_moves("squared_euclidean", MovedBy::squared_euclidean);
 }
 
 // Digests are equal wherever products and sums are fused, and wherever they are not.

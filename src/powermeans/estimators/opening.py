@@ -20,9 +20,8 @@ from powermeans.inputs.points import (
     Admitted,
     admit,
     check_domain,
+    explained,
     exponent_to_square,
-    refuse_long_integer,
-    refuse_text,
     wanted_form,
 )
 from powermeans.inputs.scales import warn_of_unlike_scales
@@ -456,7 +455,7 @@ def admit_array(
         For scikit-learn, beside `wanted_form`.
     """
     wanted, names = {**wanted_form(X), **form}, None
-    try:
+    with explained(X, spec.input_name):
         if spec.estimator is None:
             points = check_array(X, input_name=spec.input_name, **wanted)
             if spec.known is not None:
@@ -464,12 +463,6 @@ def admit_array(
         else:
             points = validate_data(spec.estimator, X, reset=spec.known is None, **wanted)
             names = getattr(spec.estimator, "feature_names_in_", None)
-    except ValueError as error:
-        refuse_text(X, spec.input_name, error)
-        raise
-    except OverflowError as error:
-        refuse_long_integer(X, spec.input_name, error)
-        raise
     admitted = admit(
         points,
         sample_weight,

@@ -18,7 +18,7 @@ from powermeans.errors import warn_caller
 from powermeans.estimators.base import Documented
 from powermeans.estimators.opening import MatrixLike
 from powermeans.estimators.power_kmeans import PowerKMeans
-from powermeans.inputs.points import admit
+from powermeans.inputs.points import admit, explained
 from powermeans.system.host_memory import refuse_tensor_elsewhere
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
@@ -218,7 +218,8 @@ class SpectralClustering(ClusterMixin, Documented):
     def _affinities(self, X: MatrixLike) -> Graph:
         refuse_tensor_elsewhere(X)
         form = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False}
-        given = validate_data(self, X, ensure_min_samples=2, order="C", **form)
+        with explained(X, "X"):
+            given = validate_data(self, X, ensure_min_samples=2, order="C", **form)
         points = admit(given, n_clusters=self.n_clusters).points
         if self.affinity == "precomputed":
             return _checked_graph(points, getattr(X, "dtype", points.dtype))

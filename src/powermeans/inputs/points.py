@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from powermeans.divergences.bregman import Bregman, first_fault
 from powermeans.divergences.cosine import largest_of_rows
 from powermeans.errors import ArgumentError, EntryError, FewRowsError
 from powermeans.inputs.csr import canonical_csr
+from powermeans.inputs.numbers import refuse_long_integer
 from powermeans.inputs.weights import check_sample_weight
 from powermeans.system.host_memory import refuse_tensor_elsewhere
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -123,7 +125,20 @@ def check_points(
     return largest
 
 
-def refuse_text(X: Any, name: str, error: ValueError) -> None:
+@contextmanager
+def explained(X: Any, name: str) -> Iterator[None]:
+    """Say where the entry is that a conversion to numbers within the block takes for none."""
+    try:
+        yield
+    except ValueError as error:
+        _refuse_text(X, name, error)
+        raise
+    except OverflowError as error:
+        refuse_long_integer(X, name, error)
+        raise
+
+
+def _refuse_text(X: Any, name: str, error: ValueError) -> None:
     """Raise if text in the points caused this error of a conversion, and say where it is."""
     if "could not convert" not in str(error):
         return
@@ -140,18 +155,6 @@ def refuse_text(X: Any, name: str, error: ValueError) -> None:
         "leave the column out, or encode it as numbers, for example with "
         "sklearn.preprocessing.OneHotEncoder",
     ) from error
-
-
-def refuse_long_integer(X: Any, name: str, error: OverflowError) -> None:
-    """Raise if an integer beyond float64 caused this error of a conversion, and say where it is."""
-    for row, of_row in enumerate(np.atleast_2d(np.asarray(X, dtype=object))):
-        for column, entry in enumerate(of_row):
-            if isinstance(entry, int) and entry.bit_length() > np.finfo(np.float64).maxexp:
-                raise ArgumentError(
-                    f"{name} has an integer above 1.8e308 in row {row}, column {column}, beyond "
-                    "what float64 holds",
-                    "divide the column by a power of ten, or take logarithms",
-                ) from error
 
 
 def _text_in(column: Any) -> list[Any]:
