@@ -23,10 +23,10 @@ _ROUNDING = 1e-9
 def calinski_harabasz(
     inertia: float, inertia_of_one: float, n_points: float, n_centers: int
 ) -> float:
-    """Variance between clusters over that within: ((W_1 - W_k) / (k - 1)) / (W_k / (n - k)).
+    """Return the index of Caliński & Harabasz: variance between clusters over variance within them.
 
-    Caliński & Harabasz (1974). Larger is better. For round clusters of like size; undefined for one
-    cluster, and where there are as many clusters as points.
+    It is ((W_1 - W_k) / (k - 1)) / (W_k / (n - k)) (1974). Larger is better. Use it for round
+    clusters of similar size. It is undefined for one cluster, and for as many clusters as points.
 
     Parameters
     ----------
@@ -59,10 +59,11 @@ def calinski_harabasz(
 
 
 def davies_bouldin(mean_distances: ArrayLike, centers: ArrayLike) -> float:
-    """Mean over the clusters i of max_j (S_i + S_j) / M_ij.
+    """Return the index of Davies & Bouldin: how wide clusters are, beside how far apart they are.
 
-    Davies & Bouldin (1979), with S_i the mean distance of the points of a cluster from its center
-    and M_ij the distance of two centers. Smaller is better. Undefined for one cluster.
+    It is the mean over the clusters i of max_j (S_i + S_j) / M_ij (1979), with S_i the mean
+    distance of the points of a cluster from its center and M_ij the distance between two centers.
+    Smaller is better. It is undefined for one cluster.
 
     Parameters
     ----------
@@ -96,11 +97,12 @@ def davies_bouldin(mean_distances: ArrayLike, centers: ArrayLike) -> float:
 
 
 def silhouette(distances: FloatArray, labels: Labels, counts: FloatArray) -> float:
-    """Mean over the points of (b - a) / max(a, b).
+    """Return the mean silhouette: how much nearer points are to their own cluster than to another.
 
-    Rousseeuw (1987): a is the mean distance to the other points of the same cluster, b the least
-    mean distance to the points of another. The only point of a cluster has zero. Larger is better,
-    at most one. It takes all pairs of points, so use it on samples. Undefined for one cluster.
+    It is the mean over the points of (b - a) / max(a, b) (Rousseeuw 1987): a is the mean distance
+    to the other points of the same cluster, b the least mean distance to the points of another. The
+    only point of a cluster counts as zero. Larger is better, and one is the most. It needs all
+    pairs of points, so use it on samples. It is undefined for one cluster.
 
     Parameters
     ----------
@@ -143,10 +145,10 @@ def silhouette(distances: FloatArray, labels: Labels, counts: FloatArray) -> flo
 def simplified_silhouette(
     own_distances: FloatArray, other_distances: FloatArray, labels: Labels, counts: FloatArray
 ) -> float:
-    """Silhouette with distances to centers instead of mean distances to points.
+    """Return the silhouette with distances to centers instead of mean distances to points.
 
-    Hruschka, de Castro & Campello (2004): a is the distance to the own center, b that to the next
-    nearest. It takes k distances for each point, so use it on large data.
+    Hruschka, de Castro & Campello (2004): a is the distance to the nearest center, b that to the
+    second nearest. It needs only k distances for each point, so use it on large data.
 
     Parameters
     ----------
@@ -189,12 +191,12 @@ def silhouette_widths(a: FloatArray, b: FloatArray, is_shared: np.ndarray) -> Fl
 
 
 def bic(inertia: float, cluster_counts: ArrayLike, n_features: int) -> float:
-    """Bayesian information criterion of x-means, log-likelihood - p / 2 log n.
+    """Return the Bayesian information criterion of x-means, log-likelihood - p / 2 log n.
 
     Pelleg & Moore (2000): clusters are spherical Gaussians with one variance, estimated by
     W / (d (n - k)), and shares n_j / n; p = (k - 1) + k d + 1. (The article leaves d out of the
-    variance, which makes the variance in its likelihood too large.) Larger is better. Use it for
-    round clusters of like spread: others are cut into several.
+    variance, which makes the variance in its likelihood too large.) Larger is better. Use it
+    for round clusters of similar spread: it cuts others into several.
 
     Parameters
     ----------
@@ -232,10 +234,10 @@ def bic(inertia: float, cluster_counts: ArrayLike, n_features: int) -> float:
 
 
 def knee_differences(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
-    """How far W(k) lies below the line between its ends, both axes scaled to [0, 1].
+    """Return how far W(k) lies below the line between its ends, both axes scaled to [0, 1].
 
-    The difference curve of Kneedle (Satopää, Albrecht, Irwin & Raghavan 2011) for a curve that
-    falls. It depends on where the range of k ends.
+    This is the difference curve of Kneedle (Satopää, Albrecht, Irwin & Raghavan 2011) for a falling
+    curve. It depends on where the range of k ends.
 
     Parameters
     ----------
@@ -263,7 +265,7 @@ def knee_differences(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
 
 
 def knee(sizes: ArrayLike, inertias: ArrayLike, *, sensitivity: float = 1.0) -> int | None:
-    """Where W(k) bends most: the first local maximum of the differences that Kneedle accepts.
+    """Return the k at which W(k) bends most: the first maximum that Kneedle accepts.
 
     A maximum is accepted as soon as the differences have fallen by `sensitivity` mean steps of the
     scaled k below it, before they rise above it (Satopää and others 2011, section IV).
@@ -303,10 +305,10 @@ def knee(sizes: ArrayLike, inertias: ArrayLike, *, sensitivity: float = 1.0) -> 
 def gaps(
     log_inertias: ArrayLike, reference_log_inertias: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Gap(k) = mean of log W*(k) - log W(k), and s_k = sd sqrt(1 + 1 / B).
+    """Return the gap statistic of each k and its error, from sets drawn without clusters.
 
-    Tibshirani, Walther & Hastie (2001), equations 4 and 5: W* are the inertias of B sets drawn
-    without clusters.
+    Gap(k) is the mean of log W*(k) - log W(k), and s_k = sd sqrt(1 + 1 / B), where W* are the
+    inertias of B such sets (Tibshirani, Walther & Hastie 2001, equations 4 and 5).
 
     Parameters
     ----------
@@ -334,9 +336,10 @@ def gaps(
 
 
 def first_within_one_error(gap: FloatArray, errors: FloatArray) -> int | None:
-    """The first k with Gap(k) >= Gap(k + 1) - s_(k + 1).
+    """Return the first k whose gap the next one does not exceed by more than its error.
 
-    Tibshirani and others (2001), step 3. The next of the values of k stands for k + 1.
+    That is Gap(k) >= Gap(k + 1) - s_(k + 1) (Tibshirani and others 2001, step 3), where k + 1 is
+    the next of the values of k.
 
     Parameters
     ----------
@@ -361,11 +364,12 @@ def first_within_one_error(gap: FloatArray, errors: FloatArray) -> int | None:
 
 
 def jumps(inertias: ArrayLike, n_features: int) -> FloatArray:
-    """D_k^(-d/2) - D_(k-1)^(-d/2), with D_k the distortion, a multiple of W_k.
+    """Return the jumps of the distortion, largest at the number of clusters if they are normal.
 
-    Sugar & James (2003), with the identity for the covariance. For clusters that are normal, round
-    and of like spread the powers are near zero below the number of clusters, and then rise like
-    straight lines. Largest is best. They are given as shares of the last power.
+    A jump is D_k^(-d/2) - D_(k-1)^(-d/2), with D_k the distortion, a multiple of W_k (Sugar & James
+    2003, with the identity for the covariance). For normal, round clusters of similar spread, the
+    powers are near zero below the number of clusters, and then rise in a straight line. The jumps
+    are shares of the last power.
 
     Parameters
     ----------
@@ -396,11 +400,12 @@ def jumps(inertias: ArrayLike, n_features: int) -> FloatArray:
 
 
 def persistence(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
-    """Over how many e-folds of the penalty λ the least of W(k) + λ k is at each k.
+    """Return for how many e-folds of the penalty λ each k makes W(k) + λ k least.
 
-    W(k) + λ k is the objective of DP-means (Kulis & Jordan 2012). As λ falls from infinity the best
-    k goes along the corners of the lower convex hull of W; a corner lasts from the slope before it
-    to the slope after it. A k that is a matter of scale rather than of the data does not last long.
+    W(k) + λ k is the objective of DP-means (Kulis & Jordan 2012). As λ falls from infinity, the
+    best k moves along the corners of the lower convex hull of W; a corner lasts from the slope
+    before it to the slope after it. A k that follows from the scale and not from the data is soon
+    replaced.
 
     Parameters
     ----------
@@ -453,7 +458,7 @@ def lower_hull(x: FloatArray, y: FloatArray) -> IndexArray:
 def places_between(
     sq_dist: FloatArray, labels: Labels, cluster_counts: ArrayLike, centers: ArrayLike
 ) -> FloatArray:
-    """Where each point lies on the line from its own center, at -1, to each other one, at 1.
+    """Return where each point lies on the line from its own center, at -1, to each other one, at 1.
 
     The own center is that of the other points of the cluster, as in the rule of Hartigan (1975).
     Otherwise each point would draw its center towards itself, and in many dimensions any two halves
@@ -502,7 +507,7 @@ def places_between(
 def separations(
     places: FloatArray, labels: Labels, counts: FloatArray, *, valley_errors: float = 1.0
 ) -> tuple[FloatArray, FloatArray]:
-    """How many standard deviations the means of each two clusters are apart, and their errors.
+    """Return by how many standard deviations each two clusters are apart, and the errors.
 
     Along the line between the two centers, the deviation is the root of the mean variance of the
     two clusters (Ashman, Bird & Zepf 1994). Two halves of a uniform distribution have √12 = 3.46,
@@ -567,7 +572,7 @@ def separations(
 
 
 def weighted_rand_index(labels: Labels, others: Labels, counts: FloatArray) -> float:
-    """Rand index of two clusterings adjusted for chance, of points that count as copies.
+    """Return the Rand index, adjusted for chance, of clusterings of points that count as copies.
 
     Hubert & Arabie (1985). One for equal clusterings, zero on average for random ones.
 

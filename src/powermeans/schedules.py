@@ -23,7 +23,7 @@ class Geometric:
 
     See Also
     --------
-    Fixed : One power for ever.
+    Fixed : One power for all sweeps.
     AuthorsSchedule : The schedule of the authors' later code.
     powermeans.PowerKMeans : Takes one as `schedule`.
 
@@ -51,7 +51,7 @@ class Geometric:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The same power for ever: k-harmonic means at -1, fuzzy c-means, Lloyd at -inf.
+    """The same power in every sweep: k-harmonic means at -1, Lloyd's algorithm at -inf.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ Method = Literal["all points", "subsets", "sample of subsets"]
 
 @dataclass(frozen=True, slots=True)
 class OptimalityGap:
-    """How far a clustering is from the optimum at most.
+    """A proof of how far a clustering can at most be from the optimum.
 
     Attributes
     ----------

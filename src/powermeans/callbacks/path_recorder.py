@@ -28,9 +28,9 @@ class Improvement(NamedTuple):
 class PathRecorder:
     """Record the sweeps of a fit; pass it as `callback`.
 
-    It records the first run of a fit, and begins anew with the next fit. Once there are more than
-    `most` sweeps it forgets every second one, and from then on skips every second one, and so on.
-    It always keeps the last.
+    It records the first run of a fit, and starts again with the next fit. Once there are more than
+    `most` sweeps, it drops every second one, and from then on records only every second one, and so
+    on. It always keeps the last one.
 
     Parameters
     ----------

@@ -28,14 +28,14 @@ class ChoiceOfK:
     decided_by : str
         The criterion that recommends it, or "vote".
     by_criterion : dict from str to int or None
-        The k that each criterion says; None if it says none.
+        The k that each criterion recommends; None if it recommends none.
     agreement : float
-        Of the criteria that say a k, the share that say the recommended one.
+        Share of the criteria that recommend this k, among those that recommend any.
     is_clear : bool
-        Whether the data speak for the recommended k: all its clusters are apart, or two thirds of
-        at least three criteria say it, and it is not the largest k tried.
+        Whether the data support the recommended k: all its clusters are apart, or two thirds of at
+        least three criteria recommend it, and it is not the largest k tried.
     doubt : str
-        What speaks against it; empty if it is clear.
+        Why it is not clear; empty if it is.
     silhouette_sample : int
         The number of points in the sample for the silhouette; 0 if it was not computed.
     centers : dict from int to ndarray of shape (k, n_features)

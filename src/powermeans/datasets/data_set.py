@@ -13,7 +13,7 @@ from powermeans.types import FloatArray, Labels, Points
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DataSet:
-    """A data set, drawn or read.
+    """Points with their labels and true centers, if these are known.
 
     Attributes
     ----------

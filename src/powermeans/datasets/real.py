@@ -49,7 +49,7 @@ CATALOGUE = {
 
 
 def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
-    """Read a real data set by its name.
+    """Load a real data set by its name.
 
     Parameters
     ----------

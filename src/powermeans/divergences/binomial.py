@@ -14,9 +14,10 @@ from powermeans.types import FloatArray
 
 @dataclass(frozen=True)
 class Binomial(Separable):
-    """sum of x log(x / theta) + (N - x) log((N - x) / (N - theta)), with 0 log 0 = 0.
+    """The divergence for successes in N trials, and with N = 1 for proportions of yes and no.
 
-    Half the deviance of binomial counts of successes in N trials. With N = 1 it is the logistic
+    It is the sum of x log(x / theta) + (N - x) log((N - x) / (N - theta)), with 0 log 0 = 0: half
+    the deviance of binomial counts. With N = 1 it is the logistic
     divergence, for proportions.
 
     Parameters

@@ -14,11 +14,11 @@ from powermeans.types import FloatArray
 
 @dataclass(frozen=True)
 class Gamma(Separable):
-    """shape * sum of x / theta - log(x / theta) - 1.
+    """The divergence for positive numbers whose spread grows with them, such as sizes and prices.
 
-    Half the deviance of gamma variables with this shape. With shape 1 it is that of exponential
-    variables, known as the Itakura-Saito divergence of power spectra. It does not depend on the
-    unit of a feature.
+    It is shape * sum of x / theta - log(x / theta) - 1: half the deviance of gamma variables with
+    this shape. With shape 1 it is that of exponential variables, known as the Itakura-Saito
+    divergence of power spectra. It does not depend on the unit of a feature.
 
     Parameters
     ----------

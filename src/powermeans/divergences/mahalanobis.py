@@ -16,9 +16,9 @@ from powermeans.types import FloatArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mahalanobis(Bregman):
-    """(x - theta)^T C^-1 (x - theta) with a covariance C.
+    """The divergence for correlated features, with a covariance C that all clusters share.
 
-    These are squared Euclidean distances after whitening by C.
+    It is (x - theta)^T C^-1 (x - theta): squared Euclidean distances after whitening by C.
 
     Parameters
     ----------

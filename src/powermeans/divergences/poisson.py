@@ -13,10 +13,11 @@ from powermeans.types import FloatArray
 
 @dataclass(frozen=True)
 class Poisson(Separable):
-    """sum of x log(x / theta) - x + theta, with 0 log 0 = 0.
+    """The divergence for counts, and for proportions in rows that add up to one.
 
-    Half the deviance of Poisson counts, and on rows that add up to one the Kullback-Leibler
-    divergence (Banerjee et al. 2005). Use it for counts and for proportions; both may be zero.
+    It is the sum of x log(x / theta) - x + theta, with 0 log 0 = 0: half the deviance of Poisson
+    counts, and on rows that add up to one the Kullback-Leibler divergence (Banerjee et al. 2005).
+    Counts and proportions may be zero.
 
     See Also
     --------

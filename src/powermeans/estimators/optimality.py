@@ -57,9 +57,9 @@ def optimality_gap(
     max_seconds : float, default=10
         The search ends after about this many seconds, or once there is nothing left to gain.
     confidence : float, optional
-        Such as 0.99. If there are too many subsets to search in all of them, the bound may then
-        rest on a random sample of subsets, and holds with this probability. By default it is
-        certain.
+        A probability such as 0.99. If there are too many subsets to search in all of them, the
+        bound may then rest on a random sample of subsets, and holds with this probability. By
+        default it is certain.
     random_state : int, RandomState instance or None, default=None
         Seed of the division into subsets and of the sample.
     n_threads : int, optional

@@ -33,7 +33,7 @@ _ROUNDING = 1e-9
 
 
 class SelfOrganizingMap(CenterEstimator):
-    """A self-organizing map (Kohonen 1982), trained by the batch rule.
+    """A self-organizing map: centers on a grid, so that neighbours are alike (Kohonen 1982).
 
     Each center belongs to a node of a grid in the plane. In each epoch every point goes to its
     nearest center, as in Lloyd's algorithm. Then nodes share their sums with nearby nodes: with the

@@ -85,7 +85,7 @@ class SoftMeans(CenterEstimator):
 
 
 class KHarmonicMeans(SoftMeans):
-    """k-harmonic means (Zhang, Hsu & Dayal 1999), and its generalisation KHM_p (Zhang 2001).
+    """k-harmonic means, a soft k-means that depends less on its seeds (Zhang 1999, 2001).
 
     It lowers the sum over the points of the harmonic mean of d_1 ** p ... d_k ** p, where d_j are
     the distances to the centers. Each sweep moves the centers to means of the points with the
@@ -244,14 +244,14 @@ class _OffThePoints:
 
 
 class FuzzyCMeans(SoftMeans):
-    """Fuzzy c-means (Dunn 1973, Bezdek 1981).
+    """Fuzzy c-means: every point belongs to each cluster in part (Dunn 1973, Bezdek 1981).
 
     It lowers ``sum(u_ij ** m * y_ij)`` over the centers and over memberships that add up to one for
     each point; y are squared distances and m is the fuzzifier. For given centers the best
     memberships are ``u_ij = y_ij ** (-1 / (m - 1)) / sum_l y_il ** (-1 / (m - 1))``. With these the
     objective is that of power k-means at the power -1 / (m - 1), and a sweep is the same step.
 
-    Use it when you need the memberships themselves. The nearer m is to one, the harder the
+    Use it when you need the memberships themselves. The closer m is to one, the harder the
     clusters. With many features, all centers coincide unless m is near one: there is more than one
     cluster only if -1 / (m - 1) is below the `critical_power` of the points. There is no search, as
     in `KHarmonicMeans`; `n_init` makes several runs.

@@ -34,7 +34,7 @@ _ROUNDING_EXPONENT = 2 / 3
 
 
 class SpectralClustering(ClusterMixin, Documented):
-    """Spectral clustering (Shi & Malik 2000; Ng, Jordan & Weiss 2001).
+    """Spectral clustering: clusters that are connected but not round (Ng, Jordan & Weiss 2001).
 
     Points are nodes of a graph, with edges between similar points. With the affinities A and the
     diagonal matrix D of their row sums, scikit-learn's `spectral_embedding` embeds the nodes by the

@@ -49,10 +49,10 @@ def report(
 
     It begins with the answer in three sentences. Each cluster follows, named after what sets it
     apart: its share, its columns beside those of all other rows, typical rows and doubtful ones.
-    Then come the points in an interactive plot, and how sure all that is. The report warns of what
-    looks wrong: columns with very different scales, clusters that are tiny, empty or not apart,
-    rows that are copies. Folded at the end are parameters, the inertia sweep by sweep, versions,
-    and the Python code that repeats the fit. The page can be printed.
+    Then come the points in an interactive plot, and how sure the result is. The report warns of
+    what looks wrong: columns with very different scales, clusters that are tiny, empty or not
+    apart, rows that are copies. Folded at the end are parameters, the inertia sweep by sweep,
+    versions, and the Python code that repeats the fit. The page can be printed.
 
     Parameters
     ----------

@@ -72,22 +72,22 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to one file, from which `load` brings it back.
 
     The file holds no code and no pickle: it can be passed on, and a later powermeans reads it. Use
-    `pickle` or `joblib` where a model holds functions of yours, as ``init`` or as a divergence. A
+    `pickle` or `joblib` if a model holds functions of your own, as ``init`` or as a divergence. A
     ``callback``, which belongs to one fit, is left out.
 
     Parameters
     ----------
     model : estimator
         Any fitted estimator of this package, or a scikit-learn pipeline that ends in one and begins
-        with a `StandardScaler` or `MinMaxScaler`. One with `partial_fit` may be saved as soon as
-        it has had points, also those that it holds back until it can begin: saved now and then, a
-        stream that was killed goes on from there, with the same bits.
+        with a `StandardScaler` or `MinMaxScaler`. One with `partial_fit` can be saved as soon as
+        it has points, even while it still waits for more of them: a stream that is killed resumes
+        from the last file with the same bits.
     path : str or path
         Where to write. The file takes this name once it is complete.
 
     See Also
     --------
-    load : The way back.
+    load : Reads the file.
 
     Examples
     --------
@@ -135,9 +135,9 @@ def save_with(model: BaseEstimator, path: str | os.PathLike[str], reading: dict[
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the model that `save` wrote to this file; it predicts as it did before.
 
-    It is safe to load a file from a stranger: nothing in it is executed, it is checked throughout,
-    and memory stays below some ten times its size and 150 MB. An honest file takes about twice its
-    size.
+    It is safe to load a file from a stranger: nothing in it is executed, everything is checked, and
+    loading takes at most about ten times the size of the file and 150 MB. A file that `save` wrote
+    takes about twice its size.
 
     Parameters
     ----------

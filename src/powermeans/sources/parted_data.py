@@ -215,12 +215,12 @@ def open_data(
     Parameters
     ----------
     source : path, list of paths, array of shape (n_samples, n_features), iterable, callable or Dask
-        A file or a folder of files: Parquet, Feather or Arrow, CSV and its kin, NPY, and HDF5 or
-        Zarr where `h5py` or `zarr` is installed; NPZ, an archive, is read into memory as a whole.
+        A file or a folder of files: Parquet, Feather or Arrow, CSV and similar text, NPY, and HDF5
+        or Zarr if `h5py` or `zarr` is installed; NPZ, an archive, is read into memory as a whole.
         Names in a folder that begin with a dot or an underscore are skipped, and so are files
         without rows; a file of another kind is an error. Or an array, dense or CSR, whose parts
         stay in memory. Or an iterable of arrays or tables, or of pairs of an array and weights,
-        that starts anew each time it is iterated; or a function that returns a new one each time.
+        that starts again each time it is iterated; or a function that returns a new one each time.
         Or a Dask array or DataFrame.
     columns : sequence of str or int, optional
         The columns of files or of a Dask DataFrame to read, by name or, in files, by number from
@@ -243,7 +243,7 @@ def open_data(
         A file in which a fit notes what it learns from the rows. If the file exists, the same fit,
         with the same parameters and an int as `random_state`, goes on from its end and gives the
         same bits as if it had never stopped. The file grows by about
-        ``8 * n_clusters * (n_features + 2)`` bytes a sweep; remove it when you need it no more.
+        ``8 * n_clusters * (n_features + 2)`` bytes a sweep; remove it when you no longer need it.
         Files are recognized by their names, sizes and times, an array by all of its values, and
         chunks only by the first of them: make sure that the others are the same.
     checkpoint_seconds : float, default=60.0

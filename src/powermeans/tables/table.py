@@ -28,7 +28,7 @@ class NoRowsError(TableError):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Numbers, with the names of their columns and perhaps weights of the rows."""
+    """A table of numbers, with the names of its columns and perhaps weights of its rows."""
 
     points: Points  # float64, or float32 from an array of that dtype
     names: tuple[str, ...]

@@ -75,7 +75,7 @@ class MixtureData(InMemory):
 
 
 class SphericalMixture(CenterEstimator):
-    """Expectation maximisation for k spherical Gaussians of one common variance.
+    """A mixture of k round Gaussians of one common variance, fitted by expectation maximisation.
 
     Points come from the density ``sum_j q_j N(x; theta_j, v I)``. With squared distances y, a sweep
     distributes each point to the centers in proportion to ``q_j exp(-y_j / (2 v))``, its
