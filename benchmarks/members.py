@@ -45,8 +45,8 @@ MEMBERS: dict[str, Member] = {
         ("estimators/power_kmeans.py",),
     ),
     "KHarmonicMeans": Member(
-        "Zhang, Hsu & Dayal 1999; Zhang 2001",
-        "harmonic, p",
+        "Zhang, Hsu & Dayal 1999; Zhang 2001; hybrids of Hamerly & Elkan 2002",
+        "harmonic, p; one half of it",
         "squared Euclidean",
         "Zhang's formulas written out; power k-means at -1",
         ("estimators/soft_means.py",),
