@@ -25,6 +25,32 @@ def test_what_is_refused_is_refused_again_beside_its_checkpoint(tmp_path, points
             KMeans(10, random_state=0).fit(data)
 
 
+@pytest.mark.parametrize(
+    ("weight", "scale", "wrong"),
+    [
+        (5e-324, 1.0, "sample_weight is at most 4.94e-324.*divide it by 5e-324"),
+        (1e-290, 1e-20, "sample_weight adds up to 6e-289 and X varies by.*sample_weight by 6e-289"),
+    ],
+)
+def test_weights_whose_sums_of_squares_would_lose_digits_are_refused(weight, scale, wrong):
+    weights = np.full(60, weight)
+    with pytest.raises(ValueError, match=wrong):
+        KMeans(3, random_state=0).fit(POINTS * scale, sample_weight=weights)
+
+    def fit_in_parts():
+        KMeans(3, random_state=0).fit(open_data(POINTS * scale, weights=weights, rows_per_part=20))
+
+    with pytest.raises(ValueError, match=wrong):
+        fit_in_parts()
+
+
+@pytest.mark.parametrize(("weight", "scale"), [(1e-290, 1.0), (0.01, 1e-150)])
+def test_small_weights_whose_sums_of_squares_have_their_digits_are_taken(weight, scale):
+    plain = KMeans(3, random_state=0).fit(POINTS)
+    model = KMeans(3, random_state=0).fit(POINTS * scale, sample_weight=np.full(60, weight))
+    assert model.inertia_ / weight / scale / scale == pytest.approx(plain.inertia_, rel=1e-9)
+
+
 def test_a_checkpoint_that_knows_the_rows_but_not_that_they_are_right_looks_again(tmp_path):
     data = open_data(POINTS, rows_per_part=20, checkpoint=tmp_path / "state")
     fitted = KMeans(3, random_state=0).fit(data)

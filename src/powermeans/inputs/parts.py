@@ -81,4 +81,4 @@ def check_parts(facts: PartFacts, *, n_features: int, n_clusters: int = 1, name:
     if np.isnan(facts.lowest).any():
         column = int(np.argmax(np.isnan(facts.lowest)))
         raise ValueError(f"{name} has nothing but NaN in column {column}: leave it out")
-    refuse_tiny_spread(widest(facts.lowest, facts.highest), name)
+    refuse_tiny_spread(widest(facts.lowest, facts.highest), name, min(1.0, facts.total_weight))

@@ -120,8 +120,9 @@ def check_points(
         raise ValueError(_not_finite(points, name, feature_names, first_row, offers_missing))
     n_points, n_features = points.shape
     refuse_huge(largest, max(float(n_points), total_weight or 0.0), n_features, name)
-    if must_differ and not _differ_at_a_glance(points, largest):
-        refuse_tiny_spread(widest(*bounds(points)), name)
+    lightest = min(1.0, total_weight or 1.0)
+    if must_differ and (lightest < 1 or not _differ_at_a_glance(points, largest)):
+        refuse_tiny_spread(widest(*bounds(points)), name, lightest)
     return largest
 
 
@@ -219,9 +220,18 @@ def refuse_huge(largest: float, total: float, n_features: int, name: str) -> Non
         )
 
 
-def refuse_tiny_spread(spread: float, name: str) -> None:
-    """Raise if points differ, but too little for squared distances above zero."""
-    if 0 < spread < _LEAST_SPREAD:
+def refuse_tiny_spread(spread: float, name: str, total_weight: float = 1.0) -> None:
+    """Raise if points differ, but too little for squared distances above zero, or weigh too little.
+
+    A total weight of one or more makes no difference.
+    """
+    if spread > 0 and math.log(total_weight) + 2 * math.log(spread) < 2 * math.log(_LEAST_SPREAD):
+        if spread >= _LEAST_SPREAD:
+            raise ValueError(
+                f"sample_weight adds up to {total_weight:.3g} and {name} varies by no more than "
+                f"{spread:.3g}: weighted squared distances would vanish in float64. Divide "
+                f"sample_weight by {total_weight:.0e}"
+            )
         raise ValueError(
             f"Input {name} varies by no more than {spread:.3g}: squared distances would "
             f"vanish in float64. Scale {name}, for example divide it by {spread:.0e}"

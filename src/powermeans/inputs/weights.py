@@ -46,6 +46,11 @@ def refuse_total(total_weight: float, largest_weight: float) -> None:
     """Raise if all weights are zero, or add up to more than float64 holds."""
     if largest_weight == 0:
         raise ValueError("sample_weight is zero for every row: give some row a positive weight")
+    if largest_weight < np.finfo(np.float64).tiny:
+        raise ValueError(
+            f"sample_weight is at most {largest_weight:.3g}, which float64 holds with few digits: "
+            f"divide it by {largest_weight:.0e}"
+        )
     if not math.isfinite(total_weight):
         raise ValueError(
             f"sample_weight adds up to more than float64 holds: "

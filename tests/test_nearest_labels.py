@@ -1,0 +1,36 @@
+"""Labels of float32 points are those of the nearest centers, in extended precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from powermeans import KMeans
+
+# Of the largest squared distance; the documentation names it.
+TOLERANCE = 1e-14
+
+
+def points_of(rng: np.random.Generator) -> np.ndarray:
+    """A few points of few features, mostly with copies, some far from zero."""
+    n_points, n_features = rng.integers(20, 300), rng.integers(1, 6)
+    points = rng.normal(size=(n_points, n_features)) * rng.choice([0.1, 1.0, 10.0])
+    points += rng.choice([0.0, 5.0, 100.0])
+    return points[rng.integers(n_points, size=n_points)].astype(np.float32)
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_no_other_center_is_nearer_than_that_of_the_label(seed: int, init: str) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(15):
+        points = points_of(rng)
+        n_clusters = int(rng.integers(2, min(40, len(points))))
+        weights = rng.uniform(0, 3, size=len(points)) if rng.random() < 0.5 else None
+        model = KMeans(n_clusters, init=init, n_init=1, random_state=int(rng.integers(10**6)))
+        labels = model.fit(points, sample_weight=weights).labels_
+        centers = model.cluster_centers_.astype(np.longdouble)
+        sq_dist = ((points.astype(np.longdouble)[:, None] - centers) ** 2).sum(axis=2)
+        excess = sq_dist[np.arange(len(points)), labels] - sq_dist.min(axis=1)
+        assert excess.max() <= TOLERANCE * sq_dist.max()
