@@ -59,7 +59,7 @@ MEMBERS: dict[str, Member] = {
         ("estimators/soft_means.py",),
     ),
     "SphericalMixture": Member(
-        "Bottou & Bengio 1995, section 5; Rose 1998",
+        "Bottou & Bengio 1995, section 5; Rose 1998; Ueda & Nakano 1998",
         "Gaussian",
         "squared Euclidean",
         "EM written out; scikit-learn's GaussianMixture; SciPy",

@@ -12,12 +12,14 @@ from powermeans.estimators.mixture.m_step import (
     GaussianLearner,
     log_densities,
     mean_log_likelihood,
+    tempered,
+    tempered_log_likelihood,
 )
 from powermeans.loop.history import SweepRecord
 from powermeans.loop.updates import SeparateCoincident, Sweep, Update
 from powermeans.rows.native import NativeRows
 from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Gaussian, Hard
+from powermeans.rules import Gaussian, Hard, UnequalGaussians
 
 rng = np.random.default_rng(0)
 POINTS = rng.normal(size=(60, 3)) + 3 * rng.integers(2, size=(60, 1))
@@ -113,6 +115,46 @@ def test_each_run_begins_anew():
     assert next(iter(learn)) == Hard()
     assert learn.model is None
     assert learn.log_likelihoods == []
+
+
+UNEQUAL = UnequalGaussians((0.5, 2.0, 7.0), (0.2, 0.5, 0.3), 3)
+
+
+def log_joint(model, exponent=1.0):
+    """Logarithms of (q_j N(x; theta_j, v_j I))^b, written out."""
+    is_unequal = isinstance(model, UnequalGaussians)
+    variances = np.array(model.variances if is_unequal else 3 * [model.variance])
+    shares = np.full(3, 1 / 3) if model.shares is None else np.array(model.shares)
+    normals = -sq_distances(POINTS, CENTERS) / (2 * variances) - 1.5 * np.log(2 * np.pi * variances)
+    return exponent * (np.log(shares) + normals)
+
+
+@pytest.mark.parametrize("kind", [ReferenceRows, NativeRows])
+def test_gaussians_with_variances_of_their_own_learn_each(kind):
+    rows = kind(POINTS, WEIGHTS)
+    model = learned_from(learner(UNEQUAL, has_own_variances=True), rows)
+    joint = log_joint(UNEQUAL)
+    mass = WEIGHTS[:, None] * np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    centers = mass.T @ POINTS / mass.sum(axis=0)[:, None]
+    scatter = (mass * sq_distances(POINTS, centers)).sum(axis=0)
+    np.testing.assert_allclose(model.variances, scatter / mass.sum(axis=0) / 3, rtol=1e-12)
+    np.testing.assert_allclose(model.shares, mass.sum(axis=0) / WEIGHTS.sum(), rtol=1e-12)
+    found = mean_log_likelihood(rows, UNEQUAL, rows.sweep(CENTERS, UNEQUAL))
+    expected = np.average(logsumexp(joint, axis=1), weights=WEIGHTS)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("model", [Gaussian(0.7), Gaussian(0.7, (0.2, 0.5, 0.3)), UNEQUAL])
+@pytest.mark.parametrize("exponent", [0.05, 0.4, 1.0])
+def test_a_power_of_the_posterior_is_the_posterior_of_another_mixture(model, exponent):
+    joint = log_joint(model, exponent)
+    log_sums = logsumexp(joint, axis=1)
+    rule, rows = tempered(model, exponent), NativeRows(POINTS, WEIGHTS)
+    found = rule.memberships(sq_distances(POINTS, CENTERS))
+    np.testing.assert_allclose(found, np.exp(joint - log_sums[:, None]), rtol=1e-10)
+    likelihood = tempered_log_likelihood(rows, model, exponent, rows.sweep(CENTERS, rule))
+    expected = np.average(log_sums, weights=WEIGHTS) / exponent
+    assert likelihood == pytest.approx(expected, rel=1e-11)
 
 
 @pytest.mark.parametrize("shares", [None, (0.2, 0.5, 0.3)])

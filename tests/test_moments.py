@@ -29,9 +29,10 @@ def exact_points(means, shares, deviation) -> tuple[np.ndarray, np.ndarray]:
     moments about the mean are zero.
     """
     n_features = means.shape[1]
-    steps = deviation * np.sqrt(n_features) * np.concatenate([np.eye(n_features)] * 2)
+    steps = np.sqrt(n_features) * np.concatenate([np.eye(n_features)] * 2)
     steps[n_features:] *= -1
-    points = (means[:, None, :] + steps).reshape(-1, n_features)
+    of_each = np.broadcast_to(deviation, shares.size * 2 * n_features).reshape(len(shares), -1, 1)
+    points = (means[:, None, :] + of_each * steps).reshape(-1, n_features)
     return points, np.repeat(shares, 2 * n_features)
 
 
@@ -73,6 +74,34 @@ def test_exact_moments_of_equal_shares_give_the_mixture() -> None:
     points, weights = exact_points(means, shares, deviation=0.5)
     found = moment_estimates(points, 5, sample_weight=weights)
     np.testing.assert_allclose(found.means[matched(found.means, means)], means, atol=1e-8)
+
+
+@pytest.mark.parametrize(("n_clusters", "n_features"), [(1, 3), (2, 2), (3, 3), (4, 6), (6, 9)])
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_moments_give_variances_of_their_own(seed, n_clusters, n_features) -> None:
+    means, shares = mixture(seed, n_clusters, n_features)
+    deviations = np.random.default_rng(seed).uniform(0.5, 2.5, n_clusters)
+    points, weights = exact_points(means, shares, np.repeat(deviations, 2 * n_features))
+    found = moment_estimates(points, n_clusters, covariance_type="spherical", sample_weight=weights)
+    order = matched(found.means, means)
+    np.testing.assert_allclose(found.means[order], means, atol=1e-7)
+    np.testing.assert_allclose(found.shares[order], shares, atol=1e-8)
+    np.testing.assert_allclose(found.variance[order], deviations**2, rtol=1e-7)
+
+
+def test_moments_that_contradict_one_variance_warn_and_others_do_not() -> None:
+    means, shares = np.array([[0.0, 0.0], [3.0, 0.0]]), np.array([0.5, 0.5])
+    deviations = np.repeat([0.5, 1.5], 5000)[:, None]
+    noise = np.random.default_rng(0).normal(size=(10_000, 2))
+    points = np.repeat(means, 5000, axis=0) + deviations * noise
+    with pytest.warns(UserWarning, match='one shared variance.*pass covariance_type="spherical"'):
+        biased = moment_estimates(points, 2)
+    assert error_of(biased, means) > 0.5
+    found = moment_estimates(points, 2, covariance_type="spherical")
+    assert error_of(found, means) < 0.2
+    np.testing.assert_allclose(np.sort(found.variance), [0.25, 2.25], atol=0.15)
+    for seed in range(20):
+        moment_estimates(sample(means, shares, 1.0, 10_000, seed), 2)  # a warning is an error
 
 
 def test_means_far_from_the_origin_and_through_it_are_no_harder() -> None:

@@ -114,14 +114,23 @@ def test_one_gaussian_is_the_best_normal_distribution_and_several_are_a_fixed_po
     n_features=st.sampled_from([1, 2, 7]),
     variance=st.sampled_from(["learned", 0.05, 1.0, 50.0]),
     shares=st.sampled_from(["equal", "learned"]),
+    learn_while_hot=st.booleans(),
     dtype=st.sampled_from([np.float32, np.float64]),
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_likelihood_never_falls(seed, n_clusters, n_features, variance, shares, dtype):
+def test_the_likelihood_never_falls(
+    seed, n_clusters, n_features, variance, shares, learn_while_hot, dtype
+):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(40, n_features)) + 4 * rng.integers(3, size=(40, 1))
     model = SphericalMixture(
-        n_clusters, variance=variance, shares=shares, max_iter=25, random_state=0, tol=0.0
+        n_clusters,
+        variance=variance,
+        shares=shares,
+        learn_while_hot=learn_while_hot,
+        max_iter=25,
+        random_state=0,
+        tol=0.0,
     ).fit(points.astype(dtype), sample_weight=rng.exponential(size=40))
     likelihoods = np.append(model.log_likelihoods_, model.log_likelihood_)
     rounding = 1e-10 if dtype == np.float64 else 2e-5
@@ -168,6 +177,143 @@ def test_weights_are_copies_and_neither_threads_nor_zeros_in_the_points_matter(d
     assert weighted.bic(points, counts) == pytest.approx(
         weighted.bic(np.repeat(points, counts, axis=0))
     )
+
+
+# Variances of their own, and learning while hot.
+
+
+def unequal_em(points, weights, centers, n_iter, exponents=(1.0,), tol=-np.inf):
+    """Textbook: a hard first step; then steps by posteriors to a power until they settle."""
+    n_clusters, n_features = len(centers), points.shape[1]
+
+    def learned(mass):
+        centers = mass.T @ points / mass.sum(axis=0)[:, None]
+        scatter = np.sum(mass * squared_distances(points, centers), axis=0) / n_features
+        return centers, scatter / mass.sum(axis=0), mass.sum(axis=0) / weights.sum()
+
+    nearest = squared_distances(points, centers).argmin(axis=1)
+    centers, variances, shares = learned(weights[:, None] * np.eye(n_clusters)[nearest])
+    variances = np.full(n_clusters, shares @ variances)
+    for exponent in exponents:
+        former = -np.inf
+        for _ in range(n_iter - 1):
+            joint = exponent * log_joint(points, centers, variances, shares)
+            log_sums = logsumexp(joint, axis=1)
+            mass = weights[:, None] * np.exp(joint - log_sums[:, None])
+            centers, variances, shares = learned(mass)
+            now = np.average(log_sums, weights=weights) / exponent
+            if now - former <= tol:
+                break
+            former = now
+    return centers, variances, shares
+
+
+OWN = {"covariance_type": "spherical", "shares": "learned"}
+
+
+def of_unequal_widths(seed=0, n=600):
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, size=n, p=[0.5, 0.3, 0.2])
+    means, deviations = np.array([[0.0, 0], [4, 0], [0, 5]]), np.array([0.4, 1.0, 2.0])
+    return means[labels] + deviations[labels, None] * rng.normal(size=(n, 2))
+
+
+@pytest.mark.parametrize(("dtype", "digits"), [(np.float64, 1e-10), (np.float32, 1e-4)])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_each_gaussian_learns_its_variance_as_em_written_out_does(form, dtype, digits):
+    points = of_unequal_widths().astype(dtype)
+    weights = np.random.default_rng(1).uniform(0.3, 2, size=len(points))
+    start = points[:3].astype(np.float64)
+    model = SphericalMixture(3, init=start, max_iter=21, tol=0.0, **OWN)
+    unfinished(model, form(points), sample_weight=weights)
+    centers, variances, shares = unequal_em(points.astype(np.float64), weights, start, 21)
+    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=digits, atol=digits)
+    np.testing.assert_allclose(model.variances_, variances, rtol=digits)
+    np.testing.assert_allclose(model.shares_, shares, rtol=digits)
+    assert model.variance_ == pytest.approx(shares @ variances, rel=digits)
+    joint = log_joint(points.astype(np.float64), centers, variances, shares)
+    expected = np.average(logsumexp(joint, axis=1), weights=weights)
+    assert model.log_likelihood_ == pytest.approx(expected, rel=digits)
+
+
+def test_from_the_same_start_it_goes_where_scikit_learn_goes():
+    points, n_sweeps = of_unequal_widths(), 10
+    start = points[:3].copy()
+    means, variances, shares = unequal_em(points, np.ones(len(points)), start, 1)
+    theirs = GaussianMixture(
+        3,
+        covariance_type="spherical",
+        means_init=means,
+        weights_init=shares,
+        precisions_init=1 / variances,
+        reg_covar=0.0,
+        tol=0.0,
+        max_iter=n_sweeps,
+    )
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        theirs.fit(points)
+    ours = unfinished(
+        SphericalMixture(3, init=start, max_iter=n_sweeps + 1, tol=0.0, **OWN), points
+    )
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.means_, rtol=1e-8)
+    np.testing.assert_allclose(ours.variances_, theirs.covariances_, rtol=1e-8)
+    np.testing.assert_allclose(ours.shares_, theirs.weights_, rtol=1e-8)
+    np.testing.assert_allclose(ours.score_samples(points), theirs.score_samples(points), rtol=1e-8)
+    np.testing.assert_allclose(ours.to_sklearn().predict_proba(points), ours.memberships(points))
+    assert ours.bic(points) == pytest.approx(theirs.bic(points), rel=1e-8)
+    np.testing.assert_array_equal(ours.labels_, theirs.predict(points))
+    np.testing.assert_array_equal(ours.predict(points), ours.labels_)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("learn_while_hot", [False, True])
+def test_unequal_widths_are_found_where_one_variance_misses_them(seed, learn_while_hot):
+    points = of_unequal_widths(seed, n=3000)
+    model = SphericalMixture(3, learn_while_hot=learn_while_hot, random_state=0, **OWN).fit(points)
+    np.testing.assert_allclose(np.sort(np.sqrt(model.variances_)), [0.4, 1.0, 2.0], rtol=0.1)
+    tied = SphericalMixture(3, shares="learned", random_state=0).fit(points)
+    assert model.bic(points) < tied.bic(points) - 100
+    drawn_again, labels = model.sample(20_000)
+    spread = [drawn_again[labels == j].var(axis=0).mean() for j in range(3)]
+    np.testing.assert_allclose(spread, model.variances_, rtol=0.05)
+
+
+def test_a_gaussian_that_collapses_is_held_and_named():
+    points = np.concatenate([of_unequal_widths(), [[30.0, 30.0], [30.0, 30.0]]])
+    start = np.array([[0.0, 0], [4, 0], [30, 30]])
+    with pytest.warns(ConvergenceWarning, match=r"Gaussians \[2\] collapse .* pass fewer than n_"):
+        model = SphericalMixture(3, init=start, **OWN).fit(points)
+    least = 1e-4 * np.average(model.variances_[:2], weights=model.shares_[:2])
+    assert model.variances_[2] == pytest.approx(least, rel=0.01)
+    with pytest.raises(ValueError, match=r"variance=2\.0 is one for all .* pass variance=.learned"):
+        SphericalMixture(3, variance=2.0, **OWN).fit(points)
+    with pytest.raises(ValueError, match="is one for all Gaussians"):
+        SphericalMixture.from_centers(start, variance=2.0, **OWN)
+
+
+def test_centers_from_elsewhere_have_variances_of_one():
+    model = SphericalMixture.from_centers([[0.0], [4.0]], covariance_type="spherical")
+    expected = logsumexp([-1 / 2, -9 / 2]) - math.log(2) - 0.5 * math.log(2 * math.pi)
+    assert model.score_samples([[1.0]])[0] == pytest.approx(expected)
+    assert model.variances_.tolist() == [1.0, 1.0]
+
+
+def test_learning_while_hot_is_the_algorithm_of_ueda_and_nakano():
+    points = of_unequal_widths() * [6.0, 1.0]
+    covariance = np.cov(points.T, bias=True)
+    lowest = np.trace(covariance) / 2 / np.linalg.eigvalsh(covariance)[-1] / 0.7
+    exponents = [lowest / 0.8**step for step in range(20) if lowest / 0.8**step < 1]
+    assert len(exponents) >= 2
+    options = {"init": points[:3], "temperature": 0.7, "cooling": 0.8, "tol": 1e-5, **OWN}
+    model = SphericalMixture(3, learn_while_hot=True, **options).fit(points)
+    ones, exponents = np.ones(len(points)), [*exponents, 1.0]
+    centers, variances, shares = unequal_em(points, ones, points[:3], 999, exponents, 1e-5)
+    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-9)
+    np.testing.assert_allclose(model.variances_, variances, rtol=1e-9)
+    np.testing.assert_allclose(model.shares_, shares, rtol=1e-9)
+    cold = SphericalMixture(3, **{**options, "temperature": None}).fit(points)
+    assert model.n_iter_ > len(model.log_likelihoods_) + 4
+    assert cold.n_iter_ == len(cold.log_likelihoods_) + 1
 
 
 # Starts.

@@ -311,7 +311,7 @@ def findings(rows: Sequence[Row]) -> Findings:
                 "them are less straightforward",
                 "comment 4",
                 "not testable here",
-                "the mixtures here have one variance for all",
+                "the mixtures here have no covariances but spherical ones",
             ),
         ],
         remarks=[

@@ -32,6 +32,8 @@ class Rule(abc.ABC):
     """The power with the same memberships; NaN if there is none."""
     descends: ClassVar[bool] = True
     """Whether a sweep is sure not to raise the objective."""
+    scatters: ClassVar[bool] = False
+    """Whether its sweeps return sums that are `Scattered`."""
 
     @abc.abstractmethod
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
@@ -258,6 +260,13 @@ class Gaussian(Rule):
             raise ValueError(f"there are {len(self.shares)} shares for {n_centers} centers")
         return np.array(self.shares, dtype=np.float64)
 
+    def energies(self, sq_dist: FloatArray) -> FloatArray:
+        """Return y_j - 2 v log q_j, the least for the Gaussian that a point belongs to most."""
+        shares = self.shares_of(sq_dist.shape[1])
+        log_shares = -math.log(sq_dist.shape[1]) if shares is None else np.log(shares)
+        energies: FloatArray = sq_dist - 2 * self.variance * log_shares
+        return energies
+
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
         """Return responsibilities q_j exp(-y_j / (2 v)) / sum_l q_l exp(-y_l / (2 v))."""
         heights, _ = self._heights(sq_dist)
@@ -272,14 +281,61 @@ class Gaussian(Rule):
 
     def _heights(self, sq_dist: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return q_j exp(-y_j / (2 v)) over the highest, and -2 v times the logarithm of it."""
-        n_centers = sq_dist.shape[1]
-        shares = self.shares_of(n_centers)
-        log_shares = -math.log(n_centers) if shares is None else np.log(shares)
-        energies = sq_dist - 2 * self.variance * log_shares
+        energies = self.energies(sq_dist)
         least: FloatArray = energies.min(axis=1)
         with np.errstate(over="ignore"):
             heights: FloatArray = np.exp((least[:, None] - energies) / (2 * self.variance))
         return heights, least
+
+
+@dataclass(frozen=True, slots=True)
+class UnequalGaussians(Rule):
+    """Expectation maximisation for spherical Gaussians, each with a variance of its own.
+
+    With variances v_j and shares q_j, the objective of a point is minus the logarithm of its
+    density, -log sum_j q_j (2 pi v_j)^(-d/2) exp(-y_j / (2 v_j)).
+    """
+
+    variances: tuple[float, ...]
+    shares: tuple[float, ...]
+    n_features: int
+    power: ClassVar[float] = math.nan  # type: ignore[misc]
+    scatters: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for variance in self.variances:
+            Gaussian(variance, self.shares)
+        if len(self.variances) != len(self.shares):
+            raise ValueError(
+                f"there are {len(self.shares)} shares for {len(self.variances)} variances"
+            )
+
+    @property
+    def variance(self) -> float:
+        """Return the mean variance of a point, v = sum_j q_j v_j."""
+        return float(np.dot(self.shares, self.variances))
+
+    def energies(self, sq_dist: FloatArray) -> FloatArray:
+        """Return -log (q_j N_j), the least for the Gaussian that a point belongs to most."""
+        twice = 2 * np.array(self.variances)
+        of_center = self.n_features / 2 * np.log(math.pi * twice) - np.log(self.shares)
+        with np.errstate(over="ignore"):
+            energies: FloatArray = sq_dist / twice + of_center
+        return energies
+
+    def memberships(self, sq_dist: FloatArray) -> FloatArray:
+        """Return responsibilities q_j N_j / sum_l q_l N_l."""
+        energies = self.energies(sq_dist)
+        heights = np.exp(energies.min(axis=1, keepdims=True) - energies)
+        shares: FloatArray = heights / heights.sum(axis=1, keepdims=True)
+        return shares
+
+    def objective(self, sq_dist: FloatArray) -> FloatArray:
+        """Return minus the logarithm of the density."""
+        energies = self.energies(sq_dist)
+        least: FloatArray = energies.min(axis=1)
+        minus_logs: FloatArray = least - np.log(np.exp(least[:, None] - energies).sum(axis=1))
+        return minus_logs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -331,6 +387,25 @@ class Reached(Sums):
     def centers(self, fallback: FloatArray) -> FloatArray:
         """Return the centers reached."""
         return self.reached
+
+
+@dataclass(frozen=True, slots=True)
+class Scattered(Sums):
+    """Sums of a sweep, and the weighted squared distances to each center of the sweep."""
+
+    scatter: FloatArray = field(default_factory=lambda: np.empty(0))
+    """sum_i c_i w_ij y_ij, (n_centers,)."""
+
+    @classmethod
+    def of(cls, sums: Sums, scatter: FloatArray) -> Self:
+        """Return these sums with their scatter."""
+        return cls(sums.points, sums.weights, sums.objective, sums.inertia, sums.n_skipped, scatter)
+
+    def __add__(self, other: Self) -> Self:
+        return self.of(Sums.__add__(self, other), self.scatter + other.scatter)
+
+    def __mul__(self, unit: float) -> Self:
+        return self.of(Sums.__mul__(self, unit), self.scatter * unit)
 
 
 def rule_at(power: float | Rule) -> Rule:

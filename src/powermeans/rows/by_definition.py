@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.rows.protocol import Nearness, Rows
-from powermeans.rules import Rule
+from powermeans.rules import Rule, Scattered
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 from powermeans.weighted_draws import draw_indices
@@ -29,6 +29,7 @@ def sweep_by_formula(
 ) -> Sums:
     """Sweep with a rule that has no kernel, over chunks of points and their distances."""
     sums = Sums(np.zeros((n_centers, points.shape[1])), np.zeros(n_centers), 0.0, 0.0)
+    scatter = np.zeros(n_centers)
     for chunk, sq_dist in distances:
         counts = np.ones(len(sq_dist)) if sample_weight is None else sample_weight[chunk]
         weights, objectives = rule.weigh(sq_dist)
@@ -39,7 +40,9 @@ def sweep_by_formula(
             objective=float(counts @ objectives),
             inertia=float(counts @ sq_dist.min(axis=1)),
         )
-    return sums
+        if rule.scatters:
+            scatter += np.einsum("ij,ij->j", weighted, sq_dist)
+    return Scattered.of(sums, scatter) if rule.scatters else sums
 
 
 def spread_by_definition(distances: FloatArray, counts: FloatArray) -> Spread:

@@ -15,7 +15,7 @@ from powermeans.divergences.bregman import Bregman
 from powermeans.rows.base import BaseRows
 from powermeans.rows.by_definition import NearnessByDefinition, further_seeds
 from powermeans.rows.protocol import Moved
-from powermeans.rules import Online, Reached, Rule
+from powermeans.rules import Online, Reached, Rule, Scattered
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
@@ -96,12 +96,14 @@ class ReferenceRows(BaseRows):
         sq_dist = self._sq_dist(centers)
         weights, objectives = rule.weigh(sq_dist)
         weighted = self._weight[:, None] * weights
-        return Sums(
+        sums = Sums(
             points=_float64(weighted.T @ self._points),
             weights=_float64(weighted.sum(axis=0)),
             objective=float(self._weight @ objectives),
             inertia=float(self._weight @ sq_dist.min(axis=1)),
         )
+        scatter = _float64((weighted * sq_dist).sum(axis=0))
+        return Scattered.of(sums, scatter) if rule.scatters else sums
 
     def _present(self, centers: FloatArray, online: Online) -> Reached:
         moving, counts, inertia = centers.astype(self._points.dtype), online.counts.copy(), 0.0

@@ -18,20 +18,38 @@ z = S^(-1/2) U^T (x - m), the vectors
 
 are orthonormal in k dimensions, and the third moments of (1, z) are the tensor
 sum_h u_h^(3) / sqrt(w_h). Its components give shares and means.
+
+If component h has the variance sigma_h^2, sigma^2 above is sum_h w_h sigma_h^2, and the third
+moments of z have the further terms c B + B c + c B (symmetrised), where B is the covariance of unit
+noise in z and
+
+    c = sum_h w_h sigma_h^2 S^(-1/2) U^T delta_h = E[z r],
+
+with r the mean square of x - m along the axes across U, to which the means add nothing. Hsu and
+Kakade (section 2.2) take one such axis; here r is the mean over all of them. Without these terms
+u_h are again orthonormal, and so sigma_h^2 = u_h (sigma^2, c) / sqrt(w_h).
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from scipy.stats import chi2
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
+from powermeans.errors import warn_caller
 from powermeans.estimators.opening import MatrixLike, OpeningSpec, admit_array
 from powermeans.principal_axes import PrincipalAxes, principal_axes
 from powermeans.system.threads import blas_on_one_thread
@@ -42,6 +60,8 @@ _BLOCK_ELEMENTS = 2**18
 _LEAST_VARIANCE = 1e-12
 # The square root of the least share of a component.
 _LEAST_ROOT = 1e-7
+# Chance alone contradicts a shared variance with this probability.
+_CONTRADICTION = 1e-6
 # Rotations end once all angles (in radians) are below the first, or after this many rounds.
 _LEAST_ANGLE = 1e-10
 _MOST_ROUNDS = 200
@@ -56,8 +76,8 @@ class MomentEstimates(NamedTuple):
         Means of the components, in falling order of their shares, in the dtype of the points.
     shares : ndarray of shape (n_clusters,)
         Positive; they add up to one.
-    variance : float
-        Variance of each feature within a component, the same in all components.
+    variance : float or ndarray of shape (n_clusters,)
+        Variance of each feature within a component: one for all, or one for each.
 
     See Also
     --------
@@ -74,15 +94,19 @@ class MomentEstimates(NamedTuple):
 
     means: Points
     shares: FloatArray
-    variance: float
+    variance: float | FloatArray
 
 
 def moment_estimates(
-    X: MatrixLike, n_clusters: int, *, sample_weight: ArrayLike | None = None
+    X: MatrixLike,
+    n_clusters: int,
+    *,
+    covariance_type: Literal["tied_spherical", "spherical"] = "tied_spherical",
+    sample_weight: ArrayLike | None = None,
 ) -> MomentEstimates:
     """Estimate means, shares and variance of a mixture of spherical Gaussians from moments.
 
-    The first three moments of the points determine the mixture if all components have the same
+    The first three moments of the points determine the mixture if each component has the same
     variance in every direction and the k means are the corners of a simplex (no three on a line, no
     four in a plane, ...). The moments are estimated and decomposed; there is no start to choose and
     no local optimum. Mean and covariance of the result are exactly those of the points, as far as
@@ -99,6 +123,9 @@ def moment_estimates(
         The points.
     n_clusters : int
         Number k of components, at most n_features.
+    covariance_type : {"tied_spherical", "spherical"}, default="tied_spherical"
+        Whether all components share one variance, or each has its own. With a shared one the
+        estimates are less noisy; a warning says if the moments contradict it.
     sample_weight : array-like of shape (n_samples,), optional
         Nonnegative. A weight of three counts like three copies of the point.
 
@@ -135,10 +162,21 @@ def moment_estimates(
     True
     >>> bool(np.abs(shares - [0.7, 0.3]).max() < 0.1)
     True
+
+    Components of the standard deviations 0.5 and 1.5:
+
+    >>> X = np.array([[0.0, 0.0], [3.0, 0.0]])[labels]
+    >>> X += np.array([0.5, 1.5])[labels, None] * rng.normal(size=(20_000, 2))
+    >>> found = moment_estimates(X, n_clusters=2, covariance_type="spherical")
+    >>> np.sqrt(found.variance).round(1)
+    array([1.5, 0.5])
     """
     validate_parameter_constraints(
-        {"n_clusters": [Interval(Integral, 1, None, closed="left")]},
-        {"n_clusters": n_clusters},
+        {
+            "n_clusters": [Interval(Integral, 1, None, closed="left")],
+            "covariance_type": [StrOptions({"tied_spherical", "spherical"})],
+        },
+        {"n_clusters": n_clusters, "covariance_type": covariance_type},
         caller_name="moment_estimates",
     )
     spec = OpeningSpec(name="moment_estimates", n_needed=n_clusters, must_differ=True)
@@ -149,11 +187,28 @@ def moment_estimates(
     scales = np.sqrt(between) * found.total_deviation
     with blas_on_one_thread():
         third = third_moments(data.points, data.weights, found, scales)
+        noise = noise_moments(data.points, data.weights, found, scales, within)
+    if covariance_type == "spherical":
+        third -= noise.in_third_moments(between)
+    elif noise.p_value() < _CONTRADICTION:
+        _warn_of_unequal_variances(n_clusters)
+    with blas_on_one_thread():
         components = orthonormal_components(_with_ones(third))
     steps, shares = _steps_and_shares(components)
     means = found.mean + (steps * scales) @ found.axes
-    return MomentEstimates(
-        means.astype(data.points.dtype), shares, within * found.total_deviation**2
+    variance: float | FloatArray = within
+    if covariance_type == "spherical":
+        variance = np.maximum(within + steps @ noise.means, 0.0)
+    total = found.total_deviation**2
+    return MomentEstimates(means.astype(data.points.dtype), shares, variance * total)
+
+
+def _warn_of_unequal_variances(n_clusters: int) -> None:
+    warn_caller(
+        f"the moments of X contradict n_clusters={n_clusters} spherical components of one shared "
+        "variance, so the estimates are biased: pass "
+        'covariance_type="spherical", or use PowerKMeans if clusters are not spherical',
+        UserWarning,
     )
 
 
@@ -191,17 +246,72 @@ def third_moments(
     scales: FloatArray,
 ) -> FloatArray:
     """Return E[z z z], where z is x - mean along the axes, divided by the scales."""
-    n_points, n_axes = points.shape[0], len(scales)
-    weights = np.ones(n_points) if sample_weight is None else sample_weight / sample_weight.max()
+    n_axes, total = len(scales), 0.0
     moments = np.zeros((n_axes, n_axes * n_axes))
+    largest = 1.0 if sample_weight is None else sample_weight.max()
+    for weights, deviations in _deviations(points, sample_weight, found):
+        z, shares = deviations @ found.axes.T / scales, weights / largest
+        pairs = (z[:, :, None] * z[:, None, :]).reshape(len(z), n_axes * n_axes)
+        moments += (shares[:, None] * z).T @ pairs
+        total += float(shares.sum())
+    return np.asarray(moments / total).reshape(n_axes, n_axes, n_axes)
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseMoments:
+    """How the noise goes with the means: c = E[z r], with r as a share of the total variance.
+
+    If all components have the same variance, c is zero.
+    """
+
+    means: FloatArray  # c, (n_axes,)
+    errors: FloatArray  # their standard errors if c is zero
+
+    def in_third_moments(self, between: FloatArray) -> FloatArray:
+        """Return c_a B_bd + c_b B_ad + c_d B_ab, where B is diagonal, 1 / between."""
+        product = self.means[:, None, None] * np.diag(1 / between)
+        return np.asarray(product + product.transpose(1, 0, 2) + product.transpose(1, 2, 0))
+
+    def p_value(self) -> float:
+        """Return the probability that chance alone moves c as far from zero."""
+        if not len(self.means) or not self.errors.all():
+            return 1.0
+        return float(chi2.sf(np.sum(np.square(self.means / self.errors)), len(self.means)))
+
+
+def noise_moments(
+    points: Points | SparsePoints,
+    sample_weight: FloatArray | None,
+    found: PrincipalAxes,
+    scales: FloatArray,
+    within: float,
+) -> NoiseMoments:
+    """Return E[z r] and its errors; r is the mean square across the axes."""
+    n_others = len(found.mean) - len(scales)
+    unit = found.total_deviation or 1.0
+    sums, squares, weight = np.zeros(len(scales)), np.zeros(len(scales)), 0.0
+    for weights, deviations in _deviations(points, sample_weight, found):
+        along = deviations @ found.axes.T
+        across = (deviations - along @ found.axes) / unit
+        r = np.einsum("if,if->i", across, across) / n_others - within
+        terms = along / scales * r[:, None]
+        sums += weights @ terms
+        squares += weights @ np.square(terms)
+        weight += float(weights.sum())
+    return NoiseMoments(sums / weight, np.sqrt(squares) / weight)
+
+
+def _deviations(
+    points: Points | SparsePoints, sample_weight: FloatArray | None, found: PrincipalAxes
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield the weights of some points at a time, and how far they are from the mean."""
+    n_points, n_axes = points.shape[0], len(found.axes)
+    weights = np.ones(n_points) if sample_weight is None else sample_weight
     step = max(1, _BLOCK_ELEMENTS // max(n_axes * n_axes, points.shape[1]))
     for start in range(0, n_points, step):
         rows = slice(start, start + step)
         block = points[rows].toarray() if sparse.issparse(points) else points[rows]
-        z = (block - found.mean) @ found.axes.T / scales
-        pairs = (z[:, :, None] * z[:, None, :]).reshape(len(z), n_axes * n_axes)
-        moments += (weights[rows, None] * z).T @ pairs
-    return np.asarray(moments / weights.sum()).reshape(n_axes, n_axes, n_axes)
+        yield weights[rows], block - found.mean
 
 
 def _with_ones(third: FloatArray) -> FloatArray:

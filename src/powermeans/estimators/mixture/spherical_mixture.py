@@ -1,4 +1,4 @@
-"""A mixture of spherical Gaussians of one variance, by expectation maximisation."""
+"""A mixture of spherical Gaussians, by expectation maximisation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import (
     Interval,
@@ -19,11 +20,15 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from powermeans.critical import critical_temperature
+from powermeans.errors import warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start, report_end
 from powermeans.estimators.mixture.m_step import (
+    LEAST_SHARE_WITHIN,
     GaussianLearner,
-    log_densities,
+    Model,
+    log_densities_of,
     mean_log_likelihood,
+    unequal,
 )
 from powermeans.estimators.mixture.moments import moment_estimates
 from powermeans.estimators.opening import Data, InMemory, MatrixLike, admit_points, in_memory
@@ -34,7 +39,7 @@ from powermeans.loop.spread import spread, spread_of_features
 from powermeans.loop.updates import SeparateCoincident
 from powermeans.rows import open_rows
 from powermeans.rows.protocol import Rows
-from powermeans.rules import Gaussian
+from powermeans.rules import Gaussian, UnequalGaussians
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 _BLOCK_ELEMENTS = 2**20
@@ -75,7 +80,7 @@ class MixtureData(InMemory):
 
 
 class SphericalMixture(CenterEstimator):
-    """A mixture of k round Gaussians of one common variance, fitted by expectation maximisation.
+    """A mixture of k round Gaussians, fitted by expectation maximisation.
 
     Points come from the density ``sum_j q_j N(x; theta_j, v I)``. With squared distances y, a sweep
     distributes each point to the centers in proportion to ``q_j exp(-y_j / (2 v))``, its
@@ -83,17 +88,22 @@ class SphericalMixture(CenterEstimator):
     shares q follow from the same sums. Except while annealing, no sweep lowers the likelihood
     (Dempster, Laird & Rubin 1977). As the variance goes to zero this is k-means; with
     ``variance=1.0, init="random", temperature=None, effort=None`` it is what Bottou & Bengio (1995,
-    section 5) compare with k-means. A search goes on from the centers of `PowerKMeans`, and moves
-    single Gaussians.
+    section 5) compare with k-means. With ``covariance_type="spherical"`` each Gaussian has its own
+    variance v_j. A search goes on from the centers of `PowerKMeans`, and moves single Gaussians.
 
-    Use it if clusters are round and alike but overlap, or if you need a density, memberships or a
-    criterion for the number of clusters (`bic`). For clusters of other shapes or unequal widths,
-    use `sklearn.mixture.GaussianMixture`.
+    Use it if clusters are round but overlap, or if you need a density, memberships or a criterion
+    for the number of clusters (`bic`). For clusters of other shapes, use
+    `sklearn.mixture.GaussianMixture`.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of Gaussians.
+    covariance_type : {"tied_spherical", "spherical"}, default="tied_spherical"
+        Whether all Gaussians share one variance, or each has its own, as "spherical" means in
+        scikit-learn. Variances of their own are at least 1e-4 of their mean, weighted by shares,
+        since the likelihood grows without end as a Gaussian shrinks to a point; a warning names
+        Gaussians that collapse so. These sweeps run in NumPy on one thread.
     variance : "learned" or float, default="learned"
         Variance of each feature within a cluster. A learned variance is at least 1e-12 of that of
         all points (1e-7 for float32, more for points far from zero because of rounding), so that
@@ -113,6 +123,14 @@ class SphericalMixture(CenterEstimator):
         None never does. It ends early once responsibilities are practically hard.
     cooling : float, default=0.9
         Factor from one temperature to the next, below one.
+    learn_while_hot : bool, default=False
+        Whether shares and variances are learned at each temperature until the likelihood settles,
+        as in the deterministic annealing EM algorithm (Ueda & Nakano 1998): the posterior is raised
+        to the power of an exponent, which grows by ``1 / cooling`` from its critical value, over
+        `temperature`, to one. If False, only centers move while it anneals, once at each
+        temperature. The critical exponent is the mean variance of the features over the largest
+        variance along any direction (or, over that, `variance`, if it is given), which may be near
+        one: then there is little to anneal.
     effort : {"fast", "balanced", "thorough"} or None, default="balanced"
         How much to search for a higher likelihood. "fast" also starts from centers that
         `PowerKMeans` finds with the same effort. "balanced" then moves Gaussians of little use to
@@ -135,8 +153,10 @@ class SphericalMixture(CenterEstimator):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the Gaussians, in the dtype of the points.
     variance_ : float
-        Variance of each feature within a cluster. After `from_centers` it is `variance`, or one if
-        that is "learned", and the shares are equal.
+        Variance of each feature within a cluster, in the mean over the shares. After `from_centers`
+        it is `variance`, or one if that is "learned", and the shares are equal.
+    variances_ : ndarray of shape (n_clusters,)
+        The same for each Gaussian; all are equal with ``covariance_type="tied_spherical"``.
     shares_ : ndarray of shape (n_clusters,)
         Share of all points that each Gaussian has; they add up to one.
     labels_ : ndarray of shape (n_samples,)
@@ -162,7 +182,7 @@ class SphericalMixture(CenterEstimator):
 
     Notes
     -----
-    `cluster_centers_`, `shares_`, `variance_` and `memberships` are the `means_`, `weights_`,
+    `cluster_centers_`, `shares_`, `variances_` and `memberships` are the `means_`, `weights_`,
     `covariances_` and `predict_proba` of `sklearn.mixture.GaussianMixture`; `score`,
     `score_samples`, `sample`, `bic` and `aic` mean the same, and `to_sklearn` converts. Its
     `weights_` are not sample weights, which `fit` takes here.
@@ -172,10 +192,15 @@ class SphericalMixture(CenterEstimator):
     A. P. Dempster, N. M. Laird, D. B. Rubin: Maximum likelihood from incomplete data via the EM
     algorithm. Journal of the Royal Statistical Society B 39, 1977.
 
+    R. J. Hathaway: A constrained formulation of maximum-likelihood estimation for normal mixture
+    distributions. Annals of Statistics 13, 1985.
+
     L. Bottou, Y. Bengio: Convergence properties of the k-means algorithms. NIPS 7, 1995.
 
     K. Rose: Deterministic annealing for clustering, compression, classification, regression, and
     related optimization problems. Proceedings of the IEEE 86, 1998.
+
+    N. Ueda, R. Nakano: Deterministic annealing EM algorithm. Neural Networks 11, 1998.
 
     Examples
     --------
@@ -189,20 +214,35 @@ class SphericalMixture(CenterEstimator):
     0.25
     >>> model.memberships([[5.0]]).round(2)
     array([[0.5, 0.5]])
+
+    Gaussians of unequal widths, and the annealing of Ueda & Nakano:
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 0.5, (500, 2)), rng.normal(3, 1.5, (500, 2))])
+    >>> options = {"shares": "learned", "covariance_type": "spherical", "random_state": 0}
+    >>> wide = SphericalMixture(2, **options).fit(X)
+    >>> np.sort(np.sqrt(wide.variances_)).round(1)
+    array([0.5, 1.5])
+    >>> hot = SphericalMixture(2, learn_while_hot=True, effort=None, **options).fit(X)
+    >>> bool(abs(hot.log_likelihood_ - wide.log_likelihood_) < 1e-3)
+    True
     """
 
     variance_: float
+    variances_: FloatArray
     shares_: FloatArray
     log_likelihood_: float
     log_likelihoods_: FloatArray
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
+        "covariance_type": [StrOptions({"tied_spherical", "spherical"})],
         "variance": [StrOptions({"learned"}), Interval(Real, 0, _LARGEST_VARIANCE, closed="right")],
         "shares": [StrOptions({"equal", "learned"})],
         "init": [StrOptions({"k-means++", "random", "moments"}), callable, "array-like"],
         "temperature": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
         "cooling": [Interval(Real, 0, 1, closed="neither")],
+        "learn_while_hot": ["boolean"],
         "effort": [StrOptions(set(_EFFORTS)), None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_threads": [Integral, None],
@@ -212,11 +252,13 @@ class SphericalMixture(CenterEstimator):
         self,
         n_clusters: int = 8,
         *,
+        covariance_type: Literal["tied_spherical", "spherical"] = "tied_spherical",
         variance: float | Literal["learned"] = "learned",
         shares: Literal["equal", "learned"] = "equal",
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
         temperature: float | Literal["auto"] | None = "auto",
         cooling: float = 0.9,
+        learn_while_hot: bool = False,
         effort: Literal["fast", "balanced", "thorough"] | None = "balanced",
         n_init: int = 1,
         max_iter: int = 300,
@@ -227,11 +269,13 @@ class SphericalMixture(CenterEstimator):
         copy_x: bool = True,
     ) -> None:
         self.n_clusters = n_clusters
+        self.covariance_type = covariance_type
         self.variance = variance
         self.shares = shares
         self.init = init
         self.temperature = temperature
         self.cooling = cooling
+        self.learn_while_hot = learn_while_hot
         self.effort = effort
         self.n_init = n_init
         self.max_iter = max_iter
@@ -257,7 +301,7 @@ class SphericalMixture(CenterEstimator):
             int32 labels.
         """
         model = self._model()
-        if model.shares is None:
+        if isinstance(model, Gaussian) and model.shares is None:
             return super().predict(X)
         points = admit_points(X, None, self._fitted_spec()).points
         return self._most_likely(points, self._centers(points.shape[1]), model)
@@ -291,7 +335,7 @@ class SphericalMixture(CenterEstimator):
         """
         model = self._model()
         energies = self._of_distances(X, model.objective)
-        return np.asarray(log_densities(energies, model.variance, self.n_features_in_))
+        return np.asarray(log_densities_of(energies, model, self.n_features_in_))
 
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -378,7 +422,8 @@ class SphericalMixture(CenterEstimator):
         )
         rng = check_random_state(self.random_state)
         labels = rng.choice(len(self.shares_), size=n_samples, p=self.shares_).astype(np.int32)
-        noise = rng.standard_normal((n_samples, self.n_features_in_)) * math.sqrt(self.variance_)
+        noise = rng.standard_normal((n_samples, self.n_features_in_))
+        noise *= np.sqrt(self._variances())[labels, None]
         centers = np.asarray(self.cluster_centers_)
         return (centers[labels] + noise).astype(centers.dtype), labels
 
@@ -386,7 +431,9 @@ class SphericalMixture(CenterEstimator):
 
     def _use_given_centers(self) -> None:
         n_centers = len(self.cluster_centers_)
+        self._refuse_one_variance()
         self.variance_ = 1.0 if self.variance == "learned" else float(self.variance)
+        self.variances_ = np.full(n_centers, self.variance_)
         self.shares_ = np.full(n_centers, 1 / n_centers)
 
     def to_sklearn(self) -> Any:
@@ -410,7 +457,7 @@ class SphericalMixture(CenterEstimator):
         centers = np.asarray(self.cluster_centers_)
         theirs = GaussianMixture(len(centers), covariance_type="spherical")
         theirs.means_, theirs.weights_ = centers.copy(), self.shares_.copy()
-        theirs.covariances_ = np.full(len(centers), self.variance_)
+        theirs.covariances_ = self._variances().copy()
         theirs.precisions_ = 1 / theirs.covariances_
         theirs.precisions_cholesky_ = np.sqrt(theirs.precisions_)
         theirs.n_iter_, theirs.converged_ = self.n_iter_, True
@@ -422,12 +469,17 @@ class SphericalMixture(CenterEstimator):
     # Fitting.
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MixtureData:
+        self._refuse_one_variance()
         data = in_memory(super()._open(X, sample_weight))
         if self.variance != "learned":
             _refuse_widest(float(self.variance), data.rows)
         means, first = self._known_at_first(data)
         share = self._share_of_critical()
         hottest = share * critical_temperature(data.points, data.weights) / 2 if share else 0.0
+        exponent = 1.0
+        if self.learn_while_hot:
+            exponent = self._variance_of_one(data.rows) / hottest if hottest else 1.0
+            hottest = 0.0
         learner = GaussianLearner(
             first=first,
             learns_variance=self.variance == "learned",
@@ -436,8 +488,24 @@ class SphericalMixture(CenterEstimator):
             cooling=float(self.cooling),
             separate=SeparateCoincident(math.inf, spread_of_features(data.rows)),
             tolerance=self.tol,
+            has_own_variances=self.covariance_type == "spherical",
+            lowest_exponent=exponent,
         )
         return MixtureData(data.points, data.weights, data.rows, learner=learner, means=means)
+
+    def _refuse_one_variance(self) -> None:
+        if self.covariance_type == "spherical" and self.variance != "learned":
+            raise ValueError(
+                f"variance={self.variance!r} is one for all Gaussians, and "
+                'covariance_type="spherical" learns one for each: pass variance="learned" or '
+                'covariance_type="tied_spherical"'
+            )
+
+    def _variance_of_one(self, rows: Rows) -> float:
+        """Return the variance of the model where all centers are at the mean."""
+        if self.variance != "learned":
+            return float(self.variance)
+        return rows.inertia_about_mean() / rows.total_weight / rows.n_features
 
     def _share_of_critical(self) -> float:
         """Return the share of the critical temperature to start at, zero without annealing."""
@@ -448,18 +516,23 @@ class SphericalMixture(CenterEstimator):
         anneals = self._draws_centers() and self.n_clusters > 1
         return _TEMPERATURE_FROM_SEEDS if anneals else 0.0
 
-    def _known_at_first(self, data: InMemory) -> tuple[FloatArray | None, Gaussian | None]:
+    def _known_at_first(self, data: InMemory) -> tuple[FloatArray | None, Model | None]:
         """Return the means and the rest of the model, as far as they are known at first."""
-        means = shares = None
-        variance = None if self.variance == "learned" else float(self.variance)
-        if self._starts_at_moments():
-            found = moment_estimates(data.points, self.n_clusters, sample_weight=data.weights)
-            means, shares = found.means.astype(np.float64), found.shares
-            variance = found.variance if variance is None else variance
-        if not variance:
-            return means, None
-        learned_shares = tuple(shares) if shares is not None and self.shares == "learned" else None
-        return means, Gaussian(variance, learned_shares)
+        if not self._starts_at_moments():
+            return None, None if self.variance == "learned" else Gaussian(float(self.variance))
+        found = moment_estimates(
+            data.points,
+            self.n_clusters,
+            sample_weight=data.weights,
+            covariance_type=self.covariance_type,
+        )
+        means = found.means.astype(np.float64)
+        shares = tuple(found.shares.tolist()) if self.shares == "learned" else None
+        if self.covariance_type == "spherical":
+            model = unequal(Gaussian(1.0, shares), *means.shape)
+            return means, replace(model, variances=tuple(np.asarray(found.variance).tolist()))
+        variance = float(found.variance if self.variance == "learned" else self.variance)
+        return means, Gaussian(variance, shares) if variance else None
 
     def _starts_at_moments(self) -> bool:
         return isinstance(self.init, str) and self.init == "moments"
@@ -491,12 +564,25 @@ class SphericalMixture(CenterEstimator):
         n_centers, shares = len(centers), model.shares
         if shares is not None:
             run = replace(run, labels=self._most_likely(data.points, centers, model))
+        own = model.variances if isinstance(model, UnequalGaussians) else model.variance
+        self._warn_of_collapse(data.learner)
         return replace(run, loss=-likelihood).with_attributes(
             variance_=model.variance,
+            variances_=np.array(np.broadcast_to(own, n_centers)),
             shares_=np.full(n_centers, 1 / n_centers) if shares is None else np.array(shares),
             log_likelihood_=likelihood,
             log_likelihoods_=np.array(data.learner.log_likelihoods),
         )
+
+    def _warn_of_collapse(self, learner: GaussianLearner) -> None:
+        if learner.collapsed:
+            warn_caller(
+                f"the Gaussians {list(learner.collapsed)} collapse to points that are nearly "
+                f"equal: their variance is held at {LEAST_SHARE_WITHIN} of the mean variance "
+                f"within Gaussians, or at rounding; pass fewer than n_clusters={self.n_clusters}, "
+                'or covariance_type="tied_spherical"',
+                ConvergenceWarning,
+            )
 
     def _wanted_runs(self) -> int:
         return 1 if self._starts_at_moments() else self.n_init
@@ -507,18 +593,28 @@ class SphericalMixture(CenterEstimator):
             advice = "it was still annealing, so raise max_iter, or lower cooling or temperature"
         report_end(run, self.verbose, advice)
 
-    def _model(self) -> Gaussian:
+    def _model(self) -> Model:
         """Return the fitted model."""
         check_is_fitted(self)
         shares = None if self.shares == "equal" else tuple(np.asarray(self.shares_).tolist())
-        return Gaussian(float(self.variance_), shares)
+        model = Gaussian(float(self.variance_), shares)
+        if self.covariance_type == "tied_spherical":
+            return model
+        own = unequal(model, len(self.shares_), int(self.n_features_in_))
+        return replace(own, variances=tuple(self.variances_.tolist()))
+
+    def _variances(self) -> FloatArray:
+        """Return the variance of each Gaussian; models of earlier versions have one."""
+        is_tied = self.covariance_type == "tied_spherical"
+        return np.full(len(self.shares_), self.variance_) if is_tied else self.variances_
 
     def _n_parameters(self) -> int:
         """Return the number of free parameters."""
         n_centers = len(self.cluster_centers_)
         n_shares = n_centers - 1 if self.shares == "learned" else 0
-        n_variances = 1 if self.variance == "learned" else 0
-        return n_centers * int(self.n_features_in_) + n_shares + n_variances
+        n_variances = n_centers if self.covariance_type == "spherical" else 1
+        n_learned = n_variances if self.variance == "learned" else 0
+        return n_centers * int(self.n_features_in_) + n_shares + n_learned
 
     def _of_distances(self, X: MatrixLike, what: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Apply a function to the squared distances of one block of points after another."""
@@ -527,12 +623,11 @@ class SphericalMixture(CenterEstimator):
         return np.concatenate([what(sq_dist) for sq_dist in distances])
 
     def _most_likely(
-        self, points: Points | SparsePoints, centers: FloatArray, model: Gaussian
+        self, points: Points | SparsePoints, centers: FloatArray, model: Model
     ) -> Labels:
         """Return the Gaussian of the largest responsibility of each point."""
-        shares = model.shares_of(len(centers))
-        gains = 0.0 if shares is None else 2 * model.variance * np.log(shares)
-        nearest = [np.argmin(y - gains, axis=1) for y in self._distances(points, centers)]
+        blocks = self._distances(points, centers)
+        nearest = [np.argmin(model.energies(sq_dist), axis=1) for sq_dist in blocks]
         return np.concatenate(nearest).astype(np.int32)
 
     def _distances(
@@ -551,7 +646,8 @@ class Mixture:
     """A descent's end with its model."""
 
     end: StageEnd
-    model: Gaussian
+    model: Model
+    collapsed: tuple[int, ...]
     log_likelihoods: tuple[float, ...]
     log_likelihood: float
 
@@ -575,10 +671,10 @@ class MixtureSearch:
             for effort in efforts:
                 self._gains(self._searched_centers(len(first.centers), effort))
                 for _ in range(effort.n_annealed):
-                    self._gains(self.start.seeds(), hottest=learner.hottest)
+                    self._gains(self.start.seeds(), anneals=True)
                 self._move(effort.n_moved)
         finally:
-            learner.model = self.best.model
+            learner.model, learner.collapsed = self.best.model, self.best.collapsed
             learner.log_likelihoods[:] = self.best.log_likelihoods
             self.start.history.keep(self.best.end.centers)
         return self.best.end
@@ -610,12 +706,15 @@ class MixtureSearch:
         centers[by_use[least % len(centers)]] = split
         return centers
 
-    def _gains(self, centers: FloatArray, *, hottest: float = 0.0) -> bool:
-        """Learn from these centers, and return whether the likelihood is higher."""
-        learner = replace(self.data.learner, hottest=hottest, model=None, log_likelihoods=[])
+    def _gains(self, centers: FloatArray, *, anneals: bool = False) -> bool:
+        """Learn from these centers; return whether the likelihood is higher without a collapse."""
+        learner = replace(self.data.learner, model=None, log_likelihoods=[])
+        if not anneals:
+            learner.hottest, learner.lowest_exponent = 0.0, 1.0
         stage = Stage.of(learner, self.max_iter)
         found = self._measured(self.start.anneal(centers, [stage])[-1], learner)
         gains = found.log_likelihood > self.best.log_likelihood + self.tol
+        gains = gains and len(found.collapsed) <= len(self.best.collapsed)
         if gains:
             self.best = found
         return gains
@@ -623,7 +722,8 @@ class MixtureSearch:
     def _measured(self, end: StageEnd, learner: GaussianLearner) -> Mixture:
         model, rows = learner.known, self.data.rows
         likelihood = mean_log_likelihood(rows, model, rows.sweep(end.centers, model))
-        return Mixture(end, model, tuple(learner.log_likelihoods), likelihood)
+        likelihoods = tuple(learner.log_likelihoods)
+        return Mixture(end, model, learner.collapsed, likelihoods, likelihood)
 
 
 def _refuse_widest(variance: float, rows: Rows) -> None:
