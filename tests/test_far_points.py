@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from powermeans import PowerKMeans
-from powermeans.divergences import Binomial, Gamma, Poisson
+from powermeans.divergences import Binomial, Gamma, Generated, Poisson
 from powermeans.power_mean import power_mean
 from powermeans.rows import open_rows
 from powermeans.rows.bregman import DirectBregmanRows
@@ -103,3 +104,12 @@ def test_only_points_that_products_cannot_measure_are_measured_one_by_one():
     assert isinstance(far, DirectBregmanRows)
     for divergence, points in [(Poisson(), far_counts(0)), (Gamma(), with_an_outlier(3.0))]:
         assert not isinstance(open_rows(points, divergence=divergence), DirectBregmanRows)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_convex_function_that_leaves_distances_no_digits_is_warned_of(kind):
+    squares = Generated(lambda x: (x * x).sum(axis=1), lambda x: 2 * x)
+    points = np.random.default_rng(0).normal(size=(60, 2))
+    open_rows(kind(points + 1e3), divergence=squares)
+    with pytest.warns(RuntimeWarning, match="few digits, and labels may be wrong: subtract"):
+        open_rows(kind(points + 1e8), divergence=squares)

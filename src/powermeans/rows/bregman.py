@@ -17,6 +17,7 @@ from powermeans.divergences.bregman import Bregman, Separable
 from powermeans.divergences.gamma import Gamma
 from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
 from powermeans.divergences.poisson import Poisson
+from powermeans.errors import warn_caller
 from powermeans.rows.affine import AffineRows
 from powermeans.rows.by_definition import (
     NearnessByDefinition,
@@ -33,6 +34,8 @@ _MOST_VALUES_SCALED = 2**22
 # Between about this many points an opening looks at what cancels.
 _PAIRED = 8
 _LEAST_DIGITS = 1e-9
+# Of distances from a convex function of the user, which cannot be had in another form.
+_FEW_DIGITS = 1e-4
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -214,9 +217,27 @@ def open_bregman(
 ) -> BregmanRows:
     """Open rows that sweep by products, or by the definition where products lose digits."""
     rows = BregmanRows(points, sample_weight, divergence=divergence, **options)
+    if type(divergence).between is Bregman.between:
+        _warn_of_lost_digits(points, divergence)
     if not rows.loses_digits:
         return rows
     return DirectBregmanRows(points, sample_weight, divergence=divergence, team=rows.team)
+
+
+def _warn_of_lost_digits(points: Points | SparsePoints, divergence: Bregman) -> None:
+    """Warn where phi(x) - phi(theta) is rounding for most pairs of a few points."""
+    sample = as_float64(points[:: -(-points.shape[0] // _PAIRED)])
+    heights = np.abs(divergence.generator(sample))
+    pairs = np.repeat(sample, len(sample), axis=0), np.tile(sample, (len(sample), 1))
+    distances = divergence.between(*pairs)
+    usual, error = _middle_of(distances), _middle_of(heights) * _EPSILON
+    if error > _FEW_DIGITS * usual > 0:
+        warn_caller(
+            f"most distances by {divergence!r} are about {usual:.1g}, and phi of the rows is about "
+            f"{_middle_of(heights):.1g}: their differences have few digits, and labels may be "
+            "wrong: subtract a constant from X, or define `between` in a class",
+            RuntimeWarning,
+        )
 
 
 class ValuesAsTheyAre(FormOfMoves):
