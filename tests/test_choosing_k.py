@@ -333,6 +333,17 @@ def test_the_separation_decides_where_anything_is_apart() -> None:
     assert decide(silent, {"separation": 2}, "vote", [2, 3, 4, 5]) == (4, "vote")
 
 
+def test_the_separation_guesses_where_nothing_is_apart() -> None:
+    cloud = np.random.default_rng(0).uniform(size=(600, 4))
+    by = {
+        name: choose_k(cloud, range(2, 9), criteria=name, random_state=0)
+        for name in ("separation", "dp_means")
+    }
+    assert by["separation"].by_criterion == {"separation": None}
+    assert (by["separation"].is_clear, by["separation"].agreement) == (False, 0.0)
+    assert by["separation"].recommended == by["dp_means"].recommended
+
+
 def test_clusters_that_single_features_tell_apart_are_counted_among_noise() -> None:
     rng = np.random.default_rng(0)
     corners = np.indices((2, 2, 2)).reshape(3, 8).T[np.arange(800) % 8]
@@ -444,6 +455,7 @@ def test_one_point_is_one_cluster() -> None:
 def test_the_result_reads_as_a_table(of_blobs: ChoiceOfK) -> None:
     head, columns, *rows = str(of_blobs).splitlines()
     assert head == "k = 4 by separation; 11 of 11 criteria say so"
+    assert repr(of_blobs) == "ChoiceOfK(k=4, is_clear=True, tried=2 to 8)"
     assert len(rows) == 7
     assert columns.split()[:2] == ["k", "inertia"]
     assert rows[2].split()[0] == "4"
@@ -510,6 +522,47 @@ def test_the_callback_sees_sweeps_and_can_stop_them() -> None:
     assert list(choice.table["k"])[-1] < 14
     assert choice.recommended in choice.centers
     assert [len(state.centers) > 6 for state in seen].index(True) == len(seen) - 1 > 3
+
+
+def test_the_callback_hears_in_words_how_many_numbers_of_clusters_were_tried() -> None:
+    told: list[str] = []
+
+    class Listener:
+        def __call__(self, state: SweepState) -> None:
+            told.append(str(state.sweep))
+
+        def phase_begins(self, words: str, seconds_left: object = None) -> None:
+            told.append(words)
+
+        def fit_ended(self) -> None:
+            told.append("ended")
+
+    choose_k(blobs(3), range(2, 6), criteria=["bic", "dp_means"], callback=Listener())
+    words = list(dict.fromkeys(line for line in told if not line.isdigit()))
+    assert words == [
+        *(f"{n} of 4 numbers of clusters" for n in (1, 2, 3, 4)),
+        "improving from one to the next",
+        "criterion 1 of 2, bic",
+        "criterion 2 of 2, dp means",
+        "ended",
+    ]
+    sweeps = [line for line in told if line.isdigit()]
+    assert sweeps == [str(1 + i) for i in range(len(sweeps))]
+    assert told.index("1") > told.index("1 of 4 numbers of clusters")
+    with pytest.raises(ValueError, match="ended choose_k"):
+        choose_k(blobs(3), [2, 3], criteria="gap", callback=_Ending(told))
+    assert told[-1] == "ended at once"
+
+
+class _Ending:
+    def __init__(self, told: list[str]) -> None:
+        self.told = told
+
+    def __call__(self, state: SweepState) -> bool:
+        return True
+
+    def fit_ended(self) -> None:
+        self.told.append("ended at once")
 
 
 def test_a_stop_at_once_still_has_centers() -> None:

@@ -144,7 +144,7 @@ def test_choose_k_prints_what_the_criteria_say(run) -> None:
 def test_choose_k_says_that_no_k_is_clear_and_why(run) -> None:
     np.save("cloud.npy", np.random.default_rng(0).uniform(size=(400, 4)))
     *_, verdict, doubt = run("choose-k", "cloud.npy", "--to", 6, "--quiet").out.splitlines()
-    assert re.match(r"no clear k; the best guess is k = \d, by \w+; ", verdict)
+    assert re.fullmatch(r"no clear k; the best guess is k = \d, by \w+", verdict)
     assert doubt.startswith("at no k above one are all clusters apart")
     found = run("choose-k", "cloud.npy", "--to", 6, "--quiet", "--json").json
     assert (found["is_clear"], found["doubt"]) == (False, doubt)

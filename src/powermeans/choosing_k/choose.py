@@ -161,8 +161,10 @@ def choose_k(
     n_threads : int, optional
         As in `PowerKMeans`; the result does not depend on it.
     callback : callable, optional
-        Called after each sweep with a `SweepState`. If it returns True, the search ends and the
-        result is what was found until then.
+        Called after each sweep with a `SweepState`, whose sweeps are counted through all k. If it
+        returns True, the search ends and the result is what was found until then. Its methods
+        `phase_begins` and `fit_ended` are called as by `PowerKMeans`, if there are such:
+        ``powermeans.progress()`` shows how many numbers of clusters have been tried.
 
     Returns
     -------
@@ -207,39 +209,48 @@ def choose_k(
         scaled = _Scaled.of(data, spec)
     _check_distinct(scaled.n_distinct, sizes[-1])
     rng = check_random_state(random_state)
-    settings = Settings(
-        EFFORTS_FOR_EACH_K[effort],
-        silhouette_size,
-        n_references,
-        n_resamples,
-        # The separation draws its sample as the silhouette does.
-        {name: rng.randint(2**31 - 1) for name in CRITERIA if name != "separation"},
-        n_threads,
-        None if callback is None else _watcher(callback),
-    )
-    found, was_stopped = _search(scaled.rows, sizes, settings, rng)
-    study = scaled.study(found, settings)
-    evaluations, was_stopped = _evaluate(study, names, was_stopped)
+    # The separation draws its sample as the silhouette does.
+    seeds = {name: rng.randint(2**31 - 1) for name in CRITERIA if name != "separation"}
+    numbers = (silhouette_size, n_references, n_resamples)
+    with _Listener(callback) as listener:
+        on_sweep = None if callback is None else listener.on_sweep
+        settings = Settings(EFFORTS_FOR_EACH_K[effort], *numbers, seeds, n_threads, on_sweep)
+        found, was_stopped = _search(scaled.rows, sizes, settings, rng, listener)
+        study = scaled.study(found, settings)
+        evaluations, was_stopped = _evaluate(study, names, was_stopped, listener)
     choice = _choice(study, scaled, evaluations, decide_by)
-    return replace(
-        choice,
-        centers=choice.centers if keep_centers else {},
-        was_stopped=was_stopped,
-        missing=missing,
-    )
+    kept = choice.centers if keep_centers else {}
+    return replace(choice, centers=kept, was_stopped=was_stopped, missing=missing)
 
 
 class _Stopped(Exception):
     """Raised when the callback asks to stop."""
 
 
-def _watcher(callback: Callback) -> Callback:
-    def watch(state: SweepState) -> object:
-        if says_stop(callback(state)):
-            raise _Stopped
-        return None
+class _Listener:
+    """Tell the callback of sweeps, counted as if of one fit, of phases, and of the end."""
 
-    return watch
+    def __init__(self, callback: Callback | None) -> None:
+        self._callback, self._sweeps = callback, itertools.count(1)
+
+    def on_sweep(self, state: SweepState) -> None:
+        """Raise if the callback asks to stop."""
+        if self._callback is not None and says_stop(
+            self._callback(replace(state, run=0, sweep=next(self._sweeps)))
+        ):
+            raise _Stopped
+
+    def on_phase(self, words: str) -> None:
+        """Tell what begins."""
+        if (told := getattr(self._callback, "phase_begins", None)) is not None:
+            told(words, None)
+
+    def __enter__(self) -> _Listener:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        if (ended := getattr(self._callback, "fit_ended", None)) is not None:
+            ended()
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,13 +398,21 @@ def _check_distinct(n_distinct: int, largest: int) -> None:
 
 
 def _search(
-    rows: Rows, sizes: list[int], settings: Settings, rng: np.random.RandomState
+    rows: Rows,
+    sizes: list[int],
+    settings: Settings,
+    rng: np.random.RandomState,
+    listener: _Listener,
 ) -> tuple[dict[int, Solution], bool]:
     """Find centers for each k, or for some if the callback stops the search."""
     found: dict[int, Solution] = {}
+    n_sizes = len(sizes)
     try:
-        for found in centers_by_k(rows, sizes, settings.effort, rng, settings.callback):  # noqa: B007
-            pass  # a stop keeps the solutions before it
+        listener.on_phase(f"1 of {n_sizes} numbers of clusters")
+        for found in centers_by_k(rows, sizes, settings.effort, rng, settings.callback):
+            n_next = len(found) + 1  # a stop keeps the solutions before it
+            ahead = f"{n_next} of {n_sizes} numbers of clusters"
+            listener.on_phase(ahead if n_next <= n_sizes else "improving from one to the next")
     except _Stopped:
         if not found:
             start = rows.take(np.arange(sizes[0]))
@@ -403,11 +422,12 @@ def _search(
 
 
 def _evaluate(
-    study: Study, names: list[str], was_stopped: bool
+    study: Study, names: list[str], was_stopped: bool, listener: _Listener
 ) -> tuple[dict[str, Evaluation], bool]:
     """Evaluate the criteria; after a stop the rest have no values."""
     evaluations: dict[str, Evaluation] = {}
-    for name in names:
+    for number, name in enumerate(names, 1):
+        listener.on_phase(f"criterion {number} of {len(names)}, {name.replace('_', ' ')}")
         try:
             evaluations[name] = CRITERIA[name](study)
         except _Stopped:
@@ -437,7 +457,7 @@ def _choice(
         recommended=recommended,
         decided_by=decided_by,
         by_criterion=chosen,
-        agreement=ks.count(recommended) / len(ks),
+        agreement=ks.count(recommended) / max(1, len(ks)),
         silhouette_sample=len(study.sample.counts) if "silhouette" in evaluations else 0,
         is_clear=not doubt,
         doubt=doubt,

@@ -13,7 +13,7 @@ from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.types import FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ChoiceOfK:
     """The number of clusters according to several criteria.
 
@@ -69,7 +69,7 @@ class ChoiceOfK:
     silhouette_sample: int
     is_clear: bool
     doubt: str
-    centers: dict[int, FloatArray] = field(default_factory=dict, repr=False)
+    centers: dict[int, FloatArray] = field(default_factory=dict)
     was_stopped: bool = False
     missing: Literal["error", "observed"] = "error"
 
@@ -134,13 +134,12 @@ class ChoiceOfK:
         return rows
 
     def _summary(self) -> str:
+        verdict = f"{self.verdict()} by {self.decided_by.replace('_', ' ')}"
+        if self.doubt:
+            return f"{verdict}\n({self.doubt})"
         n_said = sum(k is not None for k in self.by_criterion.values())
         n_agreeing = sum(k == self.recommended for k in self.by_criterion.values())
-        return (
-            f"{self.verdict()} by {self.decided_by.replace('_', ' ')}; "
-            f"{n_agreeing} of {n_said} criteria say so"
-            + (f"\n({self.doubt})" if self.doubt else "")
-        )
+        return f"{verdict}; {n_agreeing} of {n_said} criteria say so"
 
     def verdict(self) -> str:
         """Return "k = 4", or that there is no clear k and which is the best guess.
@@ -157,6 +156,10 @@ class ChoiceOfK:
         """
         guess = f"k = {self.recommended}"
         return guess if self.is_clear else f"no clear k; the best guess is {guess}"
+
+    def __repr__(self) -> str:
+        least, most = self.table["k"][[0, -1]]
+        return f"ChoiceOfK(k={self.recommended}, is_clear={self.is_clear}, tried={least} to {most})"
 
     def __str__(self) -> str:
         rows = self._cells()

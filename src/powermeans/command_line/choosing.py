@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.callbacks.progress_bar import Together
 from powermeans.command_line import failures
 from powermeans.command_line.data_files import (
     DataFiles,
@@ -29,7 +29,6 @@ from powermeans.command_line.parts import (
     why_in_parts,
 )
 from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
-from powermeans.loop.history import SweepState
 from powermeans.sources import PartedData
 from powermeans.system.atomic_write import atomic_write
 from powermeans.tables import nearest
@@ -74,7 +73,7 @@ def choice_for(data: FitData, sizes: range, settings: dict[str, Any], *, is_quie
     """Try each k; the first Ctrl-C ends the search, and a second one interrupts."""
     from powermeans.choosing_k.choose import choose_k
 
-    tell = None if is_quiet else _Progress()
+    tell = None if is_quiet else ProgressInParts()
     try:
         with (
             _remembering_interrupt() as was_interrupted,
@@ -85,7 +84,7 @@ def choice_for(data: FitData, sizes: range, settings: dict[str, Any], *, is_quie
                 data.points,
                 sizes,
                 sample_weight=data.weights,
-                callback=_callback(tell, was_interrupted),
+                callback=Together(tell, lambda state: was_interrupted()),
                 missing="observed" if data.missing == "observed" else "error",
                 **settings,
             )
@@ -113,8 +112,10 @@ def rows_for_k(data: FitData) -> tuple[FitData, list[str]]:
 def why_this_k(choice: Any) -> list[str]:
     """Return lines on what is recommended, by what, and what speaks against it."""
     verdict = f"recommended: k = {choice.recommended}" if choice.is_clear else choice.verdict()
-    said = f"{verdict}, by {choice.decided_by}; {choice.agreement:.0%} of the criteria say the same"
-    return [said, choice.doubt] if choice.doubt else [said]
+    said = f"{verdict}, by {choice.decided_by}"
+    if choice.doubt:
+        return [said, choice.doubt]
+    return [f"{said}; {choice.agreement:.0%} of the criteria say the same"]
 
 
 def _known_criteria(names: str) -> list[str]:
@@ -178,14 +179,6 @@ def _draw(choice: Any, path: str) -> None:
         ax.figure.savefig(file, format=path.rpartition(".")[2].lower(), dpi=150)
 
 
-class _Progress(ProgressInParts):
-    """Show no inertias, which differ with k, and no time left."""
-
-    def words(self, state: SweepState) -> str:
-        """Return the sweep, the number of centers and the time so far."""
-        return f"sweep {state.sweep}, {len(state.centers)} centers, {self.time_so_far()}"
-
-
 @contextlib.contextmanager
 def _remembering_interrupt() -> Iterator[Callable[[], bool]]:
     """Remember the first Ctrl-C, on which the callback stops the fits; a second one interrupts."""
@@ -200,15 +193,3 @@ def _remembering_interrupt() -> Iterator[Callable[[], bool]]:
         yield lambda: bool(seen)
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _callback(tell: Any, was_interrupted: Callable[[], bool]) -> Callable[[SweepState], bool]:
-    """Count the sweeps of all k as if of one fit, and stop after Ctrl-C."""
-    sweeps = itertools.count(1)
-
-    def watch(state: SweepState) -> bool:
-        if tell is not None:
-            tell(replace(state, run=0, sweep=next(sweeps)))
-        return was_interrupted()
-
-    return watch
