@@ -348,6 +348,14 @@ def test_a_kernel_that_overflows_is_refused() -> None:
         KernelPowerKMeans(2, kernel="poly", degree=500).fit(1e3 * blobs())
 
 
+def test_coordinates_beyond_float32_are_said_to_be_of_the_kernel():
+    points = np.array([[1.0], [2.0], [1e15]], dtype=np.float32)
+    model = KernelPowerKMeans(2, kernel="poly", degree=6, random_state=0)
+    with pytest.raises(ValueError, match="kernel='poly' has values beyond float32: scale X"):
+        model.fit(points)
+    assert len(set(model.fit(points.astype(np.float64)).labels_)) == 2
+
+
 # The rest of an estimator.
 
 

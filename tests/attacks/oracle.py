@@ -10,7 +10,8 @@ How far labels and inertia may be off follows from how distances are computed (`
 - With more features, in CSR points, or with missing entries, a squared distance is
   |x|^2 - 2 <x, c> + |c|^2 about an origin, in the dtype of the points: it is right to (d + 8)
   units of this dtype, times |x|^2 + |c|^2 about that origin. The same holds of Bregman divergences,
-  which are affine in the point, with the largest distance to any center in place of the squares.
+  which are affine in the point, with the largest distance to any center in place of the squares;
+  `rows/bregman.py` leaves products where they would cost more than 1e-9 of a distance.
   Their centers are moved off a border of the domain by 1e-30 of the size of the entries.
 - Directions, for cosines, are rounded to the dtype of the points: half the squared length of a
   difference that is off by e is off by e sqrt(2 D) + e^2 / 2.
@@ -32,6 +33,7 @@ import numpy as np
 
 LONG = np.longdouble
 FEATURES_WITHOUT_CANCELLATION = 16
+DIGITS_OF_BREGMAN = 1e-9
 SAFETY = 4.0
 
 Distances = Callable[[Any, Any], Any]
@@ -64,20 +66,25 @@ def _excess(u: Any) -> Any:
 
 
 def _entropy(points: Any, centers: Any) -> Any:
-    """x log(x / c) - x + c; nothing at a center of zero with a point of zero."""
-    with np.errstate(all="ignore"):
-        inside = centers * _excess((points - centers) / centers)
-    return np.where(centers > 0, inside, np.where(points == 0, LONG(0), LONG(np.inf)))
+    """x log(x / c) - x + c."""
+    return centers * _excess((points - centers) / centers)
+
+
+def _off_zero(centers: Any) -> Any:
+    """Move entries of zero by 1e-30 of the mean entry of their center, or by 1e-30."""
+    sizes = centers.mean(axis=-1, keepdims=True)
+    return np.where(centers > 0, centers, LONG(1e-30) * np.where(sizes > 0, sizes, LONG(1)))
 
 
 def poisson(points: Any, centers: Any) -> Any:
-    return _entropy(points, centers).sum(axis=-1)
+    return _entropy(points, _off_zero(centers)).sum(axis=-1)
 
 
 def binomial(n_trials: float) -> Distances:
     def distances(points: Any, centers: Any) -> Any:
         trials = LONG(n_trials)
-        both = _entropy(points, centers) + _entropy(trials - points, trials - centers)
+        inner = np.minimum(_off_zero(centers), LONG(np.nextafter(n_trials, 0.0)))
+        both = _entropy(points, inner) + _entropy(trials - points, trials - inner)
         return both.sum(axis=-1)
 
     return distances
@@ -131,7 +138,13 @@ class Claim:
     labels: Any
     inertia: float | None
     distances: Distances = squared_euclidean
-    is_affine: bool = False  # sparse, or with missing entries: by products in any case
+    is_sparse: bool = False
+    has_missing: bool = False
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether distances are by products, however few the features."""
+        return self.is_sparse or self.has_missing
 
 
 def fault_of(claim: Claim, *, is_loose: bool = False) -> str | None:
@@ -179,12 +192,12 @@ def slack(claim: Claim, distances: Any, *, is_loose: bool = False) -> Any:
     unit = double if are_few else own_unit
     border = 1e-29 * n_features * max(1.0, float(np.nanmean(np.abs(claim.points))))
     sizes = finite.max(axis=1, keepdims=True) + finite
-    return SAFETY * (n_features + 8) * unit * sizes + border
+    return SAFETY * (n_features + 8) * unit * sizes + DIGITS_OF_BREGMAN * finite + border
 
 
 def _squares_about_origin(claim: Claim) -> Any:
     points, centers = (np.asarray(a, dtype=LONG) for a in (claim.points, claim.centers))
-    origin = LONG(0) if claim.is_affine else np.nanmean(points, axis=0)
+    origin = LONG(0) if claim.is_sparse else np.nanmean(points, axis=0)
     of_points = np.nansum((points - origin) ** 2, axis=1)
     return of_points[:, None] + ((centers - origin) ** 2).sum(axis=1)
 
@@ -198,10 +211,12 @@ def _fault_of_labels(claim: Claim, distances: Any, allowed: Any) -> str | None:
         wrong = np.flatnonzero(gap > allowed[at, nearest] + allowed[at, labels])
     if not len(wrong):
         return None
-    worst = wrong[np.argmax(gap[wrong] / own[wrong])]
+    with np.errstate(invalid="ignore"):
+        share = np.nan_to_num(gap[wrong] / own[wrong], nan=1.0)
+    worst = wrong[np.argmax(share)]
     return (
         f"{len(wrong)} of {len(own)} labels are not the nearest: point {worst} is "
-        f"{float(gap[worst] / own[worst]):.2g} of its distance farther from center "
+        f"{float(share.max()):.2g} of its distance farther from center "
         f"{labels[worst]} than from {nearest[worst]}"
     )
 

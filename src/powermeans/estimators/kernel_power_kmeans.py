@@ -493,6 +493,10 @@ class KernelPowerKMeans(
                 sq_norms[rows] = np.einsum("if,if->i", exact, exact)
                 with np.errstate(over="ignore"):
                     coordinates[rows] = exact
+        if not np.isfinite(coordinates).all():
+            raise ValueError(
+                f"kernel={self.kernel!r} has values beyond {points.dtype}: {self._way_to_finite()}"
+            )
         return coordinates, sq_norms
 
     def _outside(self, diagonal: FloatArray, sq_norms: FloatArray) -> FloatArray:

@@ -1,7 +1,7 @@
 """Points of the user: checked here, and trusted everywhere else.
 
-Admitted points are finite, float32 or float64 in native byte order, and dense in C order or CSR
-with sorted indices and no entry twice.
+Admitted points are finite, float32 or float64 in native byte order, and dense in C order and
+aligned, or CSR with sorted indices and no entry twice.
 """
 
 from __future__ import annotations
@@ -78,6 +78,8 @@ def admit(
     """Return checked points and weights, CSR points in canonical form; raise on faults."""
     if sparse.issparse(points):
         points = canonical_csr(points)
+    else:  # NumPy sums entries that are not aligned in another order
+        points = np.require(points, requirements="A")
     weights = None
     if sample_weight is not None:
         weights = check_sample_weight(sample_weight, points.shape[0])
