@@ -73,6 +73,64 @@ def test_it_stops_at_the_first_sweep_that_gains_no_more_than_the_tolerance():
     assert 2 < len(used) < 500
 
 
+def swept(points, centers, power):
+    """Equations 4 and 5 of the paper in NumPy: the centers after a sweep, and its objective."""
+    sq_dist = np.square(points[:, None, :] - centers[None, :, :]).sum(axis=2)
+    least = sq_dist.min(axis=1)
+    # Weights depend on ratios only, whose powers do not overflow.
+    ratios = sq_dist / least[:, None]
+    means = np.mean(ratios**power, axis=1)
+    weights = ratios ** (power - 1) * means[:, None] ** (1 / power - 1)
+    moved = weights.T @ points / weights.sum(axis=0)[:, None]
+    return moved, float(np.sum(least * means ** (1 / power)))
+
+
+def as_the_paper_says(points, centers):
+    power, before = -3.0, math.nan
+    while True:
+        centers, now = swept(points, centers, power)
+        yield power, centers
+        if before - now <= 1e-6 / math.sqrt(points.shape[1]) * before:
+            return
+        power, before = 1.05 * power, now
+
+
+def as_the_authors_code_says(points, centers, power):
+    before, root = math.nan, math.sqrt(points.shape[1])
+    for number in range(10_000):
+        centers, now = swept(points, centers, power)
+        yield power, centers
+        if (before - now) / before / root <= 1e-7 and power <= -root:
+            return
+        before = now
+        if number % 2 and power > -120:
+            power = power - 0.2 if power > -1 else 1.06 * power
+
+
+@pytest.mark.parametrize("n_features", [2, 9])
+@pytest.mark.parametrize("start", [-0.5, -1.0, -4.0, None])
+def test_presets_go_where_the_paper_and_the_authors_code_go(n_features, start):
+    points = np.random.default_rng(1).normal(size=(200, n_features))
+    seeds = points[:4] + 0.01
+    if start is None:
+        model, twin = PowerKMeans.as_published(4, init=seeds), as_the_paper_says(points, seeds)
+    else:
+        model = PowerKMeans.as_authors_code(4, power=start, init=seeds)
+        twin = as_the_authors_code_says(points, seeds, start)
+    powers, centers = zip(*twin, strict=True)
+    model.fit(points)
+    np.testing.assert_allclose(model.history_.power, powers, rtol=1e-12)
+    np.testing.assert_allclose(model.cluster_centers_, centers[-1], rtol=1e-12, atol=1e-12)
+    assert len(powers) > 10
+
+
+def test_presets_take_other_parameters():
+    model = PowerKMeans.as_published(3, power=-9.0, random_state=1)
+    assert (model.n_clusters, model.power, model.growth, model.polish) == (3, -9.0, 1.05, False)
+    model = PowerKMeans.as_authors_code(3, power=-0.4, tol=1e-4, max_iter=7)
+    assert (model.schedule.start, model.tol, model.max_iter) == (-0.4, 1e-4, 7)
+
+
 def test_the_page_shows_the_function():
     block = next(b for b in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL))
     (shown,) = (node for node in ast.parse(block).body if isinstance(node, ast.FunctionDef))

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from powermeans import KMeans, metrics
 from powermeans.metrics import (
     adjusted_rand_index,
     centroid_index,
@@ -152,3 +153,49 @@ def test_quality_ratio_to_a_reference_without_error():
 def test_quality_ratio_names_the_forms_it_knows():
     with pytest.raises(ValueError, match=r'form=.cubed. is unknown: pass "squared" or "unsquared"'):
         quality_ratio(np.ones((2, 1)), np.ones((1, 1)), np.ones((1, 1)), form="cubed")
+
+
+# The scatter within clusters, and how many clusterings there are.
+
+
+@pytest.mark.parametrize("form", ["centers", "pairs"])
+@pytest.mark.parametrize("as_form", [np.asarray, sparse.csr_array])
+def test_the_scatter_is_that_of_a_case_by_hand(form, as_form) -> None:
+    points = as_form(np.array([[0.0], [2.0], [4.0], [10.0]]))
+    # Means 2 and 10: 4 + 0 + 4; pairs (4 + 16 + 4) / 3.
+    assert metrics.within_scatter(points, list("aaab"), form=form) == 8.0
+    # Of 0, 2, 4, 4, whose mean is 2.5; pairs (4 + 2 * 16 + 2 * 4) / 4. No weight, no point.
+    counts = np.array([1.0, 1.0, 2.0, 0.0])
+    found = metrics.within_scatter(points, list("aaab"), form=form, sample_weight=counts)
+    assert found == 11.0
+
+
+def test_both_forms_of_the_scatter_agree_and_are_the_inertia() -> None:
+    rng = np.random.default_rng(0)
+    points, weights = rng.normal(size=(300, 4)) + 50, rng.uniform(0.1, 3, size=300)
+    model = KMeans(5, random_state=0, tol=0.0).fit(points, sample_weight=weights)
+    forms = [
+        metrics.within_scatter(points, model.labels_, form=form, sample_weight=weights)
+        for form in ("centers", "pairs")
+    ]
+    np.testing.assert_allclose(forms, model.inertia_, rtol=1e-12)
+    with pytest.raises(ValueError, match=r'form=.median. is unknown: pass "centers" or "pairs"'):
+        metrics.within_scatter(points, model.labels_, form="median")
+    with pytest.raises(ValueError, match="labels has 3 entries, but points has 300 rows"):
+        metrics.within_scatter(points, [0, 1, 2])
+
+
+def test_partitions_are_counted_as_the_recurrence_does() -> None:
+    def counted(n: int, k: int) -> int:
+        """The last point is alone, or in one of the clusters of the others."""
+        if n == 0 or k == 0:
+            return int(n == k)
+        return counted(n - 1, k - 1) + k * counted(n - 1, k)
+
+    for n in range(1, 11):
+        for k in range(1, 12):
+            assert metrics.number_of_partitions(n, k) == counted(n, k)
+    assert metrics.number_of_partitions(10, 4) == 34105
+    assert metrics.number_of_partitions(1000, 2) == 2**999 - 1
+    with pytest.raises(ValueError, match="n_clusters=0 must be a whole number of at least 1"):
+        metrics.number_of_partitions(3, 0)

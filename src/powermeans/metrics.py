@@ -1,4 +1,4 @@
-"""Compare two clusterings, or a solution with a reference."""
+"""Measure a clustering, compare two, or a solution with a reference; count all there are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from powermeans.divergences import squared_euclidean
 from powermeans.system.host_memory import on_host
@@ -203,6 +204,110 @@ def quality_ratio(
     if reference_error == 0:
         return 1.0 if error == 0 else math.inf
     return math.sqrt(error / reference_error)
+
+
+def within_scatter(
+    points: Points | SparsePoints,
+    labels: ArrayLike,
+    *,
+    form: Literal["centers", "pairs"] = "centers",
+    sample_weight: FloatArray | None = None,
+) -> float:
+    """Return W(C), the scatter within the clusters of a clustering C, by either of its two forms.
+
+    About centers it is the sum over the clusters l of the squared distances of their points from
+    their mean; by pairs, 1/2 sum_l (1 / n_l) sum_(i, j in l) |x_i - x_j|^2. Both are equal
+    (K. Moon, lecture slides on k-means). Labels may have any names. Pairs take time in proportion
+    to the squares of the sizes of the clusters.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+        Dense or sparse.
+    labels : (n_points,)
+    form : {"centers", "pairs"}, default="centers"
+    sample_weight : (n_points,), optional
+        A weight of three counts like three copies of the point.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    number_of_partitions : Among how many clusterings the least W(C) is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.metrics import within_scatter
+    >>> points, labels = np.array([[0.0], [2.0], [4.0], [10.0]]), [0, 0, 0, 1]
+    >>> within_scatter(points, labels)  # 4 + 0 + 4
+    8.0
+    >>> within_scatter(points, labels, form="pairs")  # (4 + 16 + 4) / 3
+    8.0
+    """
+    if form not in ("centers", "pairs"):
+        raise ValueError(f'form={form!r} is unknown: pass "centers" or "pairs"')
+    names, sizes = _dense_labels(labels)
+    if len(names) != points.shape[0]:
+        raise ValueError(f"labels has {len(names)} entries, but points has {points.shape[0]} rows")
+    weights = np.ones(len(names)) if sample_weight is None else np.asarray(sample_weight)
+    scatter_of = _about_center if form == "centers" else _of_pairs
+    members = (names == label for label in range(len(sizes)))
+    return math.fsum(scatter_of(points[own], weights[own]) for own in members if weights[own].any())
+
+
+def _about_center(points: Points | SparsePoints, weights: FloatArray) -> float:
+    center = np.asarray((weights @ points) / weights.sum(), dtype=np.float64)
+    return float(weights @ squared_euclidean.pairwise(points, center[None, :])[:, 0])
+
+
+def _of_pairs(points: Points | SparsePoints, weights: FloatArray) -> float:
+    others = points.toarray() if sparse.issparse(points) else points
+    chunks = squared_euclidean.in_chunks(points, others.astype(np.float64, copy=False))
+    total = math.fsum(float(weights[rows] @ sq_dist @ weights) for rows, sq_dist in chunks)
+    return total / (2 * float(weights.sum()))
+
+
+def number_of_partitions(n_points: int, n_clusters: int) -> int:
+    """Return the number of ways to divide points into clusters, none of them empty.
+
+    It is Stirling's number of the second kind,
+    S(n, k) = 1 / k! sum_(l=1)^k (-1)^(k-l) binom(k, l) l^n, in exact integers.
+
+    Parameters
+    ----------
+    n_points : int
+        At least one.
+    n_clusters : int
+        At least one.
+
+    Returns
+    -------
+    int
+        Zero if there are more clusters than points.
+
+    See Also
+    --------
+    within_scatter : What k-means makes small among them.
+
+    Examples
+    --------
+    >>> from powermeans.metrics import number_of_partitions
+    >>> number_of_partitions(10, 4)
+    34105
+    >>> number_of_partitions(19, 4)
+    11259666950
+    """
+    for name, number in (("n_points", n_points), ("n_clusters", n_clusters)):
+        if number != int(number) or number < 1:
+            raise ValueError(f"{name}={number!r} must be a whole number of at least 1: pass one")
+    n, k = int(n_points), int(n_clusters)
+    terms: list[int] = [
+        (-1) ** (k - size) * math.comb(k, size) * size**n for size in range(1, k + 1)
+    ]
+    return sum(terms) // math.factorial(k)
 
 
 def _dense_labels(labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

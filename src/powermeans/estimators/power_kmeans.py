@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +32,7 @@ from powermeans.loop.updates import RelocateEmpty, SeparateCoincident
 from powermeans.power_mean import memberships
 from powermeans.rows.bregman import BregmanRows
 from powermeans.rules import Power, Rule
-from powermeans.schedules import Fixed, Geometric, Whole, resting_power
+from powermeans.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
 from powermeans.seeds.choose import drawn_sample
 from powermeans.types import FloatArray, Points, SparsePoints
 
@@ -107,7 +107,9 @@ class PowerKMeans(CenterEstimator):
     tol : float, default=1e-6
         Lloyd ends when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features, as in scikit-learn, or when no center moves. Without `polish`, a
-        run ends when the relative decrease of the objective is at most ``tol / sqrt(n_features)``.
+        run ends when the relative decrease of the objective is at most ``tol / sqrt(n_features)``;
+        with `AuthorsSchedule`, as in the authors' code, when it is at most
+        ``tol * sqrt(n_features)`` and the power at most ``-sqrt(n_features)``.
     divergence : str or Bregman, default="squared_euclidean"
         Distance between a point and a center; `inertia_` is its sum. "squared_euclidean";
         "mahalanobis" with a learned covariance that all clusters share, or
@@ -195,9 +197,8 @@ class PowerKMeans(CenterEstimator):
 
     Notes
     -----
-    The paper's Algorithm 1, with its settings, is
-
-        PowerKMeans(power=-3.0, growth=1.05, init="plain-k-means++", polish=False)
+    `PowerKMeans.as_published` is the paper's Algorithm 1 with its settings,
+    `PowerKMeans.as_authors_code` the loop in the code behind the authors' later papers.
 
     After Ctrl-C, or an error raised by the callback, the estimator keeps the last complete state,
     in a search the best so far.
@@ -319,6 +320,85 @@ class PowerKMeans(CenterEstimator):
         self.verbose = verbose
         self.copy_x = copy_x
 
+    @classmethod
+    def as_published(cls, n_clusters: int = 8, **params: Any) -> Self:
+        """Make an estimator that is Algorithm 1 of the paper and nothing else.
+
+        Each sweep has the next power of a geometric schedule, and a run ends once the objective
+        hardly falls. There is no search, no Lloyd, and no center is moved otherwise.
+
+        Parameters
+        ----------
+        n_clusters : int, default=8
+            Number of centers.
+        **params
+            Other parameters of the constructor, which replace ``power=-3.0``, ``growth=1.05``,
+            ``init="plain-k-means++"``, ``polish=False`` and ``tol=1e-6``. The tables of the paper
+            have the powers -1, -3, -9 and -18.
+
+        Returns
+        -------
+        PowerKMeans
+
+        See Also
+        --------
+        as_authors_code : The loop of the authors' later code.
+
+        References
+        ----------
+        Xu, J. and Lange, K. "Power k-Means Clustering". ICML 2019, Algorithm 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from powermeans import PowerKMeans
+        >>> X = np.array([[1.0], [2.0], [9.0], [10.0]])
+        >>> model = PowerKMeans.as_published(2, random_state=0).fit(X)
+        >>> np.sort(model.cluster_centers_.ravel()).round(3)
+        array([1.5, 9.5])
+        >>> model.history_.power[:3].round(4)
+        array([-3.    , -3.15  , -3.3075])
+        """
+        settings = {"power": -3.0, "growth": 1.05, "init": "plain-k-means++", "polish": False}
+        return cls(n_clusters, **{**settings, **params})
+
+    @classmethod
+    def as_authors_code(cls, n_clusters: int = 8, *, power: float = -1.0, **params: Any) -> Self:
+        """Make an estimator with the loop in the code behind the authors' later papers.
+
+        It has their `AuthorsSchedule`, and goes on while the objective falls by more than
+        ``1e-7 * sqrt(n_features)`` of itself, or while the power is above ``-sqrt(n_features)``.
+
+        Parameters
+        ----------
+        n_clusters : int, default=8
+            Number of centers.
+        power : float, default=-1.0
+            The first power, from which on the schedule grows by a factor.
+        **params
+            Other parameters of the constructor, which replace ``init="plain-k-means++"``,
+            ``polish=False``, ``tol=1e-7`` and ``max_iter=1000``.
+
+        Returns
+        -------
+        PowerKMeans
+
+        See Also
+        --------
+        as_published : Algorithm 1 of the paper.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from powermeans import PowerKMeans
+        >>> X = np.array([[1.0], [2.0], [9.0], [10.0]])
+        >>> model = PowerKMeans.as_authors_code(2, random_state=0).fit(X)
+        >>> model.history_.power[:5].round(4)
+        array([-1.    , -1.    , -1.06  , -1.06  , -1.1236])
+        """
+        settings = {"init": "plain-k-means++", "polish": False, "tol": 1e-7, "max_iter": 1000}
+        return cls(n_clusters, schedule=AuthorsSchedule(power), **{**settings, **params})
+
     def memberships(self, X: MatrixLike, power: float | None = None) -> FloatArray:
         """Return how much each point belongs to each center.
 
@@ -415,8 +495,7 @@ class PowerKMeans(CenterEstimator):
         self.critical_power_ = data.rows.critical_power()
         schedule = self._powers()
         if not self.polish:
-            stop = ObjectiveSettled(self.tol / math.sqrt(data.rows.n_features))
-            return [Stage(schedule, stop, self.max_iter)]
+            return [Stage(schedule, self._stop_without_polish(data), self.max_iter)]
         tolerance = self.tol * data.rows.mean_variance()
         are_hard = WeightsHard(
             self.critical_power_, self.n_clusters, tolerance, resting_power(schedule)
@@ -428,6 +507,12 @@ class PowerKMeans(CenterEstimator):
             Stage(schedule, are_hard, n_powers, separate),
             Stage(Fixed(-math.inf), CentersSettled(tolerance), self.max_iter, RelocateEmpty()),
         ]
+
+    def _stop_without_polish(self, data: Data) -> ObjectiveSettled:
+        root = math.sqrt(data.rows.n_features)
+        if isinstance(self.schedule, AuthorsSchedule):
+            return ObjectiveSettled(self.tol * root, highest_power=-root)
+        return ObjectiveSettled(self.tol / root)
 
     def _searches(self) -> bool:
         return self.polish and self.refine > 0 and self.n_clusters > 1
