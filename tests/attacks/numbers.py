@@ -473,6 +473,7 @@ OF_SUBNORMALS = "squares or weighted squares below 1e-290 lose digits, as all nu
 OF_COVARIANCES = "outliers, offsets and weights of many sizes leave a learned covariance few digits"
 OF_FEATURE_WEIGHTS = "feature weights change which digits of more than 16 features cancel"
 OF_ARPACK = "ARPACK draws vectors of its own where eigenvalues coincide, as in scikit-learn"
+OF_ORIGIN = "centers are summed about an origin, where entries 1e12 times smaller lose their digits"
 OF_SPARSE = "CSR points far from zero or each other: Bregman distances by products cancel"
 
 
@@ -496,6 +497,8 @@ def reason_known(case: Case) -> str | None:
     is_weighted = isinstance(case.subject.model, powermeans.EntropyWeightedPowerKMeans)
     if is_weighted and points.shape[1] > 16 and not case.data.is_tame:
         return OF_FEATURE_WEIGHTS
+    if case.subject.domain in ("counts", "positive") and log_most[0] - log_least[0] > 12:
+        return OF_ORIGIN
     is_far = spans > 6 or not case.data.is_tame
     if case.is_sparse and case.subject.domain in ("counts", "positive") and is_far:
         return OF_SPARSE
