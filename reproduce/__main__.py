@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
+import math
 import os
 import sys
 import traceback
@@ -17,7 +18,7 @@ from powermeans.errors import MissingDataError, WrongDataError
 from reproduce import catalog
 from reproduce.as_text import findings_as_text
 from reproduce.results import mark_left_over
-from reproduce.running import Code, Folders, run
+from reproduce.running import Code, Folders, Pace, run
 
 _MOST_THREADS = 2
 _FAILED, _WRONG_USE, _INTERRUPTED = 1, 2, 130
@@ -70,6 +71,16 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="say which items there are")
     parser.add_argument("--quick", action="store_true", help="a small part of each, in seconds")
     parser.add_argument("--fresh", action="store_true", help="compute finished cells again")
+    parser.add_argument(
+        "--stored", action="store_true", help="take the rows beside the results as finished cells"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        metavar="N",
+        default=math.inf,
+        help="begin no cell after so many minutes, and show what is finished",
+    )
     parser.add_argument("--results", type=Path, metavar="DIR", help="where results go")
     parser.add_argument(
         "--cache", type=Path, metavar="DIR", default=Folders().cache, help="where cells are kept"
@@ -89,16 +100,22 @@ def show_all() -> int:
 def run_all(names: Collection[str], asked: argparse.Namespace) -> int:
     """Run items one after another; one that fails does not keep the others from running.
 
+    An item without its data is not tested, which is no failure.
+
     All are imported before the first is run, so that what is edited meanwhile changes none.
     """
-    failed = []
+    failed, untested = [], []
     codes = codes_of(names)
     for name in names:
         try:
             run_one(name, codes.get(name) or Code.on_disk(name), asked)
         except BrokenPipeError:
             raise
-        except (MissingDataError, WrongDataError) as error:
+        except MissingDataError as error:
+            print(f"{name} is not tested: {error}", file=sys.stderr)
+            untested.append(name)
+            mark(name, f"its data were missing: {error}", asked)
+        except WrongDataError as error:
             print(f"error: {name} was not run: {error}", file=sys.stderr)
             failed.append(name)
             mark(name, f"it was not run: {error}", asked)
@@ -114,6 +131,8 @@ def run_all(names: Collection[str], asked: argparse.Namespace) -> int:
             print(f"error: {name} failed, see above", file=sys.stderr)
             failed.append(name)
             mark(name, "it failed", asked)
+    if untested:
+        print(f"not tested, as data are missing: {', '.join(untested)}", file=sys.stderr)
     if failed:
         print(f"error: without results: {', '.join(failed)}", file=sys.stderr)
     return _FAILED if failed else 0
@@ -141,7 +160,8 @@ def run_one(name: str, code: Code, asked: argparse.Namespace) -> None:
     """Run an item and print what it shows."""
     folders = Folders(asked.cache, asked.results)
     module = catalog.module_of(name)
-    report = run(name, module, code, folders, is_quick=asked.quick, is_fresh=asked.fresh)
+    pace = Pace(is_fresh=asked.fresh, takes_stored=asked.stored, seconds=60 * asked.minutes)
+    report = run(name, module, code, folders, is_quick=asked.quick, pace=pace)
     print(f"\n== {report.title} ==\n\n{findings_as_text(report.findings)}\n")
     print(f"written to {folders.written(is_quick=asked.quick)}")
 

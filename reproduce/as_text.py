@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from benchmarks.pages import Rows, as_text
-from reproduce.item import Claim, Comparison, Findings, Table, Value
+from reproduce.item import Comparison, Findings, Table, Value
 
 
 def as_string(value: Value) -> str:
@@ -51,14 +51,6 @@ def comparison_rows(comparisons: Iterable[Comparison]) -> Rows:
     return [head, *body]
 
 
-def claim_rows(claims: Iterable[Claim]) -> Rows:
-    """Sentences of the sources and what came of them."""
-    return [
-        ["claim", "source", "verdict", "figure"],
-        *([claim.text, claim.source, claim.verdict, claim.figure] for claim in claims),
-    ]
-
-
 def count_of(comparisons: Sequence[Comparison]) -> str:
     """How many of the published numbers came out."""
     n_within = sum(comparison.is_within_noise for comparison in comparisons)
@@ -75,8 +67,9 @@ def findings_as_text(findings: Findings) -> str:
         rows = comparison_rows(findings.comparisons)
         blocks.append(f"{count_of(findings.comparisons)}\n\n{as_text(rows)}")
     blocks += [
-        f"{claim.verdict.upper()}: {claim.text} ({claim.source})\n  {claim.figure}"
+        f"{claim.in_words.upper()}: {claim.text} ({claim.source})\n  {claim.figure}"
         for claim in findings.claims
     ]
+    blocks += [f"- {aside.text} ({aside.source})\n  {aside.said}" for aside in findings.asides]
     blocks += [f"- {remark}" for remark in findings.remarks]
     return "\n\n".join(blocks)

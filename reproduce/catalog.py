@@ -10,7 +10,7 @@ from types import ModuleType
 
 ITEMS = Path(__file__).parent / "items"
 _WORD = re.compile(r"[a-z]+|[0-9]+")
-_OFFERED = ("TITLE", "SOURCE", "cells", "findings", "draw")
+_OFFERED = ("TITLE", "SOURCE", "DATA", "cells", "findings", "draw")
 
 
 class UnknownItemError(LookupError):

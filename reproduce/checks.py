@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reproduce.item import Cell, Claim, Findings, Row, Value, Verdict, mean_and_error
+from reproduce.item import Aside, Cell, Claim, Findings, Row, Value, Verdict, mean_and_error
 
 Figures = Mapping[str, float]
 
@@ -23,9 +23,9 @@ def exact(holds: bool) -> Verdict:
     Examples
     --------
     >>> exact(1 + 1 == 2)
-    'confirmed'
+    'holds'
     """
-    return "confirmed" if holds else "refuted"
+    return "holds" if holds else "does not hold"
 
 
 def above(figure: float, error: float, limit: float = 0.0) -> Verdict:
@@ -39,19 +39,19 @@ def above(figure: float, error: float, limit: float = 0.0) -> Verdict:
 
     Returns
     -------
-    {"confirmed", "refuted", "undecided"}
+    {"holds", "does not hold", "not decidable"}
         Undecided within two standard errors, and rounding, of the limit.
 
     Examples
     --------
     >>> above(0.3, 0.1), above(-0.3, 0.1), above(0.1, 0.1), above(0.0, 0.0)
-    ('confirmed', 'refuted', 'undecided', 'undecided')
+    ('holds', 'does not hold', 'not decidable', 'not decidable')
     """
     if not math.isfinite(error) or math.isnan(figure):
-        return "undecided"
+        return "not decidable"
     off = figure - limit
     if abs(off) <= CLEAR * error + ROUNDING * (abs(figure) + abs(limit) + 1):
-        return "undecided"
+        return "not decidable"
     return exact(off > 0)
 
 
@@ -61,9 +61,23 @@ def below(figure: float, error: float, limit: float = 0.0) -> Verdict:
     Examples
     --------
     >>> below(0.3, 0.1), below(0.3, 0.1, limit=1.0)
-    ('refuted', 'confirmed')
+    ('does not hold', 'holds')
     """
     return above(-figure, error, -limit)
+
+
+def no_difference(figure: float, error: float, published: float) -> bool:
+    """Return whether a figure is clearly nearer to zero than the published size of the effect.
+
+    This is the equivalence test by two one-sided tests: the published size must be more than two
+    standard errors beyond the figure in either direction.
+
+    Examples
+    --------
+    >>> no_difference(0.001, 0.001, 0.008), no_difference(0.001, 0.004, 0.008)
+    (True, False)
+    """
+    return abs(figure) + CLEAR * error < abs(published)
 
 
 def together(verdicts: Iterable[Verdict]) -> Verdict:
@@ -71,13 +85,29 @@ def together(verdicts: Iterable[Verdict]) -> Verdict:
 
     Examples
     --------
-    >>> together(["confirmed", "undecided"]), together(["undecided", "refuted"])
-    ('undecided', 'refuted')
+    >>> together(["holds", "not decidable"]), together(["not decidable", "does not hold"])
+    ('not decidable', 'does not hold')
     """
     reached = set(verdicts)
-    if "refuted" in reached:
-        return "refuted"
-    return "confirmed" if reached == {"confirmed"} else "undecided"
+    if "does not hold" in reached:
+        return "does not hold"
+    return "holds" if reached == {"holds"} else "not decidable"
+
+
+def across(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on a sentence about several cases, which may hold in some and not in others.
+
+    Examples
+    --------
+    >>> across(["holds", "not decidable"]), across(["holds", "does not hold"])
+    ('not decidable', 'depends')
+    >>> across(["does not hold", "does not hold"])
+    'does not hold'
+    """
+    reached = set(verdicts)
+    if {"holds", "does not hold"} <= reached or "depends" in reached:
+        return "depends"
+    return together(reached)
 
 
 def of_one_experiment(share: float) -> Verdict:
@@ -86,10 +116,10 @@ def of_one_experiment(share: float) -> Verdict:
     Examples
     --------
     >>> of_one_experiment(0.99), of_one_experiment(0.47), of_one_experiment(0.0)
-    ('confirmed', 'undecided', 'refuted')
+    ('holds', 'not decidable', 'does not hold')
     """
     if RARE < share < 1 - RARE:
-        return "undecided"
+        return "not decidable"
     return exact(share >= 1 - RARE)
 
 
@@ -142,8 +172,8 @@ def counted(gaps: Sequence[tuple[float, float]]) -> str:
     """
     verdicts = [above(*gap) for gap in gaps]
     return (
-        f"by more than two standard errors in {verdicts.count('confirmed')} of {len(gaps)} cases, "
-        f"the other way in {verdicts.count('refuted')}"
+        f"by more than two standard errors in {verdicts.count('holds')} of {len(gaps)} cases, "
+        f"the other way in {verdicts.count('does not hold')}"
     )
 
 
@@ -165,6 +195,8 @@ class Check:
         Whether the figures confirm the sentence, or the verdict itself where they have errors.
     says : str
         What is said about the figures, with their names in braces.
+    is_claim : bool
+        Whether the sentence is what the source says, and not what is left of its text.
     n_cases, n_quick_cases : int
         How many random cases.
     """
@@ -177,12 +209,17 @@ class Check:
     says: str
     n_cases: int = 200
     n_quick_cases: int = 20
+    is_claim: bool = True
 
     def cell(self, quick: bool) -> Cell:
         """The cell that measures it."""
         n_cases = self.n_quick_cases if quick else self.n_cases
         key: dict[str, Value] = {"check": self.name, "n_cases": n_cases}
         return Cell(key, lambda: [dict(self.measure(n_cases))])
+
+    def aside(self, figures: Figures) -> Aside:
+        """What is to say of a sentence that is no claim."""
+        return Aside("not judged", self.text, self.source, self.says.format(**figures))
 
     def claim(self, figures: Figures, n_cases: int) -> Claim:
         """What came of it."""
@@ -197,15 +234,17 @@ def cells_of(checks: Sequence[Check], quick: bool) -> list[Cell]:
     return [check.cell(quick) for check in checks]
 
 
-def findings_of(checks: Sequence[Check], rows: Sequence[Row], *more: Claim) -> Findings:
-    """A claim for each check that has been measured, and others that were not."""
+def findings_of(checks: Sequence[Check], rows: Sequence[Row], *more: Aside) -> Findings:
+    """A claim for each check that has been measured, and asides."""
     measured = {str(row["check"]): row for row in rows}
+    done = [check for check in checks if check.name in measured]
     claims = [
         check.claim(_figures(measured[check.name]), int(measured[check.name]["n_cases"]))
-        for check in checks
-        if check.name in measured
+        for check in done
+        if check.is_claim
     ]
-    return Findings(claims=[*claims, *more])
+    asides = [check.aside(_figures(measured[check.name])) for check in done if not check.is_claim]
+    return Findings(claims=claims, asides=[*asides, *more])
 
 
 def _figures(row: Row) -> dict[str, float]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
 Value = str | int | float
 Row = Mapping[str, Value]
-Verdict = Literal["confirmed", "refuted", "undecided", "not testable here"]
+Verdict = Literal[
+    "holds", "does not hold", "no difference", "depends", "not decidable", "not tested"
+]
+LIMITED_DATA = ("part", "stand-in", "our layout")
+"""Kinds of data that decide nothing about what a source says of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +79,56 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of a source that a program can check, in our words, and what came of it."""
+    """A sentence of a source that a program can check, in our words, and what came of it.
+
+    Attributes
+    ----------
+    text, source : str
+    verdict : str
+    figure : str
+        What was measured.
+    on : str
+        What the answer depends on, where that is the verdict.
+    data : str
+        What was used instead of the source's data, if not what the item names: the kind and, after
+        a colon, more about it. The kinds are those of `Item.DATA`.
+    """
 
     text: str
     source: str
     verdict: Verdict
     figure: str
+    on: str = ""
+    data: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """The verdict as it is printed."""
+        if self.verdict == "depends":
+            return f"depends on {self.on}"
+        return f"{self.verdict} with these data" * (self.verdict == "not decidable") or self.verdict
+
+    def on_data(self, data: str) -> Claim:
+        """Return the claim as these data, unless it names its own, can decide it."""
+        claim = replace(self, data=self.data or data)
+        kind = claim.data.partition(":")[0]
+        if kind not in LIMITED_DATA or claim.verdict in ("not decidable", "not tested"):
+            return claim
+        seen = f"On these data: {claim.in_words}. {claim.figure}"
+        return replace(claim, verdict="not decidable", figure=seen, on="")
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """Something in a source that is no claim a program can judge, and what there is to say of it.
+
+    `kind` is "question" or "not judged".
+    """
+
+    kind: Literal["question", "not judged"]
+    text: str
+    source: str
+    said: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +152,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the rows of an item show."""
+    """What the rows of an item show; `in_short` is what a front page says of it."""
 
     tables: Sequence[Table] = ()
     comparisons: Sequence[Comparison] = ()
     claims: Sequence[Claim] = ()
+    asides: Sequence[Aside] = ()
     remarks: Sequence[str] = field(default_factory=tuple)
+    in_short: str = ""
 
 
 class Item(Protocol):
@@ -118,6 +168,9 @@ class Item(Protocol):
     TITLE: str
     SOURCE: str
     """Which source and which part of it, in our words."""
+    DATA: str
+    """Which data: real, as published (drawn as the source says), random cases, part, stand-in or
+    our layout; more about them after a colon."""
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         """What is to be computed; with `quick` a small part of it, in seconds."""

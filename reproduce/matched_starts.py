@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans import Fixed, PowerKMeans, kmeans_plusplus
+from powermeans import AuthorsSchedule, Fixed, PowerKMeans, kmeans_plusplus
 from powermeans.metrics import (
     adjusted_rand_index,
     normalized_mutual_information,
@@ -30,6 +30,8 @@ KHM = "KHM"
 ONE_DESCENT = "one descent of ours"
 SEARCH = "our default"
 MOST_SWEEPS = 1000
+# The loop of the authors' code goes on while the relative fall over √d is above this.
+LEAST_FALL = 1e-7
 # Of these scores, and of the excess of the sum of squares, the lower one is the better.
 LESS_IS_BETTER = ("VI", "excess", "sse")
 # Sweeps count as needed until the sum of squares is this near to where it ends;
@@ -46,6 +48,11 @@ def power_from(start: float) -> str:
 def patient_from(start: float) -> str:
     """What the same is called with our rules of stopping."""
     return f"{power_from(start)}, our stop"
+
+
+def authors_from(start: float) -> str:
+    """What the same is called with the schedule and the loop of the authors' later code."""
+    return f"{power_from(start)}, authors' code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,12 @@ def published(start: float, growth: float = 1.05) -> Method:
     """Algorithm 1 of Xu & Lange (2019), stopped by the relative change they state."""
     params = {"power": start, "growth": growth, "polish": False, "max_iter": MOST_SWEEPS}
     return Method(power_from(start), params)
+
+
+def by_authors(start: float) -> Method:
+    """The schedule and the loop of the code behind the authors' later papers, without a polish."""
+    params = {"schedule": AuthorsSchedule(start), "polish": False, "tol": LEAST_FALL}
+    return Method(authors_from(start), {**params, "max_iter": MOST_SWEEPS})
 
 
 def patient(start: float, growth: float = 1.05) -> Method:

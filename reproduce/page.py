@@ -1,4 +1,4 @@
-"""The page of the docs about what was reproduced, from the results of full runs."""
+"""The pages of the docs about what was reproduced, from the results of full runs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple, get_args
 
 from benchmarks.pages import Page, as_markdown
 from reproduce import catalog
-from reproduce.as_text import claim_rows, comparison_rows, count_of, table_rows
+from reproduce.as_text import comparison_rows, count_of, table_rows
+from reproduce.item import LIMITED_DATA, Aside, Claim, Verdict
 from reproduce.results import Report, read_report
 from reproduce.running import RESULTS
 
@@ -22,82 +23,178 @@ NAMES = {"the paper": "Xu & Lange 2019", "the presentation": "Class presentation
 _YEAR = re.compile(r"\b(19|20)[0-9][0-9]\b")
 
 
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+
+class Headline(NamedTuple):
+    """A claim that the front page names, by how its text begins, and what it says in short."""
+
+    item: str
+    begins: str
+    in_short: str
+
+
+HEADLINES = (
+    Headline("claims-of-power-k-means", "Each step lowers f_s", "the objective falls in each step"),
+    Headline("figure1", "Moving along the smoothed", "annealing leads to the global minimum"),
+    Headline("table1-and-2", "KHM is worse than Lloyd in high", "KHM is worse than Lloyd in 10 "
+             "dimensions and more"),
+    Headline("table1-and-2", "Power k-means adds to", "annealing adds to good seeds"),
+    Headline("table3", "By quantization error", "the order of the errors in Table 3"),
+    Headline("claims-of-power-k-means", "Each step lowers the k-means", "each step lowers the "
+             "k-means objective"),
+    Headline("claims-of-power-means", "Memberships and weighing", "weights and memberships are "
+             "those of KHM with p = -2s"),
+    Headline("table1-and-2", "The tables were made with", "Tables 1 and 2 have k-means++ seeds"),
+    Headline("table1-and-2", "Table 1 has the root", "Table 1 has squared distances"),
+    Headline("table1-and-2", "KHM is slightly worse", "KHM is worse than Lloyd in the plane"),
+    Headline("table1-and-2", "Both KHM and Lloyd", "Lloyd and KHM break down as "
+             "the dimension grows"),
+    Headline("birch-and-mnist", "Power k-means converges", "40 iterations on MNIST"),
+    Headline("birch-and-mnist", "On MNIST it takes", "half of Lloyd's time on MNIST"),
+)  # fmt: skip
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the page; 1 if an item has no results."""
+    """Write the pages; items without results are not tested."""
     parser = argparse.ArgumentParser(prog="python -m reproduce.page", description=__doc__)
     parser.add_argument("--results", type=Path, metavar="DIR", default=RESULTS)
     folder = parser.parse_args(arguments).results
     names = catalog.names()
     reports = [read_report(path) for name in names if (path := folder / f"{name}.json").is_file()]
     missing = [name for name in names if name not in {report.name for report in reports}]
-    PAGE.write(as_page(reports, missing, folder))
-    print(f"{len(reports)} items in {PAGE.path}")
+    write_pages(reports, missing, folder)
+    print(f"{len(reports)} items in {PAGE.path} and beside it")
     if missing:
-        print(f"error: without results: {', '.join(missing)}", file=sys.stderr)
-    return 1 if missing else 0
+        print(f"not tested, without results: {', '.join(missing)}", file=sys.stderr)
+    return 0
 
 
-def as_page(reports: Sequence[Report], missing: Sequence[str], folder: Path) -> str:
-    """All that a command writes of the page.
+def write_pages(reports: Sequence[Report], missing: Sequence[str], folder: Path) -> None:
+    """Write the front page and a page for each item, and remove those of former items."""
+    PAGE.write(front_page(reports, missing))
+    of_items = PAGE.path.with_suffix("")
+    of_items.mkdir(exist_ok=True)
+    for path in of_items.glob("*.md"):
+        path.unlink()
+    for report in reports:
+        (of_items / f"{report.name}.md").write_text(item_page(report, folder), encoding="utf-8")
 
-    Parameters
-    ----------
-    reports : sequence of Report
-    missing : sequence of str
-        The items that have no results; the page names them.
-    folder : Path
-        Where the pictures are.
 
-    Returns
-    -------
-    str
-    """
-    blocks = [summary(reports, missing), claims(reports)]
-    blocks += [section(report, folder) for report in reports]
+def front_page(reports: Sequence[Report], missing: Sequence[str]) -> str:
+    """Return all that a command writes of the front page."""
+    blocks = [in_short(reports), all_items(reports, missing), exceptions(reports)]
+    pages = "\n".join(f"reproduction/{report.name}" for report in reports)
+    blocks.append(f"```{{toctree}}\n:hidden:\n\n{pages}\n```")
     return "\n\n".join(block for block in blocks if block)
 
 
-def summary(reports: Sequence[Report], missing: Sequence[str]) -> str:
-    """A line for each item."""
-    rows = [["item", "published numbers within noise", "claims", "minutes", "date"]]
+def in_short(reports: Sequence[Report]) -> str:
+    """Return what holds, what does not and what is ours to blame."""
+    claims = [claim for report in reports for claim in report.findings.claims]
+    counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
+    n_open = counts["not decidable"] + counts["not tested"]
+    lines = [
+        f"- **Holds**: {counts['holds']} of {len(claims)} claims, such as: "
+        f"{headlines(reports, 'holds')}.",
+        f"- **Does not hold**: {counts['does not hold']}, such as: "
+        f"{headlines(reports, 'does not hold')}.",
+        f"- **No difference** where one was published: {counts['no difference']}. "
+        f"{capital(headlines(reports, 'no difference'))}.",
+        f"- **Depends**: {counts['depends']}, such as: {headlines(reports, 'depends')}.",
+        f"- **Open**: {n_open}. {blame(reports)}",
+    ]
+    lines += [f"- {report.findings.in_short}" for report in reports if report.findings.in_short]
+    return "\n".join(lines)
+
+
+def headlines(reports: Sequence[Report], verdict: Verdict) -> str:
+    """Return the claims with this verdict that the front page names, with links."""
+    said = []
+    for item, begins, words in HEADLINES:
+        for report in reports:
+            found = [c for c in report.findings.claims if c.text.startswith(begins)]
+            if report.name == item and found and found[0].verdict == verdict:
+                on = f" (on {found[0].on})" if verdict == "depends" else ""
+                said.append(f"[{words}]({link(item)}){escaped_text(on)}")
+    return "; ".join(said) or "none of those named here"
+
+
+def blame(reports: Sequence[Report]) -> str:
+    """Return which data are less than those of the source, or other ones."""
+    limited = [
+        f"[{report.name}]({link(report.name)}) has {with_article(report.data)}"
+        for report in reports
+        if report.data.partition(":")[0] in LIMITED_DATA
+    ]
+    if not limited:
+        return ""
+    return f"Ours to blame, as these data cannot decide: {'; '.join(limited)}."
+
+
+def with_article(data: str) -> str:
+    """Return a kind of data as part of a sentence.
+
+    Examples
+    --------
+    >>> with_article("part: 5 of 7 rows"), with_article("our layout: no means are named")
+    ('a part (5 of 7 rows)', 'a layout of ours (no means are named)')
+    """
+    kind, _, more = data.partition(": ")
+    words = {"part": "a part", "stand-in": "stand-ins", "our layout": "a layout of ours"}[kind]
+    return f"{words} ({more})" if more else words
+
+
+def capital(text: str) -> str:
+    """Return the text as a sentence begins, also within the brackets of a link."""
+    place = 1 if text.startswith("[") else 0
+    return text[:place] + text[place : place + 1].upper() + text[place + 1 :]
+
+
+def all_items(reports: Sequence[Report], missing: Sequence[str]) -> str:
+    """Return a line for each item."""
+    rows = [["item", "data", "numbers within noise", "claims", "minutes", "date"]]
     for report in reports:
-        found = report.findings
-        n_within = sum(comparison.is_within_noise for comparison in found.comparisons)
-        counted = f"{n_within} of {len(found.comparisons)}" if found.comparisons else ""
+        found = report.findings.comparisons
+        n_within = sum(comparison.is_within_noise for comparison in found)
         rows.append(
             [
-                f"[{report.name}](#{anchor(report.name)})"
+                f"[{report.name}]({link(report.name)})"
                 + " (of an earlier run)" * bool(report.left_over),
-                counted,
+                escaped_text(report.data),
+                f"{n_within} of {len(found)}" if found else "",
                 verdicts(report),
                 f"{report.seconds / 60:.1f}",
                 report.date,
             ]
         )
-    text = f"### All items\n\n{as_markdown(rows)}"
+    text = f"## All items\n\n{as_markdown(rows, are_numbers=False)}"
     if missing:
-        text += f"\n\nWithout results so far: {', '.join(missing)}."
+        text += f"\n\nNot tested, as they have no results so far: {', '.join(missing)}."
     return text
 
 
 def verdicts(report: Report) -> str:
-    """How often each verdict was reached."""
+    """Return how often each verdict was reached."""
     reached = [claim.verdict for claim in report.findings.claims]
-    counts = {verdict: reached.count(verdict) for verdict in dict.fromkeys(sorted(reached))}
-    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    return ", ".join(f"{n} {verdict}" for verdict in VERDICTS if (n := reached.count(verdict)))
 
 
-def claims(reports: Iterable[Report]) -> str:
-    """Every sentence that was tested, with its verdict."""
-    rows: list[list[str]] = [["claim", "source", "verdict", "figure", "item"]]
+def exceptions(reports: Iterable[Report]) -> str:
+    """Return every claim that does not plainly hold, without its figures."""
+    rows = [["claim", "source", "verdict", "item"]]
     for report in reports:
-        named = [
-            replace(claim, source=named_source(claim.source, report.source))
-            for claim in report.findings.claims
-        ]
-        _, *lines = escaped(claim_rows(named))
-        rows += [[*line, f"[{report.name}](#{anchor(report.name)})"] for line in lines]
-    return f"### Claims of the sources\n\n{as_markdown(rows, are_numbers=False)}"
+        for claim in report.findings.claims:
+            if claim.verdict != "holds":
+                source = named_source(claim.source, report.source)
+                cells = [escaped_text(part) for part in (claim.text, source, claim.in_words)]
+                rows.append([*cells, f"[{report.name}]({link(report.name)})"])
+    return f"## Claims that do not plainly hold\n\n{as_markdown(rows, are_numbers=False)}"
+
+
+def link(name: str) -> str:
+    """Return the address of an item's page, seen from the front page."""
+    return f"reproduction/{name}.md"
 
 
 def named_source(source: str, of_item: str) -> str:
@@ -117,40 +214,73 @@ def named_source(source: str, of_item: str) -> str:
     return source if is_named else f"{of_item.partition(':')[0]}, {source}"
 
 
-def section(report: Report, folder: Path) -> str:
-    """All about one item."""
+def item_page(report: Report, folder: Path) -> str:
+    """Return the page about one item."""
     found = report.findings
     blocks = [
-        f"({anchor(report.name)})=\n### {report.title}",
-        f"{report.source}. {origin(report)}",
+        f"<!-- written by: {PAGE.command} -->\n\n# {report.title}",
+        f"{escaped_text(report.source)}. Data: {escaped_text(report.data)}.",
     ]
     if report.left_over:
         blocks.append(
             f"**Of an earlier run, as in the last one {escaped_text(report.left_over)}.**"
         )
+    blocks += list_of("Claims", (claim_line(claim, report) for claim in found.claims))
+    blocks += list_of("Questions, and what is not judged", map(aside_line, found.asides))
+    blocks += list_of("Remarks", (escaped_text(remark) for remark in found.remarks))
+    if report.pictures or found.tables or found.comparisons:
+        blocks.append("## Figures and tables")
     blocks += [f"![{report.title}]({picture(folder / name)})" for name in report.pictures]
     for table in found.tables:
-        note = f"\n\n{table.note}" if table.note else ""
-        blocks.append(f"**{table.title}**\n\n{as_markdown(escaped(table_rows(table)))}{note}")
+        note = f"\n\n{escaped_text(table.note)}" if table.note else ""
+        blocks.append(
+            f"**{escaped_text(table.title)}**\n\n{as_markdown(escaped(table_rows(table)))}{note}"
+        )
     if found.comparisons:
         rows = comparison_rows(found.comparisons)
         blocks.append(f"**{count_of(found.comparisons)}**\n\n{as_markdown(escaped(rows))}")
-    if found.remarks:
-        blocks.append("\n".join(f"- {remark}" for remark in found.remarks))
-    return "\n\n".join(blocks)
+    blocks.append(f"## How it was computed\n\n{origin(report)}")
+    return "\n\n".join(blocks) + "\n"
+
+
+def list_of(title: str, lines: Iterable[str]) -> list[str]:
+    """Return a heading and a list under it, or nothing."""
+    listed = [f"- {line}" for line in lines]
+    return [f"## {title}", "\n".join(listed)] if listed else []
+
+
+def claim_line(claim: Claim, report: Report) -> str:
+    """Return a claim with its verdict first and its figures last."""
+    other = f" Data: {claim.data}." if claim.data and claim.data != report.data else ""
+    text = claim.text.rstrip(".")
+    return (
+        f"**{capital(escaped_text(claim.in_words))}**: {escaped_text(text)} "
+        f"(*{escaped_text(claim.source)}*).{escaped_text(other)} "
+        f"{capital(escaped_text(claim.figure))}"
+    )
+
+
+def aside_line(aside: Aside) -> str:
+    """Return a sentence that has no verdict, and what there is to say of it."""
+    kind = "" if aside.kind == "question" else "Not judged: "
+    return (
+        f"{kind}{escaped_text(aside.text)} (*{escaped_text(aside.source)}*) "
+        f"{escaped_text(aside.said)}"
+    )
 
 
 def origin(report: Report) -> str:
     """Command, dates, machine and versions."""
     computed = " and ".join(report.dates_of_cells)
     many = len(report.packages) > 1
+    part = f" of {report.n_wanted}" if report.n_wanted > report.n_cells else ""
     load = ""
     if report.loads and min(report.loads) >= 0:
         load = f", on which {' to '.join(f'{n:.1f}' for n in report.loads)} processes were at work"
     changed = f" The code of {report.changed} changed on disk meanwhile." if report.changed else ""
     code = f"code{'s' if many else ''} {', '.join(report.packages)} of powermeans"
     return (
-        f"`{report.command}`: {report.n_cells} cells computed on {computed} in "
+        f"`{report.command}`: {report.n_cells} cells{part} computed on {computed} in "
         f"{report.seconds / 60:.1f} minutes, put together on {report.date}, on {report.processor} "
         f"with {report.n_processors} processors{load}; {code} "
         f"{report.versions['powermeans']}, "
@@ -159,14 +289,9 @@ def origin(report: Report) -> str:
     )
 
 
-def anchor(name: str) -> str:
-    """Where the section of an item can be linked to."""
-    return f"reproduce-{name}"
-
-
 def picture(path: Path) -> str:
-    """The path of a picture as seen from the page."""
-    return Path(os.path.relpath(path, PAGE.path.parent)).as_posix()
+    """The path of a picture as seen from the page of an item."""
+    return Path(os.path.relpath(path, PAGE.path.with_suffix(""))).as_posix()
 
 
 def escaped(rows: list[list[str]]) -> list[list[str]]:

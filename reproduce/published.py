@@ -20,10 +20,11 @@ def published_rows(name: str) -> list[Row]:
     {'method': 'Lloyd', 'features': 2, 'mean': 1.036, 'spread': 0.018}
     """
     with (EXPECTED / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)]
+        return [{key: value_of(text) for key, text in row.items()} for row in csv.DictReader(file)]
 
 
-def _value(text: str) -> Value:
+def value_of(text: str) -> Value:
+    """What a text of a CSV file stands for: a whole number, another number, or itself."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import math
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from benchmarks.peers import digest
 from reproduce import catalog
@@ -17,7 +19,14 @@ from reproduce.cell_store import CellStore, FinishedCell
 from reproduce.code_version import code_version
 from reproduce.item import Cell, Row
 from reproduce.progress import Progress
-from reproduce.results import Report, report_of, write_report, write_rows
+from reproduce.results import (
+    Provenance,
+    Report,
+    read_rows,
+    report_of,
+    write_report,
+    write_rows,
+)
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
@@ -81,6 +90,25 @@ class Folders:
                 pass
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Which finished cells a run takes over, and how long it computes others.
+
+    Attributes
+    ----------
+    is_fresh : bool
+        Whether it computes cells again that are kept in the cache.
+    takes_stored : bool
+        Whether the rows beside the results count as finished cells.
+    seconds : float
+        After so many seconds it begins no other cell, and shows what is finished.
+    """
+
+    is_fresh: bool = False
+    takes_stored: bool = False
+    seconds: float = math.inf
+
+
 def run(
     name: str,
     module: ModuleType,
@@ -88,7 +116,7 @@ def run(
     folders: Folders,
     *,
     is_quick: bool,
-    is_fresh: bool = False,
+    pace: Pace = Pace(),
 ) -> Report:
     """Compute an item and write its results.
 
@@ -102,39 +130,82 @@ def run(
     folders : Folders
     is_quick : bool
         Whether to compute a small part only.
-    is_fresh : bool
-        Whether to compute finished cells again.
+    pace : Pace
 
     Returns
     -------
     Report
     """
     kept = folders.cells(name, is_quick=is_quick)
-    if is_fresh:
+    if pace.is_fresh:
         shutil.rmtree(kept, ignore_errors=True)
-    store = CellStore(kept, code.item, code.package)
+    folder = folders.written(is_quick=is_quick)
     cells = module.cells(is_quick)
-    finished = finish(name, cells, store)
-    rows = merged(cells, finished)
+    check_keys(cells)
+    stored = rows_by_cell(cells, read_rows(folder, name)) if pace.takes_stored else {}
+    finished = finish(
+        name,
+        {number: cell for number, cell in enumerate(cells) if number not in stored},
+        CellStore(kept, code.item, code.package),
+        pace.seconds,
+    )
     changed = code.changed(name)
     if changed:
         _log.warning("%s: the code of %s changed on disk while this ran", name, changed)
-    folder = folders.written(is_quick=is_quick)
-    return present(name, module, rows, finished, folder, is_quick, changed)
+    earlier = Provenance.read(folder / f"{name}.json") if stored else None
+    return present(
+        name,
+        module,
+        merged(cells, stored | {number: cell.rows for number, cell in finished.items()}),
+        Provenance.of(list(finished.values()), earlier),
+        folder,
+        n_cells=len(stored) + len(finished),
+        n_wanted=len(cells),
+        is_quick=is_quick,
+        changed=changed,
+    )
 
 
-def finish(name: str, cells: Sequence[Cell], store: CellStore) -> list[FinishedCell]:
-    """The rows of all cells, those that were not yet there computed and kept at once."""
-    check_keys(cells)
-    finished = [store.read(cell.key) for cell in cells]
-    progress = Progress(name, len(cells), sum(cell is not None for cell in finished))
+def rows_by_cell(cells: Sequence[Cell], rows: Sequence[Row]) -> dict[int, list[Row]]:
+    """Return the rows of each cell that has some, by the number of the cell and without its key.
+
+    Texts are compared, since a CSV does not tell the text of a number from the number.
+    """
+    kinds = sorted({tuple(cell.key) for cell in cells}, key=len, reverse=True)
+    found: dict[tuple[tuple[str, str], ...], list[Row]] = {}
+    for row in rows:
+        kind = next((kind for kind in kinds if all(name in row for name in kind)), ())
+        found.setdefault(tuple((name, str(row[name])) for name in kind), []).append(row)
+    by_number = {}
+    for number, cell in enumerate(cells):
+        of_cell = found.get(tuple((name, str(value)) for name, value in cell.key.items()))
+        if of_cell:
+            by_number[number] = [
+                {name: value for name, value in row.items() if name not in cell.key}
+                for row in of_cell
+            ]
+    return by_number
+
+
+def finish(
+    name: str, cells: Mapping[int, Cell], store: CellStore, seconds: float = math.inf
+) -> dict[int, FinishedCell]:
+    """Return the finished cells, those that were not yet there computed and kept at once.
+
+    After so many seconds no other cell is begun.
+    """
+    finished = {
+        number: done for number, cell in cells.items() if (done := store.read(cell.key)) is not None
+    }
+    progress = Progress(name, len(cells), len(finished))
+    begin = time.perf_counter()
     try:
-        return [
-            done if done is not None else compute(cell, store, progress)
-            for cell, done in zip(cells, finished, strict=True)
-        ]
+        for number, cell in cells.items():
+            if number not in finished and time.perf_counter() - begin < seconds:
+                finished[number] = compute(cell, store, progress)
     finally:
         progress.close()
+    return dict(sorted(finished.items()))
 
 
 def compute(cell: Cell, store: CellStore, progress: Progress) -> FinishedCell:
@@ -146,10 +217,10 @@ def compute(cell: Cell, store: CellStore, progress: Progress) -> FinishedCell:
     return done
 
 
-def merged(cells: Sequence[Cell], finished: Sequence[FinishedCell]) -> list[Row]:
-    """The rows of all cells, each with the key of its cell before it."""
+def merged(cells: Sequence[Cell], rows: Mapping[int, Sequence[Row]]) -> list[Row]:
+    """Return the rows of all finished cells, each with the key of its cell before it."""
     return [
-        {**cell.key, **row} for cell, done in zip(cells, finished, strict=True) for row in done.rows
+        {**cell.key, **row} for number, cell in enumerate(cells) for row in rows.get(number, ())
     ]
 
 
@@ -157,25 +228,15 @@ def present(
     name: str,
     module: ModuleType,
     rows: Sequence[Row],
-    finished: Sequence[FinishedCell],
+    provenance: Provenance,
     folder: Path,
-    is_quick: bool,
-    changed: str,
+    **of_run: Any,
 ) -> Report:
     """Write pictures, rows and findings, once all that can fail has been found."""
     folder.mkdir(parents=True, exist_ok=True)
     findings = module.findings(rows)
     pictures = module.draw(rows, folder)
-    report = report_of(
-        name,
-        module.TITLE,
-        module.SOURCE,
-        finished,
-        findings,
-        pictures,
-        is_quick=is_quick,
-        changed=changed,
-    )
+    report = report_of(name, module, provenance, findings, pictures, **of_run)
     write_rows(rows, folder, name)
     write_report(report, folder)
     return report

@@ -28,8 +28,8 @@ from reproduce.code_version import code_version
 from reproduce.item import Cell, Claim, Comparison, Findings, mean_and_error
 from reproduce.progress import Progress
 from reproduce.published import published_rows
-from reproduce.results import read_report, write_rows
-from reproduce.running import Folders, finish
+from reproduce.results import read_report, read_rows, write_rows
+from reproduce.running import Folders, check_keys, finish
 
 ROOT = Path(reproduce.__file__).parent
 MODULES = [
@@ -45,6 +45,7 @@ from reproduce.item import Cell, Claim, Comparison, Findings, Table
 
 TITLE = "Squares"
 SOURCE = "Nobody 1900"
+DATA = "real"
 LOG = Path(__file__).with_suffix(".log")
 
 def square(n):
@@ -68,7 +69,7 @@ def findings(rows):
             Comparison("sum", "square", 14.0, total),
             Comparison("sum", "square", 15.0, total, tolerance=0.5),
         ],
-        claims=[Claim("Squares | grow", "Nobody 1900", "confirmed", "<all> of them")],
+        claims=[Claim("Squares | grow", "Nobody 1900", "holds", "<all> of them")],
         remarks=["nothing more"],
     )
 
@@ -274,8 +275,8 @@ def test_the_claims_of_table_3_are_those_of_the_numbers() -> None:
         row | {"error": map_error[row["genotype"]]} if row["method"].startswith("power") else row
         for row in right
     ]
-    assert {order.is_published for order in orders_of(in_all_settings(right))} == {"confirmed"}
-    assert {order.is_published for order in orders_of(in_all_settings(tied))} == {"undecided"}
+    assert {order.is_published for order in orders_of(in_all_settings(right))} == {"holds"}
+    assert {order.is_published for order in orders_of(in_all_settings(tied))} == {"not decidable"}
 
 
 def in_all_settings(rows: list[dict]) -> list[dict]:
@@ -313,12 +314,75 @@ def rows_of_tables_1_and_2(lift: float = 0.0) -> list[dict]:
 def test_the_order_of_the_methods_is_judged_by_paired_errors() -> None:
     from reproduce.items import table1_and_2
 
-    assert table1_and_2._order(rows_of_tables_1_and_2()).verdict == "confirmed"
-    assert table1_and_2._power_is_best(rows_of_tables_1_and_2(), "D").verdict == "confirmed"
-    turned = table1_and_2._order(rows_of_tables_1_and_2(lift=1.0))
-    assert turned.verdict == "refuted"
+    as_published, lifted = rows_of_tables_1_and_2(), rows_of_tables_1_and_2(lift=1.0)
+    assert table1_and_2._order(as_published).verdict == "holds"
+    assert table1_and_2._power_is_best(as_published, "D").verdict == "holds"
+    turned = table1_and_2._order(lifted)
+    assert turned.verdict == "does not hold"
     assert "VI, d = 2: Lloyd before power, s0 = -3" in turned.figure
-    assert table1_and_2._power_is_best(rows_of_tables_1_and_2(lift=1.0), "D").verdict == "refuted"
+    best = table1_and_2._power_is_best(lifted, "D").in_words
+    assert best == "depends on the dimension and the start"
+
+
+@pytest.mark.parametrize(
+    ("gaps", "verdict"),
+    [
+        ((0.0, 0.0), "no difference"),
+        ((0.008, 0.014), "holds"),
+        ((-0.02, -0.02), "does not hold"),
+        ((0.0, 0.014), "not decidable"),
+    ],
+)
+def test_no_difference_is_what_excludes_the_published_one(gaps, verdict: str) -> None:
+    from reproduce.items import table1_and_2
+
+    rows = []
+    for n in range(100):
+        noise = 0.01 * (-1) ** n
+        for method, (ratio, vi) in (("Lloyd", (0, 0)), ("KHM", [gap + noise for gap in gaps])):
+            own = {"features": 2, "seeding": "D", "data_set": n, "method": method}
+            rows.append({**own, "ratio": 1 + ratio, "VI_nearest": 0.6 + vi})
+    assert table1_and_2._khm_in_the_plane(rows).verdict == verdict
+    assert table1_and_2._khm_in_the_plane(rows[:4]).verdict == "not decidable"
+
+
+def test_authors_rows_stand_beside_the_published_names_and_other_rows_apart() -> None:
+    from reproduce.items.table1_and_2 import BY_AUTHORS, DRAWN, STATED, by_setting
+
+    own = {"features": 2, "seeding": "D"}
+    drawn = {**own, "sizes": "drawn"}
+    start = "power, s0 = -1"
+    rows = [
+        {**own, "method": start, "ratio": 1},
+        {**own, "method": "Lloyd", "sizes": "equal", "ratio": 2},
+        {**drawn, "draw": 0, "method": start, "ratio": 3},
+        {**drawn, "draw": 1, "method": f"{start}, authors' code", "ratio": 4},
+        {**drawn, "draw": 1, "method": "Lloyd", "ratio": 5},
+    ]
+    found = {
+        name: [(row["method"], row["ratio"]) for row in of] for name, of in by_setting(rows).items()
+    }
+    assert found == {
+        STATED: [(start, 1)],
+        DRAWN: [(start, 3)],
+        BY_AUTHORS: [(start, 4), ("Lloyd", 5)],
+    }
+
+
+# Verdicts and data.
+
+
+@pytest.mark.parametrize("data", ["part: 5 of 7 rows", "stand-in", "our layout: none is named"])
+def test_data_other_than_those_of_the_source_decide_nothing(data: str) -> None:
+    claim = Claim("It grows", "Nobody 1900", "does not hold", "It falls.")
+    limited = claim.on_data(data)
+    assert limited.in_words == "not decidable with these data"
+    assert limited.figure == "On these data: does not hold. It falls."
+    assert claim.on_data("real").verdict == "does not hold"
+    assert replace(claim, data="real").on_data(data).verdict == "does not hold"
+    depends = replace(claim, verdict="depends", on="the day")
+    assert depends.in_words == "depends on the day"
+    assert depends.on_data(data).figure == "On these data: depends on the day. It falls."
 
 
 # Cells that are kept.
@@ -347,6 +411,35 @@ def test_an_interrupted_run_keeps_finished_cells(squares, capsys, interruption) 
     assert not (squares.results / "all-squares.json").exists()
 
 
+def numbered(cells: list[Cell]) -> dict[int, Cell]:
+    return dict(enumerate(cells))
+
+
+def test_stored_rows_count_as_finished_cells_and_keep_when_they_were_computed(
+    squares, monkeypatch
+) -> None:
+    squares.run()
+    before = read_report(squares.results / "all-squares.json")
+    csv_before = (squares.results / "all-squares.csv").read_bytes()
+    for file in squares.cell_files():
+        file.unlink()
+    squares.change("2 if quick else 4", "2 if quick else 5")
+    monkeypatch.setattr(running, "digest", lambda package: "ffffffff")
+    assert squares.run("--stored", "--minutes", "0") == 0
+    assert squares.computed() == [0, 1, 2, 3]
+    part = read_report(squares.results / "all-squares.json")
+    assert (part.n_cells, part.n_wanted, part.packages) == (4, 5, before.packages)
+    assert part.seconds == before.seconds
+    assert "4 cells of 5 computed" in page.origin(part)
+    assert (squares.results / "all-squares.csv").read_bytes() == csv_before
+    assert squares.run("--stored") == 0
+    assert squares.computed() == [0, 1, 2, 3, 4]
+    whole = read_report(squares.results / "all-squares.json")
+    assert (whole.n_cells, whole.packages) == (5, ["0a1b2c3d", "ffffffff"])
+    assert whole.seconds > before.seconds
+    assert [row["square"] for row in read_rows(squares.results, "all-squares")] == [0, 1, 4, 9, 16]
+
+
 def test_a_run_goes_on_after_the_cells_that_are_there(tmp_path: Path) -> None:
     computed: list[int] = []
 
@@ -361,9 +454,9 @@ def test_a_run_goes_on_after_the_cells_that_are_there(tmp_path: Path) -> None:
 
     store = CellStore(tmp_path, "code", "package")
     with pytest.raises(KeyboardInterrupt):
-        finish("squares", cells(stop_at=2), store)
+        finish("squares", numbered(cells(stop_at=2)), store)
     assert computed == [0, 1]
-    rows = [done.rows for done in finish("squares", cells(stop_at=9), store)]
+    rows = [done.rows for done in finish("squares", numbered(cells(stop_at=9)), store).values()]
     assert computed == [0, 1, 2, 3]
     assert rows == [[{"square": n * n}] for n in range(4)]
 
@@ -463,10 +556,10 @@ def test_code_of_another_module_counts_where_cells_use_it(squares) -> None:
     assert code_version("reproduce.items.all_squares") != before
 
 
-def test_cells_that_cannot_be_told_apart_are_an_error(tmp_path: Path) -> None:
+def test_cells_that_cannot_be_told_apart_are_an_error() -> None:
     twice = [Cell({"n": 1}, list), Cell({"n": 1}, list)]
     with pytest.raises(ValueError, match=r"two cells have the key \{'n': 1\}"):
-        finish("squares", twice, CellStore(tmp_path, "code", "package"))
+        check_keys(twice)
 
 
 def test_rows_that_are_no_plain_values_are_an_error(tmp_path: Path) -> None:
@@ -553,10 +646,11 @@ def test_a_missing_data_set_stops_its_item_alone(squares, capsys, monkeypatch) -
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     other = squares.file.with_name("a_real_set.py")
     other.write_text(ITEM.replace("if n in BROKEN", 'load_data_set("birch1")\n    if n in BROKEN'))
-    assert squares.run("all-squares", name="a-real-set") == 1
+    assert squares.run("all-squares", name="a-real-set") == 0
     said = capsys.readouterr()
-    assert "a-real-set was not run: POWERMEANS_DATA is not set: the data set 'birch1'" in said.err
-    assert "without results: a-real-set" in said.err
+    assert "a-real-set is not tested: " in said.err
+    assert "birch1" in said.err
+    assert "not tested, as data are missing: a-real-set" in said.err
     assert (squares.results / "all-squares.json").is_file()
     assert not (squares.results / "a-real-set.json").exists()
 
@@ -578,25 +672,27 @@ def test_results_of_an_earlier_run_are_marked_where_the_last_one_failed(squares)
     assert squares.run() == 1
     report = read_report(squares.results / "all-squares.json")
     assert report.left_over == "it failed"
-    text = page.as_page([report], [], squares.results)
-    assert "(#reproduce-all-squares) (of an earlier run) |" in text
+    assert "all-squares.md) (of an earlier run) |" in page.front_page([report], [])
+    text = page.item_page(report, squares.results)
     assert "**Of an earlier run, as in the last one it failed.**" in text
     squares.change("2: ValueError('no square')", "")
     squares.run()
     report = read_report(squares.results / "all-squares.json")
     assert report.left_over == ""
-    assert "earlier run" not in page.as_page([report], [], squares.results)
+    assert "earlier run" not in page.front_page([report], [])
+    assert "earlier run" not in page.item_page(report, squares.results)
 
 
-def test_the_csv_is_tidy_and_sorted_and_packed_where_it_is_long(tmp_path: Path) -> None:
+def test_the_csv_is_tidy_and_packed_where_it_is_long(tmp_path: Path) -> None:
     rows = [{"d": 10, "m": "b"}, {"d": 9, "m": "c", "x": 0.1}, {"d": 9, "m": "a", "x": math.nan}]
     path = write_rows(rows, tmp_path, "rows")
     assert list(csv.reader(path.read_text().splitlines())) == [
         ["d", "m", "x"],
-        ["9", "a", "nan"],
-        ["9", "c", "0.1"],
         ["10", "b", ""],
+        ["9", "c", "0.1"],
+        ["9", "a", "nan"],
     ]
+    assert str(read_rows(tmp_path, "rows")) == str(rows)
     write_rows([{"i": 0}], tmp_path, "rows")
     path = write_rows([{"i": i} for i in range(200_000)], tmp_path, "rows")
     assert [file.name for file in tmp_path.iterdir()] == ["rows.csv.gz"] == [path.name]
@@ -623,14 +719,21 @@ def test_progress_is_quiet_in_a_file_and_says_what_is_left_at_a_terminal() -> No
 # The page.
 
 
-def test_page_and_report_have_every_table_picture_count_and_claim(squares) -> None:
+def test_pages_and_report_have_every_table_picture_count_and_claim(squares) -> None:
     squares.run()
     report = read_report(squares.results / "all-squares.json")
-    text = page.as_page([report], ["not-run"], squares.results)
+    front = page.front_page([report], ["not-run"])
     for part in (
-        "| [all-squares](#reproduce-all-squares) | 1 of 2 | 1 confirmed |",
-        "Without results so far: not-run.",
-        "| Squares \\| grow | Nobody 1900 | confirmed | &lt;all> of them | [all-squares](#",
+        "- **Holds**: 1 of 1 claims",
+        "| [all-squares](reproduction/all-squares.md) | real | 1 of 2 | 1 holds |",
+        "Not tested, as they have no results so far: not-run.",
+        "\nreproduction/all-squares\n",
+    ):
+        assert part in front
+    text = page.item_page(report, squares.results)
+    for part in (
+        "Nobody 1900. Data: real.",
+        "- **Holds**: Squares \\| grow (*Nobody 1900*). &lt;all> of them",
         "**Squares**\n\n| n | square |",
         "a note",
         "squares.png)",
@@ -643,9 +746,8 @@ def test_page_and_report_have_every_table_picture_count_and_claim(squares) -> No
         assert part in text
     squares.run()
     report = read_report(squares.results / "all-squares.json")
-    assert report.findings.claims == [
-        Claim("Squares | grow", "Nobody 1900", "confirmed", "<all> of them")
-    ]
+    claim = Claim("Squares | grow", "Nobody 1900", "holds", "<all> of them", data="real")
+    assert report.findings.claims == [claim]
     assert report.findings.tables[0].rows == [[n, n * n] for n in range(4)]
     assert count_of(report.findings.comparisons) == "1 of 2 published numbers within noise"
 

@@ -15,11 +15,12 @@ from powermeans.metrics import variation_of_information
 from powermeans.power_mean import objective, power_mean_gradient
 from powermeans.rules import EvenHarmonic, HardHarmonic, Harmonic, Rule
 from reproduce.checks import Check, Figures, above, cells_of, findings_of, paired_gain, together
-from reproduce.item import Cell, Claim, Findings, Row, Verdict
+from reproduce.item import Aside, Cell, Findings, Row, Verdict
 from reproduce.quiet_fits import fitted
 
 TITLE = "Power k-means: what the sources say about the algorithm"
 SOURCE = "The paper, sections 1 to 5"
+DATA = "random cases"
 
 Array = NDArray[np.float64]
 
@@ -48,7 +49,7 @@ def cells(quick: bool) -> Sequence[Cell]:
 
 def findings(rows: Sequence[Row]) -> Findings:
     """A claim for each, and for what no program of ours can tell."""
-    return findings_of(CHECKS, rows, *NOT_TESTABLE)
+    return findings_of(CHECKS, rows, *NOT_JUDGED)
 
 
 def draw(rows: Sequence[Row], folder: Path) -> Sequence[Path]:
@@ -526,18 +527,18 @@ CHECKS = (
     ),
 )
 
-NOT_TESTABLE = (
-    Claim(
+NOT_JUDGED = (
+    Aside(
+        "not judged",
         "Lloyd's algorithm can take a superpolynomial number of steps; optimal clustering is "
         "NP-hard.",
         PAPER.format("1"),
-        "not testable here",
         "Theorems of others, about worst cases.",
     ),
-    Claim(
+    Aside(
+        "not judged",
         "Affinity propagation needs about 40 hours on MNIST and is worse than Lloyd's algorithm.",
         PAPER.format("4"),
-        "not testable here",
         "A result of others, on a machine that is not described.",
     ),
 )

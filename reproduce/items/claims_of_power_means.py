@@ -19,6 +19,7 @@ from reproduce.item import Cell, Findings, Row, mean_and_error
 
 TITLE = "Power means: what the sources say about them"
 SOURCE = "The paper, sections 1.2 to 3.1; the presentation's formulas"
+DATA = "random cases"
 
 Array = NDArray[np.float64]
 
@@ -570,8 +571,9 @@ CHECKS = (
         SLIDES.format("“Generalized and power means”"),
         measure_slide_slope,
         lambda figures: max(abs(figures["lowest"] - 1), abs(figures["highest"] - 1)) < ROUNDING,
-        "It is {lowest:.2g} to {highest:.2g} times the true one: the second 1/k belongs inside the "
-        "brackets. The text may have lost that on its way out of the slides.",
+        "The text of the slide has lost where the second 1/k belongs, which is inside the "
+        "brackets: as it stands it is {lowest:.2g} to {highest:.2g} times the true slope.",
+        is_claim=False,
     ),
     Check(
         "slide_objective",
@@ -579,7 +581,8 @@ CHECKS = (
         SLIDES.format("“Objective function”"),
         measure_slide_objective,
         lambda figures: max(abs(figures["lowest"] - 1), abs(figures["highest"] - 1)) < ROUNDING,
-        "Of distances that are all 2 it makes {lowest:.2g} to {highest:.2g} times their mean: the "
-        "exponent is 1/s. The text may have lost that on its way out of the slides.",
+        "The text of the slide has lost the exponent, which is 1/s: as it stands, distances that "
+        "are all 2 give {lowest:.2g} to {highest:.2g} times their mean.",
+        is_claim=False,
     ),
 )

@@ -19,6 +19,7 @@ from reproduce.item import Cell, Findings, Row
 
 TITLE = "Scores of clusterings: what the sources say about them"
 SOURCE = "The paper, section 4; the presentation's slides on ARI, NMI and VI"
+DATA = "random cases"
 
 Labels = NDArray[np.int64]
 

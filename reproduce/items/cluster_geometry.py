@@ -15,12 +15,13 @@ from powermeans.datasets import make_gaussian_clusters, make_grid_gaussians
 from powermeans.metrics import adjusted_rand_index
 from powermeans.plots.canvas import color_of, marker_of, tidy
 from powermeans.types import FloatArray, IndexArray
-from reproduce.checks import above, below, exact, together
+from reproduce.checks import above, across, below, exact, together
 from reproduce.item import Cell, Claim, Findings, Row, Table, mean_and_error
 from reproduce.selecting import column, kinds, where
 
 TITLE = "The shape of clusters: convex cells, and kernels"
 SOURCE = "K. Moon, k-Means Clustering (lecture slides): cluster geometry, and the last remarks"
+DATA = "random cases: shapes of our own"
 
 N_POINTS, NOISE = 300, 0.05
 FAR = 4.0
@@ -214,9 +215,10 @@ def _claims_on_shapes(rows: Sequence[Row]) -> list[Claim]:
         Claim(
             "k-means fails to identify the true clusters if at least one of them is not convex",
             "cluster geometry",
-            together(below(*pair, FOUND) for pair in k_means.values()),
+            across(below(*pair, FOUND) for pair in k_means.values()),
             f"adjusted Rand index: {_words(k_means)}; what it takes is that their convex hulls "
             "overlap, and those of crescents far apart do not",
+            on="whether the convex hulls of the clusters overlap",
         ),
         Claim(
             "k-means serves as the last step of other algorithms, such as spectral clustering",
@@ -239,9 +241,9 @@ def draw(rows: Sequence[Row], folder: Path) -> Sequence[Path]:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(len(METHODS), len(SHAPES), figsize=(11, 8), layout="constrained")
-    for across, shape in zip(axes.T, SHAPES, strict=True):
+    for panels, shape in zip(axes.T, SHAPES, strict=True):
         points, truth = shape_of(shape, 0)
-        for ax, (method, make) in zip(across, METHODS.items(), strict=True):
+        for ax, (method, make) in zip(panels, METHODS.items(), strict=True):
             labels = make(len(np.unique(truth))).fit(points).labels_
             _draw_labels(ax, points, labels)
             score = adjusted_rand_index(truth, labels)

@@ -32,6 +32,7 @@ from reproduce.selecting import column, where
 
 TITLE = "Figure 2: Lloyd's algorithm and power k-means in the plane"
 SOURCE = "The paper, Figure 2: 50 clusters of 2500 points, optimal centers as triangles"
+DATA = "as published"
 
 Array = NDArray[Any]
 

@@ -27,6 +27,7 @@ SOURCE = (
     "K. Moon, k-Means Clustering (lecture slides): applications, image segmentation and data "
     "compression"
 )
+DATA = "real: two photographs of our choice"
 
 PICTURES = ("china", "flower")
 SIZES = (2, 4, 8, 16, 32, 64)

@@ -26,6 +26,7 @@ SOURCE = (
     "L. Bottou, Y. Bengio, Convergence Properties of the K-Means Algorithms, NIPS 7 (1995): "
     "sections 3 to 5, figures 1 and 2"
 )
+DATA = "real"
 
 N_PROTOTYPES, N_EPOCHS, N_MORE, N_TRIALS = 6, 20, 40, 20
 RATE = 0.03
@@ -454,11 +455,13 @@ def _claims_on_batch(rows: Sequence[Row], batch: FloatArray) -> list[Claim]:
             f"the largest change of an epoch is {rises:.1e}",
         ),
         Claim(
-            "k-means performs most of the task in a small fraction of the overall time",
+            "As the first step of costlier models, such as Gaussian mixtures, k-means performs "
+            "most of the task in a small fraction of the overall time",
             "section 1",
-            above(gained, error, 0.5),
-            f"after two epochs {gained:.0%} ± {error:.0%} of what batch k-means gains is gained; "
-            f"to the end it takes {np.mean(until_end):.1f} epochs in the mean",
+            "not tested",
+            f"No costlier model is fitted after it here. Of what batch k-means itself gains, "
+            f"{gained:.0%} ± {error:.0%} is gained after two epochs, of {np.mean(until_end):.1f} "
+            "in the mean",
         ),
         Claim(
             "All 20 runs of batch k-means converge before the 15th epoch",
@@ -610,7 +613,7 @@ def _claim_on_switching(rows: Sequence[Row]) -> Claim:
     return Claim(
         "One online epoch and then batch k-means is better than batch k-means alone",
         "section 5",
-        together([above(*sooner), exact(above(*lower) != "refuted")]),
+        together([above(*sooner), exact(above(*lower) != "does not hold")]),
         f"it takes {sooner[0]:.2f} ± {sooner[1]:.2f} epochs less to 1 % of the first residue and "
         f"{ends[0]:.2f} ± {ends[1]:.2f} less to the end, and its final error is lower by "
         f"{lower[0]:.2f} ± {lower[1]:.2f} of {least_errors(rows, names[0]).mean():.1f}; better if "

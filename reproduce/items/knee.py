@@ -21,6 +21,7 @@ from reproduce.selecting import column, kinds, where
 
 TITLE = "The knee of W(k)"
 SOURCE = "K. Moon, k-Means Clustering (lecture slides): model selection by the knee"
+DATA = "random cases"
 
 N_EACH = 60
 SEPARATIONS = {"well apart": 12.0, "near": 6.0, "overlapping": 3.0}

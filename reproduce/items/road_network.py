@@ -11,7 +11,7 @@ import numpy as np
 
 from powermeans import PowerKMeans
 from powermeans.datasets import load_road_network, make_polylines
-from reproduce.checks import together
+from reproduce.checks import across
 from reproduce.item import Cell, Claim, Findings, Row, Table, Value
 from reproduce.marks import add_legend, draw_costs
 from reproduce.matched_starts import (
@@ -33,6 +33,7 @@ from reproduce.selecting import column, kinds, where
 
 TITLE = "Road network: 510 centers in three dimensions"
 SOURCE = "The presentation, “Real data”: North Jutland, 3 dimensions, 510 clusters"
+DATA = "part: 5 000 of 434 874 rows"
 
 SETS = {
     "raw": "longitude and latitude in degrees, altitude in metres: altitude decides",
@@ -145,11 +146,12 @@ def best_of_three(rows: Sequence[Row], start: str) -> Claim:
         "On the road network power k-means agrees better with the clusters than Lloyd's algorithm "
         f"and k-harmonic means ({start}).",
         "the presentation, “ARI, NMI, VI of the real datasets”; its bars are not in the text",
-        together(leads(of_set, start, others, SCORES) for of_set in by_set.values()),
+        across(leads(of_set, start, others, SCORES) for of_set in by_set.values()),
         "How much better it agrees with the best solution known, from the same seeds: "
         + ". ".join(
             f"{name}, {said_of_lead(of_set, start, others, SCORES)}"
             for name, of_set in by_set.items()
         )
         + ".",
+        on="the scaling and the score",
     )
