@@ -175,9 +175,27 @@ def test_info_tells_versions_and_instruction_set(run) -> None:
     assert run("info").out.startswith("powermeans ")
 
 
+def test_datasets_are_listed_fetched_and_converted(run, tmp_path) -> None:
+    listed = run("datasets", "--folder", tmp_path, "--json").json
+    iris = next(one for one in listed["sets"] if one["name"] == "iris")
+    assert (iris["rows"], iris["columns"], iris["there"], iris["fetched"]) == (150, 4, False, True)
+    ended = run("datasets", "iris", "--folder", tmp_path)
+    assert "licence: public domain" in ended.out
+    assert f"it is in {tmp_path / 'iris.npz'}" in ended.out
+    assert "there" in run("datasets", "--folder", tmp_path).out
+    again = run("datasets", "iris", "--folder", tmp_path / "b", "--file", tmp_path / "iris.npz")
+    assert again.code == 0
+    wrong = run("datasets", "wine", "--folder", tmp_path, "--file", tmp_path / "iris.npz")
+    assert wrong.code == 3
+    assert "iris.npz has X of shape (150, 4)" in wrong.err
+    assert run("datasets", "wine", "--file", tmp_path / "gone", "--folder", tmp_path).code == 3
+    assert run("datasets", "iris", "wine", "--file", "x").code == 2
+
+
 def test_help_tells_all_commands_and_every_command_has_some(run) -> None:
     ended = run("--help")
     commands = ["fit", "predict", "choose-k", "compare", "report", "palette", "demo", "info"]
+    commands.append("datasets")
     assert ended.code == 0
     assert all(re.search(rf"^  {command}  ", ended.out, re.MULTILINE) for command in commands)
     for command in commands:

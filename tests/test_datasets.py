@@ -213,10 +213,16 @@ def test_a_missing_set_says_where_it_comes_from_and_how_to_place_it(own_set: Pat
         assert part in str(caught.value)
 
 
-def test_without_the_variable_the_error_names_it(own_set, monkeypatch) -> None:
+def test_without_the_variable_sets_are_looked_for_in_the_home_directory(
+    own_set, monkeypatch
+) -> None:
     monkeypatch.delenv(real.DATA_VARIABLE)
-    with pytest.raises(FileNotFoundError, match="POWERMEANS_DATA is not set: the data set 'own'"):
+    monkeypatch.setattr(Path, "home", lambda: own_set.parent)
+    with pytest.raises(FileNotFoundError, match=r"powermeans_data/own\.npz is missing: "):
         load_data_set("own")
+    own_set.with_name("powermeans_data").mkdir()
+    np.savez(own_set.with_name("powermeans_data") / "own.npz", X=POINTS, y=LABELS)
+    np.testing.assert_array_equal(load_data_set("own").labels, LABELS)
 
 
 @pytest.mark.parametrize(

@@ -574,6 +574,30 @@ def demo(
 
 
 @app.command()
+def datasets(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME...", help="Data sets to fetch.")
+    ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(help="A file that you downloaded, to convert; once for each file of the set."),
+    ] = None,
+    folder: Annotated[
+        str | None, typer.Option(help="Where they go; by default where the loaders look.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List real data sets, or fetch some and check their values."""
+    from powermeans.command_line.demonstration import fetch_all, list_all
+
+    screen = _screen(as_json=as_json)
+    if names:
+        fetch_all(names, file or [], folder, screen)
+    else:
+        list_all(folder, screen)
+
+
+@app.command()
 def info(as_json: Json = False) -> None:
     """Show versions, instruction set and threads, for a bug report."""
     from powermeans.reporting.versions import versions

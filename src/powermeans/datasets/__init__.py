@@ -1,11 +1,12 @@
 """Data to try clustering on: simulated, or real and read from a folder.
 
-This room imports only `types` and `errors`.
+This room imports only `types`, `errors` and `system`.
 """
 
 from __future__ import annotations
 
 from powermeans.datasets.data_set import DataSet
+from powermeans.datasets.fetching import about, fetch
 from powermeans.datasets.generated import (
     make_exponential_family,
     make_gaussian_clusters,
@@ -27,6 +28,8 @@ from powermeans.datasets.real import (
 __all__ = [
     "MICE_CLASSES",
     "DataSet",
+    "about",
+    "fetch",
     "load_birch",
     "load_data_set",
     "load_gene_expression",

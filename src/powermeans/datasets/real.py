@@ -1,6 +1,7 @@
 """Real data sets, read from a folder of the user. None comes with the package.
 
-The environment variable POWERMEANS_DATA names the folder. The file `<name>.npz` there holds the
+The environment variable POWERMEANS_DATA names the folder, ``powermeans_data`` in the home directory
+by default. The file `<name>.npz` there holds the
 points as the array `X` and the labels, counted from 0, as `y`. Checksums are of the values, not of
 the bytes of the file, so that anybody can make the file: ``numpy.savez("iris.npz", X=X, y=y)``. The
 shapes, sources and licences of all sets are in ``catalogue.json`` beside this module.
@@ -39,6 +40,7 @@ class Entry:
     licence: str
     labels_sha256: str | None = None
     is_single: bool = False  # whether the points are float32
+    fetch: dict[str, Any] | None = None  # the layout of its files, and the places that have them
 
 
 _FILE = Path(__file__).with_name("catalogue.json")
@@ -83,13 +85,14 @@ def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
     ...     print(error)
     name='ruspinni' is unknown: did you mean 'ruspini'?
     """
-    if name not in CATALOGUE:
-        raise ValueError(f"name={name!r} is unknown: {_advice(name)}")
+    entry = entry_of(name)
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype={dtype!r} cannot hold the points: pass float64 or float32")
-    entry = CATALOGUE[name]
-    arrays = _read(entry)
-    _check(entry, arrays)
+    path = file_of(entry, data_folder())
+    if not path.is_file():
+        raise MissingDataError(f"{path} is missing: {how_to_place(entry)}")
+    arrays = read_arrays(entry, path)
+    check_values(entry, arrays, path)
     labels = None if entry.labels_sha256 is None else arrays.pop("y").astype(np.int32)
     points = np.ascontiguousarray(arrays.pop("X"), dtype=dtype)
     centers = arrays.pop("true_centroids", None)
@@ -291,28 +294,40 @@ def sha256_of_values(values: NDArray[Any], *, is_single: bool = False) -> str:
     return digest.hexdigest()
 
 
-def _read(entry: Entry) -> dict[str, NDArray[Any]]:
-    """Return the arrays in the file of an entry."""
-    if not (folder := os.environ.get(DATA_VARIABLE)):
-        raise MissingDataError(f"{DATA_VARIABLE} is not set: {_how_to_place(entry)}")
-    file = Path(folder) / f"{entry.name}.npz"
-    if not file.is_file():
-        raise MissingDataError(f"{file} is missing: {_how_to_place(entry)}")
+def entry_of(name: str) -> Entry:
+    """Return what the catalogue says of a set; ValueError if it does not know the name."""
+    if name not in CATALOGUE:
+        raise ValueError(f"name={name!r} is unknown: {_advice(name)}")
+    return CATALOGUE[name]
+
+
+def data_folder() -> Path:
+    """Return the folder of the data sets: the one the user names, or one in the home directory."""
+    named = os.environ.get(DATA_VARIABLE)
+    return Path(named) if named else Path.home() / "powermeans_data"
+
+
+def file_of(entry: Entry, folder: Path) -> Path:
+    """Return the path of the file of a set."""
+    return folder / f"{entry.name}.npz"
+
+
+def read_arrays(entry: Entry, file: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays in an NPZ file."""
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             return dict(arrays)
     except Exception as error:  # zipfile, zlib and NumPy raise many kinds for a damaged archive
         why = str(error) or type(error).__name__
-        raise WrongDataError(f"{file} cannot be read ({why}): {_how_to_place(entry)}") from error
+        raise WrongDataError(f"{file} cannot be read ({why}): {how_to_place(entry)}") from error
 
 
-def _check(entry: Entry, arrays: dict[str, NDArray[Any]]) -> None:
+def check_values(entry: Entry, arrays: dict[str, NDArray[Any]], origin: str | Path) -> None:
     """Raise unless the arrays are those of the entry."""
     wanted = {"X": entry.points_sha256, "y": entry.labels_sha256}
     for name, checksum in wanted.items():
         if checksum is not None and (problem := _problem(entry, arrays, name, checksum)):
-            file = f"{os.environ[DATA_VARIABLE]}/{entry.name}.npz"
-            raise WrongDataError(f"{file} has {problem}: {_how_to_place(entry)}")
+            raise WrongDataError(f"{origin} has {problem}: {how_to_place(entry)}")
 
 
 def _problem(entry: Entry, arrays: dict[str, NDArray[Any]], name: str, checksum: str) -> str | None:
@@ -328,15 +343,23 @@ def _problem(entry: Entry, arrays: dict[str, NDArray[Any]], name: str, checksum:
     return None
 
 
-def _how_to_place(entry: Entry) -> str:
+def how_to_place(entry: Entry) -> str:
+    """Return where a set comes from, under which licence, and how to put it in its place."""
     rows, columns = entry.shape
     labels = "" if entry.labels_sha256 is None else " and its labels, from 0, as y"
+    fetched = ""
+    if entry.fetch:
+        fetched = (
+            f"`powermeans datasets {entry.name}` fetches it, and with --file converts what you "
+            "downloaded. "
+        )
     return (
-        f"the data set {entry.name!r} does not come with powermeans. It is by "
+        f"the data set {entry.name!r} does not come with powermeans. {fetched}It is by "
         f"{entry.publisher}; its licence: {entry.licence}. "
-        f"Get it from there, or from a copy (github.com/{entry.copy}), save its points "
+        f"You may also get it from a copy (github.com/{entry.copy}), save its points "
         f"({rows} x {columns}) as the array X{labels} with numpy.savez in {entry.name}.npz, "
-        f"and name the folder of that file in the environment variable {DATA_VARIABLE}"
+        f"and put that file in the folder that the environment variable {DATA_VARIABLE} names "
+        "(powermeans_data in the home directory if it is not set)"
     )
 
 
