@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.cluster import SpectralClustering as OtherSpectral
 
 from powermeans import KMeans, OptimalityGap, PowerKMeans, optimality_gap
-from powermeans.bounds import ascent, relaxation
+from powermeans.bounds import ascent, gap, relaxation
 from powermeans.bounds.cuts import Cuts, most_violated
 from powermeans.bounds.relaxation import Certificate, Relaxation, from_clustering, principal_bound
 from powermeans.bounds.subsets import deal, highest_mean
@@ -269,7 +269,7 @@ def test_clusters_far_apart_are_proved_optimal() -> None:
     points, centers = far_apart(80)
     found = optimality_gap(points, centers, max_seconds=20)
     assert found.gap <= 1e-6
-    assert found.method == "all points"
+    assert (found.method, found.n_searched) == ("all points", 1)
     assert str(found) == f"inertia {found.inertia:.6g}, proved to be optimal"
 
 
@@ -340,6 +340,34 @@ def test_an_interrupt_keeps_the_best_bound() -> None:
     assert 0 < found.bound < found.inertia
 
 
+def test_an_interrupt_before_the_first_search_proves_no_more_than_was_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: object) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gap, "principal_bound", interrupted)
+    points = np.random.default_rng(11).random((2000, 2))
+    found = optimality_gap(points, points[:3], confidence=0.99)
+    assert found.was_interrupted
+    assert (found.bound, found.method, found.confidence) == (0.0, "subsets", None)
+
+
+@pytest.mark.parametrize("offset", [1e8, 1e12, 1e15])
+@pytest.mark.parametrize("n_features", [1, 400])
+def test_a_common_offset_is_no_inertia(offset: float, n_features: int) -> None:
+    steps = np.random.default_rng(12).integers(0, 8, (300, n_features)).astype(float)
+    inertia = np.square(steps).sum() - (np.square(steps.sum(axis=0)) / 300).sum()
+    bound = principal_bound(offset + steps, np.ones(300), 1)
+    assert inertia * (1 - 1e-10) < bound <= inertia * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("n_features", [1, 400])
+def test_equal_points_have_no_inertia(n_features: int) -> None:
+    weights = np.random.default_rng(13).uniform(0.1, 4, 300)
+    assert principal_bound(np.full((300, n_features), 1e8 / 3), weights, 1) <= 0
+
+
 def test_models_of_scikit_learn_are_judged() -> None:
     points, _ = far_apart(40)
     model = OtherKMeans(4, n_init=5, random_state=0).fit(points)
@@ -378,7 +406,7 @@ def test_what_cannot_be_judged_is_refused(tmp_path: object) -> None:
         (309.5, 309.5 / 1.0171, "within 1.8 % of the optimum"),
         (1.0, 1 / 1.000101, "within 0.011 % of the optimum"),
         (5.0, 1.0, "within 400 % of the optimum"),
-        (1.0, 0.0, "nothing is proved"),
+        (1.0, 0.0, "1, not proved to be near the optimum"),
         (0.0, 0.0, "optimal"),
     ],
 )

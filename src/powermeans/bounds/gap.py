@@ -100,7 +100,7 @@ class OptimalityGap:
         if self.gap <= _CLOSED:
             return f"proved to be optimal{at}"
         if math.isinf(self.gap):
-            return "nothing is proved about the optimum"
+            return f"not proved to be near the optimum{at}"
         percent = _rounded_up(100 * self.gap)
         return f"proved to be within {percent} % of the optimum{at}"
 
@@ -243,9 +243,11 @@ class _Search:
         searches = [executor.submit(self._search_in, place) for place in range(len(self.order))]
         for search in searches:
             self._wait_for(search)
-            if not search.result() or self._tell():
+            if not search.result():
                 break
             self.n_searched += 1
+            if self._tell():
+                break
 
     def _begin_in(self, piece: int) -> None:
         """Bound one piece by its principal components."""
@@ -300,7 +302,7 @@ class _Search:
         """Return what is proved by now; bounds of pieces add up to a bound."""
         n_pieces, inertia = len(self.order), self.pieces.inertia
         certain = math.fsum(self.bounds) * (1 - _ROUNDING)
-        if self.effort.confidence is not None and self.n_searched < n_pieces:
+        if self.effort.confidence is not None and 0 < self.n_searched < n_pieces:
             self.by_sample = max(self.by_sample, self._bound_by_sample(self.effort.confidence))
         is_sampled = self.by_sample > certain
         bound = min(self.by_sample if is_sampled else certain, inertia)

@@ -35,8 +35,7 @@ class Relaxation:
         n_points, n_features = points.shape
         roots, gram = np.sqrt(weights), np.zeros((n_points, n_points))
         for block in _columns(points):
-            # A mean that is rounded moves all points alike, which changes no clustering.
-            residuals = roots[:, None] * (block - weights @ block / weights.sum())
+            residuals = roots[:, None] * _centered(block, weights)
             gram += residuals @ residuals.T
         return cls(gram, roots, float(np.trace(gram)), n_clusters, n_features)
 
@@ -87,6 +86,15 @@ def _columns(
         block = by_column[:, start : start + n_at_once]
         dense = block.toarray() if sparse.issparse(block) else block
         yield dense.astype(np.float64, copy=False)
+
+
+def _centered(block: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return what remains of each column about its mean."""
+    # Twice: far from the origin a mean is rounded, and the points keep a common offset. It moves
+    # no clustering, but loosens the bound, and whoever bounds must take its square off the trace.
+    for _ in range(2):
+        block = block - weights @ block / weights.sum()
+    return block
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +160,20 @@ def principal_bound(points: Points | SparsePoints, weights: FloatArray, n_cluste
     """
     n_points, n_features = points.shape
     if n_features >= n_points:
-        scatter: FloatArray = Relaxation.of(points, weights, n_clusters).gram
-    else:
-        (block,) = _columns(points, n_features)
-        residuals = np.sqrt(weights)[:, None] * (block - weights @ block / weights.sum())
-        scatter = residuals.T @ residuals
+        relaxation = Relaxation.of(points, weights, n_clusters)
+        nothing = Certificate(np.zeros_like(relaxation.gram), np.empty(0), relaxation.no_cuts())
+        return nothing.lower_bound(relaxation)
+    (block,) = _columns(points, n_features)
+    roots = np.sqrt(weights)
+    residuals = roots[:, None] * _centered(block, weights)
+    scatter = residuals.T @ residuals
+    rounding = 8 * _EPSILON * (n_points + n_features + 16) * n_clusters * float(np.trace(scatter))
+    along = (roots / np.linalg.norm(roots)) @ residuals  # nearly zero; see _centered
+    scatter -= np.outer(along, along)
     values = linalg.eigvalsh(scatter, check_finite=False)
-    total, n_leading = float(np.trace(scatter)), min(n_clusters - 1, len(values))
-    rounding = 8 * _EPSILON * (n_points + n_features + 16) * n_clusters * total
+    n_leading = min(n_clusters - 1, len(values))
     leading = float(values[len(values) - n_leading :].sum())
-    bound: float = total - leading - rounding
+    bound: float = float(np.trace(scatter)) - leading - rounding
     return bound
 
 

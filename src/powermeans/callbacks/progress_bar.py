@@ -375,9 +375,10 @@ class RichDisplay:
             self._shown.update(self._task, description=self._fitting(text()))
 
     def close(self, text: str, n_sweeps: int) -> None:
-        """Show the text with a tick in place of the spinner."""
+        """Show the text with a tick in place of the spinner; without a sweep, clear the line."""
         fitting = self._fitting(text)
         self._shown.update(self._task, description=fitting, total=n_sweeps, completed=n_sweeps)
+        self._shown.live.transient = n_sweeps == 0
         self._shown.stop()
 
     def _fitting(self, text: str) -> str:
