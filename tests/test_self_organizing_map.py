@@ -53,6 +53,62 @@ def test_the_epochs_are_those_of_the_batch_rule(topology, decay, is_weighted) ->
     assert model.n_iter_ == 9
 
 
+def hexagonal_steps(shape) -> np.ndarray:
+    """Steps between nodes, found by going from neighbour to neighbour."""
+    nodes = [(row, column) for row in range(shape[0]) for column in range(shape[1])]
+    steps = np.full((len(nodes), len(nodes)), np.inf)
+    np.fill_diagonal(steps, 0)
+    for a, (row, column) in enumerate(nodes):
+        side = 1 if row % 2 else -1
+        beside = {(row, column - 1), (row, column + 1)}
+        beside |= {(row + up, column + across) for up in (-1, 1) for across in (0, side)}
+        for b, other in enumerate(nodes):
+            if other in beside:
+                steps[a, b] = 1
+    for through in range(len(nodes)):
+        steps = np.minimum(steps, steps[:, [through]] + steps[[through]])
+    return steps
+
+
+@pytest.mark.parametrize("is_weighted", [True, False])
+def test_the_map_of_matlab_leaves_out_points_and_shares_by_steps(is_weighted) -> None:
+    points, start = cloud(), cloud(n=12, seed=1)
+    weights = np.random.default_rng(2).uniform(0.5, 3, len(points)) if is_weighted else None
+    model = SelfOrganizingMap.as_in_matlab((3, 4), init=start, random_state=7)
+    model.fit(points, sample_weight=weights)
+    counts = np.ones(len(points)) if weights is None else weights
+    rng, steps, centers = np.random.RandomState(7), hexagonal_steps((3, 4)), start.copy()
+    for epoch in range(200):
+        reach = 3 - epoch / 50
+        won = np.zeros((12, len(points)))
+        nearest = squared_distances(points, centers).argmin(axis=1)
+        won[nearest, np.arange(len(points))] = counts * (rng.random_sample(len(points)) >= 0.1)
+        shares = (steps <= reach + 1e-9) @ won + won
+        totals = shares.sum(axis=1)
+        has_points = totals > 0
+        centers[has_points] = (shares[has_points] @ points) / totals[has_points, None]
+    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-9, atol=1e-12)
+    assert model.n_iter_ == 200
+
+
+def test_a_point_that_is_left_out_draws_no_node() -> None:
+    points = cloud(n=30)
+    model = SelfOrganizingMap((1, 1), left_out=0.5, n_epochs=1, random_state=3).fit(points)
+    stays = np.random.RandomState(3).random_sample(30) >= 0.5
+    np.testing.assert_allclose(model.cluster_centers_[0], points[stays].mean(axis=0))
+    as_csr = SelfOrganizingMap((1, 1), left_out=0.5, n_epochs=1, random_state=3)
+    as_csr.fit(sparse.csr_array(points))
+    np.testing.assert_allclose(as_csr.cluster_centers_, model.cluster_centers_)
+    assert len(model.labels_) == 30
+
+
+def test_the_radius_rests_after_the_epochs_in_which_it_shrinks() -> None:
+    model = SelfOrganizingMap(
+        radius=4.0, final_radius=1.0, decay="linear", n_epochs=6, n_shrinking=4
+    )
+    np.testing.assert_allclose(model._radii(), [4, 3, 2, 1, 1, 1])
+
+
 def test_with_no_radius_left_an_epoch_is_a_sweep_of_lloyd() -> None:
     points, start = cloud(), cloud()[:6] + 0.1
     tiny = {"radius": 1e-3, "final_radius": 1e-3}

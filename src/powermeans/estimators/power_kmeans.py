@@ -21,14 +21,19 @@ from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
 from powermeans.errors import Argument, ArgumentError, UnlikeScalesWarning, warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.opening import Data, InMemory, MatrixLike, OpeningSpec, in_memory
-from powermeans.estimators.shared_covariance import run_with_covariance, with_covariance_of_all
+from powermeans.estimators.shared_covariance import (
+    LearnWhileAnnealing,
+    Scattered,
+    run_with_covariance,
+    with_covariance_of_all,
+)
 from powermeans.inputs.schedule import check_schedule
 from powermeans.loop.anneal import Callback, Stage, StageEnd
 from powermeans.loop.history import Spent
 from powermeans.loop.search import EFFORTS, Effort, Search, n_sampled
 from powermeans.loop.spread import spread_of_features
 from powermeans.loop.stopping import CentersSettled, ObjectiveSettled, WeightsHard
-from powermeans.loop.updates import RelocateEmpty, SeparateCoincident
+from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.power_mean import memberships
 from powermeans.rows.bregman import BregmanRows
 from powermeans.rules import Power, Rule
@@ -113,8 +118,10 @@ class PowerKMeans(CenterEstimator):
     divergence : str or Bregman, default="squared_euclidean"
         Distance between a point and a center; `inertia_` is its sum. "squared_euclidean";
         "mahalanobis" with a learned covariance that all clusters share, or
-        `divergences.Mahalanobis(covariance)` with a given one; "cosine", one minus the cosine of
-        the angle, with centers of unit length; "poisson" (or "kl") for counts and proportions;
+        `divergences.Mahalanobis(covariance)` with a given one. With ``polish=False`` or
+        ``refine=0``, each sweep of the annealing moves the learned one together with the centers;
+        in a search, hard sweeps learn it. Further "cosine", one minus the cosine of the angle,
+        with centers of unit length; "poisson" (or "kl") for counts and proportions;
         `divergences.Binomial(n_trials)`; "logistic" for proportions of yes and no; "gamma" (or
         "exponential", "itakura_saito") for positive numbers whose spread grows with them;
         "manhattan", the sum of absolute differences, with medians as centers; or any
@@ -495,7 +502,8 @@ class PowerKMeans(CenterEstimator):
         self.critical_power_ = data.rows.critical_power()
         schedule = self._powers()
         if not self.polish:
-            return [Stage(schedule, self._stop_without_polish(data), self.max_iter)]
+            learn = self._learning_while_annealing(data, Update())
+            return [Stage(schedule, self._stop_without_polish(data), self.max_iter, learn)]
         tolerance = self.tol * data.rows.mean_variance()
         are_hard = WeightsHard(
             self.critical_power_, self.n_clusters, tolerance, resting_power(schedule)
@@ -504,9 +512,15 @@ class PowerKMeans(CenterEstimator):
         is_short = self._searches() and self.growth == "auto" and self.schedule is None
         n_powers = min(self.max_iter, self._effort().n_powers) if is_short else self.max_iter
         return [
-            Stage(schedule, are_hard, n_powers, separate),
+            Stage(schedule, are_hard, n_powers, self._learning_while_annealing(data, separate)),
             Stage(Fixed(-math.inf), CentersSettled(tolerance), self.max_iter, RelocateEmpty()),
         ]
+
+    def _learning_while_annealing(self, data: Data, update: Update) -> Update:
+        """Return the update with the joint one of the covariance, where a descent learns it."""
+        if isinstance(data, Scattered) and not self._searches():
+            return LearnWhileAnnealing(data, self._seconds_left, update)
+        return update
 
     def _stop_without_polish(self, data: Data) -> ObjectiveSettled:
         root = math.sqrt(data.rows.n_features)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import abc
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
@@ -19,6 +20,7 @@ from powermeans.estimators.opening import InMemory
 from powermeans.loop.anneal import StageEnd
 from powermeans.loop.updates import RelocateEmpty, Sweep, Update
 from powermeans.rows.bregman import BregmanRows, as_float64
+from powermeans.rules import rule_at
 from powermeans.sums import Sums
 from powermeans.system.free_memory import free_memory
 from powermeans.types import FloatArray
@@ -97,6 +99,14 @@ class Scatter(abc.ABC):
     def divergence_within(self, sweep: Sweep, sums: Sums) -> Mahalanobis:
         """Return the divergence of the scatter about the centers of a hard sweep."""
 
+    @abc.abstractmethod
+    def divergence_of(self, deviations: Iterable[FloatArray], former: Mahalanobis) -> Mahalanobis:
+        """Return the divergence of the sum of D^T D over parts D of the deviations.
+
+        It is the former one if that measures them as shorter: a covariance that has to be kept from
+        being singular is not the best.
+        """
+
 
 def scatter_of(data: InMemory) -> Scatter:
     """Return the scatter of the points; raise if no matrix of the features fits into memory."""
@@ -142,6 +152,12 @@ class FewPoints(Scatter):
         centers = sums.centers(fallback=sweep.centers)[labels]
         return unit_covariance_of_few(weighted_deviations(self.data, centers), self.scales)
 
+    def divergence_of(self, deviations: Iterable[FloatArray], former: Mahalanobis) -> Mahalanobis:
+        """Return the divergence of all parts together."""
+        together = np.concatenate(list(deviations))
+        learned = unit_covariance_of_few(together, self.scales)
+        return min(former, learned, key=lambda metric: np.sum(metric.gradient(together) * together))
+
 
 def weighted_deviations(data: InMemory, centers: FloatArray) -> FloatArray:
     """Return the points less their centers, times the roots of their weights."""
@@ -186,6 +202,14 @@ class ManyPoints(Scatter):
         if self._is_lost_in(within):
             within = self._within_directly(sweep, sums.centers(fallback=sweep.centers))
         return Mahalanobis(unit_covariance(within, self.scales))
+
+    def divergence_of(self, deviations: Iterable[FloatArray], former: Mahalanobis) -> Mahalanobis:
+        """Return the divergence of the products, summed."""
+        within = np.zeros_like(self.total)
+        for part in deviations:
+            within += part.T @ part
+        learned = Mahalanobis(unit_covariance(within, self.scales))
+        return min(former, learned, key=lambda metric: np.trace(metric.gradient(within)))
 
     def _within(self, sums: Sums) -> FloatArray:
         has_points = sums.weights > 0
@@ -259,3 +283,55 @@ class LearnCovariance(Update):
             rows = cast("BregmanRows", self.data.rows)
             rows.use(self.data.scatter.divergence_within(sweep, sums))
         return sums
+
+
+@dataclass(frozen=True, slots=True)
+class LearnWhileAnnealing(Update):
+    """After each soft sweep, measure distances by the weighted scatter about the new centers.
+
+    The majorization of Xu & Lange (2019, equation 9) is sum_ij w_ij (x_i - theta_j)^T Omega^-1
+    (x_i - theta_j), least at the weighted means and, among matrices of one determinant, at the
+    weighted scatter about them. So no sweep raises the objective at its power.
+    """
+
+    data: Scattered
+    seconds_left: Callable[[], float]
+    inner: Update
+
+    def before(self, sweep: Sweep) -> FloatArray:
+        """Do what the inner update does."""
+        return self.inner.before(sweep)
+
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return the sums of the inner update, and give the rows a new covariance."""
+        sums = self.inner.after(sweep, sums)
+        if self.data.seconds <= self.seconds_left():
+            rows = cast("BregmanRows", self.data.rows)
+            metric = cast("Mahalanobis", rows.divergence)
+            deviations = soft_deviations(self.data, metric, sweep, sums)
+            rows.use(self.data.scatter.divergence_of(deviations, metric))
+        return sums
+
+
+def soft_deviations(
+    data: InMemory, metric: Mahalanobis, sweep: Sweep, sums: Sums
+) -> Iterator[FloatArray]:
+    """Yield parts D whose products D^T D add up to the weighted scatter about the new centers.
+
+    With a_i the weights of a point over all centers and m_i the mean of the centers by them,
+    sum_ij w_ij (x_i - theta_j)(x_i - theta_j)^T is sum_i a_i (x_i - m_i)(x_i - m_i)^T plus
+    Theta^T L Theta, L the Laplacian of the graph with edges sum_i w_ij w_il / a_i. Nothing cancels.
+    """
+    centers, rule = sums.centers(fallback=sweep.centers), sweep.rule or rule_at(sweep.power)
+    shared, whitened = np.zeros((len(centers), len(centers))), metric.whitened(sweep.centers)
+    for part, chunk in dense_chunks(data.points, max(centers.shape)):
+        sq_dist = cdist(metric.whitened(chunk), whitened, "sqeuclidean")
+        weights, _ = rule.weigh(sq_dist)
+        totals = weights.sum(axis=1, keepdims=True)
+        shares = weights / totals
+        counts = 1.0 if data.weights is None else data.weights[part, None]
+        yield np.sqrt(counts * totals) * (chunk - shares @ centers)
+        shared += shares.T @ (counts * weights)
+    np.fill_diagonal(shared, 0.0)
+    values, vectors = np.linalg.eigh(np.diag(shared.sum(axis=1)) - (shared + shared.T) / 2)
+    yield np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ centers)

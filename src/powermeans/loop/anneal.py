@@ -109,7 +109,7 @@ def _swept(
 ) -> SweepState:
     """Weigh every point, move the centers to the weighted means, and time both."""
     started = time.perf_counter()
-    sweep = Sweep(rows, centers, rule.power)
+    sweep = Sweep(rows, centers, rule.power, rule=rule)
     sweep.centers = update.before(sweep)
     sums = rows.sweep(sweep.centers, rule)
     updated = update.after(sweep, sums)

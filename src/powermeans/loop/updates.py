@@ -30,6 +30,7 @@ class Sweep:
     power: float
     n_separated: int = 0  # coincident centers that were moved apart before the sweep
     n_relocated: int = 0  # empty clusters that got a point in it
+    rule: Rule | None = None  # of its weights; None is that of the power
 
 
 class Update:
