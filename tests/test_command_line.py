@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import html
 import io
 import json
 import os
@@ -144,7 +145,7 @@ def test_choose_k_prints_what_the_criteria_say(run) -> None:
 def test_choose_k_says_that_no_k_is_clear_and_why(run) -> None:
     np.save("cloud.npy", np.random.default_rng(0).uniform(size=(400, 4)))
     *_, verdict, doubt = run("choose-k", "cloud.npy", "--to", 6, "--quiet").out.splitlines()
-    assert re.fullmatch(r"no clear k; the best guess is k = \d, by \w+", verdict)
+    assert re.fullmatch(r"no clear k; the best guess is k = \d", verdict)
     assert doubt.startswith("at no k above one are all clusters apart")
     found = run("choose-k", "cloud.npy", "--to", 6, "--quiet", "--json").json
     assert (found["is_clear"], found["doubt"]) == (False, doubt)
@@ -287,7 +288,7 @@ def test_labels_are_written_as_the_name_says(suffix, run) -> None:
 def test_rows_that_were_left_out_have_no_label(run) -> None:
     Path("holes.csv").write_text("x,y\n1,1\n,2\n9,9\n1,2\n")
     ended = run("fit", "holes.csv", "-k", 2, "--missing", "drop", "-o", "labels.csv", "-q")
-    assert "1 row with missing values was left out" in ended.out
+    assert "1 row with missing values was left out" in ended.out.splitlines()
     _, *labels = lines("labels.csv")
     assert labels[1] == ""
     assert labels[0] == labels[3] != labels[2]
@@ -318,9 +319,9 @@ def test_a_file_alone_is_clustered_by_the_values_that_are_there(run) -> None:
     said = ended.out.splitlines()
     assert said[1:5] == [
         'left out "z" (hardly any values; --columns has them all the same)',
-        'missing values: 2 in "x", 2 in "y", of 60 rows; distances use the values that are there '
+        'missing values: 1 in "x", 1 in "y", of 59 rows; distances use the values that are there '
         "(--missing drop leaves those rows out)",
-        "1 row with missing values was left out",
+        "1 row without any value was left out",
         "k is chosen by the 57 rows that have all values",
     ]
     assert said[5].startswith("recommended: k = 2, by separation; ")
@@ -332,6 +333,23 @@ def test_a_file_alone_is_clustered_by_the_values_that_are_there(run) -> None:
     assert clusters[20] == ""
     assert clusters[0:20:2] + clusters[22::2] == [clusters[0]] * 29
     assert clusters[1::2] == [clusters[1]] * 30
+
+
+@pytest.mark.parametrize("options", [(), ("--missing", "drop"), ("--skip-rows", "4,7")])
+def test_the_code_of_a_report_reads_the_rows_that_were_fitted(options, run) -> None:
+    rows = two_groups()
+    rows[2][0] = rows[20][0] = rows[20][1] = ""
+    Path("holes.csv").write_text("x,y\n" + "\n".join(map(",".join, rows)))
+    run("fit", "holes.csv", "-k", 2, *options, "--report", "fit.html", "-m", "m.pm", "-q")
+    run("report", "m.pm", "holes.csv", *options, "-o", "saved.html")
+    run("fit", "holes.csv", "-k", 2, "--missing", "drop", "-m", "whole.pm", "-q")
+    run("report", "whole.pm", "holes.csv", *options, "-o", "whole.html")
+    for page, is_whole in (("fit.html", False), ("saved.html", False), ("whole.html", True)):
+        _, _, code = Path(page).read_text(encoding="utf-8").partition('<code id="program">')
+        ran: dict[str, Any] = {}
+        exec(html.unescape(code.partition("</code>")[0]), ran)
+        n_left_out = 1 + (is_whole or "drop" in options) + 2 * ("4,7" in options)
+        assert len(ran["X"]) == len(ran["model"].predict(ran["X"])) == 60 - n_left_out
 
 
 def test_where_distances_need_whole_rows_others_are_left_out(run) -> None:

@@ -181,9 +181,9 @@ CASES = {
         '(2 rows), "unknown" in "b" (1 row)',
     ),
     "declared codes": Case(
-        "a,b\n1,-9\n-9,none of it\n3,5\n",
-        [[1, NAN], [NAN, NAN], [3, 5]],
-        "a b",
+        "a,b,c\n1,-9,4\n-9,none of it,7\n3,5,6\n",
+        [[1, NAN, 4], [NAN, NAN, 7], [3, 5, 6]],
+        "a b c",
         options={"missing_values": ["-9", "b=none of it"]},
     ),
     "codes of some columns": Case(
@@ -223,7 +223,7 @@ CASES = {
         "stay,n\n4:12,1\n90:05,2\n",
         [[252, 1], [5405, 2]],
         "stay n",
-        '"stay" in seconds (4:12 taken for 4 min 12 s)',
+        '"stay" in seconds (4:12 taken for 4 min 12 s), or minutes if it is 4 h 12 min',
     ),
     "minus of Unicode": Case("t,x\n−1.5,1\n2,2\n", [[-1.5, 1], [2, 2]], "t x"),
     "blanks between thousands": Case(
@@ -333,6 +333,8 @@ def test_a_slip_and_many_words_in_a_column_of_numbers_are_refused(words, tmp_pat
         ([0, 2, 3, -1, -1, -1], ""),  # next to zero
         ([1, -1, 1, -1, 1, -1, -1], ""),  # signs
         ([1, 2, 3, 500, 500, 500], ""),  # no code
+        ([9.99, 14.99, 19.99, 99.99, 99.99, 99.99], ""),  # prices
+        ([1.25, 14.5, 19, 99.99, 99.99, 99.99], '99.99 in "x" (3 rows)'),
     ],
 )
 def test_numbers_that_look_like_codes_for_missing_values_are_told(values, told, tmp_path) -> None:
@@ -348,6 +350,16 @@ def test_numbers_that_look_like_codes_for_missing_values_are_told(values, told, 
         assert f'missing_values=["x={code}"]' in str(warned[0].message)
         left = read_table(file, missing="drop", missing_values=[f"x={code}"])
         assert left.points[:, 0].tolist() == [value for value in values if value != float(code)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_rows_of_totals_are_told_in_any_encoding(encoding, tmp_path) -> None:
+    file = tmp_path / "f.csv"
+    rows = "".join(f"s{i},{i % 7}\n" for i in range(300))
+    file.write_text(f"shop,x\n{rows}Mean,3\nTotal,900\n", encoding=encoding)
+    said = r'row 301 \("Mean"\), row 302 \("Total"\) may sum up other rows, and count like them'
+    with pytest.warns(UserWarning, match=said):
+        read_table(file, columns=["x"], encoding=encoding)
 
 
 @pytest.mark.parametrize("total", ["Total", "SUMME:", "Grand total", "Average"])

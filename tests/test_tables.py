@@ -303,9 +303,9 @@ def test_files_with_types_are_read_by_their_types(writer, write) -> None:
 
 
 def test_a_null_is_a_missing_value(write) -> None:
-    parquet.write_table(pa.table({"x": [1, None]}), "a.parquet")
+    parquet.write_table(pa.table({"x": [1, None], "y": [3, 8]}), "a.parquet")
     np.testing.assert_array_equal(
-        read_table("a.parquet", missing="observed").points, [[1], [np.nan]]
+        read_table("a.parquet", missing="observed").points, [[1, 3], [np.nan, 8]]
     )
 
 

@@ -134,9 +134,9 @@ class ChoiceOfK:
         return rows
 
     def _summary(self) -> str:
-        verdict = f"{self.verdict()} by {self.decided_by.replace('_', ' ')}"
         if self.doubt:
-            return f"{verdict}\n({self.doubt})"
+            return f"{self.verdict()}\n({self.doubt})"
+        verdict = f"{self.verdict()} by {self.decided_by.replace('_', ' ')}"
         n_said = sum(k is not None for k in self.by_criterion.values())
         n_agreeing = sum(k == self.recommended for k in self.by_criterion.values())
         return f"{verdict}; {n_agreeing} of {n_said} criteria say so"

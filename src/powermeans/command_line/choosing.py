@@ -111,10 +111,9 @@ def rows_for_k(data: FitData) -> tuple[FitData, list[str]]:
 
 def why_this_k(choice: Any) -> list[str]:
     """Return lines on what is recommended, by what, and what speaks against it."""
-    verdict = f"recommended: k = {choice.recommended}" if choice.is_clear else choice.verdict()
-    said = f"{verdict}, by {choice.decided_by}"
     if choice.doubt:
-        return [said, choice.doubt]
+        return [choice.verdict(), choice.doubt]
+    said = f"recommended: k = {choice.recommended}, by {choice.decided_by}"
     return [f"{said}; {choice.agreement:.0%} of the criteria say the same"]
 
 

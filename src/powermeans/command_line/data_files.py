@@ -208,8 +208,6 @@ def settle_missing(
     Columns with hardly any value are left out, unless they were asked for or `has_all_columns`.
     """
     if not files.is_missing_open:
-        is_empty: Any = np.isnan(table.points).all(axis=1)
-        table = without_rows(table, is_empty) if is_empty.any() and not is_empty.all() else table
         return table, files.missing_in_table, []
     n_rows, n_missing = len(table.points), np.isnan(table.points).sum(axis=0)
     if not n_missing.any():
@@ -277,7 +275,8 @@ def notes_on(data: FitData | Table) -> Iterator[str]:
         if isinstance(data, FitData):
             n_left_out -= data.n_skipped
     if data.is_kept is not None and n_left_out:
-        were = "row with missing values was" if n_left_out == 1 else "rows with missing values were"
+        what = "without any value" if np.isnan(data.points).any() else "with missing values"
+        were = f"row {what} was" if n_left_out == 1 else f"rows {what} were"
         yield f"{n_left_out} {were} left out"
 
 

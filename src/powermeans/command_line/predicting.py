@@ -38,7 +38,7 @@ from powermeans.errors import ModelFileError, printable
 from powermeans.reporting.report import report
 from powermeans.saving.model_files import load, reading_of
 from powermeans.sources import PartedData
-from powermeans.tables import Table, nearest
+from powermeans.tables import Missing, Table, nearest
 from powermeans.types import Labels
 
 
@@ -59,7 +59,7 @@ def predict(
     model, reading = load_model(path)
     files = files.as_remembered(reading)
     if why is None:
-        data: Table | PartedData = read_for(model, path, files)
+        data: Table | PartedData = read_for(model, path, files)[0]
     else:
         data = open_for(model, path, files, limits)
         note_parts(files, why)
@@ -159,18 +159,32 @@ def load_model(path: str) -> tuple[Any, dict[str, Any]]:
     return model, reading
 
 
-def read_for(model: Any, path: str, files: DataFiles) -> Table:
-    """Read the columns to which a model was fitted."""
+def read_for(model: Any, path: str, files: DataFiles) -> tuple[Table, Missing]:
+    """Read the columns to which a model was fitted, and tell how missing values were met."""
+    takes_missing = _takes_missing(model, path, files)
     with waiting_for(f"reading {files.name}", is_quiet=False):
         table, _ = files.read(lambda there: _columns_for(model, path, files, there))
     _check_width(table.points.shape[1], model, path, files)
-    takes_missing = _last(model).__dict__.get("missing") == "observed"
-    table, _, _ = settle_missing(table, files, takes_missing=takes_missing, has_all_columns=True)
-    return table
+    table, missing, _ = settle_missing(
+        table, files, takes_missing=takes_missing, has_all_columns=True
+    )
+    return table, missing
+
+
+def _takes_missing(model: Any, path: str, files: DataFiles) -> bool:
+    """Return whether a model goes by the values that are there; refuse a wish for it if not."""
+    takes_missing: bool = _last(model).__dict__.get("missing") == "observed"
+    if files.missing == "observed" and not takes_missing:
+        raise failures.Failure(
+            f"--missing observed needs a model that was fitted with it, and {path} was not: leave "
+            "rows with missing values out by --missing drop"
+        )
+    return takes_missing
 
 
 def open_for(model: Any, path: str, files: DataFiles, limits: Limits) -> PartedData:
     """Open the columns to which a model was fitted, for reading part by part."""
+    _takes_missing(model, path, files)
     columns = _columns_for(model, path, files, names_in(files))
     data = open_parts(files, limits, columns)
     _check_width(data.n_features, model, path, files)
@@ -240,7 +254,7 @@ def write_report(
     check_outputs(reads=[path, files.first], page=output)
     whole, reading = load_model(path)
     files = files.as_remembered(reading)
-    table = read_for(whole, path, files)
+    table, missing = read_for(whole, path, files)
     *scalers, model = [step for _, step in whole.steps] if isinstance(whole, Pipeline) else [whole]
     points = table.points
     for scaler in scalers:
@@ -257,7 +271,7 @@ def write_report(
             title=f"Clusters of {printable(files.name)}",
             source=files.first,
             scalers=scalers,
-            reading=files.reading_of(table.names),
+            reading=files.with_missing(missing).reading_of(table.names),
             model_file=path,
             sample_weight=table.weights,
             names=names,

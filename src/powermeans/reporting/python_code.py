@@ -49,7 +49,9 @@ def python_code(
     """
     if reading is None:
         reading = {"columns": [str(name) for name in getattr(model, "feature_names_in_", [])]}
-    reading = {name: value for name, value in reading.items() if value not in (None, [], "error")}
+    reading = {
+        name: value for name, value in reading.items() if value not in (None, [], (), "error")
+    }
     points = _points(source, reading, has_weights=weights is not None)
     if model_file is None:
         body = [*points, *_fit(model, scalers, weights)]
@@ -204,5 +206,5 @@ def _points(source: str | None, reading: Mapping[str, Any], *, has_weights: bool
 
 def _option(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_quoted, value))}]"
+        return f"[{', '.join(map(_written, value))}]"
     return _written(value)

@@ -129,8 +129,9 @@ def _warn_of_duplicates(points: FloatArray | SparsePoints) -> list[DataWarning]:
     if n_copies == 0 or n_copies < _LEAST_DUPLICATES * n_points:
         return []
     text = (
-        f"{n_copies:,} of {n_points:,} rows ({n_copies / n_points:.0%}) are copies of others. Each "
-        "counts; drop them if they are mistakes, or keep one of each with a weight."
+        f"{n_copies:,} of {n_points:,} rows ({n_copies / n_points:.0%}) are copies of others in "
+        "all columns used. Each counts; drop them if they are mistakes, or keep one of each with a "
+        "weight."
     )
     return [DataWarning("duplicates", text)]
 

@@ -259,7 +259,7 @@ def warn_of_codes(table: Table, name: str) -> None:
     more = f" and {len(said) - _MOST_TOLD} more" if len(said) > _MOST_TOLD else ""
     warn_caller(
         ExplainedWarning(
-            f"{name}: far from all other values, and perhaps codes for missing ones: "
+            f"{name}: beyond all other values, and perhaps codes for missing ones: "
             f"{', '.join(said[:_MOST_TOLD])}{more}",
             Argument("missing_values", declared[:_MOST_TOLD]),
             " reads them as missing",
@@ -278,6 +278,8 @@ def _codes_in(values: FloatArray) -> Iterator[tuple[float, int]]:
         return
     low, high = float(others.min()), float(others.max())
     for code in np.unique(values[is_code]):
+        if code % 1 and np.isin(np.round(others % 1, 6), np.round(code % 1, 6)).any():
+            continue  # a price such as 99.99 among others that end in .99
         n_rows = int(np.count_nonzero(values == code))
         is_far = max(low - code, code - high) >= high - low
         if n_rows >= _LEAST_CODES and (is_far or (code == -1 and low > 0)):
@@ -347,8 +349,11 @@ def without_rows(table: Table, is_left_out: NDArray[np.bool_]) -> Table:
 def without_missing(table: Table, missing: Missing, name: str) -> Table:
     """Drop, keep or refuse rows with missing values; refuse infinite values."""
     is_whole = _are_whole_rows(table, name)
-    if missing == "observed" or is_whole.all():
+    if is_whole.all():
         return table
+    if missing == "observed":
+        is_empty: Any = np.isnan(table.points).all(axis=1)
+        return without_rows(table, is_empty) if is_empty.any() and not is_empty.all() else table
     if missing == "drop" and is_whole.any():
         return without_rows(table, ~is_whole)
     raise _lacking(table, is_whole, name)

@@ -100,10 +100,12 @@ class Form:
         if self.kind == "date":
             return f"as days since 1970 ({self.order})"
         if self.kind == "duration":
-            units = ("h", "min", "s") if self.sample.count(":") > 1 else ("min", "s")
-            parts = zip(self.sample.lstrip("-").split(":"), units, strict=True)
-            taken_for = " ".join(f"{part.lstrip('0') or '0'} {unit}" for part, unit in parts)
-            return f"in seconds ({self.sample} taken for {taken_for})"
+            has_hours = self.sample.count(":") > 1
+            taken_for = self._duration(("h", "min", "s") if has_hours else ("min", "s"))
+            in_seconds = f"in seconds ({self.sample} taken for {taken_for})"
+            if has_hours or "." in self.sample or "," in self.sample:
+                return in_seconds
+            return f"{in_seconds}, or minutes if it is {self._duration(('h', 'min'))}"
         has_marks = self.marks.thousands or (self.marks.decimal == "," and not self.is_whole)
         said = [f"as {self.marks}"] if has_marks else []
         said += [f"in {self.currency}"] if self.currency else []
@@ -111,6 +113,10 @@ class Form:
         if self.is_assumed:
             said = [f"{self.sample} taken for {self.marks.value(self.sample):.12g}"]
         return " ".join(said)
+
+    def _duration(self, units: Sequence[str]) -> str:
+        parts = zip(self.sample.lstrip("-").split(":"), units, strict=True)
+        return " ".join(f"{part.lstrip('0') or '0'} {unit}" for part, unit in parts)
 
 
 def is_number(cell: str) -> bool:

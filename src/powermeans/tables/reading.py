@@ -74,7 +74,7 @@ def read_table(
     weights : str, optional
         The column that holds weights of the rows.
     missing : {"error", "drop", "observed"}, default="error"
-        Raise on a row with a missing value, leave it out, or keep it with NaN.
+        Raise on a row with a missing value, leave it out, or keep it with NaN if it has any value.
     delimiter, header, decimal, thousands, encoding : optional
         How text is written: the mark between columns, whether the first row has the names, the
         marks before fractions and between thousands, and the encoding of letters. By default the

@@ -177,21 +177,23 @@ class Text:
         if not 0 < len(found) <= max(_MOST_TOTALS, len(rows) // 20):
             return
         said = ", ".join(f'row {row} ("{name}")' for row, name in found.items())
+        is_one = len(found) == 1
+        counts, them = ("counts as one of them", "it") if is_one else ("count like them", "them")
         warn_caller(
             ExplainedWarning(
-                f"{self.name}: {said} may sum up other rows, and counts as one of them",
+                f"{self.name}: {said} may sum up other rows, and {counts}",
                 Argument("skip_rows", ",".join(map(str, found))),
-                f" leaves {'it' if len(found) == 1 else 'them'} out",
+                f" leaves {them} out",
             )
         )
 
     def _last_rows(self) -> list[list[str]]:
         """Return some rows at the end of a text without cells of several lines."""
-        if self.encoding.startswith("utf-"):  # a cut may halve a character
-            return []
         with open(self.path, "rb") as file:
             file.seek(max(0, self.path.stat().st_size - _BYTES_OF_LAST_ROWS))
             is_cut = file.tell() > 0
+            if is_cut and codecs.lookup(self.encoding).name.startswith(("utf-16", "utf-32")):
+                return []  # a cut may halve a character
             text = file.read().decode(self.encoding, errors="replace")
         lines = text.splitlines()[is_cut:]
         if not is_cut:
