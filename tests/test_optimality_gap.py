@@ -191,6 +191,19 @@ def test_any_multipliers_prove_a_bound(data: st.DataObject) -> None:
     assert certificate.lower_bound(problem) <= optimum + 1e-13 * problem.total
 
 
+@pytest.mark.parametrize("triangle", [np.tril, np.triu])
+def test_both_triangles_of_multipliers_count(triangle: Callable[..., np.ndarray]) -> None:
+    points, weights, n_clusters = small_problem(1)
+    problem = Relaxation.of(points, weights, n_clusters)
+    rng = np.random.default_rng(14)
+    of_signs = triangle(rng.random(problem.gram.shape), 0) * problem.total
+    one, both = (
+        Certificate(signs, np.empty(0), problem.no_cuts()).lower_bound(problem)
+        for signs in (of_signs, (of_signs + of_signs.T) / 2)
+    )
+    assert one == pytest.approx(both, rel=1e-9)
+
+
 def test_every_clustering_meets_every_cut() -> None:
     rng = np.random.default_rng(0)
     problem = Relaxation.of(rng.random((7, 2)), rng.uniform(0.1, 5, 7), 3)

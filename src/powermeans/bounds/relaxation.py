@@ -116,7 +116,9 @@ class Certificate:
         if min(self.of_signs.min(), self.of_cuts.min(initial=0.0)) < 0:
             raise ValueError("a multiplier is below zero and proves nothing: clip it")
         of_cuts = self.cuts.combined(self.of_cuts)
-        matrix = relaxation.gram + self.of_signs - of_cuts
+        # LAPACK reads one triangle, and what the search rounds is far larger than B itself.
+        of_signs = (self.of_signs + self.of_signs.T) / 2
+        matrix = relaxation.gram + of_signs - of_cuts
         projected, along = relaxation.across(matrix)
         most = sum_of_largest(projected, relaxation)
         return relaxation.total - along - most - self._rounding(relaxation, matrix)
