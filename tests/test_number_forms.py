@@ -136,6 +136,13 @@ CASES = {
         "month age",
         told='left out "zip" (identifiers): name identifiers with columns= to have them',
     ),
+    "postal codes and phones by name": Case(
+        "Zip Code,home_phone,has_phone,x\n12345,5550001,0,7\n12345,5550777,1,8\n",
+        [[0, 7], [1, 8]],
+        "has_phone x",
+        told='left out "Zip Code" (identifiers), "home_phone" (identifiers): name '
+        "identifiers with columns= to have them",
+    ),
     "joined names of identifiers": Case(
         "Kundennummer,age\n100017,20\n100004,30\n",
         [[20], [30]],

@@ -122,26 +122,12 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
     if wanted.is_whole_job and why is None and not screen.as_json:
         wanted = _with_outputs(files, wanted)
     _check_outputs(files, wanted, limits, why)
-    n_clusters = wanted.settings["n_clusters"]
-    divergence = wanted.settings.get("divergence", "squared_euclidean")
-    scale = (
-        "none" if wanted.scale == "auto" and divergence not in _DEPEND_ON_SCALE else wanted.scale
-    )
-    with waiting_for(f"reading {files.name}", is_quiet=wanted.is_quiet or why is not None):
-        data = data_to_fit(
-            files,
-            limits,
-            why,
-            scale,
-            n_clusters or 1,
-            "--clusters",
-            takes_missing=divergence == "squared_euclidean",
-        )
+    data = _read(files, wanted, limits, why)
     files = files.with_missing(data.missing)
     wanted = replace(wanted, settings=wanted.settings | {"missing": files.missing_in_fit})
     if wanted.prove is not None:
         _check_proof(files, wanted, why)
-    if n_clusters is None:
+    if wanted.settings["n_clusters"] is None:
         wanted = _with_k(data, wanted)
         _check_names(wanted)
     if why is None:
@@ -164,6 +150,22 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
         _write_model_and_report(fitted, data, files, wanted, done)
         _tell(fitted, data, tally, files, wanted, screen)
     _end(fitted, wanted, screen)
+
+
+def _read(files: DataFiles, wanted: Wanted, limits: Limits, why: str | None) -> FitData:
+    """Read the data, scaled if that is asked for or the divergence calls for it."""
+    divergence = wanted.settings.get("divergence", "squared_euclidean")
+    is_scale_idle = wanted.scale == "auto" and divergence not in _DEPEND_ON_SCALE
+    with waiting_for(f"reading {files.name}", is_quiet=wanted.is_quiet or why is not None):
+        return data_to_fit(
+            files,
+            limits,
+            why,
+            "none" if is_scale_idle else wanted.scale,
+            wanted.settings["n_clusters"] or 1,
+            "--clusters",
+            takes_missing=divergence == "squared_euclidean",
+        )
 
 
 def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:

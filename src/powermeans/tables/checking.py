@@ -21,6 +21,8 @@ _NO_NAME = re.compile(r"c\d+")
 _WORDS = re.compile(r"[^\W\d_]?[^\W\d_A-Z]+|[A-Z]+|#")
 _IDENTIFIERS = ("id", "ids", "uuid", "guid", "key", "pk")
 _NUMBERS = ("nr", "no", "num", "number", "nummer", "index", "row", "code", "#")
+_ADDRESSES = ("zip", "zipcode", "postcode", "postalcode", "plz", "phone", "phonenumber", "telefon")
+_LEAST_OF_ADDRESS = 4  # digits, unlike a 1 for yes
 _JOINED = re.compile(
     r"(account|client|customer|item|order|patient|product|record|row|sample|session|user)id",
     re.IGNORECASE,
@@ -179,7 +181,7 @@ def identifiers(
     """Return the columns of whole numbers that identify or count the rows.
 
     A measure whose values are all different is none, unless its name says so. Zeros before other
-    digits are those of a code, such as a postal code.
+    digits are those of a code, such as a postal code. Names of addresses count from some digits on.
     """
     has_names = any(not _NO_NAME.fullmatch(name) for name in names)
     return {
@@ -187,6 +189,10 @@ def identifiers(
         for number in whole
         if names_identifiers(names[number])
         or any(map(_CODE.fullmatch, columns[number]))
+        or (
+            _names_addresses(names[number])
+            and min(map(len, columns[number]), default=0) >= _LEAST_OF_ADDRESS
+        )
         or (_names_numbers(names[number]) and len(set(columns[number])) == n_rows)
         or (has_names and _counts_rows(number, names[number], columns[number], n_rows))
     }
@@ -196,6 +202,11 @@ def names_identifiers(name: str) -> bool:
     """Return whether a name is that of identifiers, which may repeat."""
     words = [word.lower() for word in _WORDS.findall(name)] or [""]
     return words[-1] in _IDENTIFIERS or words[0] == "id" or bool(_JOINED.fullmatch(name))
+
+
+def _names_addresses(name: str) -> bool:
+    words = [word.lower() for word in _WORDS.findall(name)]
+    return any("".join(words[-n_words:]) in _ADDRESSES for n_words in (1, 2))
 
 
 def _names_numbers(name: str) -> bool:
