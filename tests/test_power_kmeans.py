@@ -9,6 +9,7 @@ import pickle
 import signal
 import threading
 import tracemalloc
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,7 @@ from powermeans.estimators import opening
 from powermeans.loop.history import SweepRecord
 from powermeans.power_mean import memberships
 from powermeans.rows import open_rows
+from powermeans.rules import Gaussian
 
 
 def clusters(n_clusters=12, n_features=5, n_points=600, distance=8.0, seed=0) -> np.ndarray:
@@ -116,6 +118,52 @@ def test_at_a_fixed_power_it_is_fuzzy_c_means(points, fuzzifier: float) -> None:
         callback=lambda state: states.append(state) or state.sweep == 15,
     ).fit(points)
     np.testing.assert_allclose(states[-1].centers, centers, rtol=1e-7)
+
+
+def smooth_k_means_step(points, centers, function, inverse, slope) -> np.ndarray:
+    """Move centers by the gradient of the mean h^-1(mean_j h(y_j)), as Teboulle's SKM does."""
+    sq_dist = np.square(points[:, None, :] - centers).sum(axis=2)
+    means = inverse(function(sq_dist).mean(axis=1, keepdims=True))
+    weights = slope(sq_dist) / slope(means) / len(centers)
+    return weights.T @ points / weights.sum(axis=0)[:, None]
+
+
+@pytest.mark.parametrize("power", [-0.5, -1.0, -3.0, -8.0])
+def test_at_a_fixed_power_it_is_smooth_k_means_with_the_mean_of_a_power(points, power) -> None:
+    expected = points[:5] + 0.1
+    settings = {"schedule": Fixed(power), "polish": False, "tol": 0, "init": expected}
+    for n_sweeps in range(1, 6):
+        expected = smooth_k_means_step(
+            points,
+            expected,
+            lambda y: y**power,
+            lambda h: h ** (1 / power),
+            lambda y: power * y ** (power - 1),
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = PowerKMeans(5, max_iter=n_sweeps, **settings).fit(points)
+        np.testing.assert_allclose(model.cluster_centers_, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_smooth_k_means_with_the_log_of_a_sum_of_exponentials_is_em_and_no_power(points) -> None:
+    start, smoothing = points[:5] + 0.1, 40.0
+
+    def step(x, centers, unit):
+        return smooth_k_means_step(
+            x, centers, lambda y: np.exp(-y / unit), lambda h: -unit * np.log(h),
+            lambda y: -np.exp(-y / unit) / unit,
+        )  # fmt: skip
+
+    expected = step(points, start, smoothing)
+    settings = {"polish": False, "tol": 0, "init": start}
+    em = PowerKMeans(5, schedule=[Gaussian(smoothing / 2)], **settings).fit(points)
+    np.testing.assert_allclose(em.cluster_centers_, expected, rtol=1e-12, atol=1e-12)
+    # Powers know no unit of length; a smoothing parameter has one.
+    by_power = PowerKMeans(5, schedule=[-3.0], **settings).fit(points).cluster_centers_
+    in_tenths = PowerKMeans(5, schedule=[-3.0], **{**settings, "init": start / 10})
+    np.testing.assert_allclose(10 * in_tenths.fit(points / 10).cluster_centers_, by_power)
+    assert np.abs(10 * step(points / 10, start / 10, smoothing) - expected).max() > 1
 
 
 def test_auto_starts_at_twice_the_critical_power_less_one() -> None:
