@@ -148,6 +148,8 @@ def with_article(data: str) -> str:
 def capital(text: str) -> str:
     """Return the text as a sentence begins, also within the brackets of a link."""
     place = 1 if text.startswith("[") else 0
+    if not text[place + 1 : place + 2].isalpha():  # a formula, such as d = 2
+        return text
     return text[:place] + text[place : place + 1].upper() + text[place + 1 :]
 
 
