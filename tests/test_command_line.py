@@ -1180,6 +1180,19 @@ def test_a_search_for_a_proof_tells_how_far_it_is(
     assert later[-1][0].startswith("proved to be")
 
 
+def test_an_interrupt_before_anything_is_proved_keeps_the_fit(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(powermeans.PowerKMeans, "optimality_gap", interrupted)
+    said = run("fit", "customers.csv", "-k", 5, "--prove", 1, "--report", "report.html")
+    assert said.code == 0
+    assert "proved" not in said.out
+    assert Path("report.html").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -24,6 +24,7 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoint
 _CLOSED, _CLOSED_IN_SUBSET = 1e-6, 1e-3
 # Up to so many points are worked on at once.
 _MOST_AT_ONCE = 600
+_MOST_OF_MANY_CLUSTERS = 1000
 _MOST_CLUSTERS = 500
 _SECONDS_BETWEEN_CALLS = 0.2
 # Where a bound at a confidence is wanted, so many subsets have time for their search.
@@ -143,7 +144,8 @@ def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
     started = time.monotonic()
     n_points, n_clusters = clustering.points.shape[0], len(clustering.centers)
     _refuse_many(n_clusters)
-    n_together = max(_MOST_AT_ONCE, 2 * _size_of_subset(n_clusters))
+    size = _size_of_subset(n_clusters)
+    n_together = max(_MOST_AT_ONCE, min(2 * size, _MOST_OF_MANY_CLUSTERS), size)
     is_whole = n_points <= n_together
     with blas_on_one_thread():
         rng = np.random.default_rng(effort.seed)

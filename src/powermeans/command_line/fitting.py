@@ -269,23 +269,28 @@ def _with_proof(fitted: Fitted, data: FitData, wanted: Wanted) -> Fitted:
     """Search for a proof of how far the fit is from the optimum, if it is wanted."""
     if wanted.prove is None or fitted.was_interrupted:
         return fitted
-    ends = time.monotonic() + wanted.prove
+    with contextlib.suppress(KeyboardInterrupt):  # before anything is proved
+        return replace(fitted, optimality=_proof(fitted.model, data, wanted, wanted.prove))
+    return fitted
+
+
+def _proof(model: PowerKMeans, data: FitData, wanted: Wanted, max_seconds: float) -> OptimalityGap:
+    ends, searching = time.monotonic() + max_seconds, "searching for a proof"
     with contextlib.nullcontext() if wanted.is_quiet else progress() as tell:
 
-        def show(verdict: str) -> None:
+        def show(words: str) -> None:
             if tell is not None:
-                tell.phase_begins(verdict, lambda: (0.0, max(0.0, ends - time.monotonic())))
+                tell.phase_begins(words, lambda: (0.0, max(0.0, ends - time.monotonic())))
 
-        show("searching for a proof")
-        optimality = fitted.model.optimality_gap(
+        show(searching)
+        return model.optimality_gap(
             data.points,
             sample_weight=data.weights,
-            max_seconds=wanted.prove,
+            max_seconds=max_seconds,
             random_state=wanted.settings.get("random_state"),
             n_threads=wanted.settings.get("n_threads"),
-            callback=lambda found: show(found.verdict),
+            callback=lambda found: show(found.verdict if found.bound > 0 else searching),
         )
-    return replace(fitted, optimality=optimality)
 
 
 def _fitted(data: FitData, files: DataFiles, wanted: Wanted, tell: FitProgress | None) -> Fitted:
