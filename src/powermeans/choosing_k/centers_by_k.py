@@ -218,7 +218,7 @@ class _Path:
 
     def settled(self, solution: Solution) -> Solution:
         """Descend by Lloyd's rule until the centers settle; a search stops earlier."""
-        variance = spread(self.rows) ** 2 / self.rows.n_features
+        variance = spread(self.rows) ** 2 / self.rows.n_columns
         stopping = CentersSettled(_TOLERANCE * variance)
         last = Stage(Fixed(-math.inf), stopping, _MAX_ITER, RelocateEmpty())
         centers = solution.centers

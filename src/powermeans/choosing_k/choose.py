@@ -33,6 +33,7 @@ from powermeans.choosing_k.in_parts import NOT_IN_PARTS, PartedStudy, counted, u
 from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.errors import ArgumentError
 from powermeans.estimators.opening import MatrixLike, OpeningSpec, admit_array, open_array
+from powermeans.estimators.used_columns import UsedColumns
 from powermeans.inputs.points import Admitted, divide_by_power_of_two, exponent_to_square
 from powermeans.loop.anneal import Callback, says_stop
 from powermeans.loop.history import SweepState
@@ -214,7 +215,14 @@ def choose_k(
     numbers = (silhouette_size, n_references, n_resamples)
     with _Listener(callback) as listener:
         on_sweep = None if callback is None else listener.on_sweep
-        settings = Settings(EFFORTS_FOR_EACH_K[effort], *numbers, seeds, n_threads, on_sweep)
+        settings = Settings(
+            EFFORTS_FOR_EACH_K[effort],
+            *numbers,
+            seeds,
+            n_threads,
+            callback=scaled.watch(on_sweep),
+            callback_elsewhere=on_sweep,
+        )
         found, was_stopped = _search(scaled.rows, sizes, settings, rng, listener)
         study = scaled.study(found, settings)
         evaluations, was_stopped = _evaluate(study, names, was_stopped, listener)
@@ -266,11 +274,16 @@ class _Scaled:
     study: Callable[[dict[int, Solution], Settings], Study]
     exponent: int
     unit: float
+    columns: UsedColumns | None = None  # None for all
 
     @classmethod
     def of(cls, data: Admitted, spec: OpeningSpec) -> _Scaled:
         exponent = exponent_to_square(data.largest, data.points.dtype)
         points = divide_by_power_of_two(data.points, exponent)
+        columns = UsedColumns.of(points, spec.divergence)
+        if columns is not None:
+            points = columns.of_points(points)
+            spec = replace(spec, n_columns=columns.n_columns)
         weights = np.ones(points.shape[0]) if data.weights is None else data.weights
         unit = unit_of_counts(float(weights.sum()), int(np.count_nonzero(weights)))
         counts = weights * unit
@@ -278,7 +291,7 @@ class _Scaled:
         order, key = order_by_place(rows, np.random.RandomState(0))
         n_distinct = len(np.unique(key[rows.sample_weight(order) > 0]))
         study = functools.partial(Study, points, counts, rows, has_missing=spec.has_missing)
-        return cls(rows, n_distinct, study, exponent, unit)
+        return cls(rows, n_distinct, study, exponent, unit, columns)
 
     @classmethod
     def of_parts(cls, X: Any, sample_weight: Any, spec: OpeningSpec) -> _Scaled:
@@ -292,7 +305,16 @@ class _Scaled:
         return np.ldexp(study.inertias, 2 * self.exponent) / self.unit
 
     def centers(self, found: dict[int, Solution]) -> dict[int, FloatArray]:
-        return {k: np.ldexp(solution.centers, self.exponent) for k, solution in found.items()}
+        scaled = {k: np.ldexp(solution.centers, self.exponent) for k, solution in found.items()}
+        if self.columns is None:
+            return scaled
+        return {k: self.columns.all_of(centers) for k, centers in scaled.items()}
+
+    def watch(self, callback: Callback | None) -> Callback | None:
+        """Return the callback for sweeps over these rows, told of centers with all columns."""
+        if callback is None or self.columns is None:
+            return callback
+        return self.columns.shown_to(callback)
 
 
 def _check_parameters(arguments: dict[str, Any]) -> None:

@@ -53,6 +53,7 @@ class Settings:
     seeds: dict[str, int]
     n_threads: int | None = None
     callback: Callback | None = None
+    callback_elsewhere: Callback | None = None  # where centers are not among the points
 
     def rng(self, name: str) -> np.random.RandomState:
         """Return the random numbers of one criterion."""
@@ -147,8 +148,13 @@ class Study:
         return Sample(counts, self._open(self.rows.sample(indices), counts))
 
     def _open(self, points: Points | SparsePoints, counts: FloatArray | None = None) -> Rows:
-        n_threads, has_missing = self.settings.n_threads, self.has_missing
-        return open_rows(points, counts, n_threads=n_threads, has_missing=has_missing)
+        return open_rows(
+            points,
+            counts,
+            n_threads=self.settings.n_threads,
+            has_missing=self.has_missing,
+            n_columns=self.rows.n_columns,
+        )
 
     @cached_property
     def _order(self) -> IndexArray | None:
@@ -242,7 +248,7 @@ def by_davies_bouldin(study: Study) -> Evaluation:
 def by_bic(study: Study) -> Evaluation:
     """Choose the largest; see `criteria.bic`."""
     return _largest(
-        formulas.bic(float(inertia), solution.spread.weights, study.rows.n_features)
+        formulas.bic(float(inertia), solution.spread.weights, study.rows.n_columns)
         for inertia, solution in zip(study.inertias, study.found.values(), strict=True)
     )
 
@@ -253,7 +259,7 @@ def by_jump(study: Study) -> Evaluation:
     if sizes[0] == 1:
         # No center at all leaves an infinite distortion, whose power in `jumps` is zero.
         inertias = np.concatenate([[math.inf], inertias])
-    values = formulas.jumps(inertias, study.rows.n_features)
+    values = formulas.jumps(inertias, study.rows.n_columns)
     n_missing = max(0, len(study.sizes) - len(values))
     values = np.concatenate([np.full(n_missing, math.nan), values])
     return _largest(values[-len(study.sizes) :])
@@ -274,7 +280,7 @@ def by_gap(study: Study) -> Evaluation:
     for _ in range(settings.n_references):
         points = rng.uniform(low, high, size=(n_drawn, len(low)))
         rows = open_rows(points, n_threads=settings.n_threads)
-        found = _centers(rows, study, settings.effort, rng)
+        found = _centers(rows, study, settings.effort, rng, settings.callback_elsewhere)
         references.append(_log_means(inertias_of(found, rows), study.sizes, n_drawn))
     logs = _log_means(study.inertias, study.sizes, study.n_counted)
     values, errors = formulas.gaps(logs, references)
@@ -330,8 +336,9 @@ def _study_of_directions(study: Study) -> Study:
         of_length_one = directions(points, sample.counts)
         scores = scores_above_chance(of_length_one, sample.counts, _MOST_DIRECTIONS)
     rows = open_rows(scores, sample.counts, n_threads=study.settings.n_threads)
-    found = _centers(rows, study, study.settings.effort, study.settings.rng("silhouette"))
-    return Study(scores, sample.counts, rows, found, study.settings)
+    settings, rng = study.settings, study.settings.rng("silhouette")
+    found = _centers(rows, study, settings.effort, rng, settings.callback_elsewhere)
+    return Study(scores, sample.counts, rows, found, settings)
 
 
 def _weakest_separation(
@@ -375,7 +382,7 @@ def _agreements(study: Study) -> FloatArray:
     labels = []
     for _ in range(study.settings.n_resamples):
         rows = study.drawn(n_drawn, rng).rows
-        found = _centers(rows, study, WITHOUT_IMPROVEMENT, rng)
+        found = _centers(rows, study, WITHOUT_IMPROVEMENT, rng, study.settings.callback)
         labels.append([study.sample.rows.assign(s.centers)[0] for s in found.values()])
     counts, pairs = study.sample.counts, itertools.combinations(labels, 2)
     return np.array(
@@ -387,9 +394,13 @@ def _agreements(study: Study) -> FloatArray:
 
 
 def _centers(
-    rows: Rows, study: Study, effort: EffortForEachK, rng: np.random.RandomState
+    rows: Rows,
+    study: Study,
+    effort: EffortForEachK,
+    rng: np.random.RandomState,
+    callback: Callback | None,
 ) -> dict[int, Solution]:
-    *_, found = centers_by_k(rows, study.sizes, effort, rng, study.settings.callback)
+    *_, found = centers_by_k(rows, study.sizes, effort, rng, callback)
     return found
 
 

@@ -55,7 +55,6 @@ from powermeans.loop.history import History, SweepRecords, SweepState
 from powermeans.loop.time_left import UNKNOWN, PhaseTold, Range, SecondsLeft
 from powermeans.rows import open_rows
 from powermeans.rows.on_device import like, shares_of, threads_at
-from powermeans.rows.protocol import Rows
 from powermeans.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
 from powermeans.seeds.markov_chain import MarkovChainSeeds
 from powermeans.seeds.parallel import Candidates, ParallelSeeds
@@ -165,6 +164,7 @@ class CenterEstimator(
             n_needed=self._parameter("n_clusters", 1),
             must_differ=True,
             warns_of_scales=True,
+            leaves_out_columns=not self._asks_init_for_centers(),
             why_not_in_parts=f"{name} looks at all points at once",
             why_not_on_device=f"{name} works only on arrays",
             init=self._parameter("init"),
@@ -294,13 +294,15 @@ class CenterEstimator(
         """Keep the best run and return how many of its clusters have points."""
         former = self.__dict__.get("history_")
         try:
+            if self._listener() is not None:
+                watch = data.showing_all_columns(watch)
             self._keep_best_run(data, rng, _ending_the_recording(watch, data))
             centers = np.asarray(self.cluster_centers_, dtype=np.float64)
             return data.n_found(centers, self.__dict__.get("labels_"))
         finally:
             # Also after a fit that was cut short, unless it left nothing.
             if self.__dict__.get("history_") is not former:
-                self._give_as(X, data.rows)
+                self._give_as(X, data)
 
     def _keep_best_run(self, data: Data, rng: np.random.RandomState, callback: Callback) -> None:
         """Make all runs and keep the best, even if the last one is interrupted."""
@@ -399,10 +401,11 @@ class CenterEstimator(
         self.history_ = run.history.as_recarray()
         self.__dict__.update(run.attributes)
 
-    def _give_as(self, X: MatrixLike, rows: Rows) -> None:
-        """Turn centers and labels into tensors where the points are, if they are a tensor."""
+    def _give_as(self, X: MatrixLike, data: Data) -> None:
+        """Give centers all columns; turn them and labels into tensors if the points are one."""
+        self.cluster_centers_ = data.of_all_columns(self.cluster_centers_)
         self.__dict__.pop("placement_", None)
-        if (placement := getattr(rows, "placement", None)) is not None:
+        if (placement := getattr(data.rows, "placement", None)) is not None:
             self.placement_ = placement
             self.history_.placement = placement
         if is_tensor(X):
@@ -420,10 +423,10 @@ class CenterEstimator(
             centers = self.init.seeds(rows, n_clusters, rng)
         elif callable(self.init):
             centers = self._checked_init(
-                self.init(in_memory(data).points, n_clusters, random_state=rng), rows.n_features
+                self.init(in_memory(data).points, n_clusters, random_state=rng), data
             )
         elif not isinstance(self.init, str):
-            centers = self._checked_init(self.init, rows.n_features)
+            centers = self._checked_init(self.init, data)
         elif self.init == "random":
             centers = uniform_seeds(rows, n_clusters, rng)
         else:
@@ -447,7 +450,7 @@ class CenterEstimator(
                     "init is a function of all points, and X is read part by part: pass "
                     'init="k-means++", "random", an array or powermeans.ParallelSeeds()'
                 )
-            return self._checked_init(self.init, rows.n_features)
+            return self._checked_init(self.init, data)
         if self.init == "random":
             return distinct_places(rows, n_clusters, rng)
         found = self.__dict__.get("_candidates")
@@ -467,10 +470,15 @@ class CenterEstimator(
             case _:
                 return {"n_candidates": n_greedy_candidates(self.n_clusters)}
 
-    def _checked_init(self, init: ArrayLike, n_features: int) -> FloatArray:
-        centers = check_init(init, self.n_clusters, n_features)
+    def _asks_init_for_centers(self) -> bool:
+        """Return whether `init` is a function of the user, which is called with all columns."""
+        init = self._parameter("init")
+        return callable(init) and not isinstance(init, ParallelSeeds | MarkovChainSeeds)
+
+    def _checked_init(self, init: ArrayLike, data: Data) -> FloatArray:
+        centers = check_init(init, self.n_clusters, data.n_features)
         check_domain(centers, self._spec().divergence, name="init")
-        return centers
+        return data.of_used_columns(centers)
 
     # After a fit.
 

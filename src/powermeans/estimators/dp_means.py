@@ -256,7 +256,7 @@ class DPMeans(CenterEstimator):
 
     def _stage(self, rows: Rows, update: OpenAndDrop) -> Stage:
         """Return the paper's algorithm."""
-        settled = CentersSettled(self.tol * spread(rows) ** 2 / rows.n_features)
+        settled = CentersSettled(self.tol * spread(rows) ** 2 / rows.n_columns)
         return Stage(Fixed(-math.inf), settled, self.max_iter, update)
 
     def _penalty_wanted(self, far: _FarPoints) -> float:

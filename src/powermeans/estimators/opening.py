@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from powermeans.divergences import Divergence
 from powermeans.errors import NotInPartsError
+from powermeans.estimators.used_columns import UsedColumns
 from powermeans.inputs.centers import check_centers
 from powermeans.inputs.points import (
     Admitted,
@@ -25,6 +26,7 @@ from powermeans.inputs.points import (
     wanted_form,
 )
 from powermeans.inputs.scales import warn_of_unlike_scales
+from powermeans.loop.anneal import Callback
 from powermeans.parts.checkpoint import Recording
 from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
@@ -113,6 +115,7 @@ def open_array(
             n_threads=spec.n_threads,
             divergence=spec.divergence,
             has_missing=spec.has_missing,
+            n_columns=spec.n_columns,
         )
     if (reason := spec.obstacle_to_device) is not None:
         raise ValueError(f"device={spec.device!r} cannot be had, since {reason}: leave device out")
@@ -133,6 +136,8 @@ class OpeningSpec:
     n_needed: int = 1  # the least number of points
     must_differ: bool = False  # whether squared distances among points must not vanish
     warns_of_scales: bool = False  # whether columns in unlike units deserve a warning
+    leaves_out_columns: bool = False  # of a sparse fit, where they have no entry
+    n_columns: int | None = None  # of the points, where some are left out
     why_not_in_parts: str | None = None
     why_not_on_device: str | None = None
     known: Columns | None = None  # of the fit, for new points; None for a fit
@@ -202,15 +207,27 @@ class InMemory:
 
     def labels(self, centers: FloatArray) -> Any:
         """Return the label of the nearest center of each point."""
-        return self.rows.assign(centers)[0]
+        return self.assign(centers)[0]
 
     def inertia(self, centers: FloatArray) -> float:
         """Return the inertia of the centers."""
-        return self.rows.assign(centers)[1]
+        return self.assign(centers)[1]
 
     def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
         """Return labels and inertia."""
         return self.rows.assign(centers)
+
+    def of_used_columns(self, centers: FloatArray) -> FloatArray:
+        """Return centers with the columns that the rows have."""
+        return centers
+
+    def of_all_columns(self, centers: Any) -> Any:
+        """Return centers of these rows with the columns of the points of the user."""
+        return centers
+
+    def showing_all_columns(self, watch: Callback) -> Callback:
+        """Return the same callback, told of centers with the columns of the points of the user."""
+        return watch
 
     def n_found(self, centers: FloatArray, labels: Any) -> int:
         """Return how many clusters have points, given the labels of all points."""
@@ -226,6 +243,35 @@ class InMemory:
 
     def __exit__(self, *error: object) -> None:
         return
+
+
+@dataclass(frozen=True, slots=True)
+class InUsedColumns(InMemory):
+    """Sparse points of a fit without the columns that have no entry."""
+
+    columns: UsedColumns
+    opened_whole: Callable[[], Rows]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns, with those that are left out."""
+        return self.columns.n_columns
+
+    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
+        """Return labels and inertia from all columns, with the bits of predictions."""
+        return self.opened_whole().assign(self.columns.all_of(centers))
+
+    def of_used_columns(self, centers: FloatArray) -> FloatArray:
+        """Return centers with the columns that the rows have."""
+        return self.columns.of_centers(centers)
+
+    def of_all_columns(self, centers: Any) -> Any:
+        """Return centers of these rows with the columns of the points of the user."""
+        return self.columns.all_of(centers)
+
+    def showing_all_columns(self, watch: Callback) -> Callback:
+        """Return the same callback, told of centers with the columns of the points of the user."""
+        return self.columns.shown_to(watch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +307,18 @@ class InParts:
         """Return labels and inertia; an inertia that is known saves a pass."""
         inertia = self.inertia(centers) if known_inertia is None else known_inertia
         return self.labels(centers), inertia
+
+    def of_used_columns(self, centers: FloatArray) -> FloatArray:
+        """Return the centers: parts have all columns."""
+        return centers
+
+    def of_all_columns(self, centers: Any) -> Any:
+        """Return the centers: parts have all columns."""
+        return centers
+
+    def showing_all_columns(self, watch: Callback) -> Callback:
+        """Return the callback: parts have all columns."""
+        return watch
 
     def n_found(self, centers: FloatArray, labels: Any) -> int:
         """Return how many centers are nearest to some point."""
@@ -421,10 +479,29 @@ def _open_on_dask(source: Any, spec: OpeningSpec) -> OnDask:
 
 
 def _open_in_memory(admitted: Admitted, spec: OpeningSpec) -> InMemory:
+    if spec.known is None and spec.leaves_out_columns and spec.device is None:
+        columns = UsedColumns.of(admitted.points, spec.divergence, spec.init)
+        if columns is not None:
+            return _open_used_columns(admitted, columns, spec)
     rows = spec.open_array(admitted.points, admitted.weights, spec)
     if spec.known is not None and isinstance(rows, NativeRows):
         rows.expect_few_sweeps()
     return InMemory(admitted.points, admitted.weights, rows)
+
+
+def _open_used_columns(
+    admitted: Admitted, columns: UsedColumns, spec: OpeningSpec
+) -> InUsedColumns:
+    points, weights = columns.of_points(admitted.points), admitted.weights
+    rows = spec.open_array(points, weights, replace(spec, n_columns=columns.n_columns))
+
+    def opened_whole() -> Rows:
+        whole = spec.open_array(admitted.points, weights, spec)
+        if isinstance(whole, NativeRows):
+            whole.expect_few_sweeps()
+        return whole
+
+    return InUsedColumns(points, weights, rows, columns, opened_whole)
 
 
 def admit_points(X: MatrixLike, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Admitted:

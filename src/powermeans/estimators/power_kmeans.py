@@ -450,10 +450,12 @@ class PowerKMeans(CenterEstimator):
             reason = 'divergence="manhattan" has medians for centers, which sums do not give'
         # Nothing is learned yet.
         divergence = "squared_euclidean" if learns else self.divergence
+        spec = super()._spec()
         return replace(
-            super()._spec(),
+            spec,
             divergence=divergences.resolve(divergence),
             warns_of_scales=not learns,
+            leaves_out_columns=spec.leaves_out_columns and not learns,
             why_not_in_parts=reason,
             why_not_on_device=reason,
         )
@@ -523,7 +525,7 @@ class PowerKMeans(CenterEstimator):
         return update
 
     def _stop_without_polish(self, data: Data) -> ObjectiveSettled:
-        root = math.sqrt(data.rows.n_features)
+        root = math.sqrt(data.n_features)
         if isinstance(self.schedule, AuthorsSchedule):
             return ObjectiveSettled(self.tol * root, highest_power=-root)
         return ObjectiveSettled(self.tol / root)

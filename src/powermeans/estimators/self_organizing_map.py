@@ -272,13 +272,13 @@ class SelfOrganizingMap(CenterEstimator):
         return radii
 
     def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
-        grid, n_features = self._grid(), data.rows.n_features
+        grid = self._grid()
         if not isinstance(self.init, str):
-            return check_init(self.init, grid.n_nodes, n_features)
+            return data.of_used_columns(check_init(self.init, grid.n_nodes, data.n_features))
         if self.init == "random":
             return uniform_seeds(data.rows, grid.n_nodes, rng)
         held = in_memory(data)
-        found = principal_axes(held.points, held.weights, min(2, n_features))
+        found = principal_axes(held.points, held.weights, min(2, data.n_features))
         steps = grid.from_center()[:, : len(found.axes)]
         return np.asarray(found.mean + (steps * found.deviations) @ found.axes)
 

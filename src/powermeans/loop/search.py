@@ -188,7 +188,7 @@ class Search:
     def __post_init__(self) -> None:
         size = spread_of_features(self.rows)
         # Weighted, unlike scikit-learn's unit of `tol`: a weight of three acts as three copies do.
-        mean_variance = float(np.mean(size**2)) / self.rows.n_features
+        mean_variance = self.rows.mean_over_columns(size**2) / self.rows.n_columns
         tolerance = max(self.tol, _ROUGH_TOLERANCE) * mean_variance
         self._settled = InertiaSettled(tolerance, self.least_gain)
         self._separate = SeparateCoincident(self.critical_power, size)

@@ -34,7 +34,7 @@ def is_at_center(point: FloatArray, center: FloatArray) -> bool:
 def rounding_inertia(rows: Rows) -> float:
     """Return the largest inertia that rounding leaves if every point is at a center."""
     # The root of the summed squares bounds the distance of every point from the mean.
-    from_mean = math.sqrt(rows.n_points * rows.n_features * rows.mean_variance())
+    from_mean = math.sqrt(rows.n_points * rows.n_columns * rows.mean_variance())
     from_origin = float(np.linalg.norm(rows.mean())) + from_mean
     of_a_distance = _UNITS_OF_A_DISTANCE * float(np.finfo(rows.dtype).eps) * from_mean
     of_differences = rows.total_weight * (_ROUNDING_OF_A_MEAN * from_origin + of_a_distance) ** 2

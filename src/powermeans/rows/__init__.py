@@ -35,12 +35,15 @@ def open_rows(
     n_threads: int | None = None,
     divergence: Divergence = "squared_euclidean",
     has_missing: bool = False,
+    n_columns: int | None = None,
 ) -> Rows:
     """Open valid points in memory; with `has_missing`, NaN stands for a missing entry.
 
-    Missing entries need squared Euclidean distances.
+    Missing entries need squared Euclidean distances. `n_columns` counts columns of zeros that were
+    left out of sparse points.
     """
-    return _open(points, sample_weight, divergence, has_missing, n_threads=n_threads)
+    options: dict[str, Any] = {} if n_columns is None else {"n_columns": n_columns}
+    return _open(points, sample_weight, divergence, has_missing, n_threads=n_threads, **options)
 
 
 def open_batch(

@@ -29,6 +29,13 @@ class BaseRows(Rows):
         return self.n_points
 
     @property
+    def n_columns(self) -> int:
+        return self.n_features
+
+    def mean_over_columns(self, values: float | FloatArray) -> float:
+        return float(np.sum(values) / self.n_columns if np.ndim(values) else values)
+
+    @property
     def n_values_each(self) -> float:
         return self.n_features
 
@@ -175,7 +182,7 @@ class MemoryRows(BaseRows):
         return None
 
     def mean_variance(self) -> float:
-        return float(np.mean(self._column_variance))
+        return self.mean_over_columns(self._column_variance)
 
     def column_moments(self) -> ColumnMoments:
         counts = np.full(self.n_features, float(self.n_points))

@@ -77,7 +77,7 @@ class CosineRows(NativeRows):
         return CosineRows(self._points[indices], team=self.team)
 
     def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> CosineRows:
-        return CosineRows(points, sample_weight, team=self.team)
+        return CosineRows(points, sample_weight, team=self.team, n_columns=self._n_columns)
 
     @property
     def _form_of_moves(self) -> MeansOfDirections:

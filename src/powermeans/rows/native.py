@@ -35,6 +35,7 @@ class NativeRows(MemoryRows):
     """Sweep over finite float32 or float64 points, C-contiguous or CSR, without a copy.
 
     `team` holds threads to share with other rows; `known` comes from rows of the same dense points.
+    `n_columns` counts columns that were left out too, since they are zero.
     """
 
     def __init__(
@@ -45,8 +46,9 @@ class NativeRows(MemoryRows):
         n_threads: int | None = None,
         team: Team | None = None,
         known: Known | None = None,
+        n_columns: int | None = None,
     ) -> None:
-        self._points = points
+        self._points, self._n_columns = points, n_columns
         self._weights, self._weight_unit = in_unit(sample_weight)
         self.team = team or start_team(n_threads)
         self._native, self._column_mean, self._column_variance = (
@@ -62,6 +64,10 @@ class NativeRows(MemoryRows):
     @property
     def n_features(self) -> int:
         return int(self._points.shape[1])
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_features if self._n_columns is None else self._n_columns
 
     @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
@@ -248,7 +254,7 @@ class NativeRows(MemoryRows):
         return indices[found[:n_found]]
 
     def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> NativeRows:
-        return NativeRows(points, sample_weight, team=self.team)
+        return NativeRows(points, sample_weight, team=self.team, n_columns=self._n_columns)
 
     @property
     def has_blocks(self) -> bool:

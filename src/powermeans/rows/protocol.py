@@ -96,6 +96,18 @@ class Rows(Protocol):
         ...
 
     @property
+    def n_columns(self) -> int:
+        """How many features the points have with those left out, since they are always zero."""
+        ...
+
+    def mean_over_columns(self, values: float | FloatArray) -> float:
+        """Return the mean over all columns of values of the features; those left out add zero.
+
+        A number is the value of every column.
+        """
+        ...
+
+    @property
     def n_values_each(self) -> float:
         """How many values a sweep reads of a point and of the centers beside it, in the mean."""
         ...

@@ -59,6 +59,10 @@ class TrimmedRows(BaseRows):
         return self._rows.n_features
 
     @property
+    def n_columns(self) -> int:
+        return self._rows.n_columns
+
+    @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
         return self._rows.dtype
 
@@ -72,8 +76,8 @@ class TrimmedRows(BaseRows):
 
     def mean_variance(self) -> float:
         """Return the weighted variance of the points kept about the mean."""
-        mean_square = self._inertia_about_mean / self._kept_weight / self.n_features
-        return mean_square * float(np.mean(np.square(self.unit_steps())))
+        mean_square = self._inertia_about_mean / self._kept_weight / self.n_columns
+        return mean_square * self.mean_over_columns(np.square(self.unit_steps()))
 
     def unit_steps(self) -> float | FloatArray:
         return self._rows.unit_steps()

@@ -31,7 +31,14 @@ from powermeans.estimators.mixture.m_step import (
     unequal,
 )
 from powermeans.estimators.mixture.moments import moment_estimates
-from powermeans.estimators.opening import Data, InMemory, MatrixLike, admit_points, in_memory
+from powermeans.estimators.opening import (
+    Data,
+    InMemory,
+    MatrixLike,
+    OpeningSpec,
+    admit_points,
+    in_memory,
+)
 from powermeans.estimators.power_kmeans import searched
 from powermeans.inputs.weights import check_sample_weight
 from powermeans.loop.anneal import Stage, StageEnd
@@ -467,6 +474,10 @@ class SphericalMixture(CenterEstimator):
         return theirs
 
     # Fitting.
+
+    def _spec(self) -> OpeningSpec:
+        # A Gaussian has a variance in all columns, also in those of zeros.
+        return replace(super()._spec(), leaves_out_columns=False)
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MixtureData:
         self._refuse_one_variance()

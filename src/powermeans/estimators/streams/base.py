@@ -318,7 +318,12 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     def _spec(self) -> OpeningSpec:
         reason = f"{type(self).__name__} learns from batches with the compiled core"
-        return replace(super()._spec(), why_not_in_parts=None, why_not_on_device=reason)
+        return replace(
+            super()._spec(),
+            leaves_out_columns=False,  # later chunks may have entries in them
+            why_not_in_parts=None,
+            why_not_on_device=reason,
+        )
 
     def _fitted_spec(self) -> OpeningSpec:
         centers = getattr(self, "cluster_centers_", None)
