@@ -110,6 +110,24 @@ def across(verdicts: Iterable[Verdict]) -> Verdict:
     return together(reached)
 
 
+def under_settings(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on a sentence whose source does not name its settings, by those tried.
+
+    It fails only where all of them do.
+
+    Examples
+    --------
+    >>> under_settings(["does not hold", "not decidable"]), under_settings(["does not hold"] * 2)
+    ('not decidable', 'does not hold')
+    >>> under_settings(["holds", "not decidable"])
+    'depends'
+    """
+    reached = set(verdicts)
+    if len(reached) == 1:
+        return reached.pop()
+    return "depends" if "holds" in reached else "not decidable"
+
+
 def of_one_experiment(share: float) -> Verdict:
     """The verdict on what a source saw once, by how often repeats of the experiment show it.
 
