@@ -23,16 +23,16 @@ LOOK_EVERY = 0.05
 # Points, features, clusters, how the points lie, and what the fit is asked for.
 FITS: tuple[tuple[int, int, int, str, dict[str, Any]], ...] = (
     (1_000_000, 20, 100, "noise", {}),
-    (400_000, 8, 200, "clusters", {}),
-    (100_000, 50, 300, "clusters", {}),
-    (60_000, 200, 100, "heavy tails", {}),
+    (700_000, 8, 200, "clusters", {}),
+    (500_000, 50, 300, "clusters", {}),
+    (400_000, 200, 100, "heavy tails", {}),
     (2_000_000, 4, 50, "heavy tails", {}),
     (20_000, 30, 200, "clusters", {"effort": "thorough"}),
     (10_000, 8, 100, "noise", {"effort": "thorough"}),
-    (5_000, 60, 60, "heavy tails", {"effort": "thorough"}),
-    (150_000, 10, 30, "clusters", {"effort": "thorough"}),
-    (100_000, 20, 100, "noise", {"divergence": "poisson"}),
-    (30_000, 30, 60, "heavy tails", {"divergence": "manhattan"}),
+    (15_000, 60, 60, "heavy tails", {"effort": "thorough"}),
+    (60_000, 10, 30, "clusters", {"effort": "thorough"}),
+    (200_000, 20, 100, "noise", {"divergence": "poisson"}),
+    (60_000, 30, 60, "heavy tails", {"divergence": "manhattan"}),
     (500_000, 10, 1000, "noise", {"effort": "fast"}),
 )
 

@@ -15,7 +15,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks import bystanders, families, machine, pages, peers, quality, quality_report
+from benchmarks import (
+    bystanders,
+    families,
+    machine,
+    pages,
+    peers,
+    quality,
+    quality_report,
+    time_told,
+)
 from benchmarks.bystanders import Bystanders
 from benchmarks.excess import (
     Record,
@@ -579,3 +588,16 @@ def test_the_picture_is_drawn_also_where_a_method_did_not_run_everywhere(tmp_pat
 @pytest.mark.parametrize("name", MEMBERS)
 def test_the_files_of_a_member_exist(name: str) -> None:
     assert [module for module in MEMBERS[name].modules if not (PACKAGE / module).is_file()] == []
+
+
+def test_the_time_told_is_the_last_range_before_a_moment() -> None:
+    told = [(1.0, (np.nan, np.nan)), (2.0, (3.0, 9.0)), (4.0, (1.0, 2.0))]
+    assert time_told.at(told, 1.5) is None
+    assert time_told.at(told, 3.9) == (3.0, 9.0)
+    fit = {"seconds": 8.0, "told": {"0.25": (3.0, 6.5), "0.5": (1.0, 3.9), "0.75": None}}
+    assert [time_told.contains(fit, share) for share in time_told.SHARES] == [True, False, False]
+    assert [time_told.cell(fit, share) for share in time_told.SHARES] == [
+        "3.0 to 6.5 (6.0)",
+        "1.0 to 3.9 (4.0, missed)",
+        "nothing (2.0)",
+    ]
