@@ -187,8 +187,26 @@ def who_is_told(callback: object, verbose: object) -> Tell | None:
 # What there is to work on.
 
 
+class _WithAllColumns:
+    """Data whose rows have all columns of the points of the user."""
+
+    __slots__ = ()
+
+    def of_used_columns(self, centers: FloatArray) -> FloatArray:
+        """Return centers with the columns that the rows have."""
+        return centers
+
+    def of_all_columns(self, centers: Any) -> Any:
+        """Return centers of these rows with the columns of the points of the user."""
+        return centers
+
+    def showing_all_columns(self, watch: Callback) -> Callback:
+        """Return the same callback, told of centers with the columns of the points of the user."""
+        return watch
+
+
 @dataclass(frozen=True, slots=True)
-class InMemory:
+class InMemory(_WithAllColumns):
     """Points in one array or tensor."""
 
     points: Points | SparsePoints
@@ -216,18 +234,6 @@ class InMemory:
     def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
         """Return labels and inertia."""
         return self.rows.assign(centers)
-
-    def of_used_columns(self, centers: FloatArray) -> FloatArray:
-        """Return centers with the columns that the rows have."""
-        return centers
-
-    def of_all_columns(self, centers: Any) -> Any:
-        """Return centers of these rows with the columns of the points of the user."""
-        return centers
-
-    def showing_all_columns(self, watch: Callback) -> Callback:
-        """Return the same callback, told of centers with the columns of the points of the user."""
-        return watch
 
     def n_found(self, centers: FloatArray, labels: Any) -> int:
         """Return how many clusters have points, given the labels of all points."""
@@ -275,7 +281,7 @@ class InUsedColumns(InMemory):
 
 
 @dataclass(frozen=True, slots=True)
-class InParts:
+class InParts(_WithAllColumns):
     """Points that are read part by part. As a context manager it closes the checkpoint."""
 
     rows: PartedRows
@@ -307,18 +313,6 @@ class InParts:
         """Return labels and inertia; an inertia that is known saves a pass."""
         inertia = self.inertia(centers) if known_inertia is None else known_inertia
         return self.labels(centers), inertia
-
-    def of_used_columns(self, centers: FloatArray) -> FloatArray:
-        """Return the centers: parts have all columns."""
-        return centers
-
-    def of_all_columns(self, centers: Any) -> Any:
-        """Return the centers: parts have all columns."""
-        return centers
-
-    def showing_all_columns(self, watch: Callback) -> Callback:
-        """Return the callback: parts have all columns."""
-        return watch
 
     def n_found(self, centers: FloatArray, labels: Any) -> int:
         """Return how many centers are nearest to some point."""
