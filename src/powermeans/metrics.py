@@ -216,9 +216,9 @@ def within_scatter(
     """Return W(C), the scatter within the clusters of a clustering C, by either of its two forms.
 
     About centers it is the sum over the clusters l of the squared distances of their points from
-    their mean; by pairs, 1/2 sum_l (1 / n_l) sum_(i, j in l) |x_i - x_j|^2. Both are equal
-    (K. Moon, lecture slides on k-means). Labels may have any names. Pairs take time in proportion
-    to the squares of the sizes of the clusters.
+    their mean; by pairs it is ``1/2 sum_l (1 / n_l) sum_(i, j in l) |x_i - x_j|**2``. Both are
+    equal (K. Moon, lecture slides on k-means). Labels may have any names. Pairs take time in
+    proportion to the squares of the sizes of the clusters.
 
     Parameters
     ----------
