@@ -1180,6 +1180,22 @@ def test_a_search_for_a_proof_tells_how_far_it_is(
     assert later[-1][0].startswith("proved to be")
 
 
+def test_what_fails_for_an_interrupt_is_told_as_an_interrupt(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half_imported(*_: object, **__: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise AttributeError("module has no attribute 'exceptions'")
+
+    monkeypatch.setattr(powermeans.PowerKMeans, "fit", half_imported)
+    said = run("fit", "customers.csv", "-k", 5)
+    assert said.code == 130
+    assert "interrupted before there was a result" in said.err
+    assert "unexpected" not in said.err
+
+
 def test_an_interrupt_before_anything_is_proved_keeps_the_fit(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

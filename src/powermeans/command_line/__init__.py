@@ -75,8 +75,18 @@ def _explain(error: BaseException) -> int:
     if isinstance(error, MemoryError):
         _tell("there is not enough memory: pass fewer rows or columns")
         return failures.DATA
+    if (interrupt := _interrupt_before(error)) is not None:
+        return _explain(interrupt)
     _tell(f"unexpected {type(error).__name__}: {error} (--debug shows where; please report it)")
     return failures.BUG
+
+
+def _interrupt_before(error: BaseException) -> BaseException | None:
+    """Return the Ctrl-C from which an error follows, such as one of a module half imported."""
+    before = error.__context__
+    while before is not None and not isinstance(before, KeyboardInterrupt):
+        before = before.__context__
+    return before
 
 
 def _tell(message: str) -> None:
