@@ -1196,6 +1196,19 @@ def test_what_fails_for_an_interrupt_is_told_as_an_interrupt(
     assert "unexpected" not in said.err
 
 
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])
+def test_a_lack_of_memory_is_told_in_words(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(powermeans.PowerKMeans, "fit", failing)
+    said = run("fit", "customers.csv", "-k", 5)
+    assert said.code == 3
+    assert "there is not enough memory: pass fewer rows or columns" in said.err
+
+
 def test_an_interrupt_before_anything_is_proved_keeps_the_fit(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,7 +72,7 @@ def _explain(error: BaseException) -> int:
         said = str(error.format_message()).rstrip(".").replace("Value error, ", "")
         _tell(f"{said} (see powermeans --help)")
         return failures.USAGE
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or str(error) == "can't start new thread":
         _tell("there is not enough memory: pass fewer rows or columns")
         return failures.DATA
     if (interrupt := _interrupt_before(error)) is not None:
