@@ -61,6 +61,7 @@ RANKING = (
 )
 # As large a share of at least so many criteria speaks for a k where "separation" does not.
 _MAJORITY, _LEAST_VOTERS = 2 / 3, 3
+_IN_PARTS = (Kind.PARTS, Kind.DASK)
 # "gap" takes too long: it clusters as many points again for each reference set.
 DEFAULT = tuple(name for name in CRITERIA if name != "gap")
 
@@ -200,14 +201,9 @@ def choose_k(
         warns_of_scales=True,
         tell=getattr(callback, "pass_goes_on", None),
     )
-    if kind_of(X) in (Kind.PARTS, Kind.DASK):
+    if kind_of(X) in _IN_PARTS:
         names = _checked_for_parts(criteria, names, decide_by)
-        scaled = _Scaled.of_parts(X, sample_weight, spec)
-    else:
-        data = admit_array(X, sample_weight, spec)
-        if "gap" in names:
-            _check_axes(data.points.shape[1])
-        scaled = _Scaled.of(data, spec)
+    scaled = _opened(X, sample_weight, spec, names)
     _check_distinct(scaled.n_distinct, sizes[-1])
     rng = check_random_state(random_state)
     # The separation draws its sample as the silhouette does.
@@ -229,6 +225,17 @@ def choose_k(
     choice = _choice(study, scaled, evaluations, decide_by)
     kept = choice.centers if keep_centers else {}
     return replace(choice, centers=kept, was_stopped=was_stopped, missing=missing)
+
+
+def _opened(
+    X: MatrixLike, sample_weight: ArrayLike | None, spec: OpeningSpec, names: list[str]
+) -> _Scaled:
+    if kind_of(X) in _IN_PARTS:
+        return _Scaled.of_parts(X, sample_weight, spec)
+    data = admit_array(X, sample_weight, spec)
+    if "gap" in names:
+        _check_axes(data.points.shape[1])
+    return _Scaled.of(data, spec)
 
 
 class _Stopped(Exception):
