@@ -67,6 +67,26 @@ def test_our_variable_comes_before_that_of_openmp(monkeypatch):
     assert threads_of_a_fit() == 3
 
 
+@pytest.mark.parametrize("value", ["", "none", " "])
+def test_no_error_is_made_within_that_could_lose_a_ctrl_c(monkeypatch, value):
+    monkeypatch.setenv("OMP_NUM_THREADS", value)
+    usable_processors()  # looks for a control group once
+    errors = []
+
+    def follow(frame, event, argument):
+        if event == "exception" and issubclass(argument[0], ValueError):
+            errors.append(argument[1])
+        return follow
+
+    before = sys.gettrace()
+    sys.settrace(follow)
+    try:
+        effective_n_threads(None)
+    finally:
+        sys.settrace(before)
+    assert not errors
+
+
 @pytest.mark.parametrize("n_threads", [0, 2.5, "two", True])
 def test_nonsense_is_refused(n_threads):
     with pytest.raises(ValueError, match="n_threads="):

@@ -67,11 +67,13 @@ def _from_openmp_variable() -> int | None:
 
 
 def _positive_number(value: str) -> int | None:
-    try:
-        number = int(value)
-    except ValueError:
+    # Asked first, because CPython 3.11 loses a Ctrl-C that arrives as int() words its error.
+    if not value.strip().isdecimal():
         return None
-    return number if number > 0 else None
+    try:
+        return int(value) or None
+    except ValueError:  # thousands of digits
+        return None
 
 
 def usable_processors() -> int:
