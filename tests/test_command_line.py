@@ -1196,6 +1196,17 @@ def test_what_fails_for_an_interrupt_is_told_as_an_interrupt(
     assert "unexpected" not in said.err
 
 
+def test_a_command_looks_for_no_garbage_as_it_exits() -> None:
+    program = (
+        "import atexit, gc\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0, flush=True))\n"  # runs last
+        "from powermeans.command_line import main\n"
+        "main(['--version'])"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.stdout.splitlines()[-1] == "True"
+
+
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])
 def test_a_lack_of_memory_is_told_in_words(
     run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception

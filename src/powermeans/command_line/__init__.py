@@ -5,6 +5,8 @@ Each command imports what it needs when it runs. These modules may import all ot
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 import traceback
@@ -17,6 +19,8 @@ from powermeans.command_line import failures
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command, by default the one in the arguments of the process, and exit with its code."""
+    # Looking for garbage at exit takes half a second, in which a user waits after Ctrl-C.
+    atexit.register(gc.freeze)
     wanted = list(sys.argv[1:] if arguments is None else arguments)
     is_debugging = "--debug" in wanted
     wanted = [argument for argument in wanted if argument != "--debug"]
