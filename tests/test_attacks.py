@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from powermeans import KMeans
-from tests.attacks import numbers, oracle, tables
+from tests.attacks import models, numbers, oracle, tables
 from tests.attacks.models import Guard
 from tests.attacks.running import FAILED, RIGHT, Attack, Failure, Known, attempt, run
 
@@ -121,6 +121,12 @@ def test_a_try_is_drawn_from_its_seed_alone(tmp_path):
 # The processes that make tries.
 
 
+def wait_at_work(seconds: float) -> None:
+    began = time.process_time()
+    while time.process_time() < began + seconds:
+        pass
+
+
 def bad_try(rng: random.Random) -> str:
     match rng.randrange(6):
         case 0:
@@ -129,9 +135,7 @@ def bad_try(rng: random.Random) -> str:
             while True:
                 time.sleep(1)
         case 2:
-            began = time.process_time()
-            while time.process_time() < began + 0.4:
-                pass
+            wait_at_work(0.4)
         case 3:
             assert len(np.ones(2**22)) > 0
         case 4:
@@ -147,6 +151,23 @@ def test_crashes_hangs_and_waste_are_failures_and_the_tries_go_on():
     for words in ("ends with -11", "hangs for 2.5 s", "more than 0.3", "more than 20"):
         assert words in failed
     assert {"right", "known"} <= {one.verdict for one in outcomes}
+
+
+@pytest.mark.parametrize(
+    ("waste", "words"),
+    [
+        (lambda: np.ones(26 * 2**20), "MB, more than 200"),
+        (lambda: wait_at_work(2.1), "s, more than 2"),
+    ],
+)
+def test_a_model_that_takes_more_than_it_may_is_a_failure(waste, words):
+    def one(rng):
+        waste()
+        return RIGHT
+
+    outcome = attempt("models", models.ATTACK, one, 1)
+    assert outcome.verdict == FAILED
+    assert words in outcome.words
 
 
 def test_an_attack_that_cannot_be_prepared_fails():

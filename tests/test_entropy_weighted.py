@@ -256,3 +256,10 @@ def test_a_far_point_of_no_weight_changes_nothing():
     with_it = EntropyWeightedPowerKMeans(4, random_state=0).fit(far, sample_weight=weights)
     without = EntropyWeightedPowerKMeans(4, random_state=0).fit(points.astype(np.float32))
     assert with_it.objective_ == pytest.approx(without.objective_, rel=1e-4)
+
+
+def test_features_count_alike_at_given_centers():
+    model = EntropyWeightedPowerKMeans.from_centers([[0.0, 1.0], [3.0, 1.0]])
+    np.testing.assert_array_equal(model.feature_weights_, [0.5, 0.5])
+    np.testing.assert_allclose(model.transform([[2.0, 3.0]]), np.sqrt([[4.0, 2.5]]), rtol=1e-15)
+    assert model.predict([[2.0, 3.0]]) == [1]

@@ -9,6 +9,7 @@ import pickle
 import re
 import subprocess
 import sys
+import time
 import traceback
 import tracemalloc
 import zipfile
@@ -22,7 +23,7 @@ import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans import (
@@ -207,6 +208,19 @@ def test_a_stream_that_awaits_sparse_points_is_saved(file) -> None:
     np.testing.assert_array_equal(again.cluster_centers_, stream.cluster_centers_)
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in ESTIMATORS if hasattr(kind, "from_centers")],
+    ids=lambda kind: kind.__name__,
+)
+def test_an_estimator_made_from_centers_does_all_that_a_loaded_one_does(kind, file) -> None:
+    centers = POINTS[[0, 20, 40]]
+    made = kind.from_centers(centers, **({"shape": (3, 1)} if kind is SelfOrganizingMap else {}))
+    again = there_and_back(made, file)
+    assert made.predict(centers).tolist() == [0, 1, 2]
+    assert_predicts_alike(again, made, POINTS)
+
+
 def test_centers_from_elsewhere_are_saved_without_labels(file) -> None:
     again = there_and_back(KMeans.from_centers([[0.0], [3.0]]), file)
     assert again.predict([[1.0], [2.0]]).tolist() == [0, 1]
@@ -336,7 +350,8 @@ def without_centers(members: dict[str, Any]) -> None:
     del estimator(members)[2]["cluster_centers_"], members["a0.npy"]
 
 
-SCALER_ONLY = ["StandardScaler", {}, {"n_features_in_": 2, "scale_": None}]
+NOTHING_LEARNED = {"scale_": None, "mean_": None, "var_": None, "n_samples_seen_": 1}
+SCALER_ONLY = ["StandardScaler", {}, {"n_features_in_": 2, **NOTHING_LEARNED}]
 NEWER = FORMAT_VERSION + 1
 NOT_FINITE = r"cluster_centers_ of KMeans is not finite\[k,d\]"
 CHANGES: dict[str, tuple[Change, str]] = {
@@ -482,6 +497,83 @@ def with_no_covariance(members: dict[str, Any]) -> None:
     members[f"{name}.npy"] = npy(-np.eye(3))
 
 
+def without_attribute(name: str, *inside: str) -> Change:
+    """Take an attribute out of a model, or out of one that is inside it, with its arrays."""
+
+    def change(members: dict[str, Any]) -> None:
+        before = arrays_named(members["model.json"])
+        model = estimator(members)
+        for inner in inside:
+            model = model[2][inner]["estimator"]
+        del model[2][name]
+        for array in before - arrays_named(members["model.json"]):
+            del members[f"{array}.npy"]
+
+    return change
+
+
+def arrays_named(header: dict[str, Any]) -> set[str]:
+    return set(re.findall(r'{"array": "(a\d+)"}', json.dumps(header)))
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "message"),
+    [
+        (20, without_attribute("_largest"), "KernelPowerKMeans has no _largest"),
+        (20, without_attribute("landmarks_"), "no attribute 'landmarks_'"),
+        (20, without_attribute("power_", "embedded_"), "PowerKMeans has no power_"),
+        (18, without_attribute("n_features_in_"), "SphericalMixture has no n_features_in_"),
+        (18, without_attribute("n_iter_"), "SphericalMixture has no n_iter_"),
+        (18, without_attribute("shares_"), "SphericalMixture has no shares_"),
+        (23, without_attribute("grid_positions_"), "SelfOrganizingMap has no grid_positions_"),
+        (24, without_attribute("feature_weights_"), "has no feature_weights_"),
+    ],
+)
+def test_a_model_without_what_its_methods_rely_on_is_refused(number, change, message, file) -> None:
+    save(MODELS[number].fit(POINTS), file)
+    rewritten(file, change)
+    with pytest.raises(ModelFileError, match=message):
+        load(file)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_without_any_of_its_attributes_is_refused_or_works(file) -> None:
+    """Each attribute is left out in turn, also of a model inside another."""
+    for model in attacked_models.fitted_models():
+        save(model, file)
+        whole, refused = file.read_bytes(), []
+        for way in attributes_in(file):
+            file.write_bytes(whole)
+            rewritten(file, without_attribute(*way))
+            try:
+                again = load(file)
+            except ModelFileError:
+                refused.append(way)
+            else:
+                attacked_models.use(again)
+        assert ("n_features_in_",) in refused or isinstance(model, Pipeline)
+
+
+def attributes_in(file: Path) -> list[tuple[str, ...]]:
+    """Return the name of each attribute, followed by that of the model that it is inside of."""
+    with zipfile.ZipFile(file) as archive:
+        of_model = json.loads(archive.read("model.json"))["model"]["estimator"][2]
+    inner = of_model.get("embedded_", {"estimator": [None, None, {}]})["estimator"][2]
+    return [*((name,) for name in of_model), *((name, "embedded_") for name in inner)]
+
+
+@pytest.mark.parametrize("width", [2**31, 2**47, 2**62])
+@pytest.mark.parametrize("params", [{"kernel": "precomputed"}, {}], ids=["precomputed", "rbf"])
+def test_a_kernel_of_more_points_than_it_has_is_refused_at_once(params, width, file) -> None:
+    points = POINTS @ POINTS.T if params else POINTS
+    save(KernelPowerKMeans(3, **params, random_state=0).fit(points), file)
+    rewritten(file, attribute(n_features_in_=width))
+    began = time.process_time()
+    with pytest.raises(ModelFileError, match=r"labels|n_features_in_|landmarks_"):
+        load(file)
+    assert time.process_time() - began < 1.0
+
+
 def random_state(place: int, value: Any) -> Callable[[dict[str, Any]], None]:
     def change(members: dict[str, Any]) -> None:
         estimator(members)[1]["random_state"]["random_state"][place] = value
@@ -561,8 +653,9 @@ def test_thousands_of_damaged_files_are_refused_or_harmless() -> None:
         timeout=300,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    tries, refused = map(int, re.search(r"models +(\d+) +(\d+)", ended.stdout).groups())
-    assert tries == 2000
+    numbers = re.search(r"models +(\d+) +(\d+) +(\d+)", ended.stdout).groups()
+    tries, harmless, refused = map(int, numbers)
+    assert tries == 2000 == harmless + refused
     assert 0.5 * tries < refused < tries
 
 

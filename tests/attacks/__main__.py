@@ -11,12 +11,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.attacks.running import FAILED, KNOWN, REFUSED, Attack, Outcome, Tally, attempt, run
+from tests.attacks.running import FAILED, VERDICTS, Attack, Outcome, Tally, attempt, run
 
 CLASSES = ("numbers", "models", "tables", "checkpoints", "signals", "limits", "dask")
 HEAD = (
     "class",
     "tries",
+    "harmless",
     "refused",
     "known",
     "failures",
@@ -43,7 +44,7 @@ def tell(name: str, failure: Outcome) -> None:
 
 def row_of(tally: Tally) -> list[str]:
     slowest, largest = tally.slowest, tally.largest
-    cells = (tally.name, tally.n_tries, *(tally.counts[one] for one in (REFUSED, KNOWN, FAILED)))
+    cells = (tally.name, tally.n_tries, *(tally.counts[one] for one in VERDICTS))
     used = (f"{slowest.seconds:.2f}", slowest.seed, f"{largest.megabytes:.0f}", largest.seed)
     return [str(cell) for cell in (*cells, *used)]
 

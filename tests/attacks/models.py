@@ -10,18 +10,23 @@ import contextlib
 import importlib
 import io
 import json
+import math
 import random
 import sys
 import warnings
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy import sparse
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
+from powermeans.divergences import Binomial, Gamma, Mahalanobis
 from powermeans.errors import ModelFileError
 from powermeans.saving.model_files import load, reading_of, save
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
@@ -42,6 +47,15 @@ ENTRIES: list[Any] = [
     -(2**63), 2**31 - 1, 624, 40_000_000, 0.5, "auto", "mahalanobis", "\x1b]0;x\x07", [1e300],
     {"estimator": ["KMeans", {}, {}]},
 ]  # fmt: skip
+NUMBERS = (
+    0, -1, 1, 2**31, 2**62, 40_000_000, math.nan, math.inf, -math.inf, 1e308, -1e308, 1e154, 1e-320,
+    1e-160, 0.5,
+)  # fmt: skip
+WITH_POINTS = (
+    "predict", "transform", "score", "memberships", "score_samples", "embed", "bic", "partial_fit",
+)  # fmt: skip
+WITHOUT_POINTS = ("sample", "to_sklearn", "get_feature_names_out")
+WIDEST_DENSE = 1000
 
 
 def models() -> list[Any]:
@@ -68,17 +82,37 @@ def models() -> list[Any]:
     ]
 
 
-def seeds(folder: Path) -> list[bytes]:
-    """Files that are right."""
+def fitted_models() -> Iterator[Any]:
+    """All kinds, in all the states in which they can be saved."""
     points = np.abs(np.random.default_rng(0).normal(size=(12, 2))) + 1
-    files = []
+    sparse_points = sparse.csr_array(np.where(points > 1.5, points, 0.0))
     for model in models():
         is_gram = getattr(model, "kernel", None) == "precomputed"
-        save(model.fit(points @ points.T if is_gram else points), folder / "seed")
-        files.append((folder / "seed").read_bytes())
+        yield model.fit(points @ points.T if is_gram else points)
     for kind in (powermeans.MiniBatchPowerKMeans, powermeans.OnlineKMeans):
-        awaiting = kind(2, init_size=50).partial_fit(points, sample_weight=np.ones(12))
-        save(awaiting, folder / "seed")
+        yield kind(2, init_size=50).partial_fit(points, sample_weight=np.ones(12))
+        yield kind(2, init_size=13).partial_fit(sparse_points[:1])
+        yield kind.from_centers(points[:2])
+    for divergence in ("cosine", "poisson", Binomial(10), Gamma(2.0), Mahalanobis(np.eye(2))):
+        yield powermeans.PowerKMeans(2, divergence=divergence, random_state=0).fit(points)
+    for kernel in ("rbf", "poly", "laplacian"):
+        yield powermeans.KernelPowerKMeans(2, kernel=kernel, random_state=0).fit(sparse_points)
+    near = powermeans.SpectralClustering(2, affinity="nearest_neighbors", n_neighbors=4)
+    yield near.set_params(random_state=0).fit(points)
+    own = powermeans.SphericalMixture(2, covariance_type="spherical", random_state=0)
+    yield own.fit(points.astype(np.float32))
+    table = pd.DataFrame(points, columns=["length", "width"])
+    scaled = powermeans.open_data(table, rows_per_part=4, scale="standard")
+    schedule = powermeans.Geometric(-1.0, 1.5)
+    yield powermeans.PowerKMeans(2, schedule=schedule, refine=0, random_state=0).fit(scaled)
+    yield powermeans.EntropyWeightedPowerKMeans.from_centers(points[:2])
+
+
+def seeds(folder: Path) -> list[bytes]:
+    """Files that are right."""
+    files = []
+    for model in fitted_models():
+        save(model, folder / "seed")
         files.append((folder / "seed").read_bytes())
     return files
 
@@ -114,10 +148,22 @@ def places(encoded: Any) -> list[tuple[Any, Any]]:
     return found
 
 
+def members_of(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def archived(members: dict[str, bytes]) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+    return written.getvalue()
+
+
 def with_entries_changed(content: bytes, rng: random.Random) -> bytes:
     """Entries of the header replaced or taken out, or bytes of an array, with right checksums."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
+    members = members_of(content)
     if rng.random() < 0.6:
         header = json.loads(members["model.json"])
         for _ in range(rng.choice([1, 1, 2])):
@@ -130,11 +176,39 @@ def with_entries_changed(content: bytes, rng: random.Random) -> bytes:
     else:
         name = rng.choice([name for name in members if name != "model.json"])
         members[name] = with_bytes_changed(members[name], rng)
-    changed = io.BytesIO()
-    with zipfile.ZipFile(changed, "w") as archive:
-        for name, member in members.items():
-            archive.writestr(name, member)
-    return changed.getvalue()
+    return archived(members)
+
+
+def with_arrays_changed(content: bytes, rng: random.Random) -> bytes:
+    """Arrays of other entries, dtypes and shapes, in NumPy's format and with right checksums."""
+    members = members_of(content)
+    names = [name for name in members if name != "model.json"]
+    for name in rng.choices(names, k=rng.choice([1, 1, 2])):
+        written = io.BytesIO()
+        array = np.load(io.BytesIO(members[name]), allow_pickle=False)
+        np.save(written, strange_array(array, rng), allow_pickle=False)
+        members[name] = written.getvalue()
+    return archived(members)
+
+
+def strange_array(array: Any, rng: random.Random) -> Any:
+    """Return an array with an entry, its dtype or its shape changed."""
+    match rng.randrange(4):
+        case 0:
+            number = rng.choice(NUMBERS)
+            with np.errstate(all="ignore"), contextlib.suppress(OverflowError, ValueError):
+                array.flat[: rng.choice([1, array.size])] = number
+        case 1:
+            with np.errstate(all="ignore"):
+                array = array.astype(rng.choice(["f2", "f4", "f8", "i1", "i4", "i8", "u8", "?"]))
+        case 2:
+            ways = (np.transpose, np.ravel, np.atleast_3d, np.squeeze, np.flip, np.asfortranarray)
+            array = rng.choice(ways)(array)
+        case 3:
+            length = len(array) if array.ndim else 1
+            rows = rng.choice([0, 1, max(0, length - 1), length + 1, 3000])
+            array = np.resize(array, (rows, *array.shape[1:]))
+    return array
 
 
 def archive_of(members: list[tuple[str, bytes]], rng: random.Random) -> bytes:
@@ -150,8 +224,7 @@ def archive_of(members: list[tuple[str, bytes]], rng: random.Random) -> bytes:
 
 def with_members_changed(content: bytes, rng: random.Random) -> bytes:
     """Rename, drop, double, swap or add members, or lie about them in the directory."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = [(name, archive.read(name)) for name in archive.namelist()]
+    members = list(members_of(content).items())
     at, other = rng.randrange(len(members)), rng.randrange(len(members))
     match rng.randrange(7):
         case 0:
@@ -195,7 +268,14 @@ def hostile_array(rng: random.Random) -> bytes:
     return b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text + rng.randbytes(64)
 
 
-DAMAGE = (with_bytes_changed, with_entries_changed, with_entries_changed, with_members_changed)
+DAMAGE = (
+    with_bytes_changed,
+    with_entries_changed,
+    with_entries_changed,
+    with_arrays_changed,
+    with_arrays_changed,
+    with_members_changed,
+)
 
 
 # What is done with a file, and what must not happen then.
@@ -231,18 +311,32 @@ class Guard:
 
 def use(model: Any) -> None:
     """Predict, and go on with a stream; a refusal in words is as good."""
-    width = getattr(model, "n_features_in_", 2)
-    if isinstance(model, Pipeline):
-        width = getattr(model.steps[0][1], "n_features_in_", 2)
-    points = np.linspace(1, 3, 5 * width).reshape(5, width)
-    for name in ("predict", "transform", "score", "memberships", "partial_fit"):
+    points = points_for(model)
+    for name in WITH_POINTS:
         if hasattr(model, name):
-            try:
-                getattr(model, name)(points)
-            except (ValueError, TypeError) as error:
-                if not str(error).strip():
-                    raise
+            or_words(getattr(model, name), points)
+    for name in WITHOUT_POINTS:
+        if hasattr(model, name):
+            or_words(getattr(model, name))
     repr(model)
+
+
+def points_for(model: Any) -> Any:
+    """Return points of as many features as the model has; sparse ones where that is many."""
+    first = model.steps[0][1] if isinstance(model, Pipeline) else model
+    width = first.n_features_in_
+    if width > WIDEST_DENSE:
+        places = np.arange(5), np.linspace(0, width - 1, 5).astype(np.int64)
+        return sparse.csr_array((np.ones(5), places), shape=(5, width))
+    return np.linspace(1, 3, 5 * width).reshape(5, width)
+
+
+def or_words(method: Callable[..., object], *arguments: object) -> None:
+    try:
+        method(*arguments)
+    except (ValueError, TypeError) as error:
+        if not str(error).strip():
+            raise
 
 
 def prepare(folder: Path) -> Try:

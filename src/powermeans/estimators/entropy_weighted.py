@@ -114,9 +114,11 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the dtype of the points.
     feature_weights_ : ndarray of shape (n_features,)
-        The feature weights v; zero for features that are constant, unless all are.
+        The feature weights v; zero for features that are constant, unless all are. After
+        `from_centers` they are equal.
     feature_scales_ : ndarray of shape (n_features,)
-        What differences are divided by: the standard deviation of each feature, or one.
+        What differences are divided by: the standard deviation of each feature, or one, as after
+        `from_centers`.
     labels_ : ndarray of shape (n_samples,)
         Label of the nearest center of each point by the weighted distance.
     inertia_ : float
@@ -209,6 +211,10 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     def _spec(self) -> OpeningSpec:
         opening = functools.partial(_open_weighted, standardizes=self.standardize)
         return replace(super()._spec(), weighs_features=True, open_array=opening)
+
+    def _use_given_centers(self) -> None:
+        self.feature_scales_ = np.ones(self.n_features_in_)
+        self.feature_weights_ = _equal(self.feature_scales_)
 
     def _fitted_spec(self) -> OpeningSpec:
         # Models of earlier versions have no scales.

@@ -330,8 +330,18 @@ def _try_out(model: Any) -> None:
             as_it_is.predict(centers[:1])
         elif isinstance(model, KernelPowerKMeans):
             _check_labels(model, len(model.dual_coef_))
-            is_gram = model.kernel == "precomputed"
-            model.predict(np.zeros((1, model.n_features_in_)) if is_gram else model.landmarks_[:1])
+            model.predict(_point_for(model))
+
+
+def _point_for(model: KernelPowerKMeans) -> Any:
+    """Return a point for a prediction, as wide as the file has numbers for."""
+    if model.kernel != "precomputed":
+        return model.landmarks_[:1]
+    if model.n_features_in_ != len(model.labels_):
+        raise ValueError(
+            f"it has a kernel of {model.n_features_in_} points, and {len(model.labels_)} labels"
+        )
+    return np.zeros((1, model.n_features_in_))
 
 
 def _check_labels(model: Any, n_clusters: int) -> None:

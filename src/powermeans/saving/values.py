@@ -20,7 +20,6 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans import divergences, schedules
-from powermeans.estimators.base import CenterEstimator
 from powermeans.estimators.dp_means import DPMeans
 from powermeans.estimators.entropy_weighted import EntropyWeightedPowerKMeans
 from powermeans.estimators.gradient_kmeans import GradientKMeans
@@ -67,29 +66,32 @@ class _Expected:
     kinds: tuple[str, ...]
     axes: tuple[str, ...]
     may_be_none: bool
+    is_needed: bool
 
 
 def _expected(text: str) -> dict[str, _Expected]:
     """Read a table of ``name: kind[axes]``.
 
     A bar separates kinds, a question mark allows None, and [1] after a dataclass is a tuple of one.
+    An exclamation mark follows what every fitted model has, and what methods rely on.
     """
     table = {}
     for name, wanted in re.findall(r"(\w+): (\S+)", text):
-        match = re.fullmatch(r"([\w|]+)(?:\[([\w,]+)\])?(\??)", wanted)
+        match = re.fullmatch(r"([\w|]+)(?:\[([\w,]+)\])?(\??)(!?)", wanted)
         assert match, wanted
         axes = tuple(match[2].split(",")) if match[2] else ()
-        table[name] = _Expected(wanted, tuple(match[1].split("|")), axes, bool(match[3]))
+        kinds, shown = tuple(match[1].split("|")), wanted.removesuffix("!")
+        table[name] = _Expected(shown, kinds, axes, bool(match[3]), bool(match[4]))
     return table
 
 
-_OF_ALL = " n_features_in_: length[d] feature_names_in_: names[d] _sklearn_output_config: any "
-_OF_CENTERS = f"""{_OF_ALL} cluster_centers_: finite[k,d] labels_: count[n] inertia_: number
+_OF_ALL = " n_features_in_: length[d]! feature_names_in_: names[d] _sklearn_output_config: any "
+_OF_CENTERS = f"""{_OF_ALL} cluster_centers_: finite[k,d]! labels_: count[n] inertia_: number
     n_iter_: count n_relocated_: count history_: records scaling_: Scaling? """
-_OF_POWER_KMEANS = f"""{_OF_CENTERS} power_: number critical_power_: number n_separated_: count
+_OF_POWER_KMEANS = f"""{_OF_CENTERS} power_: number! critical_power_: number n_separated_: count
     spent_: Spent covariance_: finite[d,d] """
 _OF_STREAMS = f"{_OF_CENTERS} n_steps_: count drift_: Drift "
-_OF_SCALERS = f"{_OF_ALL} n_samples_seen_: any scale_: weight[d]? "
+_OF_SCALERS = f"{_OF_ALL} n_samples_seen_: any! scale_: weight[d]?! "
 
 _ATTRIBUTES: dict[type[BaseEstimator], str] = {
     PowerKMeans: _OF_POWER_KMEANS,
@@ -102,21 +104,21 @@ _ATTRIBUTES: dict[type[BaseEstimator], str] = {
     MiniBatchKMeans: f"{_OF_STREAMS} power_: number _stream: _Remembered|Waiting",
     MiniBatchPowerKMeans: f"{_OF_STREAMS} power_: number _stream: _Remembered|Waiting",
     DPMeans: f"{_OF_CENTERS} penalty_: number n_clusters_: length[k] objective_: number",
-    SelfOrganizingMap: f"""{_OF_CENTERS} grid_positions_: finite[k,2] quantization_error_: number
+    SelfOrganizingMap: f"""{_OF_CENTERS} grid_positions_: finite[k,2]! quantization_error_: number
         topographic_error_: number""",
-    EntropyWeightedPowerKMeans: f"""{_OF_CENTERS} penalty_: number feature_weights_: weight[d]
+    EntropyWeightedPowerKMeans: f"""{_OF_CENTERS} penalty_: number feature_weights_: weight[d]!
         feature_scales_: weight[d] objective_: number""",
-    SphericalMixture: f"""{_OF_CENTERS} variance_: weight variances_: weight[k]
-        shares_: weight[k] log_likelihood_: number log_likelihoods_: number[steps]""",
-    KernelPowerKMeans: f"""{_OF_ALL} gamma_: finite? landmark_indices_: count[m] is_exact_: flag
-        landmarks_: finite[m,d] embedding_: finite[m,q] _largest: finite n_components_: length[q]
-        embedded_: PowerKMeans labels_: count[n] n_iter_: count dual_coef_: finite[k,m]
-        inertia_: number""",
-    SpectralClustering: f"""{_OF_ALL} affinity_matrix_: finite[n,n] n_pieces_: count
-        embedding_: finite[n,q] labels_: count[n]""",
-    StandardScaler: f"{_OF_SCALERS} mean_: finite[d]? var_: finite[d]?",
-    MinMaxScaler: f"""{_OF_SCALERS} min_: finite[d] data_min_: finite[d] data_max_: finite[d]
-        data_range_: finite[d]""",
+    SphericalMixture: f"""{_OF_CENTERS} n_iter_: count! variance_: weight! variances_: weight[k]
+        shares_: weight[k]! log_likelihood_: number log_likelihoods_: number[steps]""",
+    KernelPowerKMeans: f"""{_OF_ALL} gamma_: finite?! landmark_indices_: count[m]! is_exact_: flag!
+        landmarks_: finite[m,d] embedding_: finite[m,q]! _largest: finite! n_components_: length[q]!
+        embedded_: PowerKMeans! labels_: count[n]! n_iter_: count! dual_coef_: finite[k,m]!
+        inertia_: number!""",
+    SpectralClustering: f"""{_OF_ALL} affinity_matrix_: finite[n,n]! n_pieces_: count!
+        embedding_: finite[n,q]! labels_: count[n]!""",
+    StandardScaler: f"{_OF_SCALERS} mean_: finite[d]?! var_: finite[d]?!",
+    MinMaxScaler: f"""{_OF_SCALERS} min_: finite[d]! data_min_: finite[d]! data_max_: finite[d]!
+        data_range_: finite[d]!""",
     Pipeline: "",
 }
 ESTIMATORS = {kind: _expected(text) for kind, text in _ATTRIBUTES.items()}
@@ -147,6 +149,8 @@ _FIELDS: dict[type[Any], str] = {
     mini_batch._Remembered: """centers: finite[k,d] sums: Sums weight: weight power: number
         n_steps: count""",
 }
+# Sparse matrices of nothing may be this wide.
+_LONGEST_AXIS = 2**48
 _VALUES = {kind: _expected(text) for kind, text in _FIELDS.items()}
 _VALUE_OF = {kind.__name__: kind for kind in _VALUES}
 
@@ -186,10 +190,9 @@ def _read_estimator(decoder: Decoder, content: Any) -> Any:
     found = _known(decoder.named(attributes), set(ESTIMATORS[kind]), name)
     _check(found, ESTIMATORS[kind], name, {})
     stream = found.get("_stream")
+    _check_complete(found, kind, awaits_centers=_awaits_centers(stream))
     if isinstance(stream, Waiting):
         found["_stream"] = _checked_waiting(stream, found, name)
-    elif issubclass(kind, CenterEstimator) and "cluster_centers_" not in found:
-        raise ValueError(f"{name} has no cluster_centers_")
     vars(model).update(found)
     if stream is None:
         check_is_fitted(model)
@@ -200,6 +203,19 @@ def _known(found: dict[str, Any], known: set[str], name: str) -> dict[str, Any]:
     if strange := sorted(set(found) - known):
         raise ValueError(f"{name} has no {strange[0][:40]}")
     return found
+
+
+def _awaits_centers(stream: Any) -> bool:
+    return isinstance(stream, Waiting) and stream.learned is None
+
+
+def _check_complete(found: Mapping[str, Any], kind: type[Any], *, awaits_centers: bool) -> None:
+    """Raise if an attribute is lacking on which the methods of a fitted estimator rely."""
+    needed = {name for name, expected in ESTIMATORS[kind].items() if expected.is_needed}
+    if awaits_centers:
+        needed.discard("cluster_centers_")
+    if lacking := sorted(needed - set(found)):
+        raise ValueError(f"{kind.__name__} has no {lacking[0]}")
 
 
 def _check_steps(model: Pipeline) -> None:
@@ -224,7 +240,6 @@ def _checked_waiting(waiting: Any, found: Mapping[str, Any], owner: str) -> Any:
         and (learned is None) == ("cluster_centers_" not in found)
         and type(learned).__name__ in ("NoneType", kind)
         and chunk.points.dtype in (np.float32, np.float64)
-        and "n_features_in_" in found
     )
     if not is_consistent:
         raise ValueError(f"_stream of {owner} contradicts itself")
@@ -282,7 +297,7 @@ def _form_of_csr(kind: type[Any]) -> Form:
         data, indices, indptr, *shape = decoder.entries(content)
         if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, indptr)):
             raise ValueError("its sparse matrix is not made of arrays")
-        if len(shape) != 2 or not all(is_int(n) and 0 < n < 2**48 for n in shape):
+        if len(shape) != 2 or not all(is_int(n) and 0 < n < _LONGEST_AXIS for n in shape):
             raise ValueError("its sparse matrix has no shape")
         matrix = kind((data, indices, indptr), shape=tuple(shape))
         matrix.check_format(full_check=True)
@@ -362,7 +377,7 @@ def _is_as_expected(value: Any, expected: _Expected, lengths: dict[str, int]) ->
     if kind == "any":
         return True
     if kind == "length":
-        return is_int(value) and value > 0 and _has_lengths((value,), axes, lengths)
+        return is_int(value) and 0 < value < _LONGEST_AXIS and _has_lengths((value,), axes, lengths)
     if kind == "records":
         return isinstance(value, np.recarray) and value.ndim == 1
     if kind == "names":
