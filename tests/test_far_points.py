@@ -64,10 +64,11 @@ FAR = {
 }
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("name", FAR)
-def test_far_points_have_the_nearest_labels_and_all_digits(name):
+def test_far_points_have_the_nearest_labels_and_all_digits(name, kind):
     divergence, deviance, points = FAR[name]
-    model = PowerKMeans(3, divergence=divergence, random_state=0, effort="fast").fit(points)
+    model = PowerKMeans(3, divergence=divergence, random_state=0, effort="fast").fit(kind(points))
     distances = truth(deviance, points, model.cluster_centers_)
     own = distances[np.arange(len(points)), model.labels_]
     nearest = distances.min(axis=1)
@@ -81,12 +82,13 @@ def test_far_points_have_the_nearest_labels_and_all_digits(name):
     np.testing.assert_array_less(np.abs(transformed - distances), 1e-7 * (distances + size))
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("name", FAR)
-def test_sweeps_and_spreads_of_far_points_have_all_digits(name):
+def test_sweeps_and_spreads_of_far_points_have_all_digits(name, kind):
     divergence, deviance, points = FAR[name]
     weights = np.random.default_rng(1).uniform(1, 2, size=len(points))
     centers = np.vstack([points[1:30].mean(axis=0), points[30:90].mean(axis=0), points[0]])
-    rows = open_rows(points, weights, divergence=divergence, n_threads=1)
+    rows = open_rows(kind(points), weights, divergence=divergence, n_threads=1)
     distances = truth(deviance, points, centers).astype(np.float64)
     sums = rows.sweep(centers, Power(-3.0))
     expected = weights @ power_mean(distances, -3.0)
@@ -97,6 +99,38 @@ def test_sweeps_and_spreads_of_far_points_have_all_digits(name):
     error = rows.spread(centers).error
     assert (error >= 0).all()
     assert error.sum() == pytest.approx(weights @ distances.min(axis=1), rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_far_entries_hide_no_nearer_center(dtype):
+    rng = np.random.default_rng(0)
+    points = (rng.poisson(5, size=(400, 6)) * (rng.random((400, 6)) < 0.4)).astype(dtype)
+    points[:200, 0] = 2.0**48 + 2.0**25 * rng.integers(99, size=200)
+    centers = points[rng.choice(400, size=30, replace=False)] + 0.5
+    distances = truth(poisson, points, centers)
+    for given in (points, sparse.csr_array(points)):
+        rows = open_rows(given, divergence=Poisson())
+        labels, inertia = rows.assign(centers.astype(np.float64))
+        own = distances[np.arange(400), labels]
+        assert (own <= distances.min(axis=1) * (1 + 1e-9)).all()
+        assert inertia == pytest.approx(float(distances.min(axis=1).sum()), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_outlier_takes_no_digits_from_observed_entries(dtype):
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(300, 3)).astype(dtype)
+    points[rng.random(points.shape) < 0.2] = np.nan
+    points[0] = 1e10
+    model = PowerKMeans(4, missing="observed", random_state=0, effort="fast").fit(points)
+    differences = points.astype(Long)[:, None] - model.cluster_centers_.astype(Long)
+    distances = np.nansum(differences**2, axis=2)
+    own, nearest = distances[np.arange(300), model.labels_], distances.min(axis=1)
+    assert (own <= nearest * (1 + 1e-9)).all()
+    assert model.inertia_ == pytest.approx(float(nearest.sum()), rel=1e-12)
+    assert model.inertia_ < 3 * 300
+    assert np.array_equal(model.predict(points), model.labels_)
 
 
 def test_only_points_that_products_cannot_measure_are_measured_one_by_one():

@@ -34,3 +34,20 @@ def test_no_other_center_is_nearer_than_that_of_the_label(seed: int, init: str) 
         sq_dist = ((points.astype(np.longdouble)[:, None] - centers) ** 2).sum(axis=2)
         excess = sq_dist[np.arange(len(points)), labels] - sq_dist.min(axis=1)
         assert excess.max() <= TOLERANCE * sq_dist.max()
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize("n_features", [1, 3, 16])
+@pytest.mark.parametrize("far", [1e6, 1e12, 1e25])
+def test_far_float32_points_take_no_digits_from_labels_and_inertia(n_features, far) -> None:
+    rng = np.random.default_rng(n_features)
+    points = rng.normal(size=(300, n_features)).astype(np.float32)
+    points[::2] = np.float32(far) * (1 + points[::2] / 64)  # half of them: there may be the origin
+    for n_clusters in (2, 20, 60):
+        model = KMeans(n_clusters, n_init=1, random_state=0).fit(points)
+        centers = model.cluster_centers_.astype(np.longdouble)
+        sq_dist = ((points.astype(np.longdouble)[:, None] - centers) ** 2).sum(axis=2)
+        own, nearest = sq_dist[np.arange(len(points)), model.labels_], sq_dist.min(axis=1)
+        assert ((own - nearest) <= 1e-12 * nearest).all()
+        assert model.inertia_ == pytest.approx(float(nearest.sum()), rel=1e-12)
+        assert np.array_equal(model.predict(points), model.labels_)

@@ -132,29 +132,27 @@ T sq_dist_from_differences(const Block<Dense<T>>& block, int64_t p, int64_t j) {
     return T(sum_of_lanes<T>(sums));
 }
 
-// Computes it in float64 from the point as stored, since packing rounds.
+// Computes it in float64 from point and center as given, since packing rounds.
 template <class T>
 double precise_sq_dist(const Block<Dense<T>>& block, int64_t p, int64_t j) {
     if (block.job.heights) return affine_distance(block, p, j);
     constexpr int n_vectors = int(unit_lanes<T>) / lanes<double>;
     const Dense<T>& points = block.points;
     const T* point = points.values + index_of(block, p) * points.n_features;
-    const double* center = wide_center_of(block.job, j);
+    const double* center = block.job.raw_centers + j * points.n_features;
     const double scale = double(points.scale);
-    DoubleVector sums[n_vectors] = {}, x[n_vectors], origin[n_vectors];
+    DoubleVector sums[n_vectors] = {}, x[n_vectors];
     int64_t f = 0;
     for (; f + unit_lanes<T> <= points.n_features; f += unit_lanes<T>) {
         widened(point + f, x);
-        widened(points.scaled_origin + f, origin);
         for (int v = 0; v < n_vectors; ++v) {
-            const DoubleVector shifted = x[v] * scale - origin[v];
-            const DoubleVector difference = shifted - load(center + f + v * lanes<double>);
+            const DoubleVector difference = (x[v] - load(center + f + v * lanes<double>)) * scale;
             sums[v] = multiply_add(difference, difference, sums[v]);
         }
     }
-    double sum = sum_of_lanes<double>(sums);
+    double sum = f ? sum_of_lanes<double>(sums) : 0;
     for (; f < points.n_features; ++f) {
-        const double difference = double(point[f]) * scale - double(points.scaled_origin[f]) - center[f];
+        const double difference = (double(point[f]) - center[f]) * scale;
         sum = multiply_add(difference, difference, sum);
     }
     return sum;

@@ -51,9 +51,10 @@ struct GroupedHardBlock {
                    int64_t n_chosen) const {
         Nearest<T> found;
         const T* const no_heights = nullptr;
+        const bool is_precise = wants_digits_of_stored(group);
         if (job.heights)
             find_nearest_affine(group, found);
-        else if (job.task == Task::spread)
+        else if (job.task == Task::spread || is_precise)
             find_nearest<true, false>(columns, no_heights, job.centers, job.plan.padded_features, chosen,
                                       n_chosen, found);
         else
@@ -64,12 +65,31 @@ struct GroupedHardBlock {
         const bool together = is_summed && group.n == points_per_group && are_equal(found.index);
         if (together) add_together(group, columns, found.index[0]);
         for (int64_t p = 0; p < group.n; ++p) {
-            const int64_t center = found.index[p];
+            const int64_t center =
+                is_precise ? nearest_stored(group, p, found, chosen, n_chosen) : int64_t(found.index[p]);
             const double second = job.task == Task::spread ? double(found.second[p]) : 0.0;
             take_point(group, p, center, double(found.nearest[p]), second);
             if (is_summed && !together)
                 add_point(group, columns, p, out.points + center * job.plan.padded_features);
         }
+    }
+
+    // Returns the nearest of the chosen centers, by exact comparison where rounding may have changed it.
+    int64_t nearest_stored(const Block<Dense<T>>& group, int64_t p, const Nearest<T>& found,
+                           const int32_t* chosen, int64_t n_chosen) const {
+        const int64_t d = n_features();
+        const double limit = limit_of_differences(job, double(d), d, double(found.nearest[p]));
+        int64_t nearest = found.index[p];
+        if (double(found.second[p]) > limit) return nearest;
+        double least = precise_sq_dist(group, p, nearest);
+        for (int64_t t = 0; t < n_chosen; ++t) {
+            const int64_t j = chosen ? int64_t(chosen[t]) : t;
+            const double sq_dist = precise_sq_dist(group, p, j);
+            if (sq_dist > least || (sq_dist == least && j > nearest)) continue;
+            least = sq_dist;
+            nearest = j;
+        }
+        return nearest;
     }
 
     void add_point(const Block<Dense<T>>& group, const T* columns, int64_t p, double* to) const {

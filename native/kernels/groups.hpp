@@ -132,6 +132,15 @@ struct CenterList {
     int64_t n;
 };
 
+// Returns by how much more squared distances up to this one may be apart because packing rounded points and
+// centers, which moved a distance by at most e: no coordinate is above one.
+template <class T>
+T room_for_packing(int64_t n_features, T sq_dist) {
+    if (sizeof(T) == sizeof(double)) return 0;
+    const double e = 4 * 0x1p-24 * __builtin_sqrt(double(n_features));
+    return T(2 * e * __builtin_sqrt(double(sq_dist)) + e * e);
+}
+
 // Finds the centers that can be among the `n_wanted` (one or two) nearest of a point in the box, or whose
 // squared distance can be within `slack` times the nearest's. `least_of` gets a T for each center.
 template <class T>
@@ -162,7 +171,8 @@ int64_t find_candidates(const CenterList<T>& list, int64_t n_features, const Box
         first_most = smaller<T>(nearest[lane], first_most);
         second_most = smaller<T>(second[lane], smaller(loser, second_most));
     }
-    const T limit = (n_wanted == 1 ? first_most : second_most) * (slack + 4 * rounding_of_distance<T>);
+    const T most = n_wanted == 1 ? first_most : second_most;
+    const T limit = most * (slack + 4 * rounding_of_distance<T>)+room_for_packing(n_features, most);
     const Vector<T> limits = broadcast(limit);
     int64_t n_chosen = 0;
     for (int64_t j = 0; j < list.n; j += lanes<T>)

@@ -6,11 +6,19 @@
 namespace powermeans {
 namespace {
 
+// Whether labels and inertia are wanted of points that packing rounds.
+template <class Points>
+POWERMEANS_INLINE bool wants_digits_of_stored(const Block<Points>& block) {
+    if constexpr (sizeof(typename Points::Computed) == sizeof(double)) return false;
+    return block.job.task == Task::assign && !block.job.heights;
+}
+
 // Gives the point to its nearest center.
 template <class Points>
 POWERMEANS_INLINE void take_point(const Block<Points>& block, int64_t p, int64_t center, double nearest,
                                   double second) {
     const auto& job = block.job;
+    if (wants_digits_of_stored(block)) nearest = precise_sq_dist(block, p, center);
     const double weight = weight_of(block, p);
     if (job.labels) job.labels[index_of(block, p)] = int32_t(center);
     block.out.weights[center] += weight;

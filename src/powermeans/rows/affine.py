@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
 from powermeans.critical import critical_power
 from powermeans.divergences.chunks import dense_chunks
@@ -17,6 +20,9 @@ from powermeans.rows.native import NativeRows
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 _ELEMENTS_AT_ONCE = 2**18
+# Labels are by the definition where rounding may exceed this share of a distance.
+_LEAST_DIGITS = 1e-9
+_EPSILON = float(np.finfo(np.float64).eps)
 # The error that cancellation leaves in a distance, in units of the precision of the points.
 _ROUNDING_UNITS = 64
 
@@ -30,6 +36,7 @@ class AffineRows(NativeRows, abc.ABC):
     _find_inertia_about_mean = BaseRows._find_inertia_about_mean
     greedy_seeds = BaseRows.greedy_seeds
     samples_seeds = BaseRows.samples_seeds
+    _heights: FloatArray
     n_places = MemoryRows.n_places
     moves_points = BaseRows.moves_points
     has_blocks = BaseRows.has_blocks
@@ -41,8 +48,16 @@ class AffineRows(NativeRows, abc.ABC):
         """Return slopes, (n_centers, n_values), and lifts for points less the compiled origin."""
 
     @abc.abstractmethod
-    def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
+    def _tangent_place(self) -> FloatArray:
+        """Return the place where all lifts would be zero as the origin, (n_values,)."""
+
+    @abc.abstractmethod
+    def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
         """Return the distance of each of these points to its own center, by the definition."""
+
+    def _use_heights(self, heights: FloatArray) -> None:
+        self._heights = heights
+        self._native.use_heights(heights)
 
     def _distances_to_own(self, labels: Labels, centers: FloatArray) -> FloatArray:
         """Return the distance of each point to the center of its label, by the definition."""
@@ -58,9 +73,20 @@ class AffineRows(NativeRows, abc.ABC):
         return np.ascontiguousarray(np.column_stack([slopes, lifts]))
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
-        """Label by products, and add up the inertia by the definition, which does not cancel."""
-        labels, _ = super().assign(centers)
+        """Label by products, and where they cancel by the definition; so adds up the inertia."""
+        planes, labels = self.as_compiled(centers), np.empty(self.n_points, dtype=np.int32)
+        self._native.assign(planes, labels)
         distances = self._distances_to_own(labels, centers)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounding = _RoundingOfPlanes(self, planes)
+            for rows in rounding.doubtful(distances):
+                may_be_nearer = rounding.may_be_nearer(rows, distances[rows])
+                for center in np.flatnonzero(may_be_nearer.any(axis=0)):
+                    some = rows[may_be_nearer[:, center] & (labels[rows] != center)]
+                    others = self._distances_between(some, centers[center : center + 1])
+                    is_nearer = others < distances[some]
+                    labels[some[is_nearer]] = center
+                    distances[some[is_nearer]] = others[is_nearer]
         counts = 1.0 if self._weights is None else self._weights
         return labels, float(np.sum(counts * distances)) * self._weight_unit
 
@@ -69,6 +95,43 @@ class AffineRows(NativeRows, abc.ABC):
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         yield slice(0, self.n_points), self.sq_distances(centers).astype(np.float64)
+
+
+class _RoundingOfPlanes:
+    """Bound what products, which cancel, may be off; the definition gives the other digits."""
+
+    def __init__(self, rows: AffineRows, planes: FloatArray) -> None:
+        self._points, self._heights = rows._points, rows._heights
+        self._origin = rows._native.origin()
+        self._slopes, self._lifts = planes[:, :-1], planes[:, -1]
+        self._steepness = np.abs(self._slopes)
+        reach = np.abs(rows._tangent_place() - self._origin)
+        self._sizes = np.abs(self._lifts) + self._steepness @ reach
+        self._unit = _EPSILON * (planes.shape[1] + 8)
+        self._n_at_once = max(1, _ELEMENTS_AT_ONCE // max(planes.shape))
+
+    def doubtful(self, distances: FloatArray) -> Iterable[IndexArray]:
+        """Yield points, some at a time, whose distance may lack digits beside that to a center."""
+        steepness, size = self._steepness.max(axis=0), self._sizes.max()
+        found = np.empty(len(distances), dtype=bool)
+        for start in range(0, len(distances), self._n_at_once):
+            rows = slice(start, start + self._n_at_once)
+            sizes = self._heights[rows] + np.abs(self._deviations(rows)) @ steepness + size
+            found[rows] = ~(self._unit * sizes <= _LEAST_DIGITS * distances[rows])
+        doubtful = np.flatnonzero(found & (distances > 0))
+        for start in range(0, len(doubtful), self._n_at_once):
+            yield doubtful[start : start + self._n_at_once]
+
+    def may_be_nearer(self, rows: IndexArray, distances: FloatArray) -> NDArray[np.bool_]:
+        """Return for each of these points which centers may be nearer than this, (n, n_centers)."""
+        deviations, heights = self._deviations(rows), self._heights[rows, None]
+        sizes = heights + self._sizes + np.abs(deviations) @ self._steepness.T
+        least = heights + self._lifts - deviations @ self._slopes.T - self._unit * sizes
+        return np.asarray(~(least >= distances[:, None]))
+
+    def _deviations(self, rows: slice | IndexArray) -> Any:
+        points = self._points[rows]
+        return points if sparse.issparse(points) else points - self._origin
 
 
 class PairedRows(AffineRows):
@@ -103,6 +166,9 @@ class PairedRows(AffineRows):
 
     def _middle(self) -> FloatArray:
         return self._shift
+
+    def _tangent_place(self) -> FloatArray:
+        return np.zeros(2 * self._n_features)
 
 
 def rounding_of_products(dtype: np.dtype[np.floating]) -> float:

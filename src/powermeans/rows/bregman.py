@@ -34,6 +34,9 @@ _MOST_VALUES_SCALED = 2**22
 # Between about this many points an opening looks at what cancels.
 _PAIRED = 8
 _LEAST_DIGITS = 1e-9
+_MOST_FEATURES_SAMPLED = 2**16  # whose pairs take memory
+# CSR points with a larger share of entries take less memory as an array.
+_LARGEST_SHARE_STORED = 2 / 3
 # Of distances from a convex function of the user, which cannot be had in another form.
 _FEW_DIGITS = 1e-4
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -77,8 +80,8 @@ class BregmanRows(AffineRows):
             self._divergence = former
             raise
         self.__dict__.pop("_form_of_moves", None)
-        self._tangent, self._heights = tangent, heights
-        self._native.use_heights(heights)
+        self._tangent = tangent
+        self._use_heights(heights)
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._divergence.planes(centers, self._tangent, self._native.origin())
@@ -125,7 +128,7 @@ class BregmanRows(AffineRows):
         That is so where its error exceeds the distance of most pairs, or where that of the farthest
         point exceeds what all other points add up to, times a tolerance.
         """
-        if sparse.issparse(self._points) or not isinstance(self._divergence, Separable):
+        if not isinstance(self._divergence, Separable) or self.n_features > _MOST_FEATURES_SAMPLED:
             return False
         step = -(-self.n_points // _PAIRED)
         chosen = np.append(np.arange(0, self.n_points, step), np.argmax(self._heights))
@@ -161,7 +164,10 @@ class BregmanRows(AffineRows):
         self._native.distances_to_own(name, np.ascontiguousarray(inner), labels, distances)
         return distances * getattr(self._divergence, "shape", 1.0)
 
-    def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
+    def _tangent_place(self) -> FloatArray:
+        return np.asarray(self._tangent)
+
+    def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
         inner = self._divergence.inside(centers)
         return self._divergence.between(as_float64(self._points[rows]), inner)
 
@@ -215,7 +221,12 @@ def open_bregman(
     divergence: Bregman,
     **options: Any,
 ) -> BregmanRows:
-    """Open rows that sweep by products, or by the definition where products lose digits."""
+    """Open rows that sweep by products, or by the definition where products lose digits.
+
+    Points with few zeros become an array, whose products are about an origin among the points.
+    """
+    if sparse.issparse(points) and points.nnz > _LARGEST_SHARE_STORED * math.prod(points.shape):
+        points = points.toarray()
     rows = BregmanRows(points, sample_weight, divergence=divergence, **options)
     if type(divergence).between is Bregman.between:
         _warn_of_lost_digits(points, divergence)

@@ -67,7 +67,7 @@ class FeatureWeightedRows(PairedRows):
         np.subtract(points, self._shift, out=shifted)
         np.square(shifted, out=pairs[:, self._n_features :])
         super().__init__(pairs, sample_weight, **options)
-        self._native.use_heights(np.zeros(n_points))
+        self._use_heights(np.zeros(n_points))
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return slopes along the values and along their squares."""
@@ -91,7 +91,7 @@ class FeatureWeightedRows(PairedRows):
     def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:
         return np.asarray(np.einsum("ijf,ijf,f->ij", differences, differences, self._prices))
 
-    def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
+    def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
         values = self._points[rows][:, : self._n_features]
         return np.square(values - (centers - self._shift)) @ self._prices
 

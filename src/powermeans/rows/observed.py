@@ -19,6 +19,8 @@ from powermeans.rules import Rule
 from powermeans.sums import ColumnMoments, Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
+_POINTS_FOR_MEDIAN = 255
+
 
 @dataclass(frozen=True, slots=True)
 class ObservedSums(Sums):
@@ -60,7 +62,9 @@ class ObservedRows(PairedRows):
         self, points: Points, sample_weight: FloatArray | None = None, **options: Any
     ) -> None:
         is_missing = np.isnan(points)
-        self._shift = _observed_means(points, is_missing)
+        self._given = points
+        self._means = _observed_means(points, is_missing)
+        self._shift = _observed_medians(points, self._means)
         self._n_features = points.shape[1]
         pairs = np.empty((len(points), 2 * points.shape[1]), dtype=points.dtype)
         shifted = pairs[:, : self._n_features]
@@ -68,7 +72,7 @@ class ObservedRows(PairedRows):
         shifted[is_missing] = 0
         np.logical_not(is_missing, out=pairs[:, self._n_features :], casting="unsafe")
         super().__init__(pairs, sample_weight, **options)
-        self._native.use_heights(np.einsum("if,if->i", shifted, shifted, dtype=np.float64))
+        self._use_heights(np.einsum("if,if->i", shifted, shifted, dtype=np.float64))
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return slopes along the values and along the mask."""
@@ -91,30 +95,42 @@ class ObservedRows(PairedRows):
     def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:
         return np.asarray(np.einsum("ijf,ijf,if->ij", differences, differences, beside))
 
-    def _distances_between(self, rows: slice, centers: FloatArray) -> FloatArray:
-        values, is_there = np.hsplit(np.asarray(self._points[rows], dtype=np.float64), 2)
-        return np.asarray(np.sum(np.square(values - (centers - self._shift)) * is_there, axis=1))
+    def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
+        differences = self._given[rows].astype(np.float64) - centers
+        return np.asarray(np.nansum(np.square(differences), axis=1))
 
     def mean_variance(self) -> float:
         """Return the mean over the features of the unweighted variance of observed entries."""
-        return float(np.mean(self._mean_squares()))
+        return float(np.mean(self._squared_deviations()) / self.n_points)
 
     def column_moments(self) -> ColumnMoments:
         """Return the moments of the observed entries."""
-        counts = np.rint(self.n_points * self._column_mean[self._n_features :])
-        return ColumnMoments(counts, self._shift, self.n_points * self._mean_squares())
+        return ColumnMoments(self._counts(), self._means, self._squared_deviations())
 
-    def _mean_squares(self) -> FloatArray:
-        """Return the mean square of each column of values, with zeros for missing entries."""
-        means = self._column_mean[: self._n_features]
-        return np.asarray(self._column_variance[: self._n_features] + np.square(means))
+    def _counts(self) -> FloatArray:
+        """Return how many entries of each column are observed."""
+        return np.rint(self.n_points * self._column_mean[self._n_features :])
+
+    def _squared_deviations(self) -> FloatArray:
+        """Return what the observed entries of each column add up to about their mean."""
+        means, variances = (
+            a[: self._n_features] for a in (self._column_mean, self._column_variance)
+        )
+        about_shift = self.n_points * (variances + np.square(means))
+        off = self._counts() * np.square(self._means - self._shift)
+        return np.asarray(np.maximum(about_shift - off, 0.0))
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        """Return these points with means for missing entries."""
+        given = self._given[indices].astype(np.float64)
+        return np.where(np.isnan(given), self._means, given)
+
+    def _middle(self) -> FloatArray:
+        return self._means
 
     def sample(self, indices: IndexArray) -> Points:
         """Return these points with NaN for missing entries, where `take` has means."""
-        pairs = self._points[indices]
-        values = pairs[:, : self._n_features] + self._shift.astype(self.dtype)
-        values[pairs[:, self._n_features :] == 0] = np.nan
-        return values
+        return self._given[indices]
 
 
 def _observed_means(points: Points, is_missing: np.ndarray) -> FloatArray:
@@ -122,6 +138,17 @@ def _observed_means(points: Points, is_missing: np.ndarray) -> FloatArray:
     counts = np.count_nonzero(~is_missing, axis=0)
     sums = np.sum(points, axis=0, where=~is_missing, dtype=np.float64)
     return np.asarray(sums / np.maximum(counts, 1))
+
+
+def _observed_medians(points: Points, means: FloatArray) -> FloatArray:
+    """Return the median of the observed entries of some points, or the mean where there are none.
+
+    Unlike the mean, it stays with most points however far away a few are.
+    """
+    some = np.sort(points[:: -(-len(points) // _POINTS_FOR_MEDIAN)], axis=0)  # NaN come last
+    middle = np.count_nonzero(~np.isnan(some), axis=0) // 2
+    medians = np.take_along_axis(some, middle[None], axis=0)[0]
+    return np.where(np.isnan(medians), means, medians)
 
 
 def filled(points: Points | SparsePoints, filling: FloatArray | None) -> Points | SparsePoints:
