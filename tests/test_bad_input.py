@@ -15,13 +15,21 @@ from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import (
     AuthorsSchedule,
+    DPMeans,
+    EntropyWeightedPowerKMeans,
     Fixed,
     FuzzyCMeans,
     Geometric,
+    GradientKMeans,
+    KHarmonicMeans,
     KMeans,
+    MiniBatchKMeans,
+    MiniBatchPowerKMeans,
+    OnlineKMeans,
     PowerKMeans,
     SelfOrganizingMap,
     SpectralClustering,
+    SphericalMixture,
     kmeans_plusplus,
 )
 
@@ -527,13 +535,35 @@ def test_text_in_a_table_is_named_by_its_column() -> None:
 
 def test_nan_names_the_parameter_that_takes_it() -> None:
     X = np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, 5.0]])
-    for takes in (PowerKMeans(2), KMeans(2)):
+    for takes in (PowerKMeans(2), KMeans(2), KHarmonicMeans(2), FuzzyCMeans(2)):
         with pytest.raises(ValueError, match=r'row 1, column 0\. Pass missing="observed" to use'):
             takes.fit(X)
     for takes_none in (FuzzyCMeans(2), PowerKMeans(2, missing="observed")):
         infinite = np.where(np.isnan(X), np.inf, X)
         with pytest.raises(ValueError, match=r"row 1, column 0\. Leave such rows out"):
             takes_none.fit(infinite)
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (DPMeans(), "distances, which are shorter"),
+        (EntropyWeightedPowerKMeans(2), "would look tighter"),
+        (GradientKMeans(2), "the weight of a center"),
+        (MiniBatchKMeans(2), "one running weight"),
+        (MiniBatchPowerKMeans(2), "one running weight"),
+        (OnlineKMeans(2), "one running weight"),
+        (SelfOrganizingMap((1, 2)), "the weight of their points"),
+        (SphericalMixture(2), "means over all columns"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_nan_is_refused_with_the_reason_where_no_entry_may_be_missing(model, reason) -> None:
+    X = np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, 5.0]])
+    with pytest.raises(ValueError, match=rf"row 1, column 0\. .*{reason}.*: leave such rows out"):
+        model.fit(X)
+    with pytest.raises(ValueError, match=r"row 1, column 0\. Leave such rows out"):
+        model.fit(np.where(np.isnan(X), np.inf, X))
 
 
 @pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")

@@ -64,6 +64,7 @@ ESTIMATORS = [
     PowerKMeans(divergence="manhattan"),
     PowerKMeans(missing="observed"),
     KMeans(missing="observed"),
+    FuzzyCMeans(missing="observed"),
 ]
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import KMeans, PowerKMeans
+from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans
 from powermeans.metrics import adjusted_rand_index
 from powermeans.power_mean import power_mean_weights
 from powermeans.rows.native import NativeRows
@@ -94,7 +95,7 @@ def test_hard_clustering_ends_where_k_pod_ends():
     np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("estimator", [KMeans, PowerKMeans])
+@pytest.mark.parametrize("estimator", [KMeans, PowerKMeans, KHarmonicMeans, FuzzyCMeans])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_groups_are_found_with_a_third_of_the_entries_missing(estimator, dtype):
     whole, truth = blobs(600, 8, seed=1)
@@ -106,6 +107,45 @@ def test_groups_are_found_with_a_third_of_the_entries_missing(estimator, dtype):
     expected = np.sqrt(observed_distances(points, model.cluster_centers_))
     np.testing.assert_allclose(model.transform(points), expected, rtol=2e-3, atol=2e-3)
     assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-4)
+
+
+def fuzzy_c_means_of_observed(points, centers, fuzzifier, n_iter):
+    """The updates of Hathaway & Bezdek's partial distances, without their constant factors."""
+    is_there, values = ~np.isnan(points), np.nan_to_num(points)
+    for _ in range(n_iter):
+        shares = observed_distances(points, centers) ** (-1 / (fuzzifier - 1))
+        weights = (shares / shares.sum(axis=1, keepdims=True)) ** fuzzifier
+        centers = (weights.T @ values) / (weights.T @ is_there)
+    return centers, shares / shares.sum(axis=1, keepdims=True)
+
+
+def test_fuzzy_clustering_is_that_by_the_formulas():
+    whole, _ = blobs(150, 5, seed=6)
+    points, start = with_gaps(whole, 0.25), whole[:3] + 0.1
+    model = FuzzyCMeans(3, fuzzifier=1.8, init=start, missing="observed", tol=0, max_iter=30)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(points)
+    centers, shares = fuzzy_c_means_of_observed(points, start, 1.8, 30)
+    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-8)
+    np.testing.assert_allclose(model.memberships(points), shares, atol=1e-5)
+
+
+@pytest.mark.parametrize("hybrid", [("hard", "varying"), ("soft", "even")])
+def test_hybrids_take_means_over_what_was_observed(hybrid):
+    points = with_gaps(blobs(120, 4, seed=8)[0], 0.2)
+    start = np.nan_to_num(points[:3]) + 0.1
+    model = KHarmonicMeans(
+        3, membership=hybrid[0], weighing=hybrid[1], init=start, missing="observed", max_iter=1
+    )
+    with pytest.warns(ConvergenceWarning):
+        model.fit(points)
+    y = observed_distances(points, start)
+    shares = y**-2 / (y**-2).sum(axis=1, keepdims=True)
+    hard = np.eye(3)[y.argmin(axis=1)]
+    varying = (y**-2).sum(axis=1) / (y**-1).sum(axis=1) ** 2
+    weights = hard * varying[:, None] if hybrid[0] == "hard" else shares
+    means = (weights.T @ np.nan_to_num(points)) / (weights.T @ ~np.isnan(points))
+    np.testing.assert_allclose(model.cluster_centers_, means, rtol=1e-8)
 
 
 def test_the_objective_falls_and_nothing_is_imputed():

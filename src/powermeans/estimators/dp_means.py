@@ -186,6 +186,12 @@ class DPMeans(CenterEstimator):
         self.callback = callback
         self.verbose = verbose
 
+    def _spec(self) -> OpeningSpec:
+        reason = (
+            "The penalty is compared with distances, which are shorter where entries are missing"
+        )
+        return replace(super()._spec(), why_whole=reason)
+
     @property
     def n_clusters_(self) -> int:
         """Return the number of clusters found."""

@@ -210,7 +210,8 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 
     def _spec(self) -> OpeningSpec:
         opening = functools.partial(_open_weighted, standardizes=self.standardize)
-        return replace(super()._spec(), weighs_features=True, open_array=opening)
+        reason = "A column with more missing entries would look tighter and get more weight"
+        return replace(super()._spec(), weighs_features=True, open_array=opening, why_whole=reason)
 
     def _use_given_centers(self) -> None:
         self.feature_scales_ = np.ones(self.n_features_in_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from powermeans.estimators.base import CenterEstimator, Run, report_end
 from powermeans.estimators.learning_rates import LearningRate, rates_of
-from powermeans.estimators.opening import Data
+from powermeans.estimators.opening import Data, OpeningSpec
 from powermeans.loop.anneal import Stage
 from powermeans.loop.history import SweepRecord
 from powermeans.loop.spread import rounding_inertia
@@ -209,6 +209,10 @@ class GradientKMeans(CenterEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
         self.copy_x = copy_x
+
+    def _spec(self) -> OpeningSpec:
+        reason = "A step depends on the weight of a center, which has another in each column then"
+        return replace(super()._spec(), why_whole=reason)
 
     def _stages(self, data: Data) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())

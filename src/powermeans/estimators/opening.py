@@ -138,6 +138,7 @@ class OpeningSpec:
     warns_of_scales: bool = False  # whether columns in unlike units deserve a warning
     leaves_out_columns: bool = False  # of a sparse fit, where they have no entry
     n_columns: int | None = None  # of the points, where some are left out
+    why_whole: str | None = None  # why entries may not be missing
     why_not_in_parts: str | None = None
     why_not_on_device: str | None = None
     known: Columns | None = None  # of the fit, for new points; None for a fit
@@ -543,6 +544,7 @@ def admit_array(
         must_differ=spec.must_differ,
         has_missing=spec.has_missing,
         offers_missing=hasattr(spec.estimator, "missing"),
+        why_whole=spec.why_whole,
     )
     has_units = spec.divergence in ("squared_euclidean", "manhattan") and not spec.weighs_features
     if spec.warns_of_scales and has_units:

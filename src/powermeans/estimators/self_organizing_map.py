@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.divergences import squared_euclidean
 from powermeans.estimators.base import CenterEstimator, Run, Start
-from powermeans.estimators.opening import Data, InMemory, in_memory
+from powermeans.estimators.opening import Data, InMemory, OpeningSpec, in_memory
 from powermeans.inputs.centers import check_init
 from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.stopping import CentersSettled
@@ -225,6 +225,10 @@ class SelfOrganizingMap(CenterEstimator):
         settings |= {"radius": 3.0, "final_radius": 0.98, "decay": "linear"}
         settings |= {"n_epochs": 200, "n_shrinking": 102, "left_out": 0.1}
         return cls(shape, **{**settings, **params})
+
+    def _spec(self) -> OpeningSpec:
+        reason = "Nodes share the weight of their points, which is another in each column then"
+        return replace(super()._spec(), why_whole=reason)
 
     def _use_given_centers(self) -> None:
         self.grid_positions_ = self._grid().positions()

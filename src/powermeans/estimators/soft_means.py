@@ -32,12 +32,14 @@ class SoftMeans(CenterEstimator):
     max_iter: int
     tol: float
     n_init: int
+    missing: Literal["error", "observed"]
     n_threads: int | None
     objective_: float
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
         "n_init": [Interval(Integral, 1, None, closed="left")],
+        "missing": [StrOptions({"error", "observed"})],
         "n_threads": [Integral, None],
     }
 
@@ -124,6 +126,8 @@ class KHarmonicMeans(SoftMeans):
     tol : float, default=1e-6
         A run ends when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features.
+    missing : {"error", "observed"}, default="error"
+        Meaning of NaN: an error, or a missing entry, as in `KMeans`.
     random_state, n_threads, verbose, copy_x
         As in `PowerKMeans`.
 
@@ -189,6 +193,7 @@ class KHarmonicMeans(SoftMeans):
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-6,
+        missing: Literal["error", "observed"] = "error",
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -202,6 +207,7 @@ class KHarmonicMeans(SoftMeans):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.missing = missing
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
@@ -271,6 +277,8 @@ class FuzzyCMeans(SoftMeans):
     tol : float, default=1e-6
         A run ends when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features.
+    missing : {"error", "observed"}, default="error"
+        Meaning of NaN: an error, or a missing entry, as in `KMeans`.
     random_state, n_threads, verbose, copy_x
         As in `PowerKMeans`.
 
@@ -326,6 +334,7 @@ class FuzzyCMeans(SoftMeans):
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-6,
+        missing: Literal["error", "observed"] = "error",
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -337,6 +346,7 @@ class FuzzyCMeans(SoftMeans):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.missing = missing
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose

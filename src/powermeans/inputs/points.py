@@ -74,6 +74,7 @@ def admit(
     must_differ: bool = False,
     has_missing: bool = False,
     offers_missing: bool = False,
+    why_whole: str | None = None,
 ) -> Admitted:
     """Return checked points and weights, CSR points in canonical form; raise on faults."""
     if sparse.issparse(points):
@@ -92,6 +93,7 @@ def admit(
         must_differ=must_differ,
         has_missing=has_missing,
         offers_missing=offers_missing,
+        why_whole=why_whole,
     )
     return Admitted(points, weights, largest)
 
@@ -105,11 +107,13 @@ def check_points(
     must_differ: bool = False,
     has_missing: bool = False,
     offers_missing: bool = False,
+    why_whole: str | None = None,
     first_row: int = 0,
 ) -> float:
     """Return the largest magnitude; raise on entries or squared distances out of range.
 
-    Errors call the first point `first_row`, and name `missing="observed"` if the caller offers it.
+    Errors call the first point `first_row`, and name `missing="observed"` if the caller offers it,
+    or say why it needs whole points.
     Without a total weight each point counts one. With `must_differ`, raise if squared distances
     would vanish, or if a column has no observed entry.
     """
@@ -119,7 +123,10 @@ def check_points(
     if not math.isfinite(largest):
         if has_missing and isinstance(points, np.ndarray):
             points = np.where(np.isnan(points), points.dtype.type(0), points)  # NaN is allowed
-        raise ValueError(_not_finite(points, name, feature_names, first_row, offers_missing))
+        offers_missing = offers_missing and isinstance(points, np.ndarray)
+        where, value = _first_not_finite_in_words(points, feature_names, first_row)
+        way_out = way_out_of(value, offers_missing=offers_missing, why_whole=why_whole)
+        raise ValueError(f"Input {name} contains {where}. {way_out}")
     n_points, n_features = points.shape
     refuse_huge(largest, max(float(n_points), total_weight or 0.0), n_features, name)
     lightest = min(1.0, total_weight or 1.0)
@@ -319,30 +326,27 @@ def bounds(points: Points | SparsePoints) -> tuple[FloatArray, FloatArray]:
     return lowest, highest
 
 
-def _not_finite(
-    points: Points | SparsePoints,
-    name: str,
-    feature_names: Iterable[object] | None,
-    first_row: int,
-    offers_missing: bool,
-) -> str:
+def _first_not_finite_in_words(
+    points: Points | SparsePoints, feature_names: Iterable[object] | None, first_row: int
+) -> tuple[str, float]:
     row, column, value = _first_not_finite(points)
     kind = "NaN" if math.isnan(value) else "infinity"
     label = "" if feature_names is None else f" ({list(feature_names)[column]!r})"
-    return (
-        f"Input {name} contains {kind}: the first entry that is not finite is in "
-        f"row {first_row + row}, column {column}{label}. "
-        f"{way_out_of(value, offers_missing=offers_missing and isinstance(points, np.ndarray))}"
+    first = (
+        f"the first entry that is not finite is in row {first_row + row}, column {column}{label}"
     )
+    return f"{kind}: {first}", value
 
 
-def way_out_of(value: float, *, offers_missing: bool = False) -> str:
+def way_out_of(value: float, *, offers_missing: bool = False, why_whole: str | None = None) -> str:
     """Say what to do about an entry that is not finite."""
     if math.isnan(value) and offers_missing:
         return (
             'Pass missing="observed" to use only the observed entries, leave such rows out, or '
             "fill the entries in"
         )
+    if math.isnan(value) and why_whole is not None:
+        return f"{why_whole}: leave such rows out, or fill the entries in"
     return "Leave such rows out, or fill the entries in"
 
 

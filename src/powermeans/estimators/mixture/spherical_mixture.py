@@ -477,7 +477,8 @@ class SphericalMixture(CenterEstimator):
 
     def _spec(self) -> OpeningSpec:
         # A Gaussian has a variance in all columns, also in those of zeros.
-        return replace(super()._spec(), leaves_out_columns=False)
+        reason = "Its variances are means over all columns of all points"
+        return replace(super()._spec(), leaves_out_columns=False, why_whole=reason)
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MixtureData:
         self._refuse_one_variance()

@@ -318,9 +318,11 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     def _spec(self) -> OpeningSpec:
         reason = f"{type(self).__name__} learns from batches with the compiled core"
+        why_whole = "A center keeps one running weight, and would need another in each column"
         return replace(
             super()._spec(),
             leaves_out_columns=False,  # later chunks may have entries in them
+            why_whole=why_whole,
             why_not_in_parts=None,
             why_not_on_device=reason,
         )
