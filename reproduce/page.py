@@ -155,7 +155,7 @@ def capital(text: str) -> str:
 
 def all_items(reports: Sequence[Report], missing: Sequence[str]) -> str:
     """Return a line for each item."""
-    rows = [["item", "data", "numbers within noise", "claims", "minutes", "date"]]
+    rows = [["item", "data", "numbers within noise", "claims", "minutes", "computed"]]
     for report in reports:
         found = report.findings.comparisons
         n_within = sum(comparison.is_within_noise for comparison in found)
@@ -167,7 +167,7 @@ def all_items(reports: Sequence[Report], missing: Sequence[str]) -> str:
                 f"{n_within} of {len(found)}" if found else "",
                 verdicts(report),
                 f"{report.seconds / 60:.1f}",
-                report.date,
+                computed_on(report),
             ]
         )
     text = f"## All items\n\n{as_markdown(rows, are_numbers=False)}"
@@ -273,7 +273,6 @@ def aside_line(aside: Aside) -> str:
 
 def origin(report: Report) -> str:
     """Command, dates, machine and versions."""
-    computed = " and ".join(report.dates_of_cells)
     many = len(report.packages) > 1
     part = f" of {report.n_wanted}" if report.n_wanted > report.n_cells else ""
     load = ""
@@ -282,13 +281,18 @@ def origin(report: Report) -> str:
     changed = f" The code of {report.changed} changed on disk meanwhile." if report.changed else ""
     code = f"code{'s' if many else ''} {', '.join(report.packages)} of powermeans"
     return (
-        f"`{report.command}`: {report.n_cells} cells{part} computed on {computed} in "
+        f"`{report.command}`: {report.n_cells} cells{part} computed on {computed_on(report)} in "
         f"{report.seconds / 60:.1f} minutes, put together on {report.date}, on {report.processor} "
         f"with {report.n_processors} processors{load}; {code} "
         f"{report.versions['powermeans']}, "
         f"Python {report.versions['python']}, NumPy {report.versions['numpy']}, "
         f"scikit-learn {report.versions['scikit-learn']}.{changed}"
     )
+
+
+def computed_on(report: Report) -> str:
+    """Return the dates on which its cells were computed, which presenting again does not change."""
+    return " and ".join(report.dates_of_cells)
 
 
 def picture(path: Path) -> str:

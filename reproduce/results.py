@@ -91,6 +91,7 @@ class Provenance:
             here,
             dates_of_cells=sorted({*here.dates_of_cells, *earlier.dates_of_cells}),
             packages=sorted({*here.packages, *earlier.packages}),
+            processor=_listed_once(earlier.processor, here.processor),
             seconds=here.seconds + earlier.seconds,
             loads=[min(loads), max(loads)],
         )
@@ -102,6 +103,11 @@ class Provenance:
             return None
         record = json.loads(path.read_text(encoding="utf-8"))
         return cls(**{name: record[name] for name in cls.__slots__})
+
+
+def _listed_once(earlier: str, here: str) -> str:
+    """Return the names of processors in a sentence, each once."""
+    return " and ".join(dict.fromkeys([*earlier.split(" and "), here]))
 
 
 def report_of(

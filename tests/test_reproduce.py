@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import reproduce.items
+from benchmarks import machine
 from powermeans.datasets.real import DATA_VARIABLE
 from reproduce import catalog, cell_store, page, running
 from reproduce.__main__ import main
@@ -427,6 +428,7 @@ def test_stored_rows_count_as_finished_cells_and_keep_when_they_were_computed(
         file.unlink()
     squares.change("2 if quick else 4", "2 if quick else 5")
     monkeypatch.setattr(running, "digest", lambda package: "ffffffff")
+    monkeypatch.setattr(machine, "processor", lambda: "Another")
     assert squares.run("--stored", "--minutes", "0") == 0
     assert squares.computed() == [0, 1, 2, 3]
     part = read_report(squares.results / "all-squares.json")
@@ -438,6 +440,7 @@ def test_stored_rows_count_as_finished_cells_and_keep_when_they_were_computed(
     assert squares.computed() == [0, 1, 2, 3, 4]
     whole = read_report(squares.results / "all-squares.json")
     assert (whole.n_cells, whole.packages) == (5, ["0a1b2c3d", "ffffffff"])
+    assert whole.processor == f"{before.processor} and Another"
     assert whole.seconds > before.seconds
     assert [row["square"] for row in read_rows(squares.results, "all-squares")] == [0, 1, 4, 9, 16]
 
@@ -761,6 +764,15 @@ def test_the_page_says_how_busy_the_machine_was(squares, monkeypatch) -> None:
     report = read_report(squares.results / "all-squares.json")
     assert report.loads == [0.5, 3.25]
     assert "on which 0.5 to 3.2 processes were at work" in page.origin(report)
+
+
+def test_the_pages_have_the_dates_of_computing_and_not_of_presenting(squares) -> None:
+    squares.run()
+    computed = read_report(squares.results / "all-squares.json")
+    report = replace(computed, date="1903-03-03", dates_of_cells=["1901-01-01", "1902-02-02"])
+    assert "| 1901-01-01 and 1902-02-02 |" in page.front_page([report], [])
+    assert "1903" not in page.front_page([report], [])
+    assert "computed on 1901-01-01 and 1902-02-02" in page.origin(report)
 
 
 # The items themselves.

@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits, load_wine
 
 from powermeans import KMeans, kmeans_plusplus
 from powermeans.datasets import load_iris, make_gaussian_clusters
+from powermeans.metrics import number_of_partitions
 from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray, IndexArray
 from reproduce.checks import above, across, below, exact, paired_gain, together
@@ -116,15 +117,6 @@ def both_sums(data: str) -> list[Row]:
     return rows
 
 
-def stirling(n_points: int, n_clusters: int) -> int:
-    """The number of partitions by the formula of the slides."""
-    terms: list[int] = [
-        (-1) ** (n_clusters - size) * math.comb(n_clusters, size) * size**n_points
-        for size in range(1, n_clusters + 1)
-    ]
-    return sum(terms) // math.factorial(n_clusters)
-
-
 def partitions(n_points: int, n_clusters: int) -> Iterator[list[int]]:
     """The labels of all partitions; a label comes only after all lower ones have come."""
     labels = [0] * n_points
@@ -144,7 +136,7 @@ def partitions(n_points: int, n_clusters: int) -> Iterator[list[int]]:
 
 def counts(n: int, k: int) -> list[Row]:
     """The number by the formula, and by counting them one by one where they are few."""
-    by_formula = stirling(n, k)
+    by_formula = number_of_partitions(n, k)
     one_by_one = sum(1 for _ in partitions(n, k)) if by_formula < 1e6 else math.nan
     return [{"by formula": by_formula, "one by one": one_by_one}]
 
@@ -283,8 +275,8 @@ def _table_of_partitions(rows: Sequence[Row]) -> Table:
         parts = [mean_and_error(column(chosen, name))[0] for name in ("share_least", "mean")]
         lines.append([init, len(chosen), *parts, max(column(chosen, "worst"))])
     return Table(
-        f"k-means against the least W of all {stirling(N_POINTS, N_CLUSTERS)} partitions of ten "
-        "points into four",
+        f"k-means against the least W of all {number_of_partitions(N_POINTS, N_CLUSTERS)} "
+        "partitions of ten points into four",
         ["starts", "sets", "share that finds it", "mean W / least", "worst W / least"],
         lines,
         f"{N_STARTS} starts on each set.",
@@ -292,6 +284,7 @@ def _table_of_partitions(rows: Sequence[Row]) -> Table:
 
 
 def _claims_on_partitions(counted: Sequence[Row], rows: Sequence[Row]) -> list[Claim]:
+    of_10, of_19 = number_of_partitions(10, 4), number_of_partitions(19, 4)
     checked = [row for row in counted if math.isfinite(float(row["one by one"]))]
     agree = all(row["by formula"] == row["one by one"] for row in checked)
     one = where(rows, init="random")
@@ -300,8 +293,8 @@ def _claims_on_partitions(counted: Sequence[Row], rows: Sequence[Row]) -> list[C
         Claim(
             "The number of cluster maps is S(n, k), with S(10, 4) = 34105 and S(19, 4) near 10^10",
             "the algorithm",
-            exact(agree and stirling(10, 4) == 34105 and abs(stirling(19, 4) / 1e10 - 1) < 0.2),
-            f"S(10, 4) = {stirling(10, 4)} and S(19, 4) = {stirling(19, 4)}; counted one by one "
+            exact(agree and of_10 == 34105 and abs(of_19 / 1e10 - 1) < 0.2),
+            f"S(10, 4) = {of_10} and S(19, 4) = {of_19}; counted one by one "
             f"{len(checked)} of them agree",
         ),
         Claim(
