@@ -9,10 +9,12 @@ import pytest
 
 from powermeans import KMeans
 from powermeans.divergences import Binomial, Gamma, Poisson
+from powermeans.metrics import number_of_partitions
 from reproduce.checks import above
 from reproduce.items import (
     bregman_families,
     cluster_geometry,
+    geometric_acceleration,
     grid_of_nine,
     image_segmentation,
     iris_prototypes,
@@ -275,7 +277,7 @@ def test_both_sums_are_those_of_a_case_by_hand():
 @pytest.mark.parametrize(("n", "k", "count"), [(3, 2, 3), (4, 2, 7), (5, 3, 25), (4, 4, 1)])
 def test_the_formula_counts_the_partitions_that_there_are(n, k, count):
     each = {tuple(labels) for labels in two_sums.partitions(n, k)}
-    assert len(each) == count == two_sums.stirling(n, k)
+    assert len(each) == count == number_of_partitions(n, k)
     assert all(len(set(labels)) == k for labels in each)
 
 
@@ -295,7 +297,7 @@ def test_sums_that_differ_refute_the_claim(pairs, verdict):
 
 
 def test_a_wrong_count_of_partitions_is_flagged():
-    rows = [{"n": n, "k": 4, "by formula": two_sums.stirling(n, 4)} for n in (10, 19)]
+    rows = [{"n": n, "k": 4, "by formula": number_of_partitions(n, 4)} for n in (10, 19)]
     assert all(found.is_within_noise for found in two_sums._comparisons(rows))
     wrong = [{**row, "by formula": 2 * row["by formula"]} for row in rows]
     assert not any(found.is_within_noise for found in two_sums._comparisons(wrong))
@@ -485,3 +487,39 @@ def scores(own: float, other: float):
 def test_a_divergence_that_is_better_than_the_matching_one_refutes_it(other, verdict):
     claim = bregman_families._claim_on_matching(scores(0.3, other), "gamma")
     assert claim.verdict == verdict
+
+
+def timed_fits(seconds: dict[int, float], skipped: dict[int, float]) -> list[dict]:
+    """Three data sets for each number of features; fits take a second without bounds."""
+    return [
+        {"points": 100, "features": d, "data_set": number, "method": method, "sweeps": 10,
+         "full_seconds": 1.0, "seconds": seconds[d] * (1 + 0.01 * number),
+         "skipped": skipped[d], "difference": 1e-16}
+        for d in seconds for number in range(3)
+        for method in (*geometric_acceleration.POWERS, "Lloyd")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seconds", "skipped", "verdict"),
+    [
+        ({2: 0.5, 10: 0.4}, {2: 0.6, 10: 0.1}, "holds"),
+        ({2: 0.5, 10: 0.9}, {2: 0.6, 10: 0.0}, "depends"),
+        ({2: 1.5, 10: 1.5}, {2: 0.6, 10: 0.1}, "does not hold"),
+        ({2: 0.5, 10: 0.99}, {2: 0.6, 10: 0.1}, "not decidable"),
+    ],
+)
+def test_bounds_accelerate_where_they_leave_distances_out_and_save_time(seconds, skipped, verdict):
+    rows = timed_fits(seconds, skipped)
+    claim = geometric_acceleration.findings(rows).claims[0]
+    assert claim.verdict == verdict
+    assert f"d = 2: {1 / (1.01 * seconds[2]):.2f}" in claim.figure
+    if verdict == "depends":
+        assert "leave distances out at d = 2, and none at d = 10" in claim.on
+
+
+def test_fits_with_bounds_and_without_are_timed_in_turns():
+    rows = geometric_acceleration.both_ways(2_500, 2, 0)
+    assert len(rows) == len(geometric_acceleration.METHODS) * 2
+    assert all(row["seconds"] > 0 and row["full_seconds"] > 0 for row in rows)
+    assert all(row["skipped"] > 0.3 and row["difference"] < 1e-12 for row in rows)
