@@ -850,8 +850,10 @@ def errors() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """A model of the example, and one as a later version may write it."""
+    """Models of the example: whole, waiting for points, and as a later version may write it."""
     folder = tmp_path_factory.mktemp("models")
+    waiting = powermeans.OnlineKMeans(2).partial_fit(customers()[:1])
+    powermeans.save(waiting, folder / "stream.pm")
     model = powermeans.PowerKMeans(2, random_state=0).fit(customers())
     model.feature_names_in_ = np.array(COLUMNS, dtype=object)
     powermeans.save(model, folder / "model.pm")

@@ -38,6 +38,8 @@ SUSPECT = (
 PACKAGE = str(Path(powermeans.__file__).parent)
 OWN_IMPORTS = ("powermeans", "torch")
 UNSUSPECTED = ("os.fstat", "os.listdir")
+# Which tell the package how many processors and how much memory there are.
+OF_THE_MACHINE = ("/sys/fs/cgroup/", "/proc/meminfo", "/proc/self/cgroup")
 ENTRIES: list[Any] = [
     None, True, -1, 0, 1, 2**31, 2**63, 2**70, 1e308, 1e-320, "", "x", "poisson", "cosine", [],
     [[]], {}, {"float": "nan"}, {"float": "-inf"}, {"array": "a0"}, {"array": "a1"},
@@ -296,7 +298,8 @@ class Guard:
         # A model may name a device, for which the package asks PyTorch.
         is_own_import = event == "import" and what.partition(".")[0] in OWN_IMPORTS
         is_own_code = event in ("open", "exec") and PACKAGE in what
-        if is_own_import or is_own_code or (event == "open" and what.endswith(self.allowed)):
+        is_allowed = what.endswith(self.allowed) or what.startswith(OF_THE_MACHINE)
+        if is_own_import or is_own_code or (event == "open" and is_allowed):
             return
         self.seen.append(f"{event} {details!r:.120}")
 

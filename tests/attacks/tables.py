@@ -1,4 +1,4 @@
-"""Damaged tables, read by the command line: a sentence or a result, and nothing unexpected."""
+"""Damaged tables and models, read by the command line: a sentence or a result, nothing else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ import numpy as np
 import pandas as pd
 
 from powermeans.command_line import failures, main
-from tests.attacks.models import hostile_array, with_bytes_changed, with_members_changed
+from tests.attacks.models import (
+    DAMAGE,
+    hostile_array,
+    seeds,
+    with_bytes_changed,
+    with_members_changed,
+)
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
 
 CELLS = [
@@ -130,21 +136,32 @@ def prepare(folder: Path) -> Try:
         code, said = told([*command, f"whole{suffix}"])
         if code:
             raise Failure(f"whole{suffix} is refused: {said}")
+    models = seeds(folder)
+    np.save("two.npy", np.linspace(1, 3, 10).reshape(5, 2))
 
     def one(rng: random.Random) -> str:
+        if rng.random() < 0.2:
+            Path("m.pm").write_bytes(rng.choice(DAMAGE)(rng.choice(models), rng))
+            of_model = rng.choice(["predict"] * 4 + ["report"])
+            return judged([of_model, "m.pm", "two.npy", "--output", "out"], "m.pm")
         suffix = rng.choice(list(files))
-        content = damaged(files[suffix], suffix, rng)
         path = Path("t" + (suffix if rng.random() < 0.9 else rng.choice(SUFFIXES)))
-        path.write_bytes(content)
+        path.write_bytes(damaged(files[suffix], suffix, rng))
         try:
-            code, said = told([*command, *rng.choice(OPTIONS), "--output", "out.csv", str(path)])
+            options = [*rng.choice(OPTIONS), "--output", "out.csv", str(path)]
+            return judged([*command, *options], path)
         finally:
             path.unlink()
-        if (fault := fault_of(code, said)) is not None:
-            raise Failure(f"{path}: {fault}")
-        return REFUSED if code else RIGHT
 
     return one
+
+
+def judged(arguments: list[str], path: object) -> str:
+    """Run a command on a damaged file, and return how it ended."""
+    code, said = told(arguments)
+    if (fault := fault_of(code, said)) is not None:
+        raise Failure(f"{path}: {fault}")
+    return REFUSED if code else RIGHT
 
 
 ATTACK = Attack(prepare, seconds=5.0, megabytes=300.0, hangs_after=60.0)

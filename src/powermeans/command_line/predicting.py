@@ -35,6 +35,7 @@ from powermeans.command_line.parts import (
 )
 from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
 from powermeans.errors import ModelFileError, printable
+from powermeans.estimators.streams.base import is_waiting
 from powermeans.reporting.report import report
 from powermeans.saving.model_files import load, reading_of
 from powermeans.sources import PartedData
@@ -154,6 +155,12 @@ def load_model(path: str) -> tuple[Any, dict[str, Any]]:
     if not hasattr(model, "predict"):
         raise failures.Failure(
             f"{path} holds a {type(model).__name__}, which has labels only for the rows of its fit",
+            failures.DATA,
+        )
+    if is_waiting(model) and not hasattr(model, "cluster_centers_"):
+        raise failures.Failure(
+            f"{path} holds a stream that waits for more points and has no centers yet: load it in "
+            "Python, give it points by partial_fit, and save it again",
             failures.DATA,
         )
     return model, reading
