@@ -279,22 +279,102 @@ int64_t move_points(const Source& source, const MovesRequest& request, Team& tea
     });
 }
 
+namespace {
+
+// Adds up runs of numbers of at least zero without a difference, which would cancel.
+class SumsOfRuns {
+  public:
+    SumsOfRuns(const double* numbers, int64_t n) : n_(n), tree_(std::size_t(2 * n)) {
+        std::copy_n(numbers, n, tree_.begin() + n);
+        for (std::size_t i = std::size_t(n) - 1; i > 0; --i) tree_[i] = tree_[2 * i] + tree_[2 * i + 1];
+    }
+
+    double of(int64_t first, int64_t end) const {
+        double sum = 0;
+        for (first += n_, end += n_; first < end; first /= 2, end /= 2) {
+            if (first % 2) sum += tree_[std::size_t(first++)];
+            if (end % 2) sum += tree_[std::size_t(--end)];
+        }
+        return sum;
+    }
+
+  private:
+    int64_t n_;
+    std::vector<double> tree_;  // the numbers at the end; before them the sums of two each
+};
+
+// Counts in CSR from centers: a count of zero is as far from a center as the center's entry is large.
+template <class V>
+class SparseCounts {
+  public:
+    SparseCounts(const CsrSource<V>& source, const double* centers, int64_t n_centers)
+        : source_(source), centers_(centers), cost_(chosen_instruction_set().pair_kernels->poisson) {
+        for (int64_t j = 0; j < n_centers; ++j)
+            runs_.emplace_back(centers + j * source.n_features, source.n_features);
+    }
+
+    struct Look {
+        int64_t i;
+        std::vector<double> point, center;  // where the point has entries
+    };
+    Look new_look() const { return {}; }
+    void look_at(int64_t i, Look& look) const { look.i = i; }
+
+    double sq_dist(Look& look, int64_t j) const {
+        const int64_t begin = source_.row_starts[look.i], end = source_.row_starts[look.i + 1];
+        const std::size_t width = std::size_t(padded(end - begin));
+        look.point.assign(width, Poisson::padding);
+        look.center.assign(width, Poisson::padding);
+        const double* center = centers_ + j * source_.n_features;
+        double of_zeros = 0;
+        int64_t next = 0;
+        for (int64_t e = begin; e < end; ++e) {
+            const int64_t column = source_.columns[e];
+            look.point[std::size_t(e - begin)] = double(source_.values[e]);
+            look.center[std::size_t(e - begin)] = center[column];
+            of_zeros += runs_[std::size_t(j)].of(next, column);
+            next = column + 1;
+        }
+        of_zeros += runs_[std::size_t(j)].of(next, source_.n_features);
+        return of_zeros + cost_(look.point.data(), look.center.data(), int64_t(width), 0, 0,
+                                std::numeric_limits<double>::infinity());
+    }
+
+  private:
+    const CsrSource<V>& source_;
+    const double* centers_;
+    std::vector<SumsOfRuns> runs_;  // of each center
+    PointCost cost_;
+};
+
+template <class At>
+void distances_at(const At& at, int64_t n_points, const int32_t* labels, Team& team, double* distances) {
+    constexpr int64_t points_per_stripe = 256;
+    const auto compute = [&](int, int64_t stripe) {
+        check_interrupt();
+        auto look = at.new_look();
+        const int64_t end = std::min(n_points, (stripe + 1) * points_per_stripe);
+        for (int64_t i = stripe * points_per_stripe; i < end; ++i) {
+            at.look_at(i, look);
+            distances[i] = at.sq_dist(look, labels[i]);
+        }
+    };
+    team.run(divide_up(n_points, points_per_stripe), team.n_threads(), compute);
+}
+
+}  // namespace
+
 template <class Source>
 void distances_to_own(const Source& source, MovedBy divergence, const double* centers, int64_t n_centers,
                       const int32_t* labels, Team& team, double* distances) {
-    constexpr int64_t points_per_stripe = 256;
+    if constexpr (!Source::is_dense)
+        if (divergence == MovedBy::poisson) {
+            const SparseCounts<typename Source::Stored> at(source, centers, n_centers);
+            return distances_at(at, source.n_points, labels, team, distances);
+        }
     with_centers(source, divergence, [&](auto kind) {
         const typename decltype(kind)::Type at(source, centers, n_centers);
-        const auto compute = [&](int, int64_t stripe) {
-            check_interrupt();
-            auto look = at.new_look();
-            const int64_t end = std::min(source.n_points, (stripe + 1) * points_per_stripe);
-            for (int64_t i = stripe * points_per_stripe; i < end; ++i) {
-                at.look_at(i, look);
-                distances[i] = at.sq_dist(look, labels[i]);
-            }
-        };
-        team.run(divide_up(source.n_points, points_per_stripe), team.n_threads(), compute);
+        distances_at(at, source.n_points, labels, team, distances);
     });
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from powermeans import (
     SphericalMixture,
     choose_k,
 )
-from powermeans.divergences import Binomial
+from powermeans.divergences import Binomial, Poisson
 from powermeans.loop.spread import rounding_inertia
 from powermeans.rows import open_rows
 from powermeans.rows.native import NativeRows
@@ -347,3 +348,20 @@ def test_initial_centers_that_are_no_numbers_are_refused_as_for_other_points() -
             KMeans(3, init=init).fit(X)
         messages.append(str(refused.value))
     assert messages[0] == messages[1]
+
+
+def test_counts_take_time_for_their_entries_rather_than_their_columns() -> None:
+    rng = np.random.default_rng(0)
+    n_points, n_columns, n_entries = 2000, 10**6, 20_000
+    rows, columns = (rng.integers(n, size=n_entries, dtype=np.int32) for n in (n_points, n_columns))
+    points = sparse.csr_array((np.ones(n_entries), (rows, columns)), shape=(n_points, n_columns))
+    centers = points[:2].toarray() + 1e-3
+    began = time.process_time()
+    labels, inertia = open_rows(points, divergence=Poisson(), n_threads=1).assign(centers)
+    assert time.process_time() - began < 4
+    used = np.unique(columns)
+    narrow = open_rows(points[:, used].toarray(), divergence=Poisson(), n_threads=1)
+    same, expected = narrow.assign(np.ascontiguousarray(centers[:, used]))
+    assert np.array_equal(labels, same)
+    of_other_columns = n_points * (n_columns - len(used)) * 1e-3
+    assert inertia == pytest.approx(expected + of_other_columns, rel=1e-12)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from powermeans.divergences.chunks import dense_chunks, in_chunks
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -293,9 +294,20 @@ def _protected(points: FloatArray) -> FloatArray:
 
 def first_fault(divergence: Bregman, points: Points | SparsePoints) -> tuple[int, int] | None:
     """Return row and column of the first entry outside the domain, or None."""
+    if sparse.issparse(points) and _takes_entries_of(divergence, points):
+        return None
     for rows, chunk in dense_chunks(points):
         is_fault = divergence.is_fault(chunk)
         if is_fault.any():
             row, column = divmod(int(np.argmax(is_fault)), chunk.shape[1])
             return rows.start + row, column
     return None
+
+
+def _takes_entries_of(divergence: Bregman, points: SparsePoints) -> bool:
+    """Return whether zeros and entries are inside a domain that is the same for all features."""
+    if not isinstance(divergence, Separable) or type(divergence).is_fault is not Separable.is_fault:
+        return False
+    if np.ndim(divergence.lowest) or np.ndim(divergence.highest):
+        return False
+    return not divergence.is_fault(np.append(points.data, 0.0)).any()

@@ -108,7 +108,8 @@ class _RoundingOfPlanes:
         reach = np.abs(rows._tangent_place() - self._origin)
         self._sizes = np.abs(self._lifts) + self._steepness @ reach
         self._unit = _EPSILON * (planes.shape[1] + 8)
-        self._n_at_once = max(1, _ELEMENTS_AT_ONCE // max(planes.shape))
+        n_values = len(planes) if sparse.issparse(self._points) else max(planes.shape)
+        self._n_at_once = max(1, _ELEMENTS_AT_ONCE // n_values)
 
     def doubtful(self, distances: FloatArray) -> Iterable[IndexArray]:
         """Yield points, some at a time, whose distance may lack digits beside that to a center."""

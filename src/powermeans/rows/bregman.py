@@ -34,7 +34,7 @@ _MOST_VALUES_SCALED = 2**22
 # Between about this many points an opening looks at what cancels.
 _PAIRED = 8
 _LEAST_DIGITS = 1e-9
-_MOST_FEATURES_SAMPLED = 2**16  # whose pairs take memory
+_MOST_FEATURES_SAMPLED = 4096  # of CSR points: more take long to compare
 # CSR points with a larger share of entries take less memory as an array.
 _LARGEST_SHARE_STORED = 2 / 3
 # Of distances from a convex function of the user, which cannot be had in another form.
@@ -128,7 +128,8 @@ class BregmanRows(AffineRows):
         That is so where its error exceeds the distance of most pairs, or where that of the farthest
         point exceeds what all other points add up to, times a tolerance.
         """
-        if not isinstance(self._divergence, Separable) or self.n_features > _MOST_FEATURES_SAMPLED:
+        is_wide = sparse.issparse(self._points) and self.n_features > _MOST_FEATURES_SAMPLED
+        if is_wide or not isinstance(self._divergence, Separable):
             return False
         step = -(-self.n_points // _PAIRED)
         chosen = np.append(np.arange(0, self.n_points, step), np.argmax(self._heights))
