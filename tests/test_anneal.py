@@ -254,3 +254,10 @@ def test_unchanged_labels_are_bitwise_unchanged_centers(points, centers) -> None
         if np.array_equal(before, after):
             assert state is states[-1] or states[-1].center_shift == 0
     assert states[-1].center_shift == 0
+
+
+def test_a_shift_whose_square_overflows_settles_nothing() -> None:
+    """A damaged checkpoint holds such centers."""
+    far, near = (SweepRecord(-1.0, 1.0, 1.0, shift, seconds=0.0) for shift in (1e200, 0.009))
+    assert CentersSettled(1e-4).reason([far]) is None
+    assert "within tolerance 0.0001" in CentersSettled(1e-4).reason([far, near])
