@@ -52,6 +52,7 @@ HEADLINES = (
              "the dimension grows"),
     Headline("birch-and-mnist", "Power k-means converges", "40 iterations on MNIST"),
     Headline("birch-and-mnist", "On MNIST it takes", "half of Lloyd's time on MNIST"),
+    Headline("geometric-acceleration", "Geometric acceleration", "bounds make sweeps faster"),
 )  # fmt: skip
 
 
