@@ -41,8 +41,8 @@ TITLES = {
 NOTES = {
     "members": "Lines are those of the files that hold nothing else, without comments and "
     "docstrings. Checks are scikit-learn's: passed + skipped, and failed if any did. Those fail "
-    "because cosine refuses the rows of zeros in their data, 15 points of 30 features are too few "
-    "for a learned covariance, and the 49 nodes of a map are not three groups.",
+    "because cosine refuses the rows of zeros in their data, the covariance of 15 points of 30 "
+    "features has no inverse but by rounding, and the 49 nodes of a map are not three groups.",
     "sweeps": "All shortcuts are off: every point is compared with every center. With up to 16 "
     "features, products are in float64 even for float32 points, since sums of few of them cancel; "
     "squared Euclidean distances are then sums of squared differences, which do not cancel. Points "
@@ -177,15 +177,15 @@ def as_page(stored: dict) -> str:
     """What the docs say of a stored run."""
     parts = stored["figures"]
     sections = [
-        f"### {TITLES[name]}\n\n{NOTES[name]} Measured on {parts[name]['date']}.\n\n"
-        + as_markdown(as_rows(name, parts[name]["cells"]))
+        f"### {TITLES[name]}\n\n{NOTES[name]} Measured on {parts[name]['date']}, on "
+        f"{parts[name]['processor']}.\n\n" + as_markdown(as_rows(name, parts[name]["cells"]))
         for name in PARTS
         if name in parts
     ]
     of = stored["versions"]
     measured = (
-        f"By `{PAGE.command.removesuffix(' --page')}` on {stored['processor']}, "
-        f"{stored['processors used']} processors, Python {of['python']}, NumPy {of['numpy']}, "
+        f"By `{PAGE.command.removesuffix(' --page')}` on {stored['processors used']} processors, "
+        f"Python {of['python']}, NumPy {of['numpy']}, "
         f"scikit-learn {of['scikit-learn']}."
     )
     return "\n\n".join([measured, *sections])
@@ -203,7 +203,11 @@ def main() -> None:
     is_stored = machine.stored_at(NAME).is_file()
     figures = machine.read(NAME, NAME)["figures"] if is_stored else {}
     for part in arguments.parts:
-        figures[part] = {"date": datetime.date.today().isoformat(), "cells": list(PARTS[part]())}
+        figures[part] = {
+            "date": datetime.date.today().isoformat(),
+            "processor": machine.processor(),
+            "cells": list(PARTS[part]()),
+        }
         machine.store(NAME, figures)
         print(f"{TITLES[part]}\n{as_text(as_rows(part, figures[part]['cells']))}\n", flush=True)
     print(machine.stored_at(NAME))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from benchmarks import (
     bystanders,
     families,
+    family,
     machine,
     pages,
     peers,
@@ -601,3 +602,15 @@ def test_the_time_told_is_the_last_range_before_a_moment() -> None:
         "1.0 to 3.9 (4.0, missed)",
         "nothing (2.0)",
     ]
+
+
+def test_each_part_of_the_family_says_when_and_on_which_processor_it_was_measured():
+    def part(date: str, processor: str) -> dict:
+        cells = [{"ari": 1.0, "plain ari": 0.5, "weight of relevant": 0.9}]
+        return {"date": date, "processor": processor, "cells": cells}
+
+    versions = {"python": "3", "numpy": "2", "scikit-learn": "1"}
+    features = {"features": part("1901-01-01", "Abacus")}
+    text = family.as_page({"processors used": 2, "versions": versions, "figures": features})
+    assert "Measured on 1901-01-01, on Abacus." in text
+    assert "| with learned feature weights | 1.000, 1.000 |" in text
