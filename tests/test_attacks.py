@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from powermeans import KMeans
+from powermeans import KMeans, SpectralClustering
 from tests.attacks import models, numbers, oracle, tables
 from tests.attacks.models import Guard
 from tests.attacks.running import FAILED, RIGHT, Attack, Failure, Known, attempt, run
@@ -72,6 +72,7 @@ def test_labels_may_differ_only_where_distances_agree_to_their_last_digits():
         (oracle.gamma, [2.0], [1.0], 1 - math.log(2)),
         (oracle.gamma, [1.0 + 2e-5], [1.0], 2e-10 - 8e-15 / 3),
         (oracle.binomial(4.0), [1.0], [2.0], math.log(0.5) + 3 * math.log(1.5)),
+        (oracle.weighted_euclidean([0.25, 2.0]), [1.0, 5.0], [5.0, 2.0], 22.0),
         (oracle.mahalanobis([[4.0, 2.0], [2.0, 5.0]]), [1.0, 1.0], [0.0, 0.0], 5 / 16),
     ],
 )
@@ -111,6 +112,16 @@ def test_other_predictions_and_a_refusal_of_good_points_are_found(tmp_path):
         numbers.check(case_of(POINTS, Liar(2, n_init=1, random_state=0)), tmp_path, None)
     with pytest.raises(ValueError, match="n_clusters=4"):
         numbers.check(case_of(POINTS, KMeans(4)), tmp_path, None)
+
+
+@pytest.mark.parametrize(
+    ("n_points", "n_distinct", "is_known"), [(300, 2, True), (300, 3, False), (200, 2, False)]
+)
+def test_only_fewer_places_than_clusters_excuse_other_eigenvectors(n_points, n_distinct, is_known):
+    points = np.arange(n_points)[:, None] % n_distinct * 1.0
+    case = case_of(points, SpectralClustering(3))
+    assert (numbers.reason_known(case) is not None) == is_known
+    assert numbers.reason_known(case_of(points)) is None
 
 
 def test_a_try_is_drawn_from_its_seed_alone(tmp_path):

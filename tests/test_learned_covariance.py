@@ -176,3 +176,17 @@ def test_soft_deviations_of_few_points_are_those_of_their_products():
     learned, whole = few.divergence_of(parts, metric), many.divergence_of(parts, metric)
     largest = np.abs(whole.covariance).max()
     np.testing.assert_allclose(learned.covariance, whole.covariance, atol=1e-9 * largest)
+
+
+@pytest.mark.parametrize("size", [1e-130, 1e128])
+def test_points_whose_squares_leave_the_range_are_refused_with_a_factor(size):
+    points = size * np.random.default_rng(0).normal(size=(7, 17))
+    with pytest.raises(
+        ValueError, match=r"a learned covariance takes .* multiply X by \de[+-]1\d\d"
+    ):
+        PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
+
+
+def test_a_scatter_of_nothing_but_rounding_is_no_covariance():
+    covariance = shared_covariance.unit_covariance(np.array([[-1e20]]), np.ones(1))
+    assert covariance == pytest.approx(1.0)

@@ -15,8 +15,6 @@ How far labels and inertia may be off follows from how distances are computed (`
   Their centers are moved off a border of the domain by 1e-30 of the size of the entries.
 - Directions, for cosines, are rounded to the dtype of the points: half the squared length of a
   difference that is off by e is off by e sqrt(2 D) + e^2 / 2.
-- `is_loose` adds what float32 points lose when they are stored about an origin: each entry is right
-  to a unit of its distance from there.
 
 Two distances may change places when they differ by what both may be off. The inertia is summed in
 float64, and that of float32 points is promised to about seven digits (`docs/determinism.md`): to
@@ -98,6 +96,11 @@ def gamma(points: Any, centers: Any) -> Any:
         return np.where(np.abs(r) < 1e-4, series, r - np.log1p(r)).sum(axis=-1)
 
 
+def weighted_euclidean(prices: Any) -> Distances:
+    """sum of v (x - c)^2 with a weight for each feature."""
+    return lambda points, centers: (np.asarray(prices, LONG) * (points - centers) ** 2).sum(axis=-1)
+
+
 def mahalanobis(covariance: Any) -> Distances:
     """Squared length after elimination with the Cholesky factor, which is found by hand."""
     factor = cholesky(np.asarray(covariance, dtype=LONG))
@@ -147,7 +150,7 @@ class Claim:
         return self.is_sparse or self.has_missing
 
 
-def fault_of(claim: Claim, *, is_loose: bool = False) -> str | None:
+def fault_of(claim: Claim) -> str | None:
     """Return in words what is wrong, or None."""
     centers, labels = np.asarray(claim.centers), np.asarray(claim.labels)
     if not np.isfinite(centers).all():
@@ -158,7 +161,7 @@ def fault_of(claim: Claim, *, is_loose: bool = False) -> str | None:
         return f"labels are from {labels.min()} to {labels.max()} with {len(centers)} centers"
     distances = distances_of(claim)
     own = distances[np.arange(len(labels)), labels]
-    allowed = slack(claim, distances, is_loose=is_loose)
+    allowed = slack(claim, distances)
     return _fault_of_labels(claim, distances, allowed) or _fault_of_inertia(
         claim, own, allowed[np.arange(len(labels)), labels]
     )
@@ -169,7 +172,7 @@ def distances_of(claim: Claim) -> Any:
     return claim.distances(points, np.asarray(claim.centers, dtype=LONG)[None, :, :])
 
 
-def slack(claim: Claim, distances: Any, *, is_loose: bool = False) -> Any:
+def slack(claim: Claim, distances: Any) -> Any:
     """Return by how much each distance may be off, (n, k)."""
     n_features = claim.points.shape[1]
     own_unit, double = LONG(np.finfo(claim.points.dtype).eps), LONG(2.0**-53)
@@ -184,11 +187,7 @@ def slack(claim: Claim, distances: Any, *, is_loose: bool = False) -> Any:
         squares = _squares_about_origin(claim)
         if claim.is_affine or not are_few:
             return SAFETY * (n_features + 8) * own_unit * (squares + finite)
-        off = SAFETY * (n_features + 3) * double * finite
-        if is_loose:
-            lost = SAFETY * own_unit * np.sqrt(squares)
-            off = off + 2 * lost * np.sqrt(finite) + lost**2
-        return off
+        return SAFETY * (n_features + 3) * double * finite
     unit = double if are_few else own_unit
     border = 1e-29 * n_features * max(1.0, float(np.nanmean(np.abs(claim.points))))
     sizes = finite.max(axis=1, keepdims=True) + finite

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -32,6 +32,8 @@ _LEAST_LEFT = 1e-6
 _LEAST_EIGENVALUE = 1e-6
 # A covariance is learned anew while that lowers the inertia by more than this share.
 _LEAST_GAIN = 1e-6
+# Squares of larger numbers, and of the inverse of smaller ones, are too near the range of float64.
+_LARGEST = 1e60
 # Matrices of features by features that are held at once.
 _MATRICES_OF_MANY_POINTS, _MATRICES_OF_FEW_POINTS = 8, 3
 
@@ -109,7 +111,11 @@ class Scatter(abc.ABC):
 
 
 def scatter_of(data: InMemory) -> Scatter:
-    """Return the scatter of the points; raise if no matrix of the features fits into memory."""
+    """Return the scatter of the points.
+
+    Raise if they leave the range of their squares, or no matrix of the features fits into memory.
+    """
+    _check_size(data.points)
     n_points, n_features = data.points.shape
     is_few = 2 * n_points <= n_features
     n_matrices = _MATRICES_OF_FEW_POINTS if is_few else _MATRICES_OF_MANY_POINTS
@@ -125,6 +131,16 @@ def scatter_of(data: InMemory) -> Scatter:
             value="mahalanobis",
         )
     return FewPoints.of(data) if is_few else ManyPoints.of(data)
+
+
+def _check_size(points: Any) -> None:
+    """Raise where squares in units of a covariance may overflow or vanish."""
+    largest = float(np.abs(points).max())
+    if largest > 0 and not 1 / _LARGEST <= largest <= _LARGEST:
+        raise ValueError(
+            f"X has numbers up to {largest:.0e}, and a learned covariance takes those from "
+            f"{1 / _LARGEST:.0e} to {_LARGEST:.0e}: multiply X by {1 / largest:.0e}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +256,7 @@ def unit_covariance(scatter: FloatArray, scales: FloatArray) -> FloatArray:
     """
     correlation = scatter / np.outer(scales, scales)
     values, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
+    values = np.maximum(values, 0.0)  # those below are rounding
     largest = max(float(values[-1]), float(np.finfo(np.float64).tiny))
     values = np.maximum(values / largest, _LEAST_EIGENVALUE)
     values /= np.exp(np.mean(np.log(values)))
