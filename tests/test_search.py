@@ -600,6 +600,22 @@ def test_a_tiny_time_limit_returns_the_first_sweep(points, effort: str, n_init: 
     assert model.n_iter_ == 1
 
 
+def test_what_a_stopped_search_found_in_a_sample_is_not_compared_on_all_points(monkeypatch) -> None:
+    points = np.random.default_rng(0).normal(size=(100_000, 4))
+    measured = []
+
+    def spread(rows: NativeRows, centers: np.ndarray) -> Spread:
+        measured.append(rows.n_points)
+        return spread_of(rows, centers)
+
+    spread_of = NativeRows.spread
+    monkeypatch.setattr(NativeRows, "spread", spread)
+    stopped = PowerKMeans(20, effort="fast", max_seconds=1e-9, random_state=0).fit(points)
+    assert_is_complete(stopped, points)
+    assert measured
+    assert max(measured) < len(points)
+
+
 def test_time_is_up_soon_after_the_limit() -> None:
     points = np.random.default_rng(0).normal(size=(2000, 5))
     model = PowerKMeans(100, effort="thorough", max_seconds=0.2, random_state=0).fit(points)

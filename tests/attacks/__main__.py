@@ -13,7 +13,16 @@ from pathlib import Path
 
 from tests.attacks.running import FAILED, VERDICTS, Attack, Outcome, Tally, attempt, run
 
-CLASSES = ("numbers", "models", "tables", "checkpoints", "signals", "limits", "dask")
+CLASSES = (
+    "numbers",
+    "models",
+    "tables",
+    "checkpoints",
+    "signals",
+    "limits",
+    "memory",
+    "dask",
+)
 HEAD = (
     "class",
     "tries",

@@ -131,7 +131,7 @@ def _processor_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def _status(name: str) -> float:
+def status(name: str) -> float:
     """Return a size from what Linux tells of this process, in megabytes; 0 on other systems."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
@@ -143,11 +143,11 @@ def _status(name: str) -> float:
 def _reset_peak() -> float:
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    return _status("VmRSS")
+    return status("VmRSS")
 
 
 def _peak() -> float:
-    return _status("VmHWM")
+    return status("VmHWM")
 
 
 # Processes that make tries.

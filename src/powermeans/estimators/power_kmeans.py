@@ -608,10 +608,12 @@ class PowerKMeans(CenterEstimator):
         start.history.planned.time_left.expect_all_rows(n_times, n_compared)
         search = self._search(start)
         left = search.explore(start.seeds, first_stages, *self._efforts())
+        if search.was_stopped:  # with one solution, which comparing on all points could only delay
+            whole.was_stopped, whole.best = True, search.best
+            return
         found = [[solution.centers for solution in solutions] for solutions in left]
-        if self._starts_from_given_centers() and not search.was_stopped:
+        if self._starts_from_given_centers():
             found[0].append(start.seeds())
-        whole.was_stopped = search.was_stopped
         whole.finish(found)
 
     def _search(self, start: Start) -> Search:
