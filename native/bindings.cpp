@@ -116,11 +116,7 @@ class Points {
     }
 
     nb::tuple spread(Centers centers) const {
-        SweepResult result = swept(request(Task::spread, centers));
-        const std::size_t k = centers.shape(0);
-        return nb::make_tuple(to_numpy<1>(std::move(result.error), {k}),
-                              to_numpy<1>(std::move(result.utility), {k}),
-                              to_numpy<1>(std::move(result.weights), {k}));
+        return as_spread(swept(request(Task::spread, centers)), centers.shape(0));
     }
 
     double assign(Centers centers, Out<int32_t, 1> labels) const {
@@ -253,7 +249,7 @@ class Points {
         heights_ = nb::cast(heights);
     }
 
-  private:
+  protected:
     SeedRequest seeds_asked(const Indices& order, const In<double, 2>& others, const Out<int64_t, 1>& indices,
                             double seconds) const {
         require(others.shape(1) > 0, "others must have at least one column");
@@ -310,8 +306,17 @@ class Points {
 
     // Returns weighted points, weights, objective, inertia, number of distances.
     nb::tuple sums(const Request<T>& asked) const {
-        SweepResult result = swept(asked);
-        const std::size_t k = std::size_t(asked.n_centers), d = std::size_t(source_.n_features);
+        return as_sums(swept(asked), std::size_t(asked.n_centers));
+    }
+
+    nb::tuple as_spread(SweepResult&& result, std::size_t k) const {
+        return nb::make_tuple(to_numpy<1>(std::move(result.error), {k}),
+                              to_numpy<1>(std::move(result.utility), {k}),
+                              to_numpy<1>(std::move(result.weights), {k}));
+    }
+
+    nb::tuple as_sums(SweepResult&& result, std::size_t k) const {
+        const std::size_t d = std::size_t(source_.n_features);
         return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
                               to_numpy<1>(std::move(result.weights), {k}), result.objective, result.inertia,
                               result.n_distances);
@@ -353,10 +358,8 @@ class Points {
 
     const double* weights() const { return of_points(sample_weight_, "sample_weight"); }
 
-  protected:
     Source source_;
 
-  private:
     std::optional<Vector> sample_weight_;
     Team& team_;
     std::vector<nb::object> kept_;  // the owners of what source_ points to
@@ -374,9 +377,48 @@ struct DensePoints : Points<DenseSource<V>> {
         this->source_.frame = frame_about_median(moments);
     }
 
+    // Labels of the centers so far become those of the nearest of their neighbours. Returns the same as
+    // `sweep_hard`.
+    nb::tuple sweep_nearby(In<double, 2> centers, In<int32_t, 2> neighbours, Out<int32_t, 1> labels) const {
+        return this->as_sums(swept_nearby(Task::hard_sums, centers, neighbours, labels), centers.shape(0));
+    }
+
+    nb::tuple spread_nearby(In<double, 2> centers, In<int32_t, 2> neighbours, Out<int32_t, 1> labels) const {
+        return this->as_spread(swept_nearby(Task::spread, centers, neighbours, labels), centers.shape(0));
+    }
+
+    // Weighs the neighbours of each point's center; labels stay as they are.
+    nb::tuple power_nearby(In<double, 2> centers, In<int32_t, 2> neighbours, Out<int32_t, 1> labels,
+                           double power) const {
+        require(power < 0 && std::isfinite(power), "power must be negative and finite");
+        return this->as_sums(swept_nearby(Task::soft_sums, centers, neighbours, labels, power),
+                             centers.shape(0));
+    }
+
     Moments moments;
 
   private:
+    SweepResult swept_nearby(Task task, const In<double, 2>& centers, const In<int32_t, 2>& neighbours,
+                             const Out<int32_t, 1>& labels, double power = 0) const {
+        require(this->source_.n_features > direct_max_features, "sweep points of few features as a whole");
+        require(!is_affine(this->source_), "affine distances know no sweeps nearby");
+        require(this->source_.n_points <= std::numeric_limits<int32_t>::max(),
+                "sweeps nearby number the points in 32 bits: pass fewer than 2^31");
+        const int32_t* of_each = this->checked_labels(labels, centers);
+        const int64_t k = int64_t(centers.shape(0));
+        require(int64_t(neighbours.shape(0)) == k && neighbours.shape(1) > 0,
+                "neighbours must have a row for each center");
+        require(std::all_of(neighbours.data(), neighbours.data() + neighbours.size(),
+                            [&](int32_t j) { return j >= 0 && j < k; }),
+                "neighbours must be numbers of centers");
+        Request<V> asked = this->request(task, centers);
+        asked.power = power;
+        asked.labels = labels.data();
+        const Nearby nearby{of_each, neighbours.data(), int64_t(neighbours.shape(1))};
+        return in_background(
+            [&] { return powermeans::sweep_nearby(this->source_, asked, nearby, this->team_); });
+    }
+
     DensePoints(In<V, 2> values, std::optional<Vector> sample_weight, nb::object team, Moments described)
         : Points<DenseSource<V>>(
               {values.data(), int64_t(values.shape(0)), int64_t(values.shape(1)), dense_frame<V>(described)},
@@ -454,6 +496,13 @@ void bind_points(nb::module_& module, const char* dense_name, const char* csr_na
     dense.def("variance", [](const DensePoints<V>& points) {
         return to_numpy<1>(std::vector<double>(points.moments.variance), {points.moments.variance.size()});
     });
+    dense
+        .def("sweep_nearby", &DensePoints<V>::sweep_nearby, "centers"_a.noconvert(),
+             "neighbours"_a.noconvert(), "labels"_a.noconvert())
+        .def("spread_nearby", &DensePoints<V>::spread_nearby, "centers"_a.noconvert(),
+             "neighbours"_a.noconvert(), "labels"_a.noconvert())
+        .def("power_nearby", &DensePoints<V>::power_nearby, "centers"_a.noconvert(),
+             "neighbours"_a.noconvert(), "labels"_a.noconvert(), "power"_a);
     bind_sweeps<DensePoints<V>>(dense);
     nb::class_<CsrPoints<V>> csr(module, csr_name);
     csr.def(nb::init<In<V, 1>, In<int32_t, 1>, In<int64_t, 1>, int64_t, double, std::optional<Vector>,
@@ -512,6 +561,7 @@ NB_MODULE(_native, module) {
             if (set.supported) names.push_back(set.name);
         return names;
     });
+    module.attr("FEW_FEATURES") = direct_max_features;
     module.def("takes_shortcuts", &takes_shortcuts);
     module.def("take_shortcuts", &take_shortcuts, "taken"_a);
     module.def("thread_limit", &powermeans_get_num_threads);

@@ -117,7 +117,7 @@ bool skips_far_centers(const SweepShape& shape) {
 
 bool is_worth_bounds(const SweepShape& shape) {
     // Sparse points have no kernel for bounds, and affine distances have no triangle inequality.
-    if (!shape.is_dense || shape.is_affine) return false;
+    if (!shape.is_dense || shape.is_affine || shape.is_nearby) return false;
     const bool is_long = shape.n_features > direct_max_features ||
                          (shape.n_features >= features_worth_bounds &&
                           shape.n_features * shape.n_centers > vectors_worth_bounds * shape.lanes());
@@ -128,7 +128,8 @@ bool is_worth_bounds(const SweepShape& shape) {
 
 // With features in lanes, distances are faster where centers would leave lanes empty.
 bool has_few_centers(const SweepShape& shape) {
-    if (!shape.is_dense || shape.is_affine || shape.n_features <= direct_max_features) return false;
+    if (!shape.is_dense || shape.is_affine || shape.is_nearby || shape.n_features <= direct_max_features)
+        return false;
     return shape.n_centers <= most_few_centers && round_up(shape.n_features, shape.lanes()) / shape.lanes() >=
                                                       units_per_sum_of_lanes * (shape.n_centers - 1);
 }

@@ -17,6 +17,7 @@ struct SweepShape {
     bool has_shortcuts;
     bool can_be_sketched;  // in affordable memory
     double lowest_ratio;   // of nearest / y: below it a weight is left out
+    bool is_nearby;        // each point is compared with few centers, and no bounds are kept
 
     bool is_hard() const { return task == Task::hard_sums || task == Task::spread || task == Task::assign; }
     bool is_soft() const { return task == Task::soft_sums; }

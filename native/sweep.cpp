@@ -9,6 +9,7 @@
 #include "dispatch.hpp"
 #include "packed_centers.hpp"
 #include "plan.hpp"
+#include "powers.hpp"
 #include "shortcuts.hpp"
 #include "sketched_centers.hpp"
 #include "worker_memory.hpp"
@@ -20,21 +21,6 @@ template <class Source>
 using RequestFor = Request<typename Source::Computed>;
 
 // ---- Which weights may be left out --------------------------------------------------------------
-
-// A weight is left out below this share of the nearest center's. What is left out is beyond the digits of a
-// center that has at least the second share of all weight.
-template <class T>
-constexpr double negligible_share = sizeof(T) == 4 ? 1e-15 : 1e-25;
-template <class T>
-constexpr double smallest_safe_share = sizeof(T) == 4 ? 1e-7 : 1e-12;
-
-template <class T>
-bool is_of_powers(const Request<T>& request) {
-    return request.task == Task::soft_sums && request.rule == SoftRule::power;
-}
-
-// Weights go with (nearest / y)^(1 + |s|). Returns the ratio at which that is `share`.
-double ratio_at(double share, double power) { return std::pow(share, 1 / (1 - power)); }
 
 bool is_safe(const SweepResult& result, double smallest_share) {
     double all = 0;
@@ -62,13 +48,6 @@ SweepShape shape_of(const Source& source, const RequestFor<Source>& request, dou
             SketchedPoints<typename Source::Stored>::are_affordable(source.n_points, source.n_features);
     shape.lowest_ratio = lowest_ratio;
     return shape;
-}
-
-// Whole powers up to this one are taken by squaring, which is faster than the logarithm.
-constexpr double highest_whole_power = 64;
-
-int64_t whole_power(double power) {
-    return -power <= highest_whole_power && power == std::nearbyint(power) ? int64_t(-power) : 0;
 }
 
 // Beyond this every density but the highest vanishes, and T would overflow.
@@ -189,19 +168,6 @@ std::vector<double> unframed(const Source& source, const StripeSums& total, int6
             if (!source.frame.origin.empty()) sum += total.partial.weights[j] * source.frame.origin_of(f);
         }
     return points;
-}
-
-// Kernels have the sum of the powers: makes it M_s, which has their mean. Where weights are multiplied by a
-// power of it they have a unit, which they get here.
-template <class T>
-void complete_powers(const Request<T>& request, double unscale, SweepResult& result) {
-    const double exponent = request.mean_exponent;
-    result.objective *= std::pow(double(request.n_centers), -(1 + exponent) / request.power);
-    if (exponent == 0) return;
-    if (result.objective > 0) result.objective *= std::pow(unscale, 2 * exponent);
-    const double unit = std::pow(unscale / request.mean_unit * unscale, exponent);
-    for (std::vector<double>* values : {&result.points, &result.weights})
-        for (double& value : *values) value *= unit;
 }
 
 // Adds the term of equal shares to the objective, which the kernels leave out.

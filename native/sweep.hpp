@@ -22,4 +22,17 @@ struct SweepResult {
 template <class Source>
 SweepResult sweep(const Source& source, const Request<typename Source::Computed>& request, Team& team);
 
+// Which centers a point is compared with: those listed beside the center that it has so far.
+struct Nearby {
+    const int32_t* labels;      // (n_points,): of the center so far
+    const int32_t* neighbours;  // (n_centers, n_listed): of each center, with itself first
+    int64_t n_listed;
+};
+
+// Sweeps with the hard rule, and compares each point only with the centers nearby. Points have more than
+// `direct_max_features`: with fewer, a sweep skips far centers anyway.
+template <class T>
+SweepResult sweep_nearby(const DenseSource<T>& source, const Request<T>& request, const Nearby& nearby,
+                         Team& team);
+
 }  // namespace powermeans

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from powermeans.schedules import Geometric as Geometric
     from powermeans.seeds.markov_chain import MarkovChainSeeds as MarkovChainSeeds
     from powermeans.seeds.parallel import ParallelSeeds as ParallelSeeds
+    from powermeans.seeds.tree import TreeSeeds as TreeSeeds
     from powermeans.sources import PartedData as PartedData
     from powermeans.sources import Scaling as Scaling
     from powermeans.sources import open_data as open_data
@@ -98,6 +99,7 @@ _MODULE_OF = {
     "SpectralClustering": "powermeans.estimators.spectral",
     "SphericalMixture": "powermeans.estimators.mixture.spherical_mixture",
     "SweepState": "powermeans.loop.history",
+    "TreeSeeds": "powermeans.seeds.tree",
     "UnlikeScalesWarning": "powermeans.errors",
     "WrongDataError": "powermeans.errors",
     "choose_k": "powermeans.choosing_k.choose",

@@ -59,6 +59,7 @@ from powermeans.seeds.choose import choose_seeds, n_greedy_candidates, uniform_s
 from powermeans.seeds.markov_chain import MarkovChainSeeds
 from powermeans.seeds.parallel import Candidates, ParallelSeeds
 from powermeans.seeds.samples import distinct_places
+from powermeans.seeds.tree import TreeSeeds
 from powermeans.sources import Scaling, is_dask
 from powermeans.sources.kinds import Kind, kind_of
 from powermeans.system.host_memory import is_tensor, on_host
@@ -419,7 +420,7 @@ class CenterEstimator(
         rows, n_clusters = data.rows, self.n_clusters
         if isinstance(self.init, ParallelSeeds) or not data.rows.has_order:
             centers = self._seeds_in_passes(data, rng)
-        elif isinstance(self.init, MarkovChainSeeds):
+        elif isinstance(self.init, MarkovChainSeeds | TreeSeeds):
             centers = self.init.seeds(rows, n_clusters, rng)
         elif callable(self.init):
             centers = self._checked_init(
@@ -473,7 +474,7 @@ class CenterEstimator(
     def _asks_init_for_centers(self) -> bool:
         """Return whether `init` is a function of the user, which is called with all columns."""
         init = self._parameter("init")
-        return callable(init) and not isinstance(init, ParallelSeeds | MarkovChainSeeds)
+        return callable(init) and not isinstance(init, ParallelSeeds | MarkovChainSeeds | TreeSeeds)
 
     def _checked_init(self, init: ArrayLike, data: Data) -> FloatArray:
         centers = check_init(init, self.n_clusters, data.n_features)

@@ -36,10 +36,14 @@ from powermeans.loop.stopping import CentersSettled, ObjectiveSettled, WeightsHa
 from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.power_mean import memberships
 from powermeans.rows.bregman import BregmanRows
+from powermeans.rows.native import NativeRows
+from powermeans.rows.nearby import NearbyRows
+from powermeans.rows.protocol import Rows
 from powermeans.rules import Power, Rule
 from powermeans.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
 from powermeans.seeds.choose import drawn_sample
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.seeds.tree import TreeSeeds
+from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
 _GROWTH_WITHOUT_SEARCH = 1.1
@@ -47,6 +51,11 @@ _GROWTH_WITHOUT_SEARCH = 1.1
 _MOST_COVARIANCES = 5
 # Ratio of the last power of a start in a search to its first.
 _GROWTH_IN_A_SEARCH = 20.0
+# With so many centers, and so many products in a sweep over all of them, "fast" compares each point
+# only with the centers near it until its last sweeps.
+_MANY_CENTERS, _LEAST_WORK_NEARBY = 1000, 4e9
+# A sweep over the centers near each point goes on for smaller gains than one over all centers.
+_LEAST_GAIN_NEARBY, _LEAST_GAIN_OF_MANY = 1e-3, 1e-2
 # The share of a fit that a search in a sample takes, roughly; all points descend in the rest.
 _SHARE_OF_SAMPLE = 0.5
 
@@ -95,7 +104,9 @@ class PowerKMeans(CenterEstimator):
         Bregman divergence, they are searched whole. That search breathes, which adds centers where
         the error is and removes the least useful. So does that of points in parts, on a device or
         with missing entries, with ``divergence="manhattan"`` or a divergence of your own, which
-        know no swaps: `spent_` tells.
+        know no swaps: `spent_` tells. With a thousand centers and more, "fast" compares each point
+        only with the centers near its own, where a sweep over all centers takes long and the points
+        are dense, by squared Euclidean distances or cosines; its last sweeps look at all centers.
     refine : int, default=5
         Number of centers that the first breath adds and removes (Fritzke 2020), but at least a
         fifth and at most half of all centers, where the search breathes. With 0 there is no search,
@@ -563,10 +574,12 @@ class PowerKMeans(CenterEstimator):
         """Make one run with the present divergence."""
         if not self._searches():
             return super()._run(start)
-        sample = self._sample(start)
         search = self._search(start)
         *first_stages, last_stage = start.stages
-        if sample is None:
+        if self._has_many_centers(start.data.rows):
+            self._search_nearby(start, search)
+            last_stage = replace(last_stage, stop=search.ends_roughly(_LEAST_GAIN_OF_MANY))
+        elif (sample := self._sample(start)) is None:
             search.run(start.seeds, first_stages, *self._efforts())
         else:
             self._search_in_sample(sample, search, first_stages)
@@ -616,7 +629,32 @@ class PowerKMeans(CenterEstimator):
             found[0].append(start.seeds())
         whole.finish(found)
 
-    def _search(self, start: Start) -> Search:
+    def _has_many_centers(self, rows: Rows) -> bool:
+        """Return whether a search looks only at the centers near each point."""
+        work = rows.n_points * self.n_clusters * rows.n_features
+        is_large = self.n_clusters >= _MANY_CENTERS and work >= _LEAST_WORK_NEARBY
+        is_fast = self.effort == "fast" and not self._starts_from_given_centers()
+        return is_fast and rows.has_cells and is_large
+
+    def _search_nearby(self, start: Start, whole: Search) -> None:
+        """Descend with sweeps over the centers near each point."""
+        rows = cast("NativeRows", start.data.rows)
+        centers, labels = self._planted(start, rows)
+        data = replace(in_memory(start.data), rows=NearbyRows(rows, centers, labels))
+        start.history.begin_phase("improving")
+        search = self._search(replace(start, data=data), least_gain=_LEAST_GAIN_NEARBY)
+        search.settle_from(centers, start.stages[:-1])
+        whole.best, whole.was_stopped = search.best, search.was_stopped
+
+    def _planted(self, start: Start, rows: NativeRows) -> tuple[FloatArray, Labels]:
+        """Return the seeds and the center that each point belongs to at first."""
+        if isinstance(self.init, str) and self.init == "k-means++":
+            planted = TreeSeeds().planted(rows, self.n_clusters, start.rng)
+            return planted.centers, planted.labels
+        centers = start.seeds()
+        return centers, rows.assign(centers)[0]
+
+    def _search(self, start: Start, least_gain: float | None = None) -> Search:
         return Search(
             start.data.rows,
             start_power=self._start_power(),
@@ -627,7 +665,7 @@ class PowerKMeans(CenterEstimator):
             rng=start.rng,
             history=start.history,
             callback=start.callback,
-            least_gain=self._effort().least_gain,
+            least_gain=self._effort().least_gain if least_gain is None else least_gain,
             last_stage=start.stages[-1],
         )
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from operator import attrgetter
 
 import numpy as np
@@ -27,7 +27,7 @@ from scipy.spatial.distance import cdist
 from powermeans.loop.anneal import Callback, Stage, anneal
 from powermeans.loop.history import History
 from powermeans.loop.spread import rounding_inertia, spread_of_features
-from powermeans.loop.stopping import InertiaSettled, Never
+from powermeans.loop.stopping import InertiaSettled, Never, StopRule
 from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed, Geometric, Whole
@@ -390,6 +390,31 @@ class Search:
         settled = self.measured(self._descend(self.best.centers, [self.last_stage]))
         if settled.betters(self.best, by=0):
             self.begin(settled)
+
+    def settle_from(self, centers: FloatArray, first_stages: Sequence[Stage]) -> None:
+        """Descend as `descend` does, and breathe until a breath hardly gains; also if stopped."""
+        try:
+            solution = self.descend(centers, first_stages)
+            self.begin(solution)
+            while not self._is_exhaled(solution):
+                assert self.best is not None, "it began"
+                solution = self.best
+        except SearchStopped:
+            self.was_stopped = True
+        assert self.best is not None, "the first sweep was complete"
+
+    def _is_exhaled(self, solution: Solution) -> bool:
+        """Take a breath, and return whether it hardly gained."""
+        if solution.inertia <= self.perfect:
+            return True
+        breathed = self._breath(solution, self._most_moved(len(solution.centers)) // 2, False)
+        if breathed is not solution:
+            self._accept(breathed)
+        return not breathed.betters(solution, by=_COARSE_GAIN)
+
+    def ends_roughly(self, least_gain: float) -> StopRule:
+        """Return the rule by which descents end, with another least gain."""
+        return replace(self._settled, least_fall=least_gain)
 
     def descend(self, centers: FloatArray, first_stages: Sequence[Stage] = ()) -> Solution:
         """Go through the first stages, and descend by Lloyd's rule."""

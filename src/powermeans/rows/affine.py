@@ -39,6 +39,7 @@ class AffineRows(NativeRows, abc.ABC):
     _heights: FloatArray
     n_places = MemoryRows.n_places
     moves_points = BaseRows.moves_points
+    has_cells = BaseRows.has_cells
     has_blocks = BaseRows.has_blocks
     some = BaseRows.some
     farthest = BaseRows.farthest

@@ -117,6 +117,10 @@ class BaseRows(Rows):
         return False
 
     @property
+    def has_cells(self) -> bool:
+        return False
+
+    @property
     def has_order(self) -> bool:
         return True
 

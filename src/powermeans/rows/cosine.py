@@ -11,9 +11,9 @@ import numpy as np
 from powermeans.divergences import cosine
 from powermeans.rows.base import BaseRows
 from powermeans.rows.native import FormOfMoves, NativeRows
-from powermeans.rules import Rule
+from powermeans.rules import Hard, Power, Rule
 from powermeans.sums import Sums
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 # Squared distances of unit vectors are twice one minus the cosine. Directions of this length halve
 # them.
@@ -65,6 +65,11 @@ class CosineRows(NativeRows):
 
     def sweep(self, centers: FloatArray, rule: Rule) -> UnitSums:
         return UnitSums.of(super().sweep(centers, rule))
+
+    def sweep_nearby(
+        self, centers: FloatArray, rule: Hard | Power, nearby: Labels, labels: Labels
+    ) -> UnitSums:
+        return UnitSums.of(super().sweep_nearby(centers, rule, nearby, labels))
 
     def as_compiled(self, centers: FloatArray) -> FloatArray:
         return np.ascontiguousarray(cosine.directions(np.asarray(centers)) * LENGTH)

@@ -82,6 +82,7 @@ class ManhattanRows(NativeRows):
 
     # Centers are medians.
     moves_points = BaseRows.moves_points
+    has_cells = BaseRows.has_cells
 
     def __init__(
         self,

@@ -122,9 +122,7 @@ class NativeRows(MemoryRows):
             distances = self._distances_in_chunks(centers)
             sums = sweep_by_formula(self._points, self._weights, distances, len(centers), rule)
             return sums * self._weight_unit
-        points, weights, objective, inertia, n_distances = swept
-        n_skipped = max(0.0, self.n_points * len(centers) - n_distances)
-        return Sums(points, weights, objective, inertia, n_skipped) * self._weight_unit
+        return self._sums_of(swept, len(centers))
 
     def _sweep_in_turn(self, centers: FloatArray, online: Online) -> Reached:
         """Present the points one after another; each moves its nearest center."""
@@ -144,6 +142,49 @@ class NativeRows(MemoryRows):
             utility = np.array([np.inf])
         unit = self._weight_unit
         return Spread(error * unit, utility * unit, weights * unit)
+
+    @property
+    def has_cells(self) -> bool:
+        # With few features any sweep leaves out the centers far from a point.
+        return not sparse.issparse(self._points) and self.n_features > _native.FEW_FEATURES
+
+    def sweep_nearby(
+        self, centers: FloatArray, rule: Hard | Power, nearby: Labels, labels: Labels
+    ) -> Sums:
+        """Sweep, but compare a point only with the centers near its own.
+
+        `nearby` lists centers for each center, with itself first, (n_centers, n_listed), int32. The
+        hard rule changes labels to those of the nearest center in the lists.
+        """
+        taken = self.as_compiled(centers)
+        if isinstance(rule, Hard):
+            swept = self._native.sweep_nearby(taken, nearby, labels)
+        else:
+            swept = self._native.power_nearby(taken, nearby, labels, rule.power)
+        return self._sums_of(swept, len(centers))
+
+    def spread_nearby(self, centers: FloatArray, nearby: Labels, labels: Labels) -> Spread:
+        """Return the spread among the centers that `sweep_nearby` looks at."""
+        unit = self._weight_unit
+        error, utility, weights = self._native.spread_nearby(
+            self.as_compiled(centers), nearby, labels
+        )
+        return Spread(error * unit, utility * unit, weights * unit)
+
+    def _sums_of(self, swept: Any, n_centers: int) -> Sums:
+        points, weights, objective, inertia, n_distances = swept
+        n_skipped = max(0.0, self.n_points * n_centers - n_distances)
+        return Sums(points, weights, objective, inertia, n_skipped) * self._weight_unit
+
+    def distances_to_own(self, centers: FloatArray, labels: Labels) -> FloatArray:
+        """Return the squared distance of each point to the center of its label."""
+        distances, taken = np.empty(self.n_points), self.as_compiled(centers)
+        step = max(1, _ENTRIES_AT_ONCE // self.n_features)
+        for start in range(0, self.n_points, step):
+            block = slice(start, start + step)
+            differences = self._points[block] - taken[labels[block]]
+            distances[block] = np.einsum("if,if->i", differences, differences)
+        return distances
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
         labels = np.empty(self.n_points, dtype=np.int32)

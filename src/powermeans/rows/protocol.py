@@ -231,6 +231,11 @@ class Rows(Protocol):
         """
         ...
 
+    @property
+    def has_cells(self) -> bool:
+        """Whether `powermeans.rows.nearby` can sweep over them, cell by cell."""
+        ...
+
     # The following methods treat points in one memory and in parts alike.
 
     @property

@@ -1,0 +1,247 @@
+"""Thousands of centers: seeds by a tree, and sweeps over the centers near each point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import powermeans
+from powermeans import KMeans, PowerKMeans, TreeSeeds
+from powermeans.estimators import power_kmeans
+from powermeans.rows import open_rows
+from powermeans.rows.nearby import NearbyRows
+from powermeans.rules import Hard, Power
+from powermeans.seeds.tree import _quotas
+
+
+def blobs(n_points: int, n_features: int, n_blobs: int, dtype: str = "f4") -> np.ndarray:
+    rng = np.random.default_rng(0)
+    centers = 4 * rng.normal(size=(n_blobs, n_features))
+    points = centers[rng.integers(n_blobs, size=n_points)] + rng.normal(size=(n_points, n_features))
+    return points.astype(dtype)
+
+
+def with_all_listed(n_centers: int) -> np.ndarray:
+    everything = np.arange(n_centers, dtype=np.int32)
+    return np.array([np.roll(everything, -j) for j in range(n_centers)])
+
+
+@pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("rule", [Hard(), Power(-3.0), Power(-7.5)])
+def test_a_sweep_among_all_centers_is_the_usual_one(divergence, dtype, rule):
+    points = blobs(900, 20, 6, dtype)
+    weights = np.random.default_rng(1).uniform(0, 3, size=900)
+    rows = open_rows(points, weights, divergence=divergence, n_threads=2)
+    centers = rows.take(np.arange(0, 900, 75))
+    labels = np.random.default_rng(2).integers(12, size=900).astype(np.int32)
+    nearby = rows.sweep_nearby(centers, rule, with_all_listed(12), labels)
+    usual = rows.sweep(centers, rule)
+    tolerance = {"rtol": 1e-5 if dtype == "f4" else 1e-12}
+    np.testing.assert_allclose(nearby.points, usual.points, atol=1e-4, **tolerance)
+    np.testing.assert_allclose(nearby.weights, usual.weights, **tolerance)
+    np.testing.assert_allclose(nearby.objective, usual.objective, **tolerance)
+    np.testing.assert_allclose(nearby.inertia, usual.inertia, **tolerance)
+    if isinstance(rule, Hard):
+        np.testing.assert_array_equal(labels, rows.assign(centers)[0])
+
+
+def test_a_spread_among_all_centers_is_the_usual_one():
+    points = blobs(700, 24, 5)
+    rows, labels = open_rows(points), np.zeros(700, dtype=np.int32)
+    centers = rows.take(np.arange(0, 700, 70))
+    nearby, usual = rows.spread_nearby(centers, with_all_listed(10), labels), rows.spread(centers)
+    np.testing.assert_allclose(nearby.error, usual.error, rtol=1e-12)
+    np.testing.assert_allclose(nearby.utility, usual.utility, rtol=1e-6)
+    np.testing.assert_array_equal(nearby.weights, usual.weights)
+
+
+def test_a_point_is_compared_only_with_the_centers_listed_beside_its_own():
+    points = blobs(300, 17, 4, "f8")
+    rows = open_rows(points)
+    centers = rows.take(np.arange(0, 300, 60))
+    lists = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]], dtype=np.int32)
+    before = np.random.default_rng(0).integers(5, size=300).astype(np.int32)
+    labels = before.copy()
+    rows.sweep_nearby(centers, Hard(), lists, labels)
+    sq_dist = ((points[:, None, :] - centers) ** 2).sum(axis=2)
+    among = np.take_along_axis(sq_dist, lists[before], axis=1).argmin(axis=1)
+    np.testing.assert_array_equal(labels, lists[before, among])
+
+
+def test_bits_do_not_depend_on_the_number_of_threads():
+    points, nearby = blobs(4000, 33, 30), with_all_listed(60)[:, :9].copy()
+    results = []
+    for n_threads in (1, 2, 3):
+        rows = open_rows(points, n_threads=n_threads)
+        centers, labels = rows.take(np.arange(60) * 60), np.zeros(4000, dtype=np.int32)
+        labels[:] = np.arange(4000) % 60
+        sums = rows.sweep_nearby(centers, Hard(), nearby, labels)
+        results.append((sums.points.tobytes(), sums.inertia, labels.tobytes()))
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize(
+    ("lists", "message"),
+    [
+        (np.zeros((3, 2), dtype=np.int32), "a row for each center"),
+        (np.full((4, 2), 4, dtype=np.int32), "numbers of centers"),
+    ],
+)
+def test_the_core_refuses_lists_that_name_no_centers(lists, message):
+    rows = open_rows(blobs(50, 20, 2))
+    with pytest.raises(ValueError, match=message):
+        rows.sweep_nearby(rows.take(np.arange(4)), Hard(), lists, np.zeros(50, dtype=np.int32))
+
+
+def test_labels_follow_centers_that_are_added_and_removed():
+    points = blobs(3000, 20, 40, "f8")
+    rows = open_rows(points)
+    centers = rows.take(np.arange(0, 3000, 50))  # 60
+    nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
+    exact = rows.sweep(centers, Hard()).inertia
+    assert nearby.sweep(centers, Hard()).inertia == pytest.approx(exact, rel=0.02)
+    more = np.concatenate([centers, rows.take(np.arange(7, 3000, 300))])
+    assert nearby.sweep(more, Hard()).inertia <= exact
+    fewer = np.delete(more, np.arange(5, 15), axis=0)
+    exact = rows.sweep(fewer, Hard()).inertia
+    assert nearby.sweep(fewer, Hard()).inertia == pytest.approx(exact, rel=0.05)
+
+
+def test_a_center_far_from_all_others_keeps_its_points():
+    points = blobs(2000, 20, 1, "f8")
+    points[:40] += 1000
+    rows = open_rows(points)
+    centers = np.concatenate([rows.take(np.arange(100, 2000, 19)), rows.take(np.array([0]))])
+    labels = np.full(2000, 0, dtype=np.int32)
+    nearby = NearbyRows(rows, centers, labels)
+    for _ in range(4):
+        sums = nearby.sweep(centers, Hard())
+    assert sums.weights[-1] == 40
+
+
+def test_farthest_points_are_those_of_all_rows():
+    points = blobs(600, 20, 5, "f8")
+    rows = open_rows(points)
+    centers = rows.take(np.arange(0, 600, 60))
+    nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
+    found = [far.sq_dist for far in nearby.farthest(centers, 5)]
+    np.testing.assert_allclose(found, [far.sq_dist for far in rows.farthest(centers, 5)])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_tree_seeds_leave_less_than_random_ones(dtype):
+    points = blobs(6000, 20, 300, dtype)
+    seeds = KMeans(300, init=TreeSeeds(), n_init=1, max_iter=1, random_state=0).fit(points)
+    drawn = KMeans(300, init="random", n_init=1, max_iter=4, random_state=0).fit(points)
+    assert seeds.cluster_centers_.shape == (300, 20)
+    assert seeds.inertia_ < 0.9 * drawn.inertia_
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 3, 50, 199, 200])
+def test_tree_seeds_of_any_number(n_clusters):
+    points = blobs(200, 3, 7, "f8")
+    centers = TreeSeeds()(points, n_clusters, np.random.RandomState(0))
+    assert centers.shape == (n_clusters, 3)
+    assert np.isfinite(centers).all()
+
+
+def test_tree_seeds_of_equal_points():
+    centers = TreeSeeds(1)(np.ones((30, 4)), 12, np.random.RandomState(0))
+    np.testing.assert_array_equal(centers, np.ones((12, 4)))
+
+
+def test_tree_seeds_leave_out_points_without_weight():
+    points = blobs(400, 5, 4, "f8")
+    points[:50] += 100
+    weights = np.ones(400)
+    weights[:50] = 0
+    seeds = TreeSeeds().seeds(open_rows(points, weights), 20, np.random.RandomState(0))
+    assert seeds.max() < 60
+
+
+def test_tree_seeds_refuse_a_negative_number_of_sweeps():
+    with pytest.raises(ValueError, match="n_sweeps=-1 must not be negative"):
+        TreeSeeds(-1)
+
+
+def test_quotas_add_up_and_fit():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n_points = rng.integers(0, 30, size=rng.integers(1, 12))
+        if n_points.sum() < len(n_points):
+            continue
+        error = rng.exponential(size=len(n_points)) * (n_points > 1) * (rng.random() < 0.8)
+        n_wanted = int(rng.integers(np.count_nonzero(n_points), n_points.sum() + 1))
+        quotas = _quotas(n_points, error, n_wanted)
+        assert quotas.sum() == n_wanted
+        assert (quotas[n_points > 0] > 0).all()
+        assert (quotas[n_points == 0] == 0).all()
+
+
+@pytest.fixture(scope="module")
+def embeddings() -> np.ndarray:
+    return blobs(12000, 24, 1500)
+
+
+@pytest.fixture
+def looks_nearby(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(power_kmeans, "_LEAST_WORK_NEARBY", 0)
+
+
+def fitted(points: np.ndarray, **params) -> PowerKMeans:
+    settings = {"effort": "fast", "random_state": 0, **params}
+    return PowerKMeans(1000, **settings).fit(points)
+
+
+def test_a_thousand_centers_have_exact_labels_and_low_inertia(looks_nearby, embeddings):
+    model = fitted(embeddings)
+    np.testing.assert_array_equal(model.labels_, model.predict(embeddings))
+    assert model.inertia_ == pytest.approx(-model.score(embeddings), rel=1e-12)
+    usual = KMeans(1000, n_init=1, random_state=0).fit(embeddings)
+    assert model.inertia_ < 1.03 * usual.inertia_
+    assert model.spent_.skipped > 0.5
+
+
+def test_a_thousand_centers_on_any_number_of_threads(looks_nearby, embeddings):
+    one, two = (fitted(embeddings, n_threads=n).cluster_centers_ for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_a_thousand_centers_by_cosine(looks_nearby, embeddings):
+    model = fitted(embeddings, divergence="cosine")
+    np.testing.assert_allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(model.labels_, model.predict(embeddings))
+
+
+def test_a_thousand_given_centers(looks_nearby, embeddings):
+    given = embeddings[:1000].astype(np.float64)
+    model = fitted(embeddings, init=given)
+    assert model.inertia_ < -KMeans.from_centers(given).score(embeddings)
+
+
+def test_a_thousand_centers_with_weights(looks_nearby, embeddings):
+    weights = np.ones(len(embeddings))
+    weights[::2] = 0
+    model = fitted(embeddings, init="random").set_params(init="k-means++")
+    model.fit(embeddings, sample_weight=weights)
+    alone = fitted(embeddings[1::2])
+    assert model.inertia_ == pytest.approx(alone.inertia_, rel=0.03)
+
+
+def test_a_callback_ends_the_search_of_a_thousand_centers(looks_nearby, embeddings):
+    model = fitted(embeddings, callback=lambda state: state.sweep == 3)
+    assert model.n_iter_ == 3
+    assert len(np.unique(model.labels_)) > 900
+
+
+def test_an_interrupt_keeps_a_thousand_centers(looks_nearby, embeddings):
+    def interrupted(state: powermeans.SweepState) -> None:
+        if state.sweep == 5:
+            raise KeyboardInterrupt
+
+    model = PowerKMeans(1000, effort="fast", random_state=0, callback=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(embeddings)
+    assert model.cluster_centers_.shape == (1000, 24)
+    assert len(model.labels_) == len(embeddings)
