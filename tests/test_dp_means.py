@@ -100,6 +100,7 @@ def test_the_objective_never_rises_and_no_step_that_pays_is_left(points, penalty
             assert utility.min() >= penalty * (1 - 1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
 @for_all(few_points, st.floats(0.01, 100), st.integers(0, 2**31), st.sampled_from([0.0, 1e-4]))
 @settings(max_examples=60)
 def test_a_search_never_ends_above_the_algorithm_of_the_paper(points, penalty, seed, tol) -> None:
