@@ -21,6 +21,7 @@
 #include "swaps.hpp"
 #include "sweep.hpp"
 #include "thread_limit.hpp"
+#include "transport.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -112,6 +113,16 @@ class Points {
             require(shares->shape(0) == centers.shape(0), "shares must have one entry for each center");
             asked.shares = shares->data();
         }
+        return sums(asked);
+    }
+
+    nb::tuple sweep_priced(Centers centers, Vector prices, std::optional<Out<int32_t, 1>> labels,
+                           std::optional<Out<double, 1>> margins) const {
+        require(prices.shape(0) == centers.shape(0), "prices must have one entry for each center");
+        Request<T> asked = request(Task::priced_sums, centers);
+        asked.prices = prices.data();
+        asked.labels = of_points(labels, "labels");
+        asked.margins = of_points(margins, "margins");
         return sums(asked);
     }
 
@@ -458,6 +469,8 @@ void bind_sweeps(Binding& binding) {
              "mean_unit"_a)
         .def("sweep_gaussian", &Class::sweep_gaussian, "centers"_a.noconvert(), "variance"_a,
              "shares"_a.noconvert().none())
+        .def("sweep_priced", &Class::sweep_priced, "centers"_a.noconvert(), "prices"_a.noconvert(),
+             "labels"_a.noconvert().none(), "margins"_a.noconvert().none())
         .def("spread", &Class::spread, "centers"_a.noconvert())
         .def("assign", &Class::assign, "centers"_a.noconvert(), "labels"_a.noconvert())
         .def("sq_distances", &Class::sq_distances, "centers"_a.noconvert(), "distances"_a.noconvert())
@@ -482,6 +495,35 @@ void bind_sweeps(Binding& binding) {
         .def("distances_to_own", &Class::distances_to_own, "divergence"_a, "centers"_a.noconvert(),
              "labels"_a.noconvert(), "distances"_a.noconvert())
         .def("use_heights", &Class::use_heights, "heights"_a.noconvert());
+}
+
+// Returns by how much weight the sizes miss the limits.
+double transport_points(Indices starts, In<int32_t, 1> choices, Vector distances,
+                        std::optional<Vector> weights, Vector least_sizes, Vector most_sizes,
+                        double mean_size, double curvature, Out<int32_t, 1> labels, Out<double, 1> sizes,
+                        Out<double, 1> prices) {
+    const int64_t n_points = int64_t(labels.shape(0)), k = int64_t(prices.shape(0));
+    require(int64_t(starts.shape(0)) == n_points + 1 && starts.data()[0] == 0 &&
+                starts.data()[n_points] == int64_t(choices.shape(0)) &&
+                choices.shape(0) == distances.shape(0),
+            "starts, choices and distances do not describe lists of as many points as labels");
+    require(!weights || int64_t(weights->shape(0)) == n_points, "weights must have one entry for each point");
+    require(int64_t(least_sizes.shape(0)) == k && int64_t(most_sizes.shape(0)) == k &&
+                int64_t(sizes.shape(0)) == k,
+            "sizes must have one entry for each center");
+    const auto are_centers = [k](const int32_t* first, std::size_t n) {
+        return std::all_of(first, first + n, [k](int32_t j) { return j >= 0 && j < k; });
+    };
+    require(are_centers(choices.data(), choices.shape(0)) && are_centers(labels.data(), labels.shape(0)),
+            "choices and labels must be numbers of centers");
+    const TransportRequest asked{n_points,           k,
+                                 starts.data(),      choices.data(),
+                                 distances.data(),   weights ? weights->data() : nullptr,
+                                 least_sizes.data(), most_sizes.data(),
+                                 mean_size,          curvature,
+                                 labels.data(),      sizes.data(),
+                                 prices.data()};
+    return in_background([&] { return transport(asked); });
 }
 
 template <class V>
@@ -565,6 +607,10 @@ NB_MODULE(_native, module) {
     module.def("takes_shortcuts", &takes_shortcuts);
     module.def("take_shortcuts", &take_shortcuts, "taken"_a);
     module.def("thread_limit", &powermeans_get_num_threads);
+    module.def("transport", &transport_points, "starts"_a.noconvert(), "choices"_a.noconvert(),
+               "distances"_a.noconvert(), "weights"_a.noconvert().none(), "least_sizes"_a.noconvert(),
+               "most_sizes"_a.noconvert(), "mean_size"_a, "curvature"_a, "labels"_a.noconvert(),
+               "sizes"_a.noconvert(), "prices"_a.noconvert());
     bind_elementary<float>(module);
     bind_elementary<double>(module);
 }

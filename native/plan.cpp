@@ -183,7 +183,7 @@ Plan plan_for(const SweepShape& shape) {
     plan.lane_sums = plan.grouped ? lane_sums : 0;
     const bool in_units = shape.is_dense && ((!plan.direct && !plan.grouped) || plan.bounded);
     plan.padded_features = in_units ? round_up(d, shape.lanes()) : d;
-    plan.sums_by_center = shape.task == Task::hard_sums || (in_units && lanes_fit_features_better(shape));
+    plan.sums_by_center = shape.gives_to_one() || (in_units && lanes_fit_features_better(shape));
     plan.block_points = block_points(shape, plan);
     plan.stripe_points = stripe_points(shape, plan);
     return plan;

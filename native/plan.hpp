@@ -21,7 +21,8 @@ struct SweepShape {
 
     bool is_hard() const { return task == Task::hard_sums || task == Task::spread || task == Task::assign; }
     bool is_soft() const { return task == Task::soft_sums; }
-    bool sums_points() const { return is_soft() || task == Task::hard_sums; }
+    bool gives_to_one() const { return task == Task::hard_sums || task == Task::priced_sums; }
+    bool sums_points() const { return is_soft() || gives_to_one(); }
     int64_t lanes() const { return unit_bytes / value_bytes; }  // of a unit
 };
 

@@ -60,14 +60,18 @@ double sharpness_of(const Request<T>& request, double unit) {
     return std::min(0.5 / request.variance / unit / unit, highest_sharpness);
 }
 
-// Returns what shares add to squared distances: a Gaussian with a small share counts as farther away.
+// Returns what prices or shares add to squared distances: a Gaussian with a small share counts as farther
+// away.
 template <class T>
-Aligned<T> offsets_of(const Request<T>& request, int64_t n_padded, double sharpness) {
-    if (!request.shares) return {};
+Aligned<T> offsets_of(const Request<T>& request, int64_t n_padded, double sharpness, double unit) {
+    if (!request.shares && !request.prices) return {};
+    constexpr double most = std::numeric_limits<T>::max();
     Aligned<T> offsets(static_cast<std::size_t>(n_padded));
-    for (int64_t j = 0; j < request.n_centers; ++j)
-        offsets[std::size_t(j)] =
-            T(std::min(-std::log(request.shares[j]) / sharpness, double(std::numeric_limits<T>::max())));
+    for (int64_t j = 0; j < request.n_centers; ++j) {
+        const double offset =
+            request.prices ? request.prices[j] * unit * unit : -std::log(request.shares[j]) / sharpness;
+        offsets[std::size_t(j)] = T(std::clamp(offset, -most, most));
+    }
     return offsets;
 }
 
@@ -217,7 +221,7 @@ SweepResult sweep_down_to(double lowest_share, const Source& source, const Reque
     const PackedCenters<Source> centers(source, plan, request.raw_centers, request.n_centers, units, team);
     const Aligned<T> origin = scaled_origin<T>(source.frame, source.n_features, units.scale);
     const double sharpness = sharpness_of(request, units.unit);
-    const Aligned<T> offsets = offsets_of(request, centers.view().n_padded, sharpness);
+    const Aligned<T> offsets = offsets_of(request, centers.view().n_padded, sharpness, units.unit);
     const HeldBounds<T> held = hold_bounds(source, plan);
     Job<T> job{};
     static_cast<Request<T>&>(job) = request;

@@ -20,6 +20,7 @@ MATHEMATICS = {
     "principal_axes",
     "rules",
     "schedules",
+    "size_limits",
     "sums",
     "weighted_draws",
 }

@@ -62,5 +62,29 @@ void hard_block(const Block<Points>& block) {
     }
 }
 
+// Gives each point to the center of least distance and price.
+template <class Points>
+void priced_block(const Block<Points>& block) {
+    using T = typename Points::Computed;
+    const auto& job = block.job;
+    for (int64_t p = 0; p < block.n; ++p) {
+        const T* row = row_of(block, p);
+        TwoSmallestOfLanes<T> smallest;
+        for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>)
+            smallest.add(load(row + j) + load(job.offsets + j), j);
+        const T least = smallest.least();
+        const int64_t center = smallest.first_of(least), i = index_of(block, p);
+        const double weight = weight_of(block, p);
+        block.out.weights[center] += weight;
+        block.out.objective += weight * double(least);
+        block.out.inertia += weight * block.work.nearest[p];
+        add_point(block, p, center, weight);
+        if (job.labels) job.labels[i] = int32_t(center);
+        if (job.margins)
+            job.margins[i] =
+                (double(smallest.second_least(least)) - double(least)) * job.unscale * job.unscale;
+    }
+}
+
 }  // namespace
 }  // namespace powermeans

@@ -52,6 +52,8 @@ void do_task(const Block<Points>& block) {
             return hard_block(block);
         case Task::soft_sums:
             return soft_block(block);
+        case Task::priced_sums:
+            return priced_block(block);
         case Task::distances:
             return copy_distances(block);
         case Task::potentials:

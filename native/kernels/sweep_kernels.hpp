@@ -25,13 +25,14 @@ inline constexpr int64_t points_per_group = 32;
 inline constexpr int64_t features_per_fold = 256;
 
 enum class Task {
-    hard_sums,   // the nearest center takes the point; labels too where asked for
-    soft_sums,   // weights of a soft rule
-    spread,      // error and utility of each center
-    assign,      // labels and inertia
-    distances,   // all squared distances
-    potentials,  // inertia left by each center if it joined those that `nearest` knows
-    approach,    // lower `nearest` where a center is nearer
+    hard_sums,    // the nearest center takes the point; labels too where asked for
+    soft_sums,    // weights of a soft rule
+    priced_sums,  // the center of least distance and price takes the point; labels and margins where asked for
+    spread,       // error and utility of each center
+    assign,       // labels and inertia
+    distances,    // all squared distances
+    potentials,   // inertia left by each center if it joined those that `nearest` knows
+    approach,     // lower `nearest` where a center is nearer
 };
 
 // How distances become soft weights.
@@ -50,12 +51,14 @@ struct Request {
     double mean_unit = 1;             // squared distance by which that mean is divided before
     double variance = 0;              // of the Gaussians
     const double* shares = nullptr;   // (n_centers,) of the Gaussians; null where they are equal
+    const double* prices = nullptr;   // (n_centers,), only for priced_sums
     const double* raw_centers;        // (n_centers, n_features); where distances are affine
                                       // (n_centers, n_features + 1): slopes of x - origin, and lifts
     int64_t n_centers;
     const double* sample_weight = nullptr;  // (n_points,) or null
     int32_t* labels = nullptr;              // (n_points,) or null
     double* nearest = nullptr;              // (n_points,), only for potentials and approach
+    double* margins = nullptr;              // (n_points,) or null: how much less it costs than the second
     T* distances = nullptr;                 // (n_points, n_centers), only for distances
 };
 
@@ -179,7 +182,7 @@ struct Job : Request<T> {
     T lowest_ratio;          // of nearest / y: below it a weight is zero
     T lowest_log;            // of a density over the highest: below it a weight is zero
     double sharpness;        // of the Gaussian rule: 1 / (2 variance)
-    const T* offsets;        // (n_padded,), added to the distances by the Gaussian rule, or null
+    const T* offsets;        // (n_padded,), added to the distances by Gaussian rule and prices, or null
     const double* heights;   // (n_points,): of the points, where distances are affine, else null
     double unscale;          // 1 / unit of distances; applied twice, since its square may underflow
     double to_nearest_unit;  // unit of `nearest` / unit of distances; applied twice

@@ -49,6 +49,13 @@ class CompiledPoints:
     def sweep_gaussian(
         self, centers: FloatArray, variance: float, shares: FloatArray | None
     ) -> _Swept: ...
+    def sweep_priced(
+        self,
+        centers: FloatArray,
+        prices: FloatArray,
+        labels: Labels | None,
+        margins: FloatArray | None,
+    ) -> _Swept: ...
     def spread(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]: ...
     def sweep_nearby(self, centers: FloatArray, neighbours: Labels, labels: Labels) -> _Swept:
         """Sweep as `sweep_hard` does, but compare each point only with neighbours of its center.
@@ -161,5 +168,20 @@ def instruction_sets() -> list[str]: ...
 def takes_shortcuts() -> bool: ...
 def take_shortcuts(taken: bool) -> None: ...
 def thread_limit() -> int: ...
+def transport(
+    starts: NDArray[np.int64],
+    choices: NDArray[np.int32],
+    distances: FloatArray,
+    weights: FloatArray | None,
+    least_sizes: FloatArray,
+    most_sizes: FloatArray,
+    mean_size: float,
+    curvature: float,
+    labels: Labels,
+    sizes: FloatArray,
+    prices: FloatArray,
+) -> float:
+    """Meet the wished sizes at least cost, and return by how much weight they miss the limits."""
+
 def log(values: Points, results: Points) -> None: ...
 def exp(values: Points, results: Points) -> None: ...

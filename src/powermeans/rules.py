@@ -77,6 +77,46 @@ class Unguarded(Hard):
 
 
 @dataclass(frozen=True, slots=True)
+class Priced(Rule):
+    """A point belongs to the center of least distance and price: high prices make small clusters.
+
+    At other centers or prices the objective does not compare. The same constant in all prices moves
+    no point.
+    """
+
+    prices: tuple[float, ...]
+    """What each center costs, in units of squared distance."""
+    power: ClassVar[float] = -math.inf  # type: ignore[misc]
+    descends: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not all(map(math.isfinite, self.prices)):
+            raise ValueError(f"prices={self.prices!r} must be finite: pass one for each center")
+
+    def prices_of(self, n_centers: int) -> FloatArray:
+        """Return the prices as an array."""
+        if len(self.prices) != n_centers:
+            raise ValueError(f"there are {len(self.prices)} prices for {n_centers} centers")
+        return np.array(self.prices, dtype=np.float64)
+
+    def memberships(self, sq_dist: FloatArray) -> FloatArray:
+        """Return one for the first of the centers of least distance and price, else zero."""
+        memberships = np.zeros_like(sq_dist)
+        cheapest = np.argmin(self._priced(sq_dist), axis=1)
+        memberships[np.arange(len(sq_dist)), cheapest] = 1.0
+        return memberships
+
+    def objective(self, sq_dist: FloatArray) -> FloatArray:
+        """Return the least distance and price."""
+        least: FloatArray = self._priced(sq_dist).min(axis=1)
+        return least
+
+    def _priced(self, sq_dist: FloatArray) -> FloatArray:
+        priced: FloatArray = sq_dist + self.prices_of(sq_dist.shape[1])
+        return priced
+
+
+@dataclass(frozen=True, slots=True)
 class Power(Rule):
     """Weigh by the gradient of the power mean M_s (Xu & Lange 2019, equation 5) times k^(1/s).
 

@@ -27,7 +27,9 @@ from powermeans.estimators.shared_covariance import (
     run_with_covariance,
     with_covariance_of_all,
 )
+from powermeans.estimators.size_limited import LimitedFit, sample_for_sizes, within_limits
 from powermeans.inputs.schedule import check_schedule
+from powermeans.inputs.sizes import check_sizes
 from powermeans.loop.anneal import Callback, Stage, StageEnd
 from powermeans.loop.history import Spent
 from powermeans.loop.search import EFFORTS, Effort, Search, n_sampled
@@ -43,6 +45,7 @@ from powermeans.rules import Power, Rule
 from powermeans.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
 from powermeans.seeds.choose import drawn_sample
 from powermeans.seeds.tree import TreeSeeds
+from powermeans.size_limits import SizeLimits
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
@@ -141,6 +144,18 @@ class PowerKMeans(CenterEstimator):
         Meaning of NaN: an error, or a missing entry. With "observed", squared Euclidean distances
         and means use only the observed entries (Chi, Chi & Baraniuk 2016); nothing is imputed. A
         point with few observed entries is near every center: leave such rows out.
+    size_min, size_max : int or float, optional
+        Least and largest number of points in a cluster; with sample weights, their sum. A float
+        between 0 and 1 is a share of the whole. `labels_` then is the assignment of least inertia
+        to `cluster_centers_` within these limits, which are met exactly, or with unequal weights up
+        to what moves of whole points reach; a warning tells what is missing. `predict` goes to the
+        nearest center, whatever the sizes. Points in parts learn the same centers, and have the
+        sizes only nearly: see `sizes_`. Limits go with every divergence, but not with a device or a
+        learned covariance.
+    balance : float, default=0.0
+        A wish for even sizes, from 0 (none) to 1 (sizes differ by at most one point). In between, a
+        cluster of n points costs c / 2 times the square of n less the mean size, where c is
+        balance / (1 - balance) times the mean squared distance over the mean size.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial centers. An int makes the result reproducible.
     n_threads : int, optional
@@ -171,9 +186,10 @@ class PowerKMeans(CenterEstimator):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the dtype of the points.
     labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point, the same as `predict` gives for these points.
+        Label of the nearest center of each point, the same as `predict` gives for these points;
+        where sizes are wished, of the center that each point is assigned to.
     inertia_ : float
-        Weighted sum of squared distances to the nearest center.
+        Weighted sum of squared distances to the nearest center, or to the assigned one.
     n_iter_ : int
         Number of sweeps of the best run.
     history_ : recarray
@@ -197,6 +213,16 @@ class PowerKMeans(CenterEstimator):
         `seconds`, `skipped`, the share of the distances that were not computed, `n_moves` of single
         points and `n_swaps` of centers; the last two are zero where the search breathes. Inertias
         accepted in a sample estimate those of all points.
+    sizes_ : ndarray of shape (n_clusters,)
+        Number of points in each cluster, or the sum of their weights; set only where sizes are
+        wished, as are the next two.
+    prices_ : ndarray of shape (n_clusters,)
+        Price of each center. All points but those on borders are at the center of least squared
+        distance and price.
+    assignment_gap_ : float
+        By what share of the inertia, and of the cost of unbalanced sizes, the assignment could at
+        most be better with the same centers, by linear programming duality; zero up to rounding,
+        unless weights are unequal.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of the clusters, scaled to determinant one; set only with
         ``divergence="mahalanobis"``.
@@ -282,6 +308,9 @@ class PowerKMeans(CenterEstimator):
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "divergence": [StrOptions(set(divergences.NAMES) | {"mahalanobis"}), divergences.Bregman],
         "missing": [StrOptions({"error", "observed"})],
+        "size_min": [Interval(Real, 0, None, closed="left"), None],
+        "size_max": [Interval(Real, 0, None, closed="neither"), None],
+        "balance": [Interval(Real, 0, 1, closed="both")],
         "n_threads": [Integral, None],
         "device": [str, None],
         "callback": [callable, StrOptions({"progress"}), None],
@@ -310,6 +339,9 @@ class PowerKMeans(CenterEstimator):
         tol: float = 1e-6,
         divergence: str | divergences.Bregman = "squared_euclidean",
         missing: Literal["error", "observed"] = "error",
+        size_min: float | None = None,
+        size_max: float | None = None,
+        balance: float = 0.0,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         device: str | None = None,
@@ -331,6 +363,9 @@ class PowerKMeans(CenterEstimator):
         self.tol = tol
         self.divergence = divergence
         self.missing = missing
+        self.size_min = size_min
+        self.size_max = size_max
+        self.balance = balance
         self.random_state = random_state
         self.n_threads = n_threads
         self.device = device
@@ -512,6 +547,10 @@ class PowerKMeans(CenterEstimator):
     def _stages(self, data: Data) -> list[Stage]:
         if self.schedule is not None:
             check_schedule(self.schedule, n_powers=self.max_iter)
+        for name in ("sizes_", "prices_", "assignment_gap_"):
+            self.__dict__.pop(name, None)
+        if self._wishes_sizes():
+            self._limits_without_balance(data)
         self.critical_power_ = data.rows.critical_power()
         schedule = self._powers()
         if not self.polish:
@@ -568,7 +607,80 @@ class PowerKMeans(CenterEstimator):
             most_learned = n_learned if self.polish else 0
             return run_with_covariance(start, self._run_in_space, most_learned, self._seconds_left)
         start.history.n_runs = 1 if self._starts_from_given_centers() else self._wanted_runs()
-        return self._run_in_space(start)
+        ends = self._run_in_space(start)
+        return self._run_within_limits(start, ends) if self._wishes_sizes() else ends
+
+    def _wishes_sizes(self) -> bool:
+        limits = self._parameter("size_min"), self._parameter("size_max")
+        return limits != (None, None) or self._parameter("balance", 0.0) > 0
+
+    def _run_within_limits(self, start: Start, ends: list[StageEnd]) -> list[StageEnd]:
+        """Go on from what a run without limits found."""
+        start.learned["limits"] = limits = self._limits(start)
+        start.learned["prices"] = np.zeros(self.n_clusters)
+        if ends[-1].was_stopped:
+            return ends
+        spec = self._spec()
+        sample = sample_for_sizes(
+            start, self.n_clusters, lambda points: spec.open_array(points, None, spec)
+        )
+        fit = LimitedFit(start, limits, sample, self._centers_are_means(), self.max_iter)
+        more, start.learned["prices"] = fit.run(self._found(start, ends))
+        start.history.keep(more[-1].centers)
+        return ends + more
+
+    def _limits(self, start: Start) -> SizeLimits:
+        """Return the wished sizes, by the mean squared distance of the run so far."""
+        limits = self._limits_without_balance(start.data)
+        if self.balance in (0, 1):
+            return limits
+        assert start.history.centers is not None, "every run has a sweep"
+        error = float(start.data.rows.spread(start.history.centers).error.sum())
+        unit = error / limits.total / limits.mean
+        return replace(limits, curvature=self.balance / (1 - self.balance) * unit)
+
+    def _limits_without_balance(self, data: Data) -> SizeLimits:
+        rows = data.rows
+        self._refuse_sizes(rows)
+        is_counted, heaviest = rows.total_weight == rows.n_points, 0.0
+        if isinstance(data, InMemory):
+            weights = rows.sample_weight(np.arange(rows.n_points))
+            is_counted, heaviest = bool(np.all(weights * (weights - 1) == 0)), float(weights.max())
+        return check_sizes(
+            self.size_min,
+            self.size_max,
+            self.balance,
+            n_clusters=self.n_clusters,
+            total=rows.total_weight,
+            heaviest=heaviest,
+            is_counted=is_counted,
+        )
+
+    def _refuse_sizes(self, rows: Rows) -> None:
+        """Raise where sizes of clusters cannot be had."""
+        name = "size_max" if self.size_max is not None else "size_min"
+        name = name if getattr(self, name) is not None else "balance"
+        reason, way_out = "", ""
+        if not self.polish:
+            reason, way_out = "needs hard clusters, which polish=False does not make", "polish=True"
+        elif self._learns_covariance():
+            reason = "goes with no covariance that is learned"
+            way_out = "divergence=powermeans.divergences.Mahalanobis(covariance)"
+        elif getattr(rows, "placement", None) is not None:
+            reason, way_out = "is not for tensors and devices", "a NumPy array without device"
+        if reason:
+            raise ArgumentError(reason, f"pass {way_out}", argument=name, value=getattr(self, name))
+
+    def _centers_are_means(self) -> bool:
+        """Return whether moved points change the centers as they change sums."""
+        return self.missing == "error" and self.divergence != "manhattan"
+
+    def _found(self, start: Start, ends: list[StageEnd]) -> list[FloatArray]:
+        """Return the centers that may do best within limits: the best without, and other seeds."""
+        n_others = self._effort().n_starts - 1 if self._searches() else 0
+        found = [centers for centers in start.learned.get("found", []) if centers is not ends[-1]]
+        seeds = [start.seeds() for _ in range(n_others)]
+        return [ends[-1].centers, *found[1 : 1 + n_others], *seeds]
 
     def _run_in_space(self, start: Start) -> list[StageEnd]:
         """Make one run with the present divergence."""
@@ -576,17 +688,22 @@ class PowerKMeans(CenterEstimator):
             return super()._run(start)
         search = self._search(start)
         *first_stages, last_stage = start.stages
+        found: list[FloatArray] = []
         if self._has_many_centers(start.data.rows):
             self._search_nearby(start, search)
             last_stage = replace(last_stage, stop=search.ends_roughly(_LEAST_GAIN_OF_MANY))
         elif (sample := self._sample(start)) is None:
-            search.run(start.seeds, first_stages, *self._efforts())
+            left = search.explore(start.seeds, first_stages, *self._efforts())
+            found = [solution.centers for solution in left[-1]]
         else:
-            self._search_in_sample(sample, search, first_stages)
+            found = self._search_in_sample(sample, search, first_stages)
+        start.learned["found"] = found
         best = search.best
         assert best is not None, "the first sweep was complete"
         if search.was_stopped:
             return [StageEnd(best.centers, -math.inf, "the callback said stop", was_stopped=True)]
+        if self._wishes_sizes():  # where the last sweeps would lead elsewhere
+            return [StageEnd(best.centers, -math.inf, "the search ended")]
         if isinstance(last_stage.stop, CentersSettled):
             planned = start.history.planned
             planned.time_left.begin_last(last_stage.stop.tolerance, last_stage.max_iter)
@@ -613,8 +730,10 @@ class PowerKMeans(CenterEstimator):
             start, data=data, seeds=functools.partial(self._initial_centers, data, start.rng)
         )
 
-    def _search_in_sample(self, start: Start, whole: Search, first_stages: list[Stage]) -> None:
-        """Search in a sample, and let all points choose among what it found."""
+    def _search_in_sample(
+        self, start: Start, whole: Search, first_stages: list[Stage]
+    ) -> list[FloatArray]:
+        """Search in a sample, let all points choose among what it found, and return that."""
         start.history.share_of_search = _SHARE_OF_SAMPLE
         n_times = whole.rows.n_places / start.data.rows.n_places
         n_compared = sum(effort.n_starts for effort in self._efforts())
@@ -628,6 +747,7 @@ class PowerKMeans(CenterEstimator):
         if self._starts_from_given_centers():
             found[0].append(start.seeds())
         whole.finish(found)
+        return found[-1]
 
     def _has_many_centers(self, rows: Rows) -> bool:
         """Return whether a search looks only at the centers near each point."""
@@ -702,7 +822,13 @@ class PowerKMeans(CenterEstimator):
                 )
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        run, history = super()._finish(start, ends), start.history
+        history = start.history
+        if self._wishes_sizes():
+            limits = start.learned.get("limits") or self._limits(start)
+            prices = start.learned.get("prices", np.zeros(self.n_clusters))
+            run = within_limits(start, ends, limits, prices)
+        else:
+            run = super()._finish(start, ends)
         powers = [record.power for record in history.records if record.power > -math.inf]
         learned: dict[str, Any] = {}
         if self._learns_covariance():

@@ -159,6 +159,7 @@ class RobustPowerKMeans(PowerKMeans):
             copy_x=copy_x,
         )
         del self.device  # not a parameter here: points are ranked in host memory
+        del self.size_min, self.size_max, self.balance
         self.trim = trim
 
     def _spec(self) -> OpeningSpec:

@@ -42,6 +42,7 @@ class AffineRows(NativeRows, abc.ABC):
     has_cells = BaseRows.has_cells
     has_blocks = BaseRows.has_blocks
     some = BaseRows.some
+    distances_of = BaseRows.distances_of
     farthest = BaseRows.farthest
 
     @abc.abstractmethod

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.rows.by_definition import greedy_seeds
-from powermeans.rows.protocol import FarPoint, Moved, Placement, Rows
+from powermeans.rows.protocol import FarPoint, Moved, Placement, PricedLabels, Rows
 from powermeans.rules import Hard, Rule
 from powermeans.sums import ColumnMoments
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
@@ -89,6 +89,19 @@ class BaseRows(Rows):
 
     def some(self, indices: IndexArray | slice) -> Rows:
         raise TypeError(f"{type(self).__name__} are not read in blocks")
+
+    def distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+        return self.sq_distances(centers)[indices].astype(np.float64)
+
+    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        priced = self.sq_distances(centers) + prices
+        labels = priced.argmin(axis=1).astype(np.int32)
+        margins = np.full(self.n_points, np.inf)
+        least = priced.min(axis=1)
+        if len(centers) > 1:
+            margins = np.partition(priced, 1, axis=1)[:, 1] - least
+        counts = self.sample_weight(np.arange(self.n_points))
+        return PricedLabels(labels, margins, float(counts @ least))
 
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         nearness = self.nearness(centers)

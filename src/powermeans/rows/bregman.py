@@ -19,6 +19,7 @@ from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
 from powermeans.divergences.poisson import Poisson
 from powermeans.errors import warn_caller
 from powermeans.rows.affine import AffineRows
+from powermeans.rows.base import BaseRows
 from powermeans.rows.by_definition import (
     NearnessByDefinition,
     spread_by_definition,
@@ -97,6 +98,9 @@ class BregmanRows(AffineRows):
         if weights is not None and not weights.any():
             some, weights = self._points, self._weights
         return critical_power(in_units(some, self.unit_steps()), weights)
+
+    def distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+        return self._divergence.pairwise(self._points[indices], centers)
 
     @property
     def n_places(self) -> int:
@@ -193,6 +197,8 @@ class DirectBregmanRows(BregmanRows):
         labels = self._labels_of(centers)
         distances = self._distances_to_own(labels, centers)
         return labels, float(self.sample_weight(np.arange(self.n_points)) @ distances)
+
+    assign_priced = BaseRows.assign_priced
 
     def _labels_of(self, centers: FloatArray) -> Labels:
         parts = self._distances_in_chunks(centers)

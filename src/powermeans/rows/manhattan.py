@@ -150,6 +150,9 @@ class ManhattanRows(NativeRows):
         weights = self.sample_weight(np.arange(self.n_points))
         return NearnessByDefinition(self._values, weights, centers, order, manhattan.pairwise)
 
+    assign_priced = BaseRows.assign_priced
+    distances_of = BaseRows.distances_of
+
     # The compiled seeds are for squared Euclidean distances.
     greedy_seeds = BaseRows.greedy_seeds
     samples_seeds = BaseRows.samples_seeds

@@ -16,8 +16,8 @@ from powermeans.divergences import squared_euclidean
 from powermeans.rows.base import MemoryRows, in_unit
 from powermeans.rows.by_definition import sweep_by_formula, weighted
 from powermeans.rows.farthest import Farthest, farthest_in_passes, largest_first
-from powermeans.rows.protocol import FarPoint, Moved, Rows
-from powermeans.rules import Gaussian, Hard, Harmonic, Online, Power, Reached, Rule
+from powermeans.rows.protocol import FarPoint, Moved, PricedLabels, Rows
+from powermeans.rules import Gaussian, Hard, Harmonic, Online, Power, Priced, Reached, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -27,6 +27,7 @@ instruction_sets = _native.instruction_sets
 thread_limit = _native.thread_limit
 Team = _native.Team
 Known = _native.Moments
+transport = _native.transport
 
 _ENTRIES_AT_ONCE = 2**20
 
@@ -116,6 +117,9 @@ class NativeRows(MemoryRows):
             swept = self._native.sweep_power(taken, rule.power, 0.0, 1.0)
         elif isinstance(rule, Harmonic):
             swept = self._native.sweep_power(taken, rule.power, rule.p / 2 - 1, rule.unit)
+        elif isinstance(rule, Priced):
+            prices = rule.prices_of(len(centers))
+            swept = self._native.sweep_priced(taken, prices, None, None)
         elif isinstance(rule, Gaussian):
             swept = self._native.sweep_gaussian(taken, rule.variance, rule.shares_of(len(centers)))
         else:
@@ -191,6 +195,19 @@ class NativeRows(MemoryRows):
         inertia = self._native.assign(self.as_compiled(centers), labels)
         return labels, inertia * self._weight_unit
 
+    def distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+        some = NativeRows(self._points[indices], team=self.team, known=self.known)
+        distances = np.empty((some.n_points, len(centers)), dtype=some._native_dtype)
+        some._native.sq_distances(self.as_compiled(centers), distances)
+        return distances.astype(np.float64, copy=False)
+
+    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        labels = np.empty(self.n_points, dtype=np.int32)
+        margins = np.empty(self.n_points)
+        taken, asked = self.as_compiled(centers), np.ascontiguousarray(prices)
+        _, _, objective, _, _ = self._native.sweep_priced(taken, asked, labels, margins)
+        return PricedLabels(labels, margins, objective * self._weight_unit)
+
     @property
     def moves_points(self) -> bool:
         return True
@@ -252,10 +269,14 @@ class NativeRows(MemoryRows):
         return self.nearness((self.mean() + far * direction)[None, :]).sq_dist()
 
     def sq_distances(self, centers: FloatArray) -> Points:
-        computed = np.float64 if sparse.issparse(self._points) else self.dtype
-        distances: Points = np.empty((self.n_points, len(centers)), dtype=computed)
+        distances: Points = np.empty((self.n_points, len(centers)), dtype=self._native_dtype)
         self._native.sq_distances(self.as_compiled(centers), distances)
         return distances.astype(self.dtype, copy=False)
+
+    @property
+    def _native_dtype(self) -> Any:
+        """The type that distances are computed in."""
+        return np.float64 if sparse.issparse(self._points) else self.dtype
 
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> NativeNearness:
         return NativeNearness(self._native, self, self._weights, self._weight_unit, centers, order)

@@ -192,6 +192,17 @@ class Rows(Protocol):
         """Return some of the points, at the same distances, with weights of one."""
         ...
 
+    def distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+        """Return the squared distances of some points to all centers."""
+        ...
+
+    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        """Return for each point the center of least distance and price, and by how much it is that.
+
+        Without a faster way, the distances of all points to all centers are in memory at once.
+        """
+        ...
+
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         """Yield at most `n_wanted` points, each the one of largest weighted squared distance.
 
@@ -325,6 +336,14 @@ class Moved:
     centers: FloatArray
     n_moves: int  # of points, or swaps that gained
     n_distances: float = 0.0  # of a point to a center that swaps computed
+
+
+class PricedLabels(NamedTuple):
+    """The center of least distance and price of each point."""
+
+    labels: Labels
+    margins: FloatArray  # how much less it costs than the second
+    objective: float  # weighted sum of the least distances and prices
 
 
 class Placement(NamedTuple):

@@ -89,7 +89,8 @@ _OF_ALL = " n_features_in_: length[d]! feature_names_in_: names[d] _sklearn_outp
 _OF_CENTERS = f"""{_OF_ALL} cluster_centers_: finite[k,d]! labels_: count[n] inertia_: number
     n_iter_: count n_relocated_: count history_: records scaling_: Scaling? """
 _OF_POWER_KMEANS = f"""{_OF_CENTERS} power_: number! critical_power_: number n_separated_: count
-    spent_: Spent covariance_: finite[d,d] """
+    spent_: Spent covariance_: finite[d,d] sizes_: weight[k] prices_: finite[k]
+    assignment_gap_: number """
 _OF_STREAMS = f"{_OF_CENTERS} n_steps_: count drift_: Drift "
 _OF_SCALERS = f"{_OF_ALL} n_samples_seen_: any! scale_: weight[d]?! "
 

@@ -1,0 +1,78 @@
+"""Wished sizes of clusters: limits, and a cost that grows with the distance from the mean size.
+
+With a price for each center that is added to the distances, clusters get these sizes at the least
+sum of distances: the prices are the dual variables of a transport problem.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from powermeans.types import FloatArray
+
+# Of products of shares with counts.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class SizeLimits:
+    """The least and the largest weight of a cluster, and what the size between them costs.
+
+    A cluster of weight n costs ``curvature / 2 * (n - mean)**2`` beside the distances.
+    """
+
+    n_centers: int
+    least: float
+    most: float
+    total: float
+    curvature: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        """The mean weight of a cluster."""
+        return self.total / self.n_centers
+
+    def of_part(self, total: float) -> SizeLimits:
+        """Return the same shares of another total, at the same cost of each point."""
+        share = total / self.total
+        curvature = self.curvature / share
+        return SizeLimits(self.n_centers, self.least * share, self.most * share, total, curvature)
+
+    def of_counts(self) -> tuple[float, float]:
+        """Return the least and the largest size of clusters of points that count one each."""
+        most = min(self.most, self.total)
+        return float(math.ceil(self.least - _ROUNDING)), float(math.floor(most + _ROUNDING))
+
+    def wanted(self, prices: FloatArray, sizes: FloatArray) -> FloatArray:
+        """Return the sizes that cost least at these prices, of several those nearest to `sizes`."""
+        if self.curvature > 0:
+            by_price = self.mean + prices / self.curvature
+        else:
+            by_price = np.where(prices == 0, sizes, np.copysign(math.inf, prices))
+        wanted: FloatArray = np.clip(by_price, self.least, self.most)
+        return wanted
+
+    def cost(self, sizes: FloatArray) -> float:
+        """Return what these sizes cost beside the distances."""
+        return float(self.curvature / 2 * np.sum(np.square(sizes - self.mean)))
+
+    def missed_by(self, sizes: FloatArray) -> float:
+        """Return by how much weight sizes miss the limits."""
+        return float(np.sum(np.maximum(0.0, np.maximum(sizes - self.most, self.least - sizes))))
+
+    def far_from_wish(self, prices: FloatArray, sizes: FloatArray) -> float:
+        """Return how much weight has to move for the sizes that are wanted at these prices."""
+        if self.curvature == 0:
+            return self.missed_by(sizes)
+        return float(np.sum(np.maximum(0.0, sizes - self.wanted(prices, sizes))))
+
+    def bound(self, objective: float, prices: FloatArray) -> float:
+        """Return the dual value: no assignment to the same centers costs less.
+
+        `objective` is the sum over the points of the least distance and price.
+        """
+        sizes = self.wanted(prices, np.full(self.n_centers, self.mean))
+        return objective + self.cost(sizes) - float(prices @ sizes)

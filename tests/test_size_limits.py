@@ -1,0 +1,269 @@
+"""Clusters of wished sizes, as `PowerKMeans(size_min=, size_max=, balance=)` makes them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import powermeans
+from powermeans import PowerKMeans
+from powermeans.divergences import Mahalanobis
+from powermeans.errors import ArgumentError
+from powermeans.size_limits import SizeLimits
+from powermeans.types import FloatArray
+
+
+def drawn(n: int = 600, seed: int = 0, n_features: int = 3) -> FloatArray:
+    """Groups of unlike sizes."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.full(6, 0.5))
+    centers = 4 * rng.normal(size=(6, n_features))
+    return centers[rng.choice(6, n, p=shares)] + rng.normal(size=(n, n_features))
+
+
+def inertia_of(X: FloatArray, model: PowerKMeans, weights: Any = None) -> float:
+    sq_dist = ((X - model.cluster_centers_[model.labels_]) ** 2).sum(axis=1)
+    return float(
+        np.average(sq_dist, weights=weights) * (len(X) if weights is None else sum(weights))
+    )
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_limits_always_hold(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(20, 300)), int(rng.integers(1, 9))
+    X = drawn(n, seed)
+    if seed % 3 == 0:
+        X = np.rint(X)  # many rows are equal
+    least, most = int(rng.integers(0, n // k + 1)), int(rng.integers(-(-n // k), n + 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = PowerKMeans(
+            k, size_min=least, size_max=most, effort="fast", random_state=0, n_threads=1
+        ).fit(X)
+    sizes = np.bincount(model.labels_, minlength=k)
+    assert sizes.min() >= least
+    assert sizes.max() <= most
+    assert np.array_equal(model.sizes_, sizes)
+    assert model.inertia_ == pytest.approx(inertia_of(X, model), rel=1e-9)
+    assert model.assignment_gap_ < 1e-9
+
+
+def test_wide_limits_change_little() -> None:
+    X = drawn(2000)
+    free = PowerKMeans(5, random_state=0).fit(X)
+    wide = PowerKMeans(5, size_max=1999, random_state=0).fit(X)
+    assert wide.inertia_ == pytest.approx(free.inertia_, rel=1e-4)
+    assert np.array_equal(wide.prices_, np.zeros(5))
+
+
+def test_fits_without_limits_have_no_sizes() -> None:
+    X = drawn()
+    model = PowerKMeans(4, size_max=200, random_state=0, effort="fast").fit(X)
+    assert model.sizes_.sum() == 600
+    model.set_params(size_max=None).fit(X)
+    for name in ("sizes_", "prices_", "assignment_gap_"):
+        assert not hasattr(model, name)
+
+
+def test_centers_are_means_of_their_points() -> None:
+    X = drawn(3000)
+    model = PowerKMeans(6, size_max=550, random_state=0).fit(X)
+    means = np.array([X[model.labels_ == j].mean(axis=0) for j in range(6)])
+    of_means = ((X - means[model.labels_]) ** 2).sum()
+    assert model.inertia_ == pytest.approx(of_means, rel=1e-4)
+    assert model.inertia_ >= of_means
+
+
+def test_points_stay_at_the_center_of_least_distance_and_price() -> None:
+    X = drawn(3000)
+    model = PowerKMeans(6, size_max=550, random_state=0).fit(X)
+    costs = ((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2) + model.prices_
+    own = costs[np.arange(len(X)), model.labels_]
+    assert np.all(own <= costs.min(axis=1) + 1e-9)
+
+
+def test_prediction_goes_to_the_nearest_center() -> None:
+    X = drawn(3000)
+    model = PowerKMeans(6, size_max=550, random_state=0).fit(X)
+    nearest = ((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2).argmin(axis=1)
+    assert np.array_equal(model.predict(X), nearest)
+    assert np.bincount(nearest).max() > 550
+
+
+@pytest.mark.parametrize("options", [{"size_max": 0.2}, {"balance": 0.7}, {"size_min": 90}])
+def test_threads_change_no_bit(options: dict[str, Any]) -> None:
+    X = drawn(3000, n_features=20)
+    one, two = (
+        PowerKMeans(6, random_state=0, effort="fast", n_threads=n, **options).fit(X) for n in (1, 2)
+    )
+    assert np.array_equal(one.cluster_centers_, two.cluster_centers_)
+    assert np.array_equal(one.labels_, two.labels_)
+    assert np.array_equal(one.prices_, two.prices_)
+
+
+def test_shares_are_of_the_whole() -> None:
+    X = drawn(1000)
+    by_share = PowerKMeans(4, size_min=0.2, size_max=0.3, random_state=0).fit(X)
+    by_count = PowerKMeans(4, size_min=200, size_max=300, random_state=0).fit(X)
+    assert np.array_equal(by_share.labels_, by_count.labels_)
+
+
+def test_more_balance_makes_sizes_more_even() -> None:
+    X = drawn(2000)
+    spreads = [
+        PowerKMeans(6, balance=balance, random_state=0).fit(X).sizes_.std()
+        if balance
+        else np.bincount(PowerKMeans(6, random_state=0).fit(X).labels_).std()
+        for balance in (0, 0.3, 0.7, 0.95, 1)
+    ]
+    assert np.all(np.diff(spreads) < 0)
+    assert spreads[-1] < 1
+
+
+def test_weights_count_as_copies() -> None:
+    X = drawn(200)
+    weights = np.full(200, 2.0)
+    options: dict[str, Any] = {"init": X[:4], "refine": 0}
+    weighted = PowerKMeans(4, size_max=110, **options).fit(X, sample_weight=weights)
+    copies = PowerKMeans(4, size_max=110, **options).fit(np.repeat(X, 2, axis=0))
+    assert weighted.sizes_.max() <= 110
+    assert weighted.inertia_ == pytest.approx(copies.inertia_, rel=1e-6)
+
+
+def test_limits_are_of_weight() -> None:
+    X = drawn(1000)
+    weights = np.random.default_rng(1).uniform(0.1, 1.0, size=1000)
+    model = PowerKMeans(5, size_max=0.22, random_state=0).fit(X, sample_weight=weights)
+    sizes = np.bincount(model.labels_, weights=weights)
+    assert sizes == pytest.approx(model.sizes_)
+    assert sizes.max() <= 0.22 * weights.sum()
+    assert model.inertia_ == pytest.approx(inertia_of(X, model, weights))
+
+
+def test_a_warning_tells_what_heavy_points_miss() -> None:
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    with pytest.warns(RuntimeWarning, match=r"miss the limits by \d"):
+        PowerKMeans(2, size_max=5.5, random_state=0).fit(X, sample_weight=[3, 3, 3, 1.9])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dtypes_are_kept(dtype: type) -> None:
+    X = drawn().astype(dtype)
+    model = PowerKMeans(4, size_max=160, random_state=0).fit(X)
+    assert model.cluster_centers_.dtype == dtype
+    assert model.sizes_.max() <= 160
+    assert model.assignment_gap_ < 1e-5
+
+
+def test_sparse_points_have_limits() -> None:
+    X = np.maximum(drawn() - 1, 0)
+    model = PowerKMeans(4, size_max=170, random_state=0).fit(sparse.csr_array(X))
+    assert model.sizes_.max() <= 170
+    assert model.inertia_ == pytest.approx(inertia_of(X, model), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"divergence": "poisson"},
+        {"divergence": "gamma"},
+        {"divergence": "cosine"},
+        {"divergence": "manhattan"},
+        {"divergence": Mahalanobis(np.diag([1.0, 2.0, 4.0]))},
+    ],
+    ids=lambda options: str(options["divergence"]).partition("(")[0],
+)
+def test_every_divergence_has_limits(options: dict[str, Any]) -> None:
+    X = np.exp(drawn(400) / 4)
+    model = PowerKMeans(4, size_min=80, size_max=120, random_state=0, effort="fast", **options)
+    model.fit(X)
+    sizes = np.bincount(model.labels_)
+    assert sizes.min() >= 80
+    assert sizes.max() <= 120
+    assert model.assignment_gap_ < 1e-9
+    distances = np.asarray(model.transform(X), dtype=np.float64)
+    own = distances[np.arange(len(X)), model.labels_].sum()
+    assert model.inertia_ == pytest.approx(own, rel=1e-6)
+
+
+def test_missing_entries_have_limits() -> None:
+    X = drawn(400)
+    X[np.random.default_rng(0).uniform(size=X.shape) < 0.1] = np.nan
+    X = X[~np.isnan(X).all(axis=1)]
+    model = PowerKMeans(4, size_max=110, missing="observed", random_state=0).fit(X)
+    assert np.bincount(model.labels_).max() <= 110
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size_max": 9}, r"size_max=9 times n_clusters=10 makes 90 rows, and X has 100: pass at"),
+        ({"size_min": 11}, r"size_min=11 times n_clusters=10 makes 110 rows"),
+        ({"size_min": 10, "size_max": 0.05}, r"size_min=10 is 10 rows, and size_max=0.05 is 5"),
+        ({"size_max": 1.0}, r"size_max=1.0 may be a share of the whole or a size of one"),
+        ({"size_max": -1}, r"size_max"),
+        ({"balance": 2}, r"balance"),
+        ({"size_max": 20, "polish": False}, r"size_max=20 needs hard clusters"),
+        ({"balance": 0.5, "divergence": "mahalanobis"}, r"balance=0.5 goes with no covariance"),
+    ],
+)
+def test_sizes_that_cannot_be_had_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PowerKMeans(10, **options).fit(drawn(100))
+
+
+def test_a_point_heavier_than_a_cluster_is_refused() -> None:
+    weights = np.ones(100)
+    weights[7] = 30
+    with pytest.raises(ArgumentError, match=r"size_max=20 is less than the weight of one row, 30"):
+        PowerKMeans(10, size_max=20).fit(drawn(100), sample_weight=weights)
+
+
+def test_models_with_sizes_are_saved(tmp_path: Any) -> None:
+    model = PowerKMeans(4, size_max=160, random_state=0, effort="fast").fit(drawn())
+    powermeans.save(model, tmp_path / "model.pm")
+    loaded = powermeans.load(tmp_path / "model.pm")
+    assert loaded.size_max == 160
+    assert np.array_equal(loaded.sizes_, model.sizes_)
+    assert np.array_equal(loaded.prices_, model.prices_)
+
+
+def test_the_callback_ends_a_fit_within_the_limits() -> None:
+    X, n_swept = drawn(2000), 0
+
+    def stop(state: Any) -> bool:
+        nonlocal n_swept
+        n_swept += 1
+        return n_swept == 3
+
+    model = PowerKMeans(5, size_max=450, random_state=0, callback=stop).fit(X)
+    assert n_swept == 3
+    assert np.bincount(model.labels_).max() <= 450
+
+
+def test_parts_learn_nearly_the_sizes_with_the_bits_of_any_place() -> None:
+    X = drawn(3000)
+    chunks = [X[start : start + 500] for start in range(0, 3000, 500)]
+    options: dict[str, Any] = {"size_max": 560, "random_state": 0, "effort": "fast"}
+    kept = PowerKMeans(6, n_threads=1, **options).fit(chunks)
+    read = PowerKMeans(6, n_threads=2, **options).fit(lambda: iter([c.copy() for c in chunks]))
+    assert np.array_equal(kept.cluster_centers_, read.cluster_centers_)
+    assert np.array_equal(kept.prices_, read.prices_)
+    assert kept.sizes_.max() <= 1.02 * 560
+    assert not hasattr(kept, "labels_")
+
+
+def test_wanted_sizes_follow_the_price() -> None:
+    limits = SizeLimits(3, 10, 40, 90, curvature=0.5)
+    prices = np.array([-2.0, 0.0, 100.0])
+    assert limits.wanted(prices, np.zeros(3)).tolist() == [26.0, 30.0, 40.0]
+    limits = SizeLimits(3, 10, 40, 90)
+    assert limits.wanted(prices, np.array([9.0, 33.0, 1.0])).tolist() == [10.0, 33.0, 40.0]

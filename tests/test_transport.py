@@ -1,0 +1,156 @@
+"""Assignments within limits of size cost as little as any: compared with linear programming."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from powermeans.rows import open_rows, transport
+from powermeans.rows.transport import Assigned, assign_within
+from powermeans.rules import Hard, Priced
+from powermeans.size_limits import SizeLimits
+from powermeans.types import FloatArray
+
+
+def least_cost(distances: FloatArray, weights: FloatArray, limits: SizeLimits) -> float:
+    """The least cost of a transport within the limits, by HiGHS."""
+    n, k = distances.shape
+    of_points = np.kron(np.eye(n), np.ones(k))
+    of_centers = np.tile(np.eye(k), n)
+    solved = linprog(
+        distances.ravel(),
+        A_ub=np.vstack([of_centers, -of_centers]),
+        b_ub=np.repeat([limits.most, -limits.least], k),
+        A_eq=of_points,
+        b_eq=weights,
+    )
+    assert solved.status == 0, solved.message
+    return float(solved.fun)
+
+
+def assigned(
+    points: FloatArray, centers: FloatArray, limits: SizeLimits, weights: FloatArray | None = None
+) -> Assigned:
+    rows = open_rows(points, weights, n_threads=1)
+    return assign_within(rows, centers, np.zeros(len(centers)), limits)
+
+
+def drawn(seed: int) -> tuple[FloatArray, FloatArray, SizeLimits]:
+    rng = np.random.default_rng(seed)
+    k, n = int(rng.integers(2, 7)), int(rng.integers(12, 60))
+    points = rng.normal(size=(n, 2)) * rng.choice([0.3, 1.0, 3.0], size=(n, 1))
+    if seed % 4 == 0:
+        points = np.rint(points)  # many equal distances
+    least = int(rng.integers(0, n // k + 1))
+    most = int(rng.integers(-(-n // k), n + 1))
+    return points, points[rng.choice(n, k, replace=False)], SizeLimits(k, least, most, n)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_cost_is_that_of_an_exact_solver(seed: int) -> None:
+    points, centers, limits = drawn(seed)
+    found = assigned(points, centers, limits)
+    distances = ((points[:, None] - centers) ** 2).sum(axis=2)
+    cost = distances[np.arange(len(points)), found.labels].sum()
+    assert cost == pytest.approx(least_cost(distances, np.ones(len(points)), limits), rel=1e-9)
+    assert found.inertia == pytest.approx(cost, rel=1e-9)
+    assert np.array_equal(found.sizes, np.bincount(found.labels, minlength=len(centers)))
+    assert limits.missed_by(found.sizes) == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_prices_prove_that_no_assignment_costs_less(seed: int) -> None:
+    points, centers, limits = drawn(seed)
+    found = assigned(points, centers, limits)
+    rule = Priced(tuple(found.prices))
+    objective = open_rows(points).sweep(centers, rule).objective
+    assert limits.bound(objective, found.prices) == pytest.approx(found.inertia, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_few_listed_points_lead_to_the_same_cost(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points, centers, limits = drawn(seed)
+    whole = assigned(points, centers, limits)
+    monkeypatch.setattr(transport, "_MOST_PAIRS", 4 * len(centers))
+    monkeypatch.setattr(transport, "_LISTED_FOR_EACH_MISSED", 1)
+    assert assigned(points, centers, limits).inertia == pytest.approx(whole.inertia, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sizes_cost_what_the_curve_says(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points, centers, limits = drawn(seed)
+    limits = SizeLimits(
+        limits.n_centers, limits.least, limits.most, limits.total, float(rng.choice([0.01, 0.3]))
+    )
+    found = assigned(points, centers, limits)
+    cost = found.inertia + limits.cost(found.sizes)
+    distances = ((points[:, None] - centers) ** 2).sum(axis=2)
+    # No point, and no chain of two, moves to lower cost.
+    n = len(points)
+    for i in range(n):
+        for j in range(len(centers)):
+            labels = found.labels.copy()
+            labels[i] = j
+            sizes = np.bincount(labels, minlength=len(centers))
+            if limits.missed_by(sizes) == 0:
+                other = distances[np.arange(n), labels].sum() + limits.cost(sizes)
+                assert other >= cost - 1e-9
+    rule = Priced(tuple(found.prices))
+    objective = open_rows(points).sweep(centers, rule).objective
+    # The bound allows for sizes that are no whole numbers.
+    slack = limits.curvature / 8 * len(centers)
+    assert cost - slack - 1e-9 <= limits.bound(objective, found.prices) <= cost + 1e-9
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=50, deadline=None)
+def test_weights_miss_limits_by_less_than_a_heavy_point(seed: int) -> None:
+    points, centers, limits = drawn(seed)
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0.5, 1.5, size=len(points))
+    scale = weights.sum() / len(points)
+    limits = SizeLimits(limits.n_centers, limits.least * scale, limits.most * scale, weights.sum())
+    found = assigned(points, centers, limits, weights)
+    sizes = np.bincount(found.labels, weights=weights, minlength=len(centers))
+    assert sizes == pytest.approx(found.sizes)
+    assert found.missed == pytest.approx(limits.missed_by(sizes), abs=1e-9)
+    assert np.all(sizes <= limits.most + weights.max())
+    assert np.all(sizes >= limits.least - weights.max())
+    distances = ((points[:, None] - centers) ** 2).sum(axis=2)
+    least = least_cost(distances * 1.0, weights, limits)
+    # The exact solver splits points.
+    if found.missed == 0:
+        assert found.inertia >= least - 1e-9
+
+
+def test_whole_weights_cost_what_copies_cost() -> None:
+    points, centers, limits = drawn(3)
+    weights = np.full(len(points), 3.0)
+    copies = assigned(np.repeat(points, 3, axis=0), centers, limits.of_part(3 * limits.total))
+    weighted = assigned(points, centers, limits.of_part(3 * limits.total), weights)
+    assert weighted.inertia == pytest.approx(copies.inertia, rel=1e-9)
+
+
+@pytest.mark.parametrize("n_features", [2, 40])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_prices_lead_each_point_to_the_center_of_least_cost(n_features: int, dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(700, n_features)).astype(dtype)
+    centers, prices = rng.normal(size=(23, n_features)), rng.normal(size=23)
+    rows = open_rows(points, n_threads=2)
+    costs = ((points[:, None].astype(np.float64) - centers) ** 2).sum(axis=2) + prices
+    sums = rows.sweep(centers, Priced(tuple(prices)))
+    labels, margins, objective = rows.assign_priced(centers, prices)
+    tolerance = 1e-4 if dtype == np.float32 else 1e-9
+    assert np.array_equal(labels, costs.argmin(axis=1))
+    assert margins == pytest.approx(np.diff(np.sort(costs, axis=1)[:, :2])[:, 0], abs=tolerance)
+    assert objective == pytest.approx(costs.min(axis=1).sum(), rel=1e-5)
+    assert sums.objective == objective
+    assert sums.inertia == pytest.approx(rows.sweep(centers, Hard()).inertia, rel=1e-5)
+    assert np.array_equal(sums.weights, np.bincount(labels, minlength=23))
