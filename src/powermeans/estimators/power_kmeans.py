@@ -742,7 +742,7 @@ class PowerKMeans(CenterEstimator):
         left = search.explore(start.seeds, first_stages, *self._efforts())
         if search.was_stopped:  # with one solution, which comparing on all points could only delay
             whole.was_stopped, whole.best = True, search.best
-            return
+            return [left[0][0].centers]
         found = [[solution.centers for solution in solutions] for solutions in left]
         if self._starts_from_given_centers():
             found[0].append(start.seeds())

@@ -20,6 +20,8 @@ _DISTANCES_AT_ONCE = 2**20
 # So many times the points that have to move are listed, and more where they do not suffice.
 _LISTED_FOR_EACH_MISSED, _GROWTH = 8, 4
 _MOST_ROUNDS = 10
+# Prices that miss the sizes by more than this share of all weight are forgotten.
+_MISSED_BY_USEFUL_PRICES = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,9 @@ def assign_within(
     for last_round in range(_MOST_ROUNDS, 0, -1):
         priced = rows.assign_priced(centers, prices)
         first = first or priced
+        if last_round == _MOST_ROUNDS and _are_of_no_use(priced, counts, prices, limits):
+            prices = np.zeros(len(centers))
+            priced = rows.assign_priced(centers, prices)
         sizes = np.bincount(priced.labels, counts, len(centers)).astype(np.float64)
         n_needed = _LISTED_FOR_EACH_MISSED * limits.missed_by(sizes) / limits.total * rows.n_points
         n_listed = min(rows.n_points, max(n_listed, int(n_needed)))
@@ -77,6 +82,18 @@ def assign_within(
         prices = found.prices
     assert first is not None, "there was a round"
     return replace(found, by_prices=first.labels)
+
+
+def _are_of_no_use(
+    priced: PricedLabels, counts: FloatArray, prices: FloatArray, limits: SizeLimits
+) -> bool:
+    """Return whether prices are so wrong, for centers that moved far, that none are better.
+
+    Without prices most clusters may grow, so that all paths are short.
+    """
+    sizes = np.bincount(priced.labels, counts, len(prices)).astype(np.float64)
+    is_far = limits.far_from_wish(prices, sizes) > _MISSED_BY_USEFUL_PRICES * limits.total
+    return is_far and bool(np.any(prices))
 
 
 def _listed(
