@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import threadpoolctl
 
 import powermeans
 from powermeans import PowerKMeans
@@ -73,6 +74,68 @@ def test_a_covariance_that_would_come_too_late_is_not_learned():
         update = shared_covariance.LearnCovariance(data, lambda left=seconds_left: left)
         update.after(Sweep(data.rows, centers, -math.inf), data.rows.sweep(centers, Hard()))
         assert (data.rows.divergence is not before) == is_learned
+
+
+@pytest.mark.parametrize("smallest", [1.0, 1e-3, 1e-5, 1e-7])
+def test_a_covariance_is_that_of_its_eigenvalues_raised_to_the_least(smallest):
+    rng = np.random.default_rng(0)
+    turned, _ = np.linalg.qr(rng.normal(size=(5, 5)))
+    values = np.array([1.0, 0.7, 0.5, 0.2, smallest])
+    scatter, scales = 40 * (turned * values) @ turned.T, np.ones(5)
+    raised = np.maximum(values, 1e-6)
+    expected = (turned * raised / np.prod(raised) ** 0.2) @ turned.T
+    np.testing.assert_allclose(
+        shared_covariance.unit_covariance(scatter, scales), expected, rtol=1e-8, atol=1e-9
+    )
+
+
+def test_a_covariance_far_from_singular_needs_no_eigenvalues_and_one_thread_of_blas(monkeypatch):
+    points = np.random.default_rng(0).normal(size=(200, 6))
+    learn, threads = shared_covariance.unit_covariance, []
+
+    def noted(*given):
+        found = threadpoolctl.threadpool_info()
+        threads.extend(pool["num_threads"] for pool in found if pool["user_api"] == "blas")
+        return learn(*given)
+
+    monkeypatch.setattr(shared_covariance, "unit_covariance", noted)
+    monkeypatch.setattr(shared_covariance, "_kept_from_being_singular", None)
+    with threadpoolctl.threadpool_limits(2, "blas"):
+        PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
+    assert set(threads) == {1}
+
+
+def test_a_fit_whose_time_is_up_labels_its_points_once(monkeypatch):
+    points, labelled = np.random.default_rng(0).normal(size=(200, 6)), []
+    assign = BregmanRows.assign
+
+    def noted(rows, centers):
+        labelled.append(centers)
+        return assign(rows, centers)
+
+    monkeypatch.setattr(BregmanRows, "assign", noted)
+    PowerKMeans(2, divergence="mahalanobis", random_state=0, max_seconds=1e-9).fit(points)
+    assert len(labelled) == 1
+
+
+def test_rounding_counts_what_cancels_among_features_that_depend_on_each_other():
+    points = np.random.default_rng(0).normal(size=(90, 3))
+    points = np.column_stack([points, points.sum(axis=1)])
+    rows = BregmanRows(
+        points,
+        divergence=shared_covariance.scatter_of(
+            InMemory(points, None, open_rows(points))
+        ).divergence_of_all(),
+    )
+    exact = np.array(rows.divergence.covariance, dtype=np.longdouble)
+    precision = np.linalg.inv(np.asarray(rows.divergence.covariance)).astype(np.longdouble)
+    for _ in range(4):  # Newton's iteration
+        precision = precision @ (2 * np.eye(4) - exact @ precision)
+    apart = points.astype(np.longdouble)[:, None] - points[:4]
+    inertia = np.einsum("ijf,fg,ijg->ij", apart, precision, apart).min(axis=1).sum()
+    error = abs(rows.sweep(points[:4], Hard()).inertia - inertia)
+    epsilon = np.finfo(np.float64).eps
+    assert 64 * epsilon < error / rows.inertia_about_mean() < rows.rounding() < 1e7 * epsilon * 64
 
 
 def test_an_interrupted_change_of_the_covariance_leaves_the_one_before(monkeypatch):

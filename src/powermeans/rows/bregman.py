@@ -90,6 +90,17 @@ class BregmanRows(AffineRows):
     def unit_steps(self) -> float | FloatArray:
         return unit_steps_at(self._tangent, self._divergence)
 
+    def rounding(self) -> float:
+        """Count that products of correlated features are larger than the distances they add up to.
+
+        Beside the diagonal of the precision no product is larger than those on it.
+        """
+        of_products, inertia = super().rounding(), self.inertia_about_mean()
+        if not isinstance(self._divergence, Mahalanobis) or not inertia > 0:
+            return of_products
+        on_diagonal = np.sum(self._column_variance / np.square(self.unit_steps()))
+        return of_products * max(1.0, float(self.total_weight * on_diagonal) / inertia)
+
     def critical_power(self) -> float:
         """Return the critical power of a sample, in the units of their features."""
         step = step_between_scaled(self.n_points, self.n_features)
