@@ -34,25 +34,26 @@ struct Arc {
     std::vector<Offer> offers;  // a heap, the cheapest first
 };
 
-// Where a shortest path enters a cluster.
+// How a shortest path goes on from a cluster towards the place where the search began.
 struct Reached {
     double distance = infinity;
-    int64_t from = nothing;
+    int64_t next = nothing;
     int32_t item = nothing;  // that moves; none on the arcs to and from the ground
     int64_t search = nothing;
     bool is_settled = false;
 };
 
 // The clusters, and a ground that trades wishes: from a cluster to the ground, the cluster wishes one more;
-// back, one fewer. So all imbalances add up to zero. Shortest paths lead from clusters that have more than
-// they wish to those that have less. Prices keep the cost of every arc, with the price of its end and less
-// that of its begin, at least zero.
+// back, one fewer. Shortest paths lead from clusters that have more than they wish to the ground or to those
+// that have less, and then from the ground to the latter. Prices keep the cost of every arc, with the price of
+// its end and less that of its begin, at least zero; that of the ground is zero.
 class Transport {
   public:
     explicit Transport(const TransportRequest& request)
         : asked_(request),
           ground_(request.n_centers),
           arcs_(std::size_t(request.n_centers)),
+          arcs_to_(std::size_t(request.n_centers)),
           wished_(std::size_t(request.n_centers)),
           prices_(request.prices, request.prices + request.n_centers),
           reached_(std::size_t(request.n_centers + 1)) {
@@ -73,13 +74,13 @@ class Transport {
         if (asked_.weights && asked_.n_points > 0)
             least_ = std::max(least_, smallest_part * listed / double(asked_.n_points));
         for (int64_t j = 0; j < ground_; ++j) wished_[std::size_t(j)] = wish(j);
-        for (int64_t j = 0; j < ground_; ++j) imbalance_of_ground_ -= imbalance(j);
     }
 
     double run() {
-        for (int64_t source = 0; source <= ground_; ++source)
-            while (imbalance(source) > least_ && send_from(source)) check_interrupt();
-        for (int64_t j = 0; j < ground_; ++j) asked_.prices[j] = prices_[std::size_t(j)] - prices_.back();
+        for (const bool is_forward : {true, false})
+            for (int64_t j = 0; j < ground_; ++j)
+                while (is_out_of_balance(j, is_forward) && send(j, is_forward)) check_interrupt();
+        std::copy_n(prices_.begin(), ground_, asked_.prices);
         if (asked_.weights) join_parts();
         for (const Item& item : items_)
             if (item.amount > 0) asked_.labels[item.point] = item.label;
@@ -104,8 +105,11 @@ class Transport {
         return price > 0 ? most : price < 0 ? least : std::clamp(asked_.sizes[j], least, most);
     }
 
-    double imbalance(int64_t j) const {
-        return j == ground_ ? imbalance_of_ground_ : asked_.sizes[j] - wished_[std::size_t(j)];
+    double imbalance(int64_t j) const { return asked_.sizes[j] - wished_[std::size_t(j)]; }
+
+    // Whether a cluster has more than it wishes, or less.
+    bool is_out_of_balance(int64_t j, bool has_more) const {
+        return has_more ? imbalance(j) > least_ : imbalance(j) < -least_;
     }
 
     // A wish for one more costs this; with -1, for one fewer.
@@ -135,6 +139,7 @@ class Transport {
         auto& arcs = arcs_[std::size_t(from)];
         for (Arc& arc : arcs)
             if (arc.to == to) return arc;
+        arcs_to_[std::size_t(to)].push_back({from, arcs.size()});
         arcs.push_back({to, {}});
         return arcs.back();
     }
@@ -171,64 +176,81 @@ class Transport {
     using Waiting = std::pair<double, int64_t>;
     using Queue = std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>>;
 
-    // Sends weight from where there is too much along the shortest path; returns false where none leads on.
-    bool send_from(int64_t source) {
-        const int64_t sink = find_sink(source);
-        if (sink == nothing) return false;
-        const double amount = amount_along(source, sink);
-        for (int64_t at = sink; at != source; at = reached_[std::size_t(at)].from) move_along(at, amount);
+    // Sends weight from this cluster along the shortest path, or to it; returns false where there is none.
+    bool send(int64_t origin, bool is_forward) {
+        const int64_t goal = find_goal(origin, is_forward);
+        if (goal == nothing) return false;
+        const double amount = amount_along(origin, goal, is_forward);
+        for (int64_t at = goal; at != origin; at = reached_[std::size_t(at)].next) {
+            const Reached& way = reached_[std::size_t(at)];
+            if (is_forward)
+                move(way.next, at, way.item, amount);
+            else
+                move(at, way.next, way.item, amount);
+        }
         return true;
     }
 
-    // Finds the nearest cluster that has too little, and raises the prices of those that are nearer.
-    int64_t find_sink(int64_t source) {
+    // Finds the ground or the nearest cluster out of balance the other way, and changes the prices of those
+    // that are nearer.
+    int64_t find_goal(int64_t origin, bool is_forward) {
         Queue queue;
-        std::vector<int64_t> settled;
+        settled_.clear();
         ++search_;
-        reach({0, source, nothing}, source, queue);
+        reach({0, origin, nothing}, origin, queue);
         while (!queue.empty()) {
             const auto [distance, node] = queue.top();
             queue.pop();
             Reached& here = reached_[std::size_t(node)];
             if (here.is_settled) continue;
             here.is_settled = true;
-            if (imbalance(node) < -least_) {
-                for (int64_t nearer : settled)
-                    prices_[std::size_t(nearer)] += distance - reached_[std::size_t(nearer)].distance;
+            if (node == ground_ || is_out_of_balance(node, !is_forward)) {
+                for (int64_t nearer : settled_) {
+                    const double change = distance - reached_[std::size_t(nearer)].distance;
+                    prices_[std::size_t(nearer)] += is_forward ? change : -change;
+                }
                 return node;
             }
-            settled.push_back(node);
-            visit_neighbors(node, distance, queue);
+            settled_.push_back(node);
+            if (is_forward)
+                visit_ends(node, distance, queue);
+            else
+                visit_begins(node, distance, queue);
         }
         return nothing;
     }
 
     struct Way {
         double distance;
-        int64_t from;
+        int64_t next;
         int32_t item;
     };
 
     void reach(const Way& way, int64_t node, Queue& queue) {
         Reached& there = reached_[std::size_t(node)];
         if (there.search == search_ && (there.is_settled || there.distance <= way.distance)) return;
-        there = {way.distance, way.from, way.item, search_, false};
+        there = {way.distance, way.next, way.item, search_, false};
         queue.push({way.distance, node});
     }
 
-    void visit_neighbors(int64_t node, double distance, Queue& queue) {
-        const auto visit = [&](int64_t to, double cost, int32_t item) {
-            const double reduced = cost + prices_[std::size_t(to)] - prices_[std::size_t(node)];
-            reach({distance + std::max(reduced, 0.0), node, item}, to, queue);
-        };
-        if (node == ground_) {
-            for (int64_t j = 0; j < ground_; ++j)
-                if (fewer(j) > least_) visit(j, cost_of_wish(j, -1), nothing);
-            return;
-        }
+    double reduced(double cost, int64_t begin, int64_t end) const {
+        return std::max(cost + prices_[std::size_t(end)] - prices_[std::size_t(begin)], 0.0);
+    }
+
+    void visit_ends(int64_t node, double distance, Queue& queue) {
         for (Arc& arc : arcs_[std::size_t(node)])
-            if (const Offer* offer = cheapest(node, arc)) visit(arc.to, offer->cost, offer->item);
-        if (more(node) > least_) visit(ground_, cost_of_wish(node, 1), nothing);
+            if (const Offer* offer = cheapest(node, arc))
+                reach({distance + reduced(offer->cost, node, arc.to), node, offer->item}, arc.to, queue);
+        if (more(node) > least_)
+            reach({distance + reduced(cost_of_wish(node, 1), node, ground_), node, nothing}, ground_, queue);
+    }
+
+    void visit_begins(int64_t node, double distance, Queue& queue) {
+        for (const auto& [from, at] : arcs_to_[std::size_t(node)])
+            if (const Offer* offer = cheapest(from, arcs_[std::size_t(from)][at]))
+                reach({distance + reduced(offer->cost, from, node), node, offer->item}, from, queue);
+        if (fewer(node) > least_)
+            reach({distance + reduced(cost_of_wish(node, -1), ground_, node), node, nothing}, ground_, queue);
     }
 
     // ---- Moves along a path ---------------------------------------------------------------------
@@ -242,38 +264,39 @@ class Transport {
     }
     static constexpr double curved_steps = 1e-3;
 
-    double amount_along(int64_t source, int64_t sink) const {
-        double amount = std::min(imbalance(source), -imbalance(sink));
-        for (int64_t at = sink; at != source; at = reached_[std::size_t(at)].from) {
+    double amount_along(int64_t origin, int64_t goal, bool is_forward) const {
+        double amount = std::abs(imbalance(origin));
+        if (goal != ground_) amount = std::min(amount, std::abs(imbalance(goal)));
+        for (int64_t at = goal; at != origin; at = reached_[std::size_t(at)].next) {
             const Reached& way = reached_[std::size_t(at)];
-            const double room = way.item != nothing   ? items_[std::size_t(way.item)].amount
-                                : way.from == ground_ ? fewer(at)
-                                                      : more(way.from);
+            const double room = way.item != nothing ? items_[std::size_t(way.item)].amount
+                                : is_forward        ? more(way.next)
+                                                    : fewer(way.next);
             amount = std::min(amount, room);
         }
         return amount;
     }
 
-    void move_along(int64_t to, double amount) {
-        const Reached& way = reached_[std::size_t(to)];
-        if (way.item == nothing) return trade_wish(way.from == ground_ ? to : way.from, to, amount);
-        Item& item = items_[std::size_t(way.item)];
-        asked_.sizes[way.from] -= amount;
+    void move(int64_t from, int64_t to, int32_t moved, double amount) {
+        if (to == ground_) {
+            wished_[std::size_t(from)] += amount;
+            return;
+        }
+        if (from == ground_) {
+            wished_[std::size_t(to)] -= amount;
+            return;
+        }
+        asked_.sizes[from] -= amount;
         asked_.sizes[to] += amount;
+        Item& item = items_[std::size_t(moved)];
         if (item.amount - amount <= least_) {
             item.label = int32_t(to);
-            offer(way.item, true);
+            offer(moved, true);
         } else {
             item.amount -= amount;
             items_.push_back({item.point, int32_t(to), amount});
             offer(int32_t(items_.size()) - 1, true);
         }
-    }
-
-    void trade_wish(int64_t cluster, int64_t to, double amount) {
-        const double change = to == ground_ ? amount : -amount;
-        wished_[std::size_t(cluster)] += change;
-        imbalance_of_ground_ += change;
     }
 
     // ---- Whole points ---------------------------------------------------------------------------
@@ -334,11 +357,13 @@ class Transport {
     const int64_t ground_;
     std::vector<Item> items_;
     std::vector<std::vector<Arc>> arcs_;  // from each cluster
+    std::vector<std::vector<std::pair<int32_t, std::size_t>>>
+        arcs_to_;  // the begin of each, and its place there
     std::vector<double> wished_;
     std::vector<double> prices_;  // (n_centers + 1,), that of the ground last
     std::vector<Reached> reached_;
     int64_t search_ = 0;
-    double imbalance_of_ground_ = 0;
+    std::vector<int64_t> settled_;
     double least_ = 0;  // weight that is not rounding
     double total_ = 0;
     std::vector<double> others_;  // (n_centers,) weight of points without a list

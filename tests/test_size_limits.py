@@ -267,3 +267,19 @@ def test_wanted_sizes_follow_the_price() -> None:
     assert limits.wanted(prices, np.zeros(3)).tolist() == [26.0, 30.0, 40.0]
     limits = SizeLimits(3, 10, 40, 90)
     assert limits.wanted(prices, np.array([9.0, 33.0, 1.0])).tolist() == [10.0, 33.0, 40.0]
+
+
+def test_dask_learns_the_prices_that_parts_learn() -> None:
+    pytest.importorskip("dask")
+    import dask.array
+
+    X = drawn(1800)
+    chunks = [X[start : start + 300] for start in range(0, 1800, 300)]
+    points = dask.array.from_array(X, chunks=(300, 3))
+    options: dict[str, Any] = {"size_max": 330, "random_state": 0, "effort": "fast"}
+    parts = PowerKMeans(6, **options).fit(chunks)
+    one, other = (PowerKMeans(6, n_threads=n, **options).fit(points) for n in (1, 2))
+    assert np.array_equal(one.cluster_centers_, other.cluster_centers_)
+    assert np.array_equal(one.prices_, other.prices_)
+    assert one.prices_ == pytest.approx(parts.prices_, rel=1e-9)
+    assert np.array_equal(one.sizes_, parts.sizes_)

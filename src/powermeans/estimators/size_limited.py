@@ -106,7 +106,7 @@ def sample_for_sizes(
         _SAMPLED_FOR_EACH_CENTER * n_centers,
         int(_VALUES_SAMPLED / rows.n_values_each),
     )
-    if isinstance(start.data, InMemory) and rows.n_points <= n_drawn:
+    if isinstance(start.data, InMemory) and rows.n_points <= 4 * n_drawn:
         return None
     n_drawn = min(n_drawn, rows.n_points)
     steps = (np.arange(n_drawn) + 0.5) / n_drawn

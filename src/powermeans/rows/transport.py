@@ -14,11 +14,12 @@ from powermeans.types import FloatArray, IndexArray, Labels
 
 # All points are listed with all centers where that makes no more pairs; else points near borders,
 # with the nearest centers.
-_MOST_PAIRS = 2**22
+_MOST_PAIRS = 2**16
 _CENTERS_FOR_EACH = 16
 _DISTANCES_AT_ONCE = 2**20
 # So many times the points that have to move are listed, and more where they do not suffice.
 _LISTED_FOR_EACH_MISSED, _GROWTH = 8, 4
+_LEAST_SHARE_LISTED = 16
 _MOST_ROUNDS = 10
 # Prices that miss the sizes by more than this share of all weight are forgotten.
 _MISSED_BY_USEFUL_PRICES = 0.1
@@ -59,7 +60,7 @@ def assign_within(
     that one of them could move, it begins again with the new prices.
     """
     counts = rows.sample_weight(np.arange(rows.n_points))
-    n_listed = min(rows.n_points, max(1, _MOST_PAIRS // len(centers)))
+    n_listed = max(1, _MOST_PAIRS // len(centers), rows.n_points // _LEAST_SHARE_LISTED)
     n_each = _CENTERS_FOR_EACH
     first: PricedLabels | None = None
     for last_round in range(_MOST_ROUNDS, 0, -1):
@@ -69,7 +70,8 @@ def assign_within(
             prices = np.zeros(len(centers))
             priced = rows.assign_priced(centers, prices)
         sizes = np.bincount(priced.labels, counts, len(centers)).astype(np.float64)
-        n_needed = _LISTED_FOR_EACH_MISSED * limits.missed_by(sizes) / limits.total * rows.n_points
+        far = np.abs(sizes - limits.wanted(prices, sizes)).sum() / limits.total
+        n_needed = _LISTED_FOR_EACH_MISSED * far * rows.n_points
         n_listed = min(rows.n_points, max(n_listed, int(n_needed)))
         lists = _listed(rows, priced, counts, centers, prices, n_listed, n_each)
         found = _transported(priced, counts, lists, sizes, prices, limits)
@@ -78,7 +80,9 @@ def assign_within(
         if last_round == 1 or (is_sure and (found.missed == 0 or n_listed == rows.n_points)):
             break
         if found.missed > 0:
-            n_listed, n_each = min(rows.n_points, _GROWTH * n_listed), _GROWTH * n_each
+            # More points first, which cost less than longer lists of all.
+            n_each *= 1 if n_listed < rows.n_points else _GROWTH
+            n_listed = min(rows.n_points, _GROWTH * n_listed)
         prices = found.prices
     assert first is not None, "there was a round"
     return replace(found, by_prices=first.labels)
