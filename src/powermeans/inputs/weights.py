@@ -12,21 +12,23 @@ from powermeans.inputs.numbers import real_numbers
 from powermeans.types import FloatArray
 
 
-def check_sample_weight(sample_weight: ArrayLike | None, n_points: int) -> FloatArray | None:
+def check_sample_weight(
+    sample_weight: ArrayLike | None, n_points: int, name: str = "sample_weight"
+) -> FloatArray | None:
     """Return the weights as float64, one number for each point; None stays None."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, Number):
         sample_weight = np.full(n_points, sample_weight)
-    weights = real_numbers(sample_weight, "sample_weight")
+    weights = real_numbers(sample_weight, name)
     if weights.shape != (n_points,):
         raise ValueError(
-            f"sample_weight has the shape {weights.shape}: "
+            f"{name} has the shape {weights.shape}: "
             f"pass one weight for each of the {n_points} rows of X, shape ({n_points},)"
         )
-    refuse_weights(weights)
+    refuse_weights(weights, name)
     with np.errstate(over="ignore"):
-        refuse_total(float(weights.sum()), float(weights.max()))
+        refuse_total(float(weights.sum()), float(weights.max()), name)
     return weights
 
 
@@ -42,17 +44,17 @@ def refuse_weights(weights: FloatArray, name: str = "sample_weight", first_row: 
             raise ValueError(f"{name} contains {value} at index {first_row + first}: {way_out}")
 
 
-def refuse_total(total_weight: float, largest_weight: float) -> None:
+def refuse_total(total_weight: float, largest_weight: float, name: str = "sample_weight") -> None:
     """Raise if all weights are zero, or add up to more than float64 holds."""
     if largest_weight == 0:
-        raise ValueError("sample_weight is zero for every row: give some row a positive weight")
+        raise ValueError(f"{name} is zero for every row: give some row a positive weight")
     if largest_weight < np.finfo(np.float64).tiny:
         raise ValueError(
-            f"sample_weight is at most {largest_weight:.3g}, which float64 holds with few digits: "
+            f"{name} is at most {largest_weight:.3g}, which float64 holds with few digits: "
             f"divide it by {largest_weight:.0e}"
         )
     if not math.isfinite(total_weight):
         raise ValueError(
-            f"sample_weight adds up to more than float64 holds: "
+            f"{name} adds up to more than float64 holds: "
             f"divide it by its largest, {largest_weight:.3g}"
         )
