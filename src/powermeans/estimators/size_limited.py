@@ -25,8 +25,8 @@ from powermeans.types import FloatArray, Labels
 
 # While prices are learned, sizes may in the end miss the limits by this share of all weight, and
 # the cost may still change by this share: exact assignments mend the rest.
-_LEARNED = 5e-3
-_MOST_SWEEPS = 60
+_LEARNED, _LEARNED_BEFORE_EXACT = 5e-3, 2e-2
+_MOST_SWEEPS, _MOST_SWEEPS_BEFORE_EXACT = 60, 8
 # The relative fall of the cost from one exact assignment to the next that counts as none where
 # starts are compared, with the most assignments, and in the end.
 _ROUGH, _MOST_ROUGH_SWEEPS = 1e-3, 20
@@ -134,7 +134,9 @@ class LimitedFit:
         if self.sample is not None or not self.has_means:
             start.history.begin_phase("learning prices of the centers")
             learner = self._learner(start, centers, prices)
-            ends = start.anneal(centers, [Stage.of(learner, _MOST_SWEEPS)])
+            is_mended = is_in_memory and self.has_means
+            most = _MOST_SWEEPS_BEFORE_EXACT if is_mended else _MOST_SWEEPS
+            ends = start.anneal(centers, [Stage.of(learner, most)])
             centers, prices = ends[-1].centers, learner.best_prices
         if ends and ends[-1].was_stopped:
             return ends, prices
@@ -183,7 +185,9 @@ class LimitedFit:
             units = np.where(spread.weights > 0, spread.error / spread.weights, mean)
         least_unit = max(1e-3 * mean, np.finfo(float).tiny)
         limits = self.limits.of_part(rows.total_weight)
-        return LearnPrices(limits, prices, np.maximum(units, least_unit), _LEARNED, _LEARNED)
+        is_mended = self.has_means and isinstance(start.data, InMemory)
+        least = _LEARNED_BEFORE_EXACT if is_mended else _LEARNED
+        return LearnPrices(limits, prices, np.maximum(units, least_unit), least, _LEARNED)
 
 
 def within_limits(

@@ -126,9 +126,10 @@ def _listed(
         costs -= costs[np.arange(len(some)), own][:, None]
         is_near = costs <= reach
         if n_each < len(centers):
-            farthest = np.partition(costs, n_each, axis=1)[:, n_each, None]
-            is_near &= costs < farthest
-            reach_of_each = min(reach_of_each, float(farthest.min()))
+            crowded = np.flatnonzero(is_near.sum(axis=1) > n_each)
+            farthest = np.partition(costs[crowded], n_each, axis=1)[:, n_each, None]
+            is_near[crowded] &= costs[crowded] < farthest
+            reach_of_each = min(reach_of_each, float(farthest.min(initial=np.inf)))
         is_near[np.arange(len(some)), own] = True
         lengths.append(is_near.sum(axis=1))
         listed.append(np.nonzero(is_near)[1].astype(np.int32))
