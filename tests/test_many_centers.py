@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from powermeans.estimators import power_kmeans
 from powermeans.rows import open_rows
 from powermeans.rows.nearby import NearbyRows
 from powermeans.rules import Hard, Power
+from powermeans.seeds import tree
 from powermeans.seeds.tree import _quotas
 
 
@@ -245,3 +248,30 @@ def test_an_interrupt_keeps_a_thousand_centers(looks_nearby, embeddings):
         model.fit(embeddings)
     assert model.cluster_centers_.shape == (1000, 24)
     assert len(model.labels_) == len(embeddings)
+
+
+def test_seeds_of_cells_hear_how_much_time_is_left_and_descend_only_while_there_is_some(
+    monkeypatch,
+):
+    points, told, descended = np.random.default_rng(0).normal(size=(900, 3)), [], []
+    choose, descend = tree.choose_seeds, tree._descended
+
+    def choosing(*given, seconds, **options):
+        told.append(seconds)
+        return choose(*given, seconds=seconds, **options)
+
+    def descending(*given):
+        descended.append(given)
+        return descend(*given)
+
+    monkeypatch.setattr(tree, "choose_seeds", choosing)
+    monkeypatch.setattr(tree, "_descended", descending)
+    model = PowerKMeans(60, init=TreeSeeds(), refine=0, max_seconds=1e-9, random_state=0)
+    late = model.fit(points)
+    assert late.history_.power.tolist() == [-math.inf]
+    assert max(told) <= 0
+    assert len(descended) == 1  # the coarse centers
+    n_cells = len(told)
+    model.set_params(max_seconds=1e6).fit(points)
+    assert 0 < min(told[n_cells:]) <= 1e6
+    assert len(descended) == 2 + n_cells

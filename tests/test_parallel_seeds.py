@@ -13,6 +13,7 @@ from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
 from powermeans.parts.executors import MemoryExecutor, PartOpener
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows.native import NativeRows
+from powermeans.seeds import parallel
 from powermeans.seeds.choose import choose_seeds
 from powermeans.seeds.parallel import first_of_race
 from powermeans.seeds.samples import distinct_places
@@ -133,3 +134,23 @@ def test_estimators_take_them_for_arrays_and_for_parts():
 def test_options_that_cannot_be_are_named(params, message):
     with pytest.raises(ValueError, match=message):
         ParallelSeeds(**params)
+
+
+@pytest.mark.parametrize(("oversampling", "n_rounds"), [(2.0, 1), (0.4, 3)])
+def test_a_fit_whose_time_is_up_looks_for_no_more_candidates_than_it_needs(
+    monkeypatch, oversampling, n_rounds
+):
+    points, rounds = np.random.default_rng(0).normal(size=(600, 2)), []
+
+    def noted(*given):
+        rounds.append(given)
+        return first_of_race(*given)
+
+    monkeypatch.setattr(parallel, "first_of_race", noted)
+    way = ParallelSeeds(oversampling=oversampling)
+    model = PowerKMeans(10, init=way, random_state=0)
+    model.set_params(max_seconds=1e-9).fit(points)
+    assert len(rounds) == n_rounds
+    assert len(np.unique(model.cluster_centers_, axis=0)) == 10
+    model.set_params(max_seconds=None).fit(points)
+    assert len(rounds) == n_rounds + 5

@@ -600,7 +600,9 @@ def test_a_tiny_time_limit_returns_the_first_sweep(points, effort: str, n_init: 
     assert model.n_iter_ == 1
 
 
-def test_what_a_stopped_search_found_in_a_sample_is_not_compared_on_all_points(monkeypatch) -> None:
+def test_centers_of_a_search_that_is_stopped_in_its_first_descent_are_not_measured(
+    monkeypatch,
+) -> None:
     points = np.random.default_rng(0).normal(size=(100_000, 4))
     measured = []
 
@@ -610,10 +612,18 @@ def test_what_a_stopped_search_found_in_a_sample_is_not_compared_on_all_points(m
 
     spread_of = NativeRows.spread
     monkeypatch.setattr(NativeRows, "spread", spread)
-    stopped = PowerKMeans(20, effort="fast", max_seconds=1e-9, random_state=0).fit(points)
-    assert_is_complete(stopped, points)
-    assert measured
-    assert max(measured) < len(points)
+    model = PowerKMeans(20, random_state=0)
+    assert_is_complete(model.set_params(effort="fast", max_seconds=1e-9).fit(points), points)
+    assert not measured
+    model.set_params(max_seconds=None).fit(points)
+    assert min(measured) < max(measured) == len(points)
+
+
+@pytest.mark.parametrize("options", [{}, {"effort": "fast"}, {"refine": 0}, {"init": "random"}])
+def test_a_fit_whose_time_is_up_before_its_first_sweep_makes_a_hard_one(points, options) -> None:
+    model = PowerKMeans(12, max_seconds=1e-9, random_state=0, **options).fit(points)
+    assert_is_complete(model, points)
+    assert model.history_.power.tolist() == [-math.inf]
 
 
 def test_time_is_up_soon_after_the_limit() -> None:

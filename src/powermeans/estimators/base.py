@@ -80,10 +80,12 @@ class Start:
     rng: np.random.RandomState
     callback: Callback
     learned: dict[Any, Any] = field(default_factory=dict)  # by the run, besides centers
+    is_late: Callable[[], bool] = lambda: False  # whether `max_seconds` are over
 
     def anneal(self, centers: FloatArray, stages: Sequence[Stage]) -> list[StageEnd]:
-        """Run these stages, one after the other."""
-        return anneal(self.data.rows, centers, stages, self.history, self.callback)
+        """Run these stages, one after the other; only the last where it is late."""
+        left = stages[-1:] if self.is_late() else stages
+        return anneal(self.data.rows, centers, left, self.history, self.callback)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +314,7 @@ class CenterEstimator(
         best: Run | None = None
         for number in range(self._n_runs()):
             history = History(number, self._told_of_phases())
-            start = Start(data, stages, seeds, history, rng, callback)
+            start = Start(data, stages, seeds, history, rng, callback, is_late=self._is_late)
             try:
                 run = self._finish(start, self._run(start))
             except BaseException:
@@ -420,7 +422,9 @@ class CenterEstimator(
         rows, n_clusters = data.rows, self.n_clusters
         if isinstance(self.init, ParallelSeeds) or not data.rows.has_order:
             centers = self._seeds_in_passes(data, rng)
-        elif isinstance(self.init, MarkovChainSeeds | TreeSeeds):
+        elif isinstance(self.init, TreeSeeds):
+            centers = self.init.planted(rows, n_clusters, rng, self._seconds_left).centers
+        elif isinstance(self.init, MarkovChainSeeds):
             centers = self.init.seeds(rows, n_clusters, rng)
         elif callable(self.init):
             centers = self._checked_init(
@@ -442,6 +446,10 @@ class CenterEstimator(
         end: float = self.__dict__.get("_end", math.inf)
         return end - time.monotonic()
 
+    def _is_late(self) -> bool:
+        """Return whether the fit should end."""
+        return self._seconds_left() <= 0
+
     def _seeds_in_passes(self, data: Data, rng: np.random.RandomState) -> FloatArray:
         """Return seeds of points that have no order, from candidates found once in a fit."""
         rows, n_clusters = data.rows, self.n_clusters
@@ -457,9 +465,16 @@ class CenterEstimator(
         found = self.__dict__.get("_candidates")
         if not isinstance(found, Candidates) or found.origin is not rows:
             way = self.init if isinstance(self.init, ParallelSeeds) else ParallelSeeds()
-            found = way.candidates(rows, n_clusters, rng, divergence=self._spec().divergence)
+            found = way.candidates(
+                rows,
+                n_clusters,
+                rng,
+                divergence=self._spec().divergence,
+                is_late=self._is_late,
+            )
             self._candidates = found
-        return found.seeds(n_clusters, rng, **self._drawing_of_seeds())
+        seconds = self._seconds_left()
+        return found.seeds(n_clusters, rng, seconds=seconds, **self._drawing_of_seeds())
 
     def _drawing_of_seeds(self) -> dict[str, Any]:
         """Return how k-means++ draws by the name of `init`."""

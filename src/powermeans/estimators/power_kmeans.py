@@ -698,17 +698,17 @@ class PowerKMeans(CenterEstimator):
         else:
             found = self._search_in_sample(sample, search, first_stages)
         start.learned["found"] = found
-        best = search.best
+        best = start.history.centers
         assert best is not None, "the first sweep was complete"
         if search.was_stopped:
-            return [StageEnd(best.centers, -math.inf, "the callback said stop", was_stopped=True)]
+            return [StageEnd(best, -math.inf, "the callback said stop", was_stopped=True)]
         if self._wishes_sizes():  # where the last sweeps would lead elsewhere
-            return [StageEnd(best.centers, -math.inf, "the search ended")]
+            return [StageEnd(best, -math.inf, "the search ended")]
         if isinstance(last_stage.stop, CentersSettled):
             planned = start.history.planned
             planned.time_left.begin_last(last_stage.stop.tolerance, last_stage.max_iter)
         start.history.begin_phase("final sweeps")
-        ends = start.anneal(best.centers, [last_stage])
+        ends = start.anneal(best, [last_stage])
         start.history.keep(ends[-1].centers)
         return ends
 
@@ -742,7 +742,7 @@ class PowerKMeans(CenterEstimator):
         left = search.explore(start.seeds, first_stages, *self._efforts())
         if search.was_stopped:  # with one solution, which comparing on all points could only delay
             whole.was_stopped, whole.best = True, search.best
-            return [left[0][0].centers]
+            return []
         found = [[solution.centers for solution in solutions] for solutions in left]
         if self._starts_from_given_centers():
             found[0].append(start.seeds())
@@ -769,7 +769,7 @@ class PowerKMeans(CenterEstimator):
     def _planted(self, start: Start, rows: NativeRows) -> tuple[FloatArray, Labels]:
         """Return the seeds and the center that each point belongs to at first."""
         if isinstance(self.init, str) and self.init == "k-means++":
-            planted = TreeSeeds().planted(rows, self.n_clusters, start.rng)
+            planted = TreeSeeds().planted(rows, self.n_clusters, start.rng, self._seconds_left)
             return planted.centers, planted.labels
         centers = start.seeds()
         return centers, rows.assign(centers)[0]
@@ -785,6 +785,7 @@ class PowerKMeans(CenterEstimator):
             rng=start.rng,
             history=start.history,
             callback=start.callback,
+            is_late=start.is_late,
             least_gain=self._effort().least_gain if least_gain is None else least_gain,
             last_stage=start.stages[-1],
         )

@@ -9,7 +9,8 @@ solutions (Gribel & Vidal 2019, "HG-means"), and improves the child in the same 
 
 A search needs of rows a descent from centers by sweeps, the objective of centers, and the error and
 utility of each; swaps are a capability that rows may have (`Rows.moves_points`). It counts work in
-distances and never looks at a clock, so that a fit gives the same bits on every machine.
+distances and looks at no clock, so that a fit without a time limit gives the same bits on every
+machine.
 """
 
 from __future__ import annotations
@@ -177,6 +178,7 @@ class Search:
     rng: np.random.RandomState
     history: History
     callback: Callback | None = None
+    is_late: Callable[[], bool] = lambda: False  # whether a descent leaves out its annealing
     least_gain: float = _ROUNDING  # see `Effort`, of the first
     price: float = 0.0  # of each center, by which solutions of different sizes compare
     update: Update = field(default_factory=RelocateEmpty)  # around each sweep of Lloyd's rule
@@ -209,7 +211,10 @@ class Search:
         effort goes on from the solutions of the one before.
         """
         self.explore(seeds, first_stages, *efforts)
-        assert self.best is not None, "the first sweep was complete"
+        if self.best is None:
+            assert self.history.centers is not None, "the first sweep was complete"
+            self.begin(self.measured(self.history.centers))
+        assert self.best is not None, "it began"
         return self.best
 
     def explore(
@@ -218,13 +223,15 @@ class Search:
         first_stages: Sequence[Stage],
         *efforts: Effort,
     ) -> list[list[Solution]]:
-        """Do as `run` does, and return what `extend` does, or only the best if stopped."""
+        """Search, and return what `extend` does, or only the best if stopped.
+
+        None is measured if stopped in the first descent; the history then has its last centers.
+        """
         try:
             return self.extend([], seeds, first_stages, *efforts)
         except SearchStopped:
             self.was_stopped = True
-        assert self.best is not None, "the first sweep was complete"
-        return [[self.best]]
+        return [[] if self.best is None else [self.best]]
 
     def extend(
         self,
@@ -401,7 +408,6 @@ class Search:
                 solution = self.best
         except SearchStopped:
             self.was_stopped = True
-        assert self.best is not None, "the first sweep was complete"
 
     def _is_exhaled(self, solution: Solution) -> bool:
         """Take a breath, and return whether it hardly gained."""
@@ -486,6 +492,7 @@ class Search:
 
     def _descend(self, centers: FloatArray, stages: Sequence[Stage]) -> FloatArray:
         n_before = len(self.history.records)
+        stages = stages[-1:] if self.is_late() else stages
         try:
             ends = anneal(self.rows, centers, stages, self.history, self.callback)
         except BaseException:
@@ -493,7 +500,7 @@ class Search:
                 self._keep_last_sweep()
             raise
         if ends[-1].was_stopped:
-            if self._competes(ends[-1].centers):
+            if self.best is not None and self._competes(ends[-1].centers):
                 self.begin(self.measured(ends[-1].centers))
             raise SearchStopped
         return ends[-1].centers

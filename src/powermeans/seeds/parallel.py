@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,8 +79,12 @@ class ParallelSeeds:
         rng: np.random.RandomState,
         *,
         divergence: Divergence = "squared_euclidean",
+        is_late: Callable[[], bool] = lambda: False,
     ) -> Candidates:
-        """Return the candidates of all rounds; the rows have this divergence."""
+        """Return the candidates of all rounds, or of those until it is late and they suffice.
+
+        The rows have this divergence.
+        """
         n_drawn = math.ceil(self.oversampling * n_clusters)
         if rows.n_points <= self.n_rounds * n_drawn:
             everything = np.arange(rows.n_points)
@@ -91,6 +96,8 @@ class ParallelSeeds:
             found = np.concatenate([found, drawn])
             if not len(drawn):
                 break  # every point is at a candidate
+            if is_late() and len(found) >= n_clusters:
+                break
         return Candidates(found, rows.total(_WeightsNearest(found)), rows, divergence)
 
 
@@ -109,11 +116,12 @@ class Candidates:
         rng: np.random.RandomState,
         n_candidates: int,
         exponent: float = 2.0,
+        seconds: float = math.inf,
     ) -> FloatArray:
         """Choose seeds among them by k-means++; see `choose_seeds`."""
         rows = open_rows(self.points, self.weights, n_threads=1, divergence=self.divergence)
         centers, _ = choose_seeds(
-            rows, n_clusters, rng, n_candidates=n_candidates, exponent=exponent
+            rows, n_clusters, rng, n_candidates=n_candidates, exponent=exponent, seconds=seconds
         )
         return centers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,8 +78,17 @@ class TreeSeeds:
         """Return seeds of rows in memory."""
         return self.planted(rows, n_clusters, rng).centers
 
-    def planted(self, rows: Rows, n_clusters: int, rng: np.random.RandomState) -> Planted:
-        """Return the seeds, and for each point one of its own cell that is near."""
+    def planted(
+        self,
+        rows: Rows,
+        n_clusters: int,
+        rng: np.random.RandomState,
+        seconds_left: Callable[[], float] = lambda: math.inf,
+    ) -> Planted:
+        """Return the seeds, and for each point one of its own cell that is near.
+
+        Once no time is left, seeds are drawn at once and no longer improved by sweeps.
+        """
         cells = _coarse_centers(rows, n_clusters, rng)
         of_cell, _ = rows.assign(cells)
         order = np.argsort(of_cell, kind="stable")
@@ -88,19 +98,25 @@ class TreeSeeds:
         for of_one, quota in zip(members, quotas, strict=True):
             if quota == 0:
                 continue
-            found = self._in_cell(rows, of_one, int(quota), n_clusters, rng)
+            cell = rows.rows_of(rows.sample(of_one), rows.sample_weight(of_one))
+            found = self._in_cell(cell, int(quota), n_clusters, rng, seconds_left)
             centers.append(found.centers)
             labels[of_one] = found.labels + n_before
             n_before += int(quota)
         return Planted(np.concatenate(centers), labels)
 
     def _in_cell(
-        self, rows: Rows, indices: IndexArray, quota: int, n_all: int, rng: np.random.RandomState
+        self,
+        cell: Rows,
+        quota: int,
+        n_all: int,
+        rng: np.random.RandomState,
+        seconds_left: Callable[[], float],
     ) -> Planted:
-        cell = rows.rows_of(rows.sample(indices), rows.sample_weight(indices))
-        n_candidates = n_greedy_candidates(n_all)
-        seeds, _ = choose_seeds(cell, quota, rng, n_candidates=n_candidates)
-        centers = _descended(cell, seeds, self.n_sweeps)
+        n_candidates, seconds = n_greedy_candidates(n_all), seconds_left()
+        centers, _ = choose_seeds(cell, quota, rng, n_candidates=n_candidates, seconds=seconds)
+        if seconds_left() > 0:
+            centers = _descended(cell, centers, self.n_sweeps)
         return Planted(centers, cell.assign(centers)[0])
 
 
