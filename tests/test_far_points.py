@@ -101,6 +101,16 @@ def test_sweeps_and_spreads_of_far_points_have_all_digits(name, kind):
     assert error.sum() == pytest.approx(weights @ distances.min(axis=1), rel=1e-6)
 
 
+@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 1e9), (np.float64, 1e23)])
+def test_small_sizes_beside_huge_ones_keep_centers_of_their_own(dtype, size):
+    small, huge = np.random.default_rng(0).uniform(20, 60, size=(2, 10, 17))
+    points = np.vstack([small, huge * size]).astype(dtype)
+    model = PowerKMeans(2, divergence="gamma", random_state=0).fit(points)
+    assert set(model.labels_[:10]) != set(model.labels_[10:])
+    centers = np.sort(model.cluster_centers_, axis=0)
+    np.testing.assert_allclose(centers[0], points[:10].mean(axis=0), rtol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_few_far_entries_hide_no_nearer_center(dtype):
     rng = np.random.default_rng(0)

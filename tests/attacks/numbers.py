@@ -473,6 +473,8 @@ OF_ARPACK = (
     "ARPACK draws vectors of its own where points are fewer than clusters, as in scikit-learn"
 )
 MOST_NODES_SOLVED_DENSELY = 256
+OF_EQUAL_AFFINITIES = "affinities of points so close are all one, and their eigenvectors arbitrary"
+LEAST_TOLD_APART = 1e-12
 OF_SUBNORMALS = (
     "squares below 1e-290 lose digits, as all numbers there do, before weights are applied"
 )
@@ -487,9 +489,12 @@ def reason_known(case: Case) -> str | None:
         return OF_SUBNORMALS
     if not isinstance(case.subject.model, powermeans.SpectralClustering):
         return None
+    if not len(points) > MOST_NODES_SOLVED_DENSELY:
+        return None
+    if np.square(np.ptp(points, axis=0)).sum() < LEAST_TOLD_APART:
+        return OF_EQUAL_AFFINITIES
     is_degenerate = len(np.unique(points, axis=0)) < case.subject.model.n_clusters
-    is_iterative = len(case.data.points) > MOST_NODES_SOLVED_DENSELY
-    return OF_ARPACK if is_degenerate and is_iterative else None
+    return OF_ARPACK if is_degenerate else None
 
 
 def prepare(folder: Path) -> Try:

@@ -41,6 +41,8 @@ _LARGEST_SHARE_STORED = 2 / 3
 # Of distances from a convex function of the user, which cannot be had in another form.
 _FEW_DIGITS = 1e-4
 _EPSILON = float(np.finfo(np.float64).eps)
+# Rounding of the sums may move the smallest positive center by this share.
+_LEAST_SHARE_OF_CENTER = 0.5
 
 
 class BregmanRows(AffineRows):
@@ -141,8 +143,11 @@ class BregmanRows(AffineRows):
         """Whether terms that cancel leave an affine distance few digits, in a sample of the points.
 
         That is so where its error exceeds the distance of most pairs, or where that of the farthest
-        point exceeds what all other points add up to, times a tolerance.
+        point exceeds what all other points add up to, times a tolerance. It is so too where a
+        center near the smallest positive points would be lost beside the largest.
         """
+        if isinstance(self._divergence, Gamma) and self._loses_small_centers():
+            return True
         is_wide = sparse.issparse(self._points) and self.n_features > _MOST_FEATURES_SAMPLED
         if is_wide or not isinstance(self._divergence, Separable):
             return False
@@ -164,6 +169,12 @@ class BregmanRows(AffineRows):
         usual = _middle_of(apart) if len(apart) else math.inf
         of_farthest = float(error[-1, -1]) / self.n_points
         return max(_middle_of(error.ravel()), of_farthest) > _LEAST_DIGITS * usual
+
+    def _loses_small_centers(self) -> bool:
+        """Whether sums about the origin round off what the smallest values add to them."""
+        smallest, origin = float(self._points.min()), np.abs(self._native.origin()).max()
+        size = max(float(self._points.max()), float(origin))
+        return float(np.finfo(self.dtype).eps) * size > _LEAST_SHARE_OF_CENTER * smallest
 
     def _weighted_mean(self) -> FloatArray:
         """Return the mean without a sweep, which needs the heights that follow from it."""
