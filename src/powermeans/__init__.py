@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from powermeans.estimators.mixture.spherical_mixture import SphericalMixture as SphericalMixture
     from powermeans.estimators.optimality import optimality_gap as optimality_gap
     from powermeans.estimators.power_kmeans import PowerKMeans as PowerKMeans
+    from powermeans.estimators.product_quantizer import ProductQuantizer as ProductQuantizer
     from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans as RobustPowerKMeans
     from powermeans.estimators.self_organizing_map import SelfOrganizingMap as SelfOrganizingMap
     from powermeans.estimators.soft_means import FuzzyCMeans as FuzzyCMeans
@@ -96,6 +97,7 @@ _MODULE_OF = {
     "PartedData": "powermeans.sources",
     "PathRecorder": "powermeans.callbacks.path_recorder",
     "PowerKMeans": "powermeans.estimators.power_kmeans",
+    "ProductQuantizer": "powermeans.estimators.product_quantizer",
     "RobustPowerKMeans": "powermeans.estimators.robust_power_kmeans",
     "Scaling": "powermeans.sources",
     "SelfOrganizingMap": "powermeans.estimators.self_organizing_map",

@@ -120,15 +120,39 @@ def fit_many(
     _check_parameters(locals())
     points = _admitted(problems, n_clusters)
     weights = _weights(sample_weight, points)
+    return fit_admitted(
+        points,
+        weights,
+        _empty_labels(problems, points),
+        n_clusters=n_clusters,
+        n_init=n_init,
+        max_iter=max_iter,
+        tol=tol,
+        rng=check_random_state(random_state),
+        n_threads=n_threads,
+    )
+
+
+def fit_admitted(
+    points: list[Points],
+    weights: list[FloatArray | None],
+    labels: Labels | list[Labels],
+    *,
+    n_clusters: int,
+    n_init: int = 1,
+    max_iter: int,
+    tol: float,
+    rng: np.random.RandomState,
+    n_threads: int | None,
+) -> ManyFits:
+    """Fit problems that were checked, and fill the labels."""
     n_problems, n_features = len(points), points[0].shape[1]
     n_uniforms = 1 + (n_clusters - 1) * n_greedy_candidates(n_clusters)
-    uniforms = check_random_state(random_state).uniform(size=(n_problems, n_init, n_uniforms))
     centers = np.empty((n_problems, n_clusters, n_features))
-    labels = _empty_labels(problems, points)
     inertia, n_iter = native.fit_many(
         points,
         weights,
-        uniforms,
+        rng.uniform(size=(n_problems, n_init, n_uniforms)),
         max_iter=max_iter,
         tol=float(tol),
         labels=list(labels),
