@@ -589,6 +589,48 @@ def test_a_stop_among_criteria_leaves_out_those_to_come() -> None:
     assert (choice.recommended, choice.agreement) == (3, 1.0)
 
 
+def test_time_that_is_up_ends_the_search_after_the_sweep_and_says_what_is_missing(monkeypatch):
+    now, n_late = [0.0], []
+    monkeypatch.setattr(powermeans.choosing_k.choose.time, "monotonic", lambda: now[0])
+
+    def let_time_pass(state: SweepState) -> None:
+        n_late.append(now[0] >= 200)
+        now[0] += 1
+
+    choice = choose_k(
+        blobs(4), range(2, 15), max_seconds=200, callback=let_time_pass, random_state=0
+    )
+    assert len(n_late) == 200
+    assert not any(n_late)
+    tried = list(choice.table["k"])
+    assert 2 <= len(tried) < 13
+    assert tried == list(choice.centers) == list(range(2, 2 + len(tried)))
+    assert (choice.was_stopped, choice.is_clear) == (True, False)
+    assert choice.doubt == (
+        f"the search ended early: it tried {len(tried)} of 13 values of k, and did not evaluate "
+        "silhouette, simplified silhouette, davies bouldin, stability, separation"
+    )
+    said = {name for name, k in choice.by_criterion.items() if k is not None}
+    assert {"bic", "calinski_harabasz"} <= said
+    assert said <= {"knee", "bic", "calinski_harabasz", "jump", "dp_means"}
+
+
+def test_time_that_is_up_at_once_leaves_the_first_k() -> None:
+    choice = choose_k(blobs(4), range(2, 9), max_seconds=1e-9, random_state=0)
+    assert list(choice.table["k"]) == [2]
+    assert "tried 1 of 7 values of k" in str(choice)
+
+
+def test_time_enough_changes_nothing() -> None:
+    limited, free = (
+        choose_k(blobs(3), [2, 3, 4], max_seconds=s, random_state=0) for s in (1e6, None)
+    )
+    assert not limited.was_stopped
+    assert limited.by_criterion == free.by_criterion
+    for name, values in free.table.items():
+        np.testing.assert_array_equal(limited.table[name], values)
+
+
 # Bad input.
 
 
@@ -596,6 +638,7 @@ def test_a_stop_among_criteria_leaves_out_those_to_come() -> None:
     ("options", "message"),
     [
         ({"k_range": []}, r"k_range=\[\] is empty: pass rising integers"),
+        ({"max_seconds": 0}, "'max_seconds' parameter of choose_k"),
         ({"k_range": 8}, "k_range=8 is no range: pass rising integers"),
         ({"k_range": [3, 2]}, "k_range has 2 after 3: pass rising"),
         ({"k_range": [2, 2]}, "k_range has 2 after 2: pass rising"),

@@ -476,3 +476,21 @@ def test_a_sample_of_subsets_proves_a_bound_at_its_confidence() -> None:
     assert 10 < found.n_searched < found.n_subsets
     assert found.gap < 0.5
     assert "at a confidence of 0.99" in str(found)
+
+
+def test_a_search_begins_no_step_that_would_end_after_its_time(monkeypatch) -> None:
+    now, ended = [0.0], []
+
+    def steps(relaxation, labels, is_over):
+        while True:
+            now[0] += 1.0
+            yield 0.0
+            if is_over():
+                ended.append(now[0])
+                return
+
+    monkeypatch.setattr(gap, "rising_bounds", steps)
+    monkeypatch.setattr(gap.time, "monotonic", lambda: now[0])
+    points = np.random.default_rng(0).normal(size=(60, 2))
+    optimality_gap(points, points[:3], max_seconds=5.5)
+    assert ended == [5.0]

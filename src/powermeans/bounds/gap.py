@@ -281,10 +281,16 @@ class _Search:
         labels = self.clustering.labels[self.pieces.members[piece]]
         closed = _CLOSED if len(self.order) == 1 else _CLOSED_IN_SUBSET
         enough = (1 - closed) * min(relaxation.inertia(labels), self.pieces.inertias[piece])
-        ends = self._seconds() + self._seconds_for(place)
+        asked = self._seconds()
+        ends, longest = asked + self._seconds_for(place), 0.0
 
         def is_over() -> bool:
-            return self._seconds() >= ends or self.is_over.is_set()
+            """Return whether another step as long as the longest so far would end too late."""
+            nonlocal asked, longest
+            before, asked = asked, self._seconds()
+            longest = max(longest, asked - before)
+            is_late = asked >= ends or asked + longest > self.effort.max_seconds
+            return is_late or self.is_over.is_set()
 
         for bound in rising_bounds(relaxation, labels, is_over):
             self.bounds[piece] = max(self.bounds[piece], bound)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, centers_by_k
 from powermeans.choosing_k.evaluate import (
     CRITERIA,
     FOR_WHOLE_POINTS,
+    FROM_INERTIAS,
     MOST_AXES,
     Evaluation,
     Settings,
@@ -78,6 +80,7 @@ def choose_k(
     silhouette_size: int = 2_000,
     n_references: int = 10,
     n_resamples: int = 10,
+    max_seconds: float | None = None,
     keep_centers: bool = True,
     random_state: int | np.random.RandomState | None = None,
     n_threads: int | None = None,
@@ -155,6 +158,11 @@ def choose_k(
     n_resamples : int, default=10
         The number of resamples drawn for "stability", with at most 2000 points each; every two are
         compared.
+    max_seconds : float, optional
+        Stop after about this time; a sweep is always completed. The result then has only the values
+        of k that were tried by then, and only the criteria that were evaluated or that follow from
+        the inertias: "knee", "calinski_harabasz", "bic", "jump" and "dp_means". `was_stopped` is
+        True, and `doubt` says what is missing.
     keep_centers : bool, default=True
         Whether to keep the centers of each k.
     random_state : int, RandomState instance or None, default=None
@@ -164,7 +172,7 @@ def choose_k(
         As in `PowerKMeans`; the result does not depend on it.
     callback : callable, optional
         Called after each sweep with a `SweepState`, whose sweeps are counted through all k. If it
-        returns True, the search ends and the result is what was found until then. Its methods
+        returns True, the search ends as after `max_seconds`. Its methods
         `phase_begins` and `fit_ended` are called as by `PowerKMeans`, if there are such:
         ``powermeans.progress()`` shows how many numbers of clusters have been tried.
 
@@ -189,6 +197,7 @@ def choose_k(
     >>> labels = choice.model().predict(X)
     """
     _check_parameters(locals())
+    end = math.inf if max_seconds is None else time.monotonic() + max_seconds
     sizes, has_missing = checked_sizes(k_range), missing == "observed"
     names = _checked_criteria(criteria, has_missing=has_missing)
     _check_decider(decide_by, names)
@@ -209,8 +218,8 @@ def choose_k(
     # The separation draws its sample as the silhouette does.
     seeds = {name: rng.randint(2**31 - 1) for name in CRITERIA if name != "separation"}
     numbers = (silhouette_size, n_references, n_resamples)
-    with _Listener(callback) as listener:
-        on_sweep = None if callback is None else listener.on_sweep
+    with _Listener(callback, end) as listener:
+        on_sweep = None if callback is None and end == math.inf else listener.on_sweep
         settings = Settings(
             EFFORTS_FOR_EACH_K[effort],
             *numbers,
@@ -223,6 +232,8 @@ def choose_k(
         study = scaled.study(found, settings)
         evaluations, was_stopped = _evaluate(study, names, was_stopped, listener)
     choice = _choice(study, scaled, evaluations, decide_by)
+    if was_stopped:
+        choice = _with_what_is_missing(choice, sizes, evaluations)
     kept = choice.centers if keep_centers else {}
     return replace(choice, centers=kept, was_stopped=was_stopped, missing=missing)
 
@@ -239,20 +250,27 @@ def _opened(
 
 
 class _Stopped(Exception):
-    """Raised when the callback asks to stop."""
+    """Raised when the callback asks to stop, or time is up."""
 
 
 class _Listener:
     """Tell the callback of sweeps, counted as if of one fit, of phases, and of the end."""
 
-    def __init__(self, callback: Callback | None) -> None:
+    def __init__(self, callback: Callback | None, end: float = math.inf) -> None:
         self._callback, self._sweeps = callback, itertools.count(1)
+        self._end = end  # on the monotonic clock
+
+    def is_late(self) -> bool:
+        """Return whether time is up."""
+        return time.monotonic() >= self._end
 
     def on_sweep(self, state: SweepState) -> None:
-        """Raise if the callback asks to stop."""
+        """Raise if the callback asks to stop, or time is up."""
         if self._callback is not None and says_stop(
             self._callback(replace(state, run=0, sweep=next(self._sweeps)))
         ):
+            raise _Stopped
+        if self.is_late():
             raise _Stopped
 
     def on_phase(self, words: str) -> None:
@@ -331,6 +349,7 @@ def _check_parameters(arguments: dict[str, Any]) -> None:
         "decide_by": [StrOptions({"auto", "vote", *CRITERIA})],
         "missing": [StrOptions({"error", "observed"})],
         "effort": [StrOptions(set(EFFORTS_FOR_EACH_K))],
+        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
         "keep_centers": ["boolean"],
         "random_state": ["random_state"],
         "n_threads": [Integral, None],
@@ -433,7 +452,7 @@ def _search(
     rng: np.random.RandomState,
     listener: _Listener,
 ) -> tuple[dict[int, Solution], bool]:
-    """Find centers for each k, or for some if the callback stops the search."""
+    """Find centers for each k, or for some if the search is stopped."""
     found: dict[int, Solution] = {}
     n_sizes = len(sizes)
     try:
@@ -453,19 +472,22 @@ def _search(
 def _evaluate(
     study: Study, names: list[str], was_stopped: bool, listener: _Listener
 ) -> tuple[dict[str, Evaluation], bool]:
-    """Evaluate the criteria; after a stop the rest have no values."""
+    """Evaluate the criteria; after a stop only those that follow from the inertias have values."""
     evaluations: dict[str, Evaluation] = {}
     for number, name in enumerate(names, 1):
         listener.on_phase(f"criterion {number} of {len(names)}, {name.replace('_', ' ')}")
+        was_stopped = was_stopped or listener.is_late()
         try:
+            if was_stopped and name not in FROM_INERTIAS:
+                raise _Stopped
             evaluations[name] = CRITERIA[name](study)
         except _Stopped:
             was_stopped = True
             evaluations[name] = Evaluation(np.full(len(study.sizes), math.nan), None)
     if was_stopped and all(evaluation.chosen is None for evaluation in evaluations.values()):
         raise ValueError(
-            f"the callback ended choose_k before any of {list(evaluations)} said a k: let it run "
-            'for longer, or pass a criterion that takes no sweeps of its own, such as "bic"'
+            f"callback or max_seconds ended choose_k before any of {list(evaluations)} said a k: "
+            'let it run for longer, or pass a criterion that follows from inertias, such as "bic"'
         )
     return evaluations, was_stopped
 
@@ -492,6 +514,22 @@ def _choice(
         doubt=doubt,
         centers=scaled.centers(study.found),
     )
+
+
+def _with_what_is_missing(
+    choice: ChoiceOfK, sizes: list[int], evaluations: dict[str, Evaluation]
+) -> ChoiceOfK:
+    """Say what a search that was stopped has not tried, in place of other doubts."""
+    tried = choice.table["k"]
+    missing = [
+        name.replace("_", " ")
+        for name, evaluation in evaluations.items()
+        if name not in FROM_INERTIAS and np.isnan(evaluation.values).all()
+    ]
+    doubt = f"the search ended early: it tried {len(tried)} of {len(sizes)} values of k"
+    if missing:
+        doubt += f", and did not evaluate {', '.join(missing)}"
+    return replace(choice, is_clear=False, doubt=doubt)
 
 
 def _decide(

@@ -433,6 +433,9 @@ CRITERIA: dict[str, Callable[[Study], Evaluation]] = {
     "gap": by_gap,
 }
 
+# Criteria that follow from inertias and sizes, without another look at the points.
+FROM_INERTIAS = ("knee", "calinski_harabasz", "bic", "jump", "dp_means")
+
 # Criteria that take no missing entries: "silhouette" compares points with each other, "separation"
 # needs their places between centers, "gap" draws whole points, and "bic" and "jump" count the
 # features of each.

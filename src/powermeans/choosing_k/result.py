@@ -41,7 +41,8 @@ class ChoiceOfK:
     centers : dict from int to ndarray of shape (k, n_features)
         The centers of each k; empty with ``keep_centers=False``.
     was_stopped : bool
-        Whether the callback ended the search; the table then has what was found until then.
+        Whether the callback or `max_seconds` ended the search. The table then has the k that were
+        tried until then, and `doubt` says what is missing.
     missing : {"error", "observed"}
         As given to `choose_k`.
 
