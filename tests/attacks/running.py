@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 MEGABYTE = 2**20
+TIMES_TO_PREPARE = 10
 RIGHT, REFUSED, KNOWN, FAILED = "right", "refused", "known", "failed"
 VERDICTS = (RIGHT, REFUSED, KNOWN, FAILED)
 TRIES_PER_RUN = 10**7
@@ -170,6 +171,7 @@ class Worker:
     def __post_init__(self) -> None:
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by `end`
         self.current: int | None = None
+        self.is_prepared = False
         self.born = self.since = time.monotonic()
         self._rest = b""
         self.reading, writing = os.pipe()
@@ -208,7 +210,7 @@ class Worker:
         if not (said := os.read(self.reading, MEGABYTE)):
             return None
         *lines, self._rest = (self._rest + said).split(b"\n")
-        self.since = time.monotonic()
+        self.since, self.is_prepared = time.monotonic(), True
         outcomes = []
         for line in lines:
             if line.startswith(b"{"):
@@ -219,7 +221,12 @@ class Worker:
         return outcomes
 
     def hangs(self) -> bool:
-        return time.monotonic() - self.since > self.attack.hangs_after
+        return time.monotonic() - self.since > self.most_seconds
+
+    @property
+    def most_seconds(self) -> float:
+        """Seconds until it counts as hung; preparing takes as long as many tries."""
+        return self.attack.hangs_after * (1 if self.is_prepared else TIMES_TO_PREPARE)
 
     def end(self, *, is_hung: bool = False) -> Outcome | None:
         """Reap the process; return the outcome of the try in which it died."""
@@ -233,7 +240,7 @@ class Worker:
         self.log.close()
         if code == 0:
             return None
-        how = f"hangs for {self.attack.hangs_after:g} s" if is_hung else f"ends with {code}"
+        how = f"hangs for {self.most_seconds:g} s" if is_hung else f"ends with {code}"
         return Outcome(-1 if self.current is None else self.current, FAILED, words=f"{how}: {tail}")
 
 
