@@ -169,6 +169,47 @@ class BaseRows(Rows):
         self.__dict__.pop("_inertia_about_mean", None)
 
 
+class RowsOfRows(BaseRows):
+    """Sweep over the points of other rows in another way, which a subclass defines."""
+
+    _rows: Rows
+
+    @property
+    def n_points(self) -> int:
+        return self._rows.n_points
+
+    @property
+    def n_features(self) -> int:
+        return self._rows.n_features
+
+    @property
+    def n_columns(self) -> int:
+        return self._rows.n_columns
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        return self._rows.dtype
+
+    def rounding(self) -> float:
+        return self._rows.rounding()
+
+    def unit_steps(self) -> float | FloatArray:
+        return self._rows.unit_steps()
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        return self._rows.sq_distances(centers)
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        return self._rows.take(indices)
+
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        """Return the weights that these points have now."""
+        return self._rows.sample_weight(indices)
+
+    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+        return self._rows.sample(indices)
+
+
 class MemoryRows(BaseRows):
     """Hold points in one memory, of this process or of a device.
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.rows.base import BaseRows
+from powermeans.rows.base import RowsOfRows
 from powermeans.rows.by_definition import weighted
 from powermeans.rows.farthest import Farthest, farthest_in_passes, largest_first
 from powermeans.rows.native import NativeNearness, NativeRows
 from powermeans.rows.protocol import FarPoint, Rows
 from powermeans.rules import Hard, Power, Rule
 from powermeans.sums import Spread, Sums
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels
 
 # How many centers a point is compared with. More find nearer ones, and take longer.
 _MOST_LISTED = 48
@@ -31,12 +31,14 @@ _SMALL_MOVE = 0.25
 _DISTANCES_AT_ONCE = 2**22
 
 
-class NearbyRows(BaseRows):
+class NearbyRows(RowsOfRows):
     """Sweep over the points of other rows, each among the centers near its own.
 
     `labels` tell which of `centers` each point belongs to at first. `assign`, and rules other than
     `Hard` and `Power`, compare with all centers.
     """
+
+    _rows: NativeRows
 
     def __init__(self, rows: NativeRows, centers: FloatArray, labels: Labels) -> None:
         self._rows, self._centers = rows, centers
@@ -44,22 +46,6 @@ class NearbyRows(BaseRows):
         self._nearby: Labels = np.empty((0, 0), dtype=np.int32)
         self._n_sweeps = 0  # since the lists were made
         self._n_hard = 0
-
-    @property
-    def n_points(self) -> int:
-        return self._rows.n_points
-
-    @property
-    def n_features(self) -> int:
-        return self._rows.n_features
-
-    @property
-    def n_columns(self) -> int:
-        return self._rows.n_columns
-
-    @property
-    def dtype(self) -> np.dtype[np.floating[Any]]:
-        return self._rows.dtype
 
     @property
     def total_weight(self) -> float:
@@ -70,9 +56,6 @@ class NearbyRows(BaseRows):
 
     def critical_power(self) -> float:
         return self._rows.critical_power()
-
-    def rounding(self) -> float:
-        return self._rows.rounding()
 
     def descends(self, rule: Rule) -> bool:
         # Other lists may leave a point farther from its center.
@@ -95,9 +78,6 @@ class NearbyRows(BaseRows):
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
         return self._rows.assign(centers)
 
-    def sq_distances(self, centers: FloatArray) -> Points:
-        return self._rows.sq_distances(centers)
-
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> NativeNearness:
         return self._rows.nearness(centers, order)
 
@@ -119,15 +99,6 @@ class NearbyRows(BaseRows):
             return found, self._rows.some(first)
 
         return farthest_in_passes(find, centers, n_wanted)
-
-    def take(self, indices: IndexArray) -> FloatArray:
-        return self._rows.take(indices)
-
-    def sample_weight(self, indices: IndexArray) -> FloatArray:
-        return self._rows.sample_weight(indices)
-
-    def sample(self, indices: IndexArray) -> Points | SparsePoints:
-        return self._rows.sample(indices)
 
     def _middle(self) -> FloatArray:
         return self._rows.mean()

@@ -8,16 +8,16 @@ zero for points that are left out.
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.rows.base import BaseRows
+from powermeans.rows.base import RowsOfRows
 from powermeans.rows.protocol import Nearness, Rows
 from powermeans.rules import Hard, Rule
 from powermeans.sums import Spread, Sums
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels
 from powermeans.weighted_draws import draw_indices
 
 # A sum of weights within this share of the kept weight differs from it only by rounding.
@@ -37,7 +37,7 @@ class ReweighableRows(Rows, Protocol):
         ...
 
 
-class TrimmedRows(BaseRows):
+class TrimmedRows(RowsOfRows):
     """Leave out the share `trim`, in [0, 1), of the weight: the points farthest from all centers.
 
     Points exactly as far as the last one kept keep the same part of their weight, so that a weight
@@ -46,25 +46,11 @@ class TrimmedRows(BaseRows):
     The inner rows are opened with the same points and weights, and nothing else may use them.
     """
 
+    _rows: ReweighableRows
+
     def __init__(self, rows: ReweighableRows, sample_weight: FloatArray, trim: float) -> None:
         self._rows, self._weights, self.trim = rows, sample_weight, trim
         self._kept_weight = (1 - trim) * float(sample_weight.sum())
-
-    @property
-    def n_points(self) -> int:
-        return self._rows.n_points
-
-    @property
-    def n_features(self) -> int:
-        return self._rows.n_features
-
-    @property
-    def n_columns(self) -> int:
-        return self._rows.n_columns
-
-    @property
-    def dtype(self) -> np.dtype[np.floating[Any]]:
-        return self._rows.dtype
 
     @property
     def total_weight(self) -> float:
@@ -78,12 +64,6 @@ class TrimmedRows(BaseRows):
         """Return the weighted variance of the points kept about the mean."""
         mean_square = self._inertia_about_mean / self._kept_weight / self.n_columns
         return mean_square * self.mean_over_columns(np.square(self.unit_steps()))
-
-    def unit_steps(self) -> float | FloatArray:
-        return self._rows.unit_steps()
-
-    def rounding(self) -> float:
-        return self._rows.rounding()
 
     def critical_power(self) -> float:
         """Return the critical power of the points kept about the mean."""
@@ -117,21 +97,8 @@ class TrimmedRows(BaseRows):
         limit = self._keep(sq_dist)
         return sq_dist > limit, limit
 
-    def sq_distances(self, centers: FloatArray) -> Points:
-        return self._rows.sq_distances(centers)
-
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> TrimmedNearness:
         return TrimmedNearness(self, self._rows.nearness(centers, order), len(centers) > 0)
-
-    def take(self, indices: IndexArray) -> FloatArray:
-        return self._rows.take(indices)
-
-    def sample_weight(self, indices: IndexArray) -> FloatArray:
-        """Return the weights of these points that the last sweep kept."""
-        return self._rows.sample_weight(indices)
-
-    def sample(self, indices: IndexArray) -> Points | SparsePoints:
-        return self._rows.sample(indices)
 
     def keep_without_centers(self) -> None:
         """Leave out the points farthest from the mean."""
