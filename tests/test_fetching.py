@@ -132,6 +132,8 @@ def test_files_of_the_user_are_converted_and_counted(own, tmp_path) -> None:
     (tmp_path / "points").write_bytes(TABLE)
     with pytest.raises(WrongDataError, match="is made of 2 files, in this order: a, b; 1 were"):
         fetch("own", files=[tmp_path / "points"])
+    with pytest.raises(FileNotFoundError, match="nowhere is no file: pass the path of what you"):
+        fetch("own", files=[tmp_path / "nowhere"])
 
 
 def test_a_wrong_file_in_its_place_is_an_error_and_stays(own, tmp_path) -> None:

@@ -98,7 +98,8 @@ def test_rows_in_parts_are_refused_with_another_way() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"chain_length": 0}, "chain_length=0 must be at least 1"),
+        ({"chain_length": 0}, "chain_length=0 must be a whole number of at least 1"),
+        ({"chain_length": 2.5}, "chain_length=2.5 must be a whole number of at least 1"),
         ({"exponent": -1.0}, "exponent=-1.0 must be finite and not negative"),
         ({"exponent": float("nan")}, "exponent=nan must be finite"),
     ],

@@ -183,6 +183,8 @@ def test_both_forms_of_the_scatter_agree_and_are_the_inertia() -> None:
         metrics.within_scatter(points, model.labels_, form="median")
     with pytest.raises(ValueError, match="labels has 3 entries, but points has 300 rows"):
         metrics.within_scatter(points, [0, 1, 2])
+    with pytest.raises(ValueError, match=r"sample_weight has the shape \(3,\), but points has 300"):
+        metrics.within_scatter(points, model.labels_, sample_weight=weights[:3])
 
 
 def test_partitions_are_counted_as_the_recurrence_does() -> None:

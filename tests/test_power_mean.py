@@ -366,6 +366,14 @@ def test_a_kolmogorov_mean_lies_between_its_values_and_its_gradient_is_the_slope
     np.testing.assert_allclose(mean.gradient(values), slopes, rtol=1e-8)
 
 
+def test_the_exponential_mean_takes_values_whose_exponentials_vanish_or_overflow():
+    values, mean = np.array([[800.0, 802.0], [-802.0, -800.0]]), KOLMOGOROV_MEANS["exponential"]
+    from_least = math.log(2) - math.log1p(math.exp(-2))
+    np.testing.assert_allclose(mean(values), values[:, 0] + from_least, rtol=1e-15)
+    slopes = np.array([1.0, math.exp(-2)]) / (1 + math.exp(-2))
+    np.testing.assert_allclose(mean.gradient(values), [slopes, slopes], rtol=1e-14)
+
+
 def test_the_hessian_of_k_means_is_twice_the_weight_of_each_cluster():
     rng = np.random.default_rng(7)
     points, weights = rng.normal(size=(60, 2)), rng.uniform(size=60)

@@ -253,6 +253,11 @@ def within_scatter(
     if len(names) != points.shape[0]:
         raise ValueError(f"labels has {len(names)} entries, but points has {points.shape[0]} rows")
     weights = np.ones(len(names)) if sample_weight is None else np.asarray(sample_weight)
+    if weights.shape != names.shape:
+        raise ValueError(
+            f"sample_weight has the shape {weights.shape}, but points has {len(names)} rows: "
+            "pass one weight for each"
+        )
     scatter_of = _about_center if form == "centers" else _of_pairs
     members = (names == label for label in range(len(sizes)))
     return math.fsum(scatter_of(points[own], weights[own]) for own in members if weights[own].any())

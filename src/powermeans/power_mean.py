@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 
 from powermeans.divergences import squared_euclidean
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -440,13 +441,29 @@ class KolmogorovMean:
         return slopes
 
 
+class _ExponentialMean(KolmogorovMean):
+    """Minus log-mean-exp, near the least value where values are far apart, even where g is zero."""
+
+    __slots__ = ()
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Return the mean along the last axis."""
+        values = _as_real(values)
+        mean: FloatArray = math.log(values.shape[-1]) - logsumexp(-values, axis=-1)
+        return mean
+
+    def gradient(self, values: FloatArray) -> FloatArray:
+        """Return the shares of exp(-y_j) in their sum."""
+        slopes: FloatArray = softmax(-_as_real(values), axis=-1)
+        return slopes
+
+
 KOLMOGOROV_MEANS: dict[str, KolmogorovMean] = {
     "arithmetic": KolmogorovMean(np.positive, np.positive, np.ones_like),
     "geometric": KolmogorovMean(np.log, np.exp, np.reciprocal),
     "harmonic": KolmogorovMean(np.reciprocal, np.reciprocal, lambda y: -1 / np.square(y)),
     "quadratic": KolmogorovMean(np.square, np.sqrt, lambda y: 2 * y),
-    # Minus log-mean-exp, which comes near the minimum where the values are far apart.
-    "exponential": KolmogorovMean(
+    "exponential": _ExponentialMean(
         lambda y: np.exp(-y), lambda m: -np.log(m), lambda y: -np.exp(-y)
     ),
 }

@@ -163,6 +163,9 @@ def _download(url: str) -> bytes:
 def _converted(entry: Entry, files: Sequence[str | os.PathLike[str]]) -> Arrays:
     """Return the arrays of a set from files of the user."""
     paths = [Path(file) for file in files]
+    for path in paths:
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} is no file: pass the path of what you downloaded")
     if len(paths) == 1 and paths[0].suffix == ".npz":
         arrays = read_arrays(entry, paths[0])
     elif not entry.fetch or entry.fetch["format"] == "scikit-learn":

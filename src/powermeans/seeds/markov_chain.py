@@ -51,9 +51,10 @@ class MarkovChainSeeds:
     exponent: float = 2.0
 
     def __post_init__(self) -> None:
-        if self.chain_length < 1:
+        if self.chain_length != int(self.chain_length) or self.chain_length < 1:
             raise ValueError(
-                f"chain_length={self.chain_length!r} must be at least 1: pass for example 200"
+                f"chain_length={self.chain_length!r} must be a whole number of at least 1: "
+                "pass for example 200"
             )
         if not 0 <= self.exponent < math.inf:
             raise ValueError(
