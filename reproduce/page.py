@@ -36,7 +36,7 @@ class Headline(NamedTuple):
 
 HEADLINES = (
     Headline("claims-of-power-k-means", "Each step lowers f_s", "the objective falls in each step"),
-    Headline("figure1", "Moving along the smoothed", "annealing leads to the global minimum"),
+    Headline("figure1", "Moving along the smoothed", "annealing guides towards the global minimum"),
     Headline("table1-and-2", "KHM is worse than Lloyd in high", "KHM is worse than Lloyd in 10 "
              "dimensions and more"),
     Headline("table1-and-2", "Power k-means adds to", "annealing adds to good seeds"),

@@ -268,7 +268,7 @@ def test_a_wrong_number_in_table_3_is_flagged(measure: str, by: float) -> None:
 
 def test_the_claims_of_table_3_are_those_of_the_numbers() -> None:
     """Errors as published in every run confirm the order; power's at that of the map does not."""
-    from reproduce.items.table3 import orders_of
+    from reproduce.items.table3 import _claim_of_errors, orders_of
 
     map_error = {"control": 0.579, "trisomic": 0.698}
     right = rows_of_table_3({})
@@ -278,6 +278,15 @@ def test_the_claims_of_table_3_are_those_of_the_numbers() -> None:
     ]
     assert {order.is_published for order in orders_of(in_all_settings(right))} == {"holds"}
     assert {order.is_published for order in orders_of(in_all_settings(tied))} == {"not decidable"}
+    in_all = in_all_settings(right)
+    assert _claim_of_errors(in_all, orders_of(in_all)).verdict == "holds"
+    from_low = [
+        row | {"error": map_error[row["genotype"]]} if row["method"].endswith("-9") else row
+        for row in in_all
+    ]
+    assert _claim_of_errors(from_low, orders_of(from_low)).in_words == (
+        "depends on the first power: s0 = -1 holds, s0 = -3 holds, s0 = -9 not decidable"
+    )
 
 
 def in_all_settings(rows: list[dict]) -> list[dict]:

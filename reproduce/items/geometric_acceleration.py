@@ -138,7 +138,7 @@ def _claim(rows: Sequence[Row]) -> Claim:
             said.append(f"{n_points} points, {method}: {', '.join(words)}")
     return Claim(
         "Geometric acceleration may further improve performance (Gaussian clusters).",
-        "section 5, as an open direction",
+        "Xu & Lange 2019, section 5, as an open direction",
         across(verdicts),
         "Times that a fit without bounds takes longer, within two standard errors, and the "
         f"distances left out: {'; '.join(said)}.",

@@ -338,9 +338,10 @@ def _said_of_flagship(of_all: Sequence[Comparison]) -> str:
     flagship = [c for c in of_all if _is_flagship(c)]
     apart = [c for c in flagship if not c.is_within_noise]
     better = sum(c.ours < c.published for c in apart)
+    ours = "all" if better == len(apart) else str(better)
     return (
         f"Of the {len(flagship)} means for s0 = -1 and -3 in 20 dimensions and more, {len(apart)} "
-        f"still differ, {better} in our favour, which we cannot explain."
+        f"still differ, {ours} in our favour, which we cannot explain."
     )
 
 

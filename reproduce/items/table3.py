@@ -19,7 +19,7 @@ from powermeans import SelfOrganizingMap
 from powermeans.datasets import load_mice_protein
 from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray, Labels
-from reproduce.checks import above, together
+from reproduce.checks import above, together, under_settings
 from reproduce.item import (
     Cell,
     Claim,
@@ -339,7 +339,7 @@ def _all_methods(rows: Sequence[Row], genotype: str) -> Table:
 
 
 def _claim_of_errors(rows: Sequence[Row], orders: Sequence[Order]) -> Claim:
-    """By means over runs from s0 = -3 and k-means++ seeds; the figure has all other settings."""
+    """By means over runs from k-means++ seeds, for each first power, since the paper names none."""
     compared = [
         order for order in orders if (order.seeding, order.start) == ("D²", COMPARED["power"])
     ]
@@ -351,13 +351,23 @@ def _claim_of_errors(rows: Sequence[Row], orders: Sequence[Order]) -> Claim:
         ]
         said.append(f"{order.genotype}: means {_listed(order.means)}, best of ten {_listed(best)}")
     reached = [order.is_published for order in orders]
+    by_start = {
+        start: together(
+            order.is_published
+            for order in orders
+            if (order.seeding, order.start) == ("D²", power_from(start))
+        )
+        for start in STARTS
+    }
+    verdicts = ", ".join(f"s0 = {start:g} {verdict}" for start, verdict in by_start.items())
     return Claim(
         "By quantization error power k-means is ahead of the map, and the map of k-means++",
         "Xu & Lange 2019, section 4.1",
-        together(order.is_published for order in compared),
+        under_settings(by_start.values()),
         f"power from s0 = -3, map, k-means++ with D² seeds: {'; '.join(said)}; of all "
         f"{len(reached)} cases of mice, seeds and first power {reached.count('holds')} have "
         f"that order by more than two standard errors, {reached.count('does not hold')} another",
+        on=f"the first power: {verdicts}",
     )
 
 
