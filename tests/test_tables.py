@@ -302,6 +302,16 @@ def test_files_with_types_are_read_by_their_types(writer, write) -> None:
         assert read_table("a.table").names == ("x", "y", "flag")
 
 
+@pytest.mark.parametrize("writer", [feather.write_feather, write_stream], ids=["feather", "stream"])
+def test_a_column_name_that_is_no_text_is_damage(writer, write) -> None:
+    writer(pa.table({"abcdef": [1.0, 2.0], "y": [3.0, 8.0]}), "a.table")
+    content = Path("a.table").read_bytes()
+    assert b"abcdef" in content
+    Path("a.table").write_bytes(content.replace(b"abcdef", b"ab\xffdef"))
+    with pytest.raises(TableError, match=r"a\.table is a damaged .* file: 'utf-8' codec"):
+        read_table("a.table")
+
+
 def test_a_null_is_a_missing_value(write) -> None:
     parquet.write_table(pa.table({"x": [1, None], "y": [3, 8]}), "a.parquet")
     np.testing.assert_array_equal(

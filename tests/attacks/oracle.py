@@ -89,11 +89,12 @@ def binomial(n_trials: float) -> Distances:
 
 
 def gamma(points: Any, centers: Any) -> Any:
-    """r - log(1 + r) with r = (x - c) / c."""
-    r = (points - centers) / centers
+    """r - log(1 + r) with r = (x - c) / c, or x / c - 1 - log(x / c) far below the center."""
+    r, share = (points - centers) / centers, points / centers
     series = r**2 / 2 - r**3 / 3 + r**4 / 4 - r**5 / 5
     with np.errstate(all="ignore"):
-        return np.where(np.abs(r) < 1e-4, series, r - np.log1p(r)).sum(axis=-1)
+        usual = np.where(share < 0.5, share - 1 - np.log(share), r - np.log1p(r))
+        return np.where(np.abs(r) < 1e-4, series, usual).sum(axis=-1)
 
 
 def weighted_euclidean(prices: Any) -> Distances:

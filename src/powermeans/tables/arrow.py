@@ -85,6 +85,8 @@ class Batches:
     ) -> Batches:
         if not n_rows:
             raise NoRowsError(f"{name} has columns and no rows")
+        with refusing_damage(name, "Parquet, Feather or Arrow"):
+            keys = tuple(schema.names)
         types = dict(enumerate(schema.types))
         texts = {
             j: f"of the type {kind}"
@@ -93,7 +95,6 @@ class Batches:
         }
         is_integer = pyarrow_part("types").is_integer
         whole = frozenset(j for j, kind in types.items() if is_integer(kind))
-        keys = tuple(schema.names)
         index, names = _index_of(schema), distinct(keys)
         beside = {j: "identifiers" for j in whole if names_identifiers(names[j])}
         dates = frozenset(j for j, kind in types.items() if _is_date_type(kind))
