@@ -193,7 +193,7 @@ def figures(name: str, methods: list[str], seeds: int) -> dict:
 
 def rows_of(found: dict) -> Rows:
     """The table of a set: medians over the seeds."""
-    head = ["method", "seconds", "of processors", "sum of squares", "sizes vary by"]
+    head = ["method", "seconds", "CPU seconds", "sum of squares", "sizes vary by"]
     rows = [[*head, *(f"recall at {share:.0%}" for share in SHARES)]]
     for method in dict.fromkeys(cell["method"] for cell in found["cells"]):
         cells = [cell for cell in found["cells"] if cell["method"] == method]

@@ -40,6 +40,7 @@ from powermeans.parts.dask import DaskExecutor, Threads
 from powermeans.parts.executors import MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.parts.worker_part import WorkerPart, make_worker_part
+from powermeans.rows.base import kept
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.sources import cluster as cluster_of_dask
 from powermeans.sources import is_dask
@@ -939,3 +940,20 @@ def test_the_package_does_not_import_dask() -> None:
     code = "import sys, powermeans; powermeans.KMeans(1).fit([[1.0]]); print('dask' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
+
+
+def test_rows_that_wait_for_parts_in_threads_hold_no_lock() -> None:
+    class Lengths:
+        def __init__(self, parts: list[Lengths]) -> None:
+            self.parts = parts
+
+        @kept
+        def length(self) -> int:
+            found: list[int] = []
+            for part in self.parts:
+                thread = threading.Thread(target=lambda: found.append(part.length), daemon=True)
+                thread.start()
+                thread.join(timeout=10)
+            return 1 + len(found)
+
+    assert Lengths([Lengths([]), Lengths([])]).length == 3

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -19,6 +18,26 @@ from powermeans.rows.protocol import FarPoint, Moved, Placement, PricedLabels, R
 from powermeans.rules import Hard, Rule
 from powermeans.sums import ColumnMoments
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+
+Value = TypeVar("Value")
+
+
+class kept(Generic[Value]):
+    """Compute an attribute once, as `functools.cached_property` does, but without its lock.
+
+    Before Python 3.12 all instances share that lock. Rows in parts would hold it while they wait
+    for their parts, and threads that compute these would wait for the lock.
+    """
+
+    def __init__(self, find: Callable[[Any], Value]) -> None:
+        self._find = find
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, rows: Any, owner: type | None = None) -> Value:
+        value = rows.__dict__[self._name] = self._find(rows)
+        return value
 
 
 class BaseRows(Rows):
@@ -147,11 +166,11 @@ class BaseRows(Rows):
     def _middle(self) -> FloatArray:
         """Return a place near the mean, (n_features,)."""
 
-    @cached_property
+    @kept
     def _mean(self) -> FloatArray:
         return self._find_mean()
 
-    @cached_property
+    @kept
     def _inertia_about_mean(self) -> float:
         return self._find_inertia_about_mean()
 

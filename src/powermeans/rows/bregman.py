@@ -97,8 +97,10 @@ class BregmanRows(AffineRows):
 
         Beside the diagonal of the precision no product is larger than those on it.
         """
-        of_products, inertia = super().rounding(), self.inertia_about_mean()
-        if not isinstance(self._divergence, Mahalanobis) or not inertia > 0:
+        of_products = super().rounding()
+        if not isinstance(self._divergence, Mahalanobis):
+            return of_products
+        if not (inertia := self.inertia_about_mean()) > 0:
             return of_products
         on_diagonal = np.sum(self._column_variance / np.square(self.unit_steps()))
         return of_products * max(1.0, float(self.total_weight * on_diagonal) / inertia)
