@@ -950,8 +950,12 @@ def test_rows_that_wait_for_parts_in_threads_hold_no_lock() -> None:
         @kept
         def length(self) -> int:
             found: list[int] = []
+
+            def look(part: Lengths) -> None:
+                found.append(part.length)
+
             for part in self.parts:
-                thread = threading.Thread(target=lambda: found.append(part.length), daemon=True)
+                thread = threading.Thread(target=look, args=(part,), daemon=True)
                 thread.start()
                 thread.join(timeout=10)
             return 1 + len(found)
