@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from powermeans.critical import critical_power
 from powermeans.rows.affine import PairedRows
 from powermeans.rules import Rule
 from powermeans.sums import ColumnMoments, Sums
@@ -119,6 +120,12 @@ class ObservedRows(PairedRows):
         about_shift = self.n_points * (variances + np.square(means))
         off = self._counts() * np.square(self._means - self._shift)
         return np.asarray(np.maximum(about_shift - off, 0.0))
+
+    def critical_power(self) -> float:
+        """Return that of the points with means for missing entries."""
+        shifted: Any = self._points[:, : self._n_features]
+        means = (self._means - self._shift).astype(self.dtype)
+        return critical_power(np.where(np.isnan(self._given), means, shifted), self._weights)
 
     def take(self, indices: IndexArray) -> FloatArray:
         """Return these points with means for missing entries."""
