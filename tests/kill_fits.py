@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -284,8 +284,9 @@ class Killer:
         self._timer.start()
 
     def _kill(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
-        self._is_done = True
+        with suppress(ProcessLookupError):  # it was killed before, and another has its place
+            os.kill(self._pid, signal.SIGKILL)
+            self._is_done = True
 
     def has_killed(self) -> bool:
         """Whether it has; from now on it does not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import logging
 import os
 import pickle
 import signal
@@ -814,18 +815,53 @@ def test_workers_of_another_version_are_refused(
         KMeans(2).fit(in_chunks(points_for("squared_euclidean")))
 
 
-def test_a_worker_that_does_not_answer_is_not_taken_for_one_of_another_version() -> None:
-    class Client:
-        asynchronous, run = False, None
+class AnsweringClient:
+    """A client whose workers give these answers in turn, and the last one again and again."""
 
-        def sync(self, *args: Any, **options: Any) -> dict[str, Any]:
-            return {"tcp://one:1": version("powermeans"), "tcp://two:2": OSError("Timed out")}
+    asynchronous, run = False, None
 
-    cluster = cluster_of_dask.Cluster(Client())
+    def __init__(self, *answers: dict[str, Any]) -> None:
+        self.answers = list(answers)
+
+    def sync(self, *args: Any, **options: Any) -> dict[str, Any]:
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+OUR_WORKER = {"tcp://one:1": version("powermeans")}
+
+
+def test_a_worker_that_does_not_answer_is_not_taken_for_one_of_another_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster_of_dask, "_SECONDS_TO_ANSWER", 0.2)
+    client = AnsweringClient({**OUR_WORKER, "tcp://two:2": OSError("Timed out")})
     with pytest.raises(
         ConnectionError, match=r"worker at tcp://two:2 does not.*OSError: Timed out"
     ):
-        cluster.check()
+        cluster_of_dask.Cluster(client).check()
+
+
+def test_a_worker_that_died_before_the_fit_asked_it_is_forgotten() -> None:
+    died = {**OUR_WORKER, "tcp://two:2": OSError("Address removed.")}
+    assert cluster_of_dask.Cluster(AnsweringClient(died, died, OUR_WORKER)).check() == 1
+    anew = {**OUR_WORKER, "tcp://three:3": "0.0.1"}
+    with pytest.raises(RuntimeError, match=r"tcp://three:3 has powermeans 0\.0\.1"):
+        cluster_of_dask.Cluster(AnsweringClient(died, anew)).check()
+
+
+def test_a_partition_that_kills_each_worker_is_an_error_that_says_so() -> None:
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster),
+        pytest.raises(RuntimeError, match=r"died of the same partition.*make partitions smaller"),
+    ):
+        KMeans(2).fit(da.from_delayed(dask.delayed(os._exit)(1), (10, 2), float))
 
 
 @pytest.mark.usefixtures("threads")

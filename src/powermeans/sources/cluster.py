@@ -24,12 +24,14 @@ from dask.callbacks import Callback
 from powermeans.system.timer import Tell
 
 _SECONDS_TO_ANSWER = 10.0
+_SECONDS_BETWEEN_QUESTIONS = 0.1
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_A_WARNING = 10.0
 _TIMEOUT_OF_DASK = "distributed.scheduler.no-workers-timeout"
 _TIMEOUT = "5 minutes"
 # Names of the errors of that timeout in the versions of Dask.
-_GIVEN_UP_BY_THE_SCHEDULER = ("NoValidWorkerError", "NoWorkerError")
+_NO_WORKER_IN_TIME = ("NoValidWorkerError", "NoWorkerError")
+_KILLED_TOO_MANY = "KilledWorker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +68,7 @@ class Cluster:
                 "the Dask client is asynchronous, and a fit waits for what it asks for: make it "
                 "with Client(..., asynchronous=False)"
             )
-        ask = {"on_error": "return", "callback_timeout": _SECONDS_TO_ANSWER}
-        try:
-            found = self.client.sync(self.client.run, _version_finder(), **ask)
-        except (OSError, RuntimeError, TimeoutError, CancelledError) as error:
-            raise self.lost(error) from error
-        for worker, there in found.items():
-            if isinstance(there, BaseException):
-                raise self.lost(there, worker) from there
+        found = self._versions()
         others = {worker: there for worker, there in found.items() if there != _our_version()}
         if others:
             worker, there = next(iter(others.items()))
@@ -84,6 +79,31 @@ class Cluster:
                 f"powermeans=={_our_version()} there and start the workers anew"
             )
         return len(found)
+
+    def _versions(self) -> dict[str, str | None]:
+        """Return the versions that the workers have; raise unless all of them answer in time."""
+        until = time.monotonic() + _SECONDS_TO_ANSWER
+        while True:
+            found = self._asked()
+            silent = {
+                worker: one for worker, one in found.items() if isinstance(one, BaseException)
+            }
+            if not silent:
+                return found
+            worker, error = next(iter(silent.items()))
+            if not isinstance(error, OSError) or time.monotonic() > until:
+                raise self.lost(error, worker) from error
+            # A worker that has just died is asked until the scheduler forgets it.
+            time.sleep(_SECONDS_BETWEEN_QUESTIONS)
+
+    def _asked(self) -> dict[str, Any]:
+        """Return the version that each worker has, or the error with which it does not answer."""
+        ask = {"on_error": "return", "callback_timeout": _SECONDS_TO_ANSWER}
+        try:
+            found: dict[str, Any] = self.client.sync(self.client.run, _version_finder(), **ask)
+        except (OSError, RuntimeError, TimeoutError, CancelledError) as error:
+            raise self.lost(error) from error
+        return found
 
     def computed(self, wanted: Sequence[Any], watch: Watch | None = None) -> Sequence[Any]:
         """Return the results of tasks, and wait as long as there are workers.
@@ -103,13 +123,25 @@ class Cluster:
         except CancelledError as error:
             raise self.lost(error) from error
         except Exception as error:
-            if type(error).__name__ not in _GIVEN_UP_BY_THE_SCHEDULER:
+            if (given_up := self._given_up(error)) is None:
                 raise
-            raise TimeoutError(
+            raise given_up from error
+        return results
+
+    def _given_up(self, error: Exception) -> Exception | None:
+        """Return the error to raise where the scheduler gave a task up; None for other errors."""
+        if type(error).__name__ == _KILLED_TOO_MANY:
+            return RuntimeError(
+                f"Dask workers died of the same partition again and again ({error}): mostly their "
+                "memory is too small, so make partitions smaller, for example with X.rechunk or "
+                "X.repartition, or give the workers more memory"
+            )
+        if type(error).__name__ in _NO_WORKER_IN_TIME:
+            return TimeoutError(
                 f"the Dask scheduler at {self.address} has no worker for this: start some and fit "
                 f"again ({error})"
-            ) from error
-        return results
+            )
+        return None
 
     def _wait_for(self, futures: Sequence[Any], watch: Watch | None) -> None:
         import distributed
