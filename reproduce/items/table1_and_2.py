@@ -197,7 +197,7 @@ def by_setting(rows: Sequence[Row]) -> dict[str, list[Row]]:
     equal = where([row for row in rows if "sizes" not in row], seeding="D")
     drawn = where(rows, sizes="drawn")
     published_as = {authors_from(start): power_from(start) for start in STARTS}
-    renamed = [
+    renamed: list[Row] = [
         {**row, "method": published_as.get(str(row["method"]), row["method"])}
         for row in drawn
         if row["method"] not in POWERS
