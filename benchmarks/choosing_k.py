@@ -8,6 +8,7 @@ A criterion that says nothing, as the gap does where it rises to the end, is not
 from __future__ import annotations
 
 import argparse
+import datetime
 import math
 import time
 from collections.abc import Callable, Iterable
@@ -162,6 +163,13 @@ def known_rows(cells: list[Cell]) -> Rows:
     return rows
 
 
+def times() -> dict[str, object]:
+    """How long it takes, and when and where: `--keep-times` may keep it for another machine."""
+    rows = seconds()
+    today = datetime.date.today().isoformat()
+    return {"date": today, "processor": machine.processor(), "rows": rows}
+
+
 def seconds() -> list[dict[str, object]]:
     """How long it takes, beside as many fits that share nothing."""
     rng = np.random.default_rng(0)
@@ -198,7 +206,7 @@ def seconds() -> list[dict[str, object]]:
 
 
 def as_page(stored: dict) -> str:
-    cells, times = stored["figures"]["cells"], stored["figures"]["seconds"]
+    cells, times = stored["figures"]["cells"], stored["figures"]["times"]
     n_generated = sum(cell["group"] != "known" for cell in cells)
     measured_on = (
         f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, "
@@ -211,12 +219,15 @@ def as_page(stored: dict) -> str:
         f"{_AS_FOUND}. *Blobs* are of both halves. *One cluster*: uniform, normal, heavy-tailed "
         "or lognormal, where the right answer is no clear k; none but the decision can give it."
     )
-    time_rows = [["", "seconds"], *([row["what"], f"{row['seconds']:.2f}"] for row in times)]
+    time_rows = [
+        ["", "seconds"],
+        *([row["what"], f"{row['seconds']:.2f}"] for row in times["rows"]),
+    ]
     return (
         f"{measured_on}\n\n{as_markdown(right_rates(cells))}\n\n"
         f"The sets to judge by that count, by family:\n\n{as_markdown(family_rates(cells))}\n\n"
         f"Sets that are known:\n\n{as_markdown(known_rows(cells))}\n\n"
-        f"Time:\n\n{as_markdown(time_rows)}"
+        f"Time, measured on {times['date']} on {times['processor']}:\n\n{as_markdown(time_rows)}"
     )
 
 
@@ -238,8 +249,8 @@ def main() -> None:
     for rows in (right_rates(cells), family_rates(cells), known_rows(cells)):
         print(as_text(rows), end="\n\n", flush=True)
     print(f"ranking in use: {', '.join(RANKING)}")
-    kept = machine.read(NAME, NAME)["figures"]["seconds"] if arguments.keep_times else None
-    print(machine.store(NAME, {"cells": cells, "seconds": kept or seconds()}))
+    kept = machine.read(NAME, NAME)["figures"]["times"] if arguments.keep_times else None
+    print(machine.store(NAME, {"cells": cells, "times": kept or times()}))
 
 
 if __name__ == "__main__":

@@ -49,6 +49,11 @@ def test_separated_blobs_are_counted(n_clusters: int) -> None:
     assert choice.agreement >= (len(said) / len(choice.by_criterion))
 
 
+def test_the_knee_counts_twenty_blobs_in_a_long_range() -> None:
+    choice = choose_k(blobs(20), range(1, 31), criteria="knee", random_state=0)
+    assert choice.by_criterion == {"knee": 20}
+
+
 def test_every_criterion_counts_four_blobs(of_blobs: ChoiceOfK) -> None:
     assert of_blobs.by_criterion == dict.fromkeys(CRITERIA, 4)
     assert (of_blobs.recommended, of_blobs.agreement) == (4, 1.0)

@@ -102,11 +102,15 @@ def test_bic_is_the_likelihood_of_every_point_less_what_parameters_cost() -> Non
         ([5.0, 4.0, 3.0, 2.0, 1.0], None),
         ([1.0, 1.0, 1.0], None),
         ([2.0, 1.0], None),
-        # Of two bends the first that falls by a step, 1/8; the second bend is the higher one.
-        ([100, 55, 54, 53, 52, 1, 0.9, 0.8, 0.7], 1),
+        # Scaled to one, the first of two bends is 0.33 below the line, and the second 0.37.
+        ([100, 55, 54, 53, 52, 1, 0.9, 0.8, 0.7], 5),
+        # At 1 and 2 the curve is 1/3 below the line: the first of equals.
+        ([3.0, 1.0, 0.0, 0.0], 1),
+        # A curve above the line has no knee.
+        ([9.0, 8.0, 6.0, 1.0], None),
     ],
 )
-def test_knee_is_the_first_bend(inertias: list[float], expected: int | None) -> None:
+def test_knee_is_the_largest_bend(inertias: list[float], expected: int | None) -> None:
     assert criteria.knee(range(1, len(inertias) + 1), inertias) == expected
 
 

@@ -478,6 +478,12 @@ def test_the_knee_is_farthest_below_the_chord() -> None:
     assert axes.get_title() == "The knee is at k = 2"
 
 
+def test_a_curve_that_does_not_bend_is_drawn_without_a_knee() -> None:
+    axes = plots.knee([1, 2, 3, 4], [9.0, 8.0, 6.0, 1.0])
+    assert axes.get_title() == "There is no knee"
+    assert len(axes.lines) == 2  # the curve and the line between its ends
+
+
 def test_a_choice_of_k_is_drawn_with_its_recommendation() -> None:
     class Choice:
         table: ClassVar[dict[str, Any]] = {

@@ -85,9 +85,8 @@ def findings(rows: Sequence[Row]) -> Findings:
         remarks=[
             f"{N_EACH} points of each cluster, standard normal; the distance of the nearest two "
             f"centers is {', '.join(f'{v:g} ({name})' for name, v in SEPARATIONS.items())}. "
-            "The knee of W is the first maximum of how far the curve lies below the straight line "
-            "from its first to its last point, if it then falls clearly (Kneedle); a later maximum "
-            "may be larger. choose_k takes the same rule on log W.",
+            "The knee of W is where the curve lies farthest below the straight line from its first "
+            "to its last point, both axes scaled to one. choose_k takes the same rule on log W.",
             "The drop of one k is set against the next: at the true number the last one that "
             "parts two clusters is over the first that cuts one.",
         ],

@@ -251,7 +251,7 @@ def knee_differences(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
 
     See Also
     --------
-    knee : Which of its maxima to take.
+    knee : Where it is largest.
 
     Examples
     --------
@@ -264,27 +264,26 @@ def knee_differences(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
     return np.asarray(1 - (y - y[-1]) / (y[0] - y[-1]) - (x - x[0]) / (x[-1] - x[0]))
 
 
-def knee(sizes: ArrayLike, inertias: ArrayLike, *, sensitivity: float = 1.0) -> int | None:
-    """Return the k at which W(k) bends most: the first maximum that Kneedle accepts.
+def knee(sizes: ArrayLike, inertias: ArrayLike) -> int | None:
+    """Return the k at which W(k) bends most: the largest maximum of `knee_differences`.
 
-    A maximum is accepted as soon as the differences have fallen by `sensitivity` mean steps of the
-    scaled k below it, before they rise above it (Satopää and others 2011, section IV).
+    Kneedle (Satopää and others 2011, section IV) reads a curve as it arrives and takes the first
+    maximum after which the differences fall by a threshold; where clusters are many, that one often
+    comes long before the true number. Here the whole curve is known.
 
     Parameters
     ----------
     sizes, inertias : (n_sizes,)
-    sensitivity : float
-        S; the authors' default is one.
 
     Returns
     -------
     int or None
-        An index; never that of an end. None where nothing bends.
+        An index; never that of an end. None where the curve is nowhere below the line.
 
     See Also
     --------
     knee_differences : The curve whose maximum this is.
-    powermeans.choose_k : Asks this and other criteria.
+    powermeans.choose_k : Asks this of log W(k), and other criteria.
 
     Examples
     --------
@@ -292,14 +291,10 @@ def knee(sizes: ArrayLike, inertias: ArrayLike, *, sensitivity: float = 1.0) -> 
     2
     """
     differences = knee_differences(sizes, inertias)
-    threshold = sensitivity / max(1, len(differences) - 1)
-    best = 0
-    for i in range(1, len(differences)):
-        if differences[i] > differences[best] + _ROUNDING:
-            best = i
-        elif best and differences[i] <= differences[best] - threshold + _ROUNDING:
-            return best
-    return best or None
+    largest = differences.max(initial=0.0)
+    if largest <= _ROUNDING:
+        return None
+    return int(np.argmax(differences >= largest - _ROUNDING))
 
 
 def gaps(

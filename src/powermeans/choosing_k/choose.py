@@ -117,7 +117,7 @@ def choose_k(
         The criteria to evaluate, "all", or the "default", which is all except "gap": that one
         clusters `n_references` other sets for every k, and takes as many times as long.
 
-        - "knee": the k at which log W(k) bends (Satopää and others 2011).
+        - "knee": the k at which log W(k) bends most (`criteria.knee`).
         - "silhouette": how much nearer points are to their own cluster than to the next (Rousseeuw
           1987), exact on a sample of points.
         - "simplified_silhouette": the same from distances to centers, for all points.

@@ -204,7 +204,7 @@ def inertias_of(found: dict[int, Solution], rows: Rows) -> FloatArray:
 
 
 def by_knee(study: Study) -> Evaluation:
-    """Evaluate Kneedle on the logarithm of W(k); see `criteria.knee`."""
+    """Choose where log W(k) bends most; see `criteria.knee`."""
     sizes, inertias = study.with_one
     n_before = len(sizes) - len(study.sizes)
     # A floor for what is zero: far below anything, so that the curve bends there.

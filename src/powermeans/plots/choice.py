@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from powermeans.criteria import knee_differences
+from powermeans.criteria import knee as index_of_knee
 from powermeans.plots.canvas import BLUE, GREY, VERMILION, Axes, axes_or_new, tidy
 from powermeans.types import FloatArray
 
@@ -21,8 +21,8 @@ def knee(choice: Any, inertias: ArrayLike | None = None, *, ax: Axes | None = No
     """Draw the inertia by number of clusters, and mark where the curve bends most.
 
     The knee is the number whose inertia is farthest below the straight line from the first number
-    to the last, with both axes scaled to one (Satopää et al. 2011, without smoothing). Every curve
-    has one; other criteria tell whether it means anything.
+    to the last, with both axes scaled to one. Every curve that lies below its line has one; other
+    criteria tell whether it means anything.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def knee(choice: Any, inertias: ArrayLike | None = None, *, ax: Axes | None = No
     See Also
     --------
     powermeans.choose_k : Finds the inertias, and applies other criteria.
-    powermeans.criteria.knee : The same rule with a threshold.
+    powermeans.criteria.knee : The rule. `choose_k` applies it to the logarithm of the inertia.
 
     Examples
     --------
@@ -49,13 +49,15 @@ def knee(choice: Any, inertias: ArrayLike | None = None, *, ax: Axes | None = No
     'The knee is at k = 3'
     """
     ks, values = _curve(choice, inertias)
-    bend = ks[np.argmax(knee_differences(ks, values))]
+    bend = index_of_knee(ks, values)
     ax = axes_or_new(ax)
     ax.plot(ks, values, color=BLUE, marker="o", markersize=5)
     ax.plot(ks[[0, -1]], values[[0, -1]], color=GREY, linestyle=":", linewidth=1)
-    ax.axvline(bend, color=VERMILION, linestyle="--", linewidth=1.2)
+    title = "There is no knee"
+    if bend is not None:
+        ax.axvline(ks[bend], color=VERMILION, linestyle="--", linewidth=1.2)
+        title = f"The knee is at k = {ks[bend]}"
     recommended = getattr(choice, "recommended", None)
-    title = f"The knee is at k = {bend}"
     if recommended is not None:
         is_recommended = ks == recommended
         ax.plot(
