@@ -173,3 +173,31 @@ def test_codes_that_stand_for_nothing_are_refused(codes: np.ndarray, message: st
     for use in (quantizer.decode, lambda codes: quantizer.distances(draw(2), codes)):
         with pytest.raises(ValueError, match=message):
             use(codes)
+
+
+def test_points_of_weight_zero_are_left_out_and_heavy_ones_lose_least() -> None:
+    points = np.concatenate([0.2 * draw(300, seed=1) + 30, draw(300)])
+    weights = np.repeat([50.0, 1.0, 0.0], [300, 200, 100])
+    for rotation in (None, "learned"):
+        quantizer = ProductQuantizer(3, 3, rotation=rotation, random_state=0)
+        weighted = quantizer.fit(points, sample_weight=weights).codebooks_
+        without = quantizer.fit(points[:500], sample_weight=weights[:500]).codebooks_
+        np.testing.assert_array_equal(weighted, without)
+        loss_of_heavy = quantizer.reconstruction_error(points[:300])
+        assert loss_of_heavy < 0.8 * quantizer.fit(points).reconstruction_error(points[:300])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "factor", "offset"),
+    [(np.float64, 1.0, 1e9), (np.float32, 1e25, 0.0), (np.float32, 1e-15, 0.0)],
+)
+def test_a_rotation_is_as_good_far_from_the_origin_and_at_any_scale(
+    dtype: type, factor: float, offset: float
+) -> None:
+    points = draw()
+    moved = (factor * (points + offset)).astype(dtype)
+    errors = [
+        ProductQuantizer(3, 4, rotation="learned", random_state=0).fit(x).reconstruction_error(x)
+        for x in (points, moved)
+    ]
+    assert errors[1] / factor**2 == pytest.approx(errors[0], rel=0.02)

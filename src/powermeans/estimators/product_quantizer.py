@@ -130,7 +130,7 @@ class ProductQuantizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Docume
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the codewords, and the rotation if one is to be learned.
 
         Parameters
@@ -139,20 +139,23 @@ class ProductQuantizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Docume
             The training points, finite. float16 and float32 are worked on in float32.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much the error of each point counts. Points of weight 0 are left out.
 
         Returns
         -------
         self
         """
         self._validate_params()
-        points = self._admitted(X, OpeningSpec(name=type(self).__name__, estimator=self))
+        spec = OpeningSpec(name=type(self).__name__, estimator=self)
+        points, weights = self._admitted(X, spec, sample_weight)
         self._check_width(points.shape[1])
         rng = check_random_state(self.random_state)
-        sample = self._sample(points, rng)
-        fits = self._fits(sample, rng)
+        sample, weights = self._sample(points, weights, rng)
+        fits = self._fits(sample, weights, rng)
         codebooks, rotation = fits.cluster_centers, None
         if self.rotation == "learned":
-            codebooks, rotation = self._learned_rotation(sample, codebooks)
+            codebooks, rotation = self._learned_rotation(sample, weights, codebooks)
         self.codebooks_, self.rotation_ = codebooks, rotation
         self.n_iter_ = int(fits.n_iter.max())
         return self
@@ -254,16 +257,18 @@ class ProductQuantizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Docume
     def _n_features_out(self) -> int:
         return len(self.codebooks_)
 
-    def _admitted(self, X: ArrayLike, spec: OpeningSpec) -> Points:
-        points = admit_array(X, None, spec, accept_sparse=False).points
-        assert isinstance(points, np.ndarray)
-        return points
+    def _admitted(
+        self, X: ArrayLike, spec: OpeningSpec, sample_weight: ArrayLike | None = None
+    ) -> tuple[Points, FloatArray | None]:
+        admitted = admit_array(X, sample_weight, spec, accept_sparse=False)
+        assert isinstance(admitted.points, np.ndarray)
+        return admitted.points, admitted.weights
 
     def _new_points(self, X: ArrayLike) -> Points:
         """Return points to encode or to measure from, rotated."""
         check_is_fitted(self)
         spec = OpeningSpec(name=type(self).__name__, estimator=self)
-        points = self._admitted(X, spec.for_new(Columns(self.n_features_in_, None, None)))
+        points, _ = self._admitted(X, spec.for_new(Columns(self.n_features_in_, None, None)))
         return points if self.rotation_ is None else _product(points, self.rotation_)
 
     def _check_width(self, n_features: int) -> None:
@@ -295,18 +300,25 @@ class ProductQuantizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Docume
             )
         return given
 
-    def _sample(self, points: Points, rng: np.random.RandomState) -> Points:
+    def _sample(
+        self, points: Points, weights: FloatArray | None, rng: np.random.RandomState
+    ) -> tuple[Points, FloatArray | None]:
+        """Return the points to learn from, with their weights: none of weight 0."""
+        chosen = np.arange(len(points)) if weights is None else np.flatnonzero(weights)
         n_most = self.max_points_per_center * 2**self.n_bits
-        if len(points) <= n_most:
-            return points
-        sample: Points = points[np.sort(rng.choice(len(points), n_most, replace=False))]
-        return sample
+        if len(chosen) > n_most:
+            chosen = np.sort(rng.choice(chosen, n_most, replace=False))
+        if len(chosen) == len(points):
+            return points, weights
+        return points[chosen], None if weights is None else weights[chosen]
 
-    def _fits(self, sample: Points, rng: np.random.RandomState) -> ManyFits:
+    def _fits(
+        self, sample: Points, weights: FloatArray | None, rng: np.random.RandomState
+    ) -> ManyFits:
         parts = _split(sample, self.n_subspaces)
         return fit_admitted(
             parts,
-            [None] * len(parts),
+            [weights] * len(parts),
             [np.empty(len(sample), dtype=np.int32) for _ in parts],
             n_clusters=min(2**self.n_bits, len(sample)),
             max_iter=self.max_iter,
@@ -315,24 +327,33 @@ class ProductQuantizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Docume
             n_threads=self.n_threads,
         )
 
-    def _learned_rotation(self, sample: Points, codebooks: Points) -> tuple[Points, Points]:
-        """Improve the rotation for the codebooks and these for the rotation, in turns."""
-        rotation = _stored(np.eye(sample.shape[1]), sample)
+    def _learned_rotation(
+        self, sample: Points, weights: FloatArray | None, codebooks: Points
+    ) -> tuple[Points, Points]:
+        """Improve the rotation for the codebooks and these for the rotation, in turns.
+
+        The points are centered meanwhile, so that their mean does not turn with them.
+        """
+        mean = np.average(sample.astype(np.float64), axis=0, weights=weights)
+        centered = _stored(sample - mean, sample)
+        rotation = np.eye(len(mean))
+        codebooks = _moved(codebooks, -mean)
+        parts = _split(centered, self.n_subspaces)
         team = start_team(self.n_threads)
         for _ in range(self.n_turns):
-            parts = _split(_product(sample, rotation), self.n_subspaces)
             codes = [
                 _opened(part, team).assign(codewords.astype(np.float64))[0]
                 for part, codewords in zip(parts, codebooks, strict=True)
             ]
-            rotation = _procrustes(sample, _decoded(np.stack(codes, axis=1), codebooks))
-            parts = _split(_product(sample, rotation), self.n_subspaces)
+            targets = _decoded(np.stack(codes, axis=1), codebooks)
+            rotation = _procrustes(centered, targets, weights)
+            parts = _split(_product(centered, rotation), self.n_subspaces)
             swept = [
-                _swept(_opened(part, team), codewords.astype(np.float64))
+                _swept(_opened(part, team, weights), codewords.astype(np.float64))
                 for part, codewords in zip(parts, codebooks, strict=True)
             ]
             codebooks = _stored(np.stack(swept), sample)
-        return codebooks, rotation
+        return _moved(codebooks, mean @ rotation), _stored(rotation, sample)
 
     def _by_subspace(self, points: Points, *others: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the rows and the codewords of each subspace, and what others have for it."""
@@ -352,8 +373,8 @@ def _split(points: Points, n_subspaces: int) -> list[Points]:
     return [np.ascontiguousarray(part) for part in np.split(points, n_subspaces, axis=1)]
 
 
-def _opened(part: Points, team: Team) -> NativeRows:
-    return open_batch(part, team=team)
+def _opened(part: Points, team: Team, weights: FloatArray | None = None) -> NativeRows:
+    return open_batch(part, weights, team=team)
 
 
 def _swept(rows: NativeRows, codewords: FloatArray) -> FloatArray:
@@ -370,11 +391,18 @@ def _decoded(codes: NDArray[np.integer[Any]], codebooks: Points) -> Points:
     return decoded
 
 
-def _procrustes(points: Points, targets: Points) -> Points:
-    """Return the orthogonal matrix that brings the points nearest to their targets."""
+def _moved(codebooks: Points, offset: FloatArray) -> Points:
+    """Return codewords with the offset of their columns added."""
+    return _stored(codebooks + offset.reshape(len(codebooks), 1, -1), codebooks)
+
+
+def _procrustes(points: Points, targets: Points, weights: FloatArray | None) -> FloatArray:
+    """Return the orthogonal matrix that brings points nearest to their targets."""
+    wide = points.astype(np.float64) if weights is None else points * weights[:, None]
     with blas_on_one_thread():
-        left, _, right = np.linalg.svd((points.T @ targets).astype(np.float64))
-        return _stored(left @ right, points)
+        left, _, right = np.linalg.svd(wide.T @ targets.astype(np.float64))
+        rotation: FloatArray = left @ right
+        return rotation
 
 
 def _product(points: Points, matrix: Points) -> Points:
