@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 #include "dispatch.hpp"
 #include "draw.hpp"
@@ -378,11 +379,46 @@ class Points {
     nb::object heights_;
 };
 
+EntryType entry_type(const std::string& name) {
+    if (name == "float16") return EntryType::float16;
+    if (name == "bfloat16") return EntryType::bfloat16;
+    if (name == "int8") return EntryType::int8;
+    require(name == "uint8", "there are no points of this type");
+    return EntryType::uint8;
+}
+
+// An array of entries, and what keeps its memory.
+template <class V>
+struct Table {
+    Entries<V> entries;
+    int64_t n_points, n_features;
+    nb::object kept;
+
+    explicit Table(const In<V, 2>& values)
+        : entries(values.data()),
+          n_points(int64_t(values.shape(0))),
+          n_features(int64_t(values.shape(1))),
+          kept(nb::cast(values)) {}
+
+    Table(const In<uint8_t, 2>& bytes, EntryType type)
+        : entries(bytes.data(), type),
+          n_points(int64_t(bytes.shape(0))),
+          n_features(int64_t(bytes.shape(1)) / entries.bytes_each()),
+          kept(nb::cast(bytes)) {
+        require(int64_t(bytes.shape(1)) == n_features * entries.bytes_each(),
+                "rows must have the bytes of whole entries");
+    }
+};
+
 template <class V>
 struct DensePoints : Points<DenseSource<V>> {
     DensePoints(In<V, 2> values, std::optional<Vector> sample_weight, nb::object team, const Moments* known)
-        : DensePoints(values, std::move(sample_weight), team,
-                      moments_for(values, known, nb::cast<Team&>(team))) {}
+        : DensePoints(Table<V>(values), std::move(sample_weight), team, known) {}
+
+    // Takes the bytes of entries that are narrower than V.
+    DensePoints(In<uint8_t, 2> bytes, const std::string& type, std::optional<Vector> sample_weight,
+                nb::object team, const Moments* known)
+        : DensePoints(Table<V>(bytes, entry_type(type)), std::move(sample_weight), team, known) {}
 
     void use_heights(Vector heights) {
         Points<DenseSource<V>>::use_heights(heights);
@@ -431,20 +467,25 @@ struct DensePoints : Points<DenseSource<V>> {
             [&] { return powermeans::sweep_nearby(this->source_, asked, nearby, this->team_); });
     }
 
-    DensePoints(In<V, 2> values, std::optional<Vector> sample_weight, nb::object team, Moments described)
-        : Points<DenseSource<V>>(
-              {values.data(), int64_t(values.shape(0)), int64_t(values.shape(1)), dense_frame<V>(described)},
-              std::move(sample_weight), nb::cast<Team&>(team), {nb::cast(values), team}),
+    DensePoints(const Table<V>& table, std::optional<Vector> sample_weight, nb::object team,
+                const Moments* known)
+        : DensePoints(table, std::move(sample_weight), team,
+                      moments_for(table, known, nb::cast<Team&>(team))) {}
+
+    DensePoints(const Table<V>& table, std::optional<Vector> sample_weight, nb::object team,
+                Moments described)
+        : Points<DenseSource<V>>({table.entries, table.n_points, table.n_features, dense_frame<V>(described)},
+                                 std::move(sample_weight), nb::cast<Team&>(team), {table.kept, team}),
           moments(std::move(described)) {}
 
-    static Moments moments_for(const In<V, 2>& values, const Moments* known, Team& team) {
-        const int64_t n_points = int64_t(values.shape(0)), n_features = int64_t(values.shape(1));
-        require(n_points > 0 && n_features > 0, "there must be at least one point and one feature");
-        require(!known || int64_t(known->mean.size()) == n_features,
+    static Moments moments_for(const Table<V>& table, const Moments* known, Team& team) {
+        require(table.n_points > 0 && table.n_features > 0,
+                "there must be at least one point and one feature");
+        require(!known || int64_t(known->mean.size()) == table.n_features,
                 "known are the moments of points with other features");
         if (known) return *known;
-        const V* data = values.data();
-        return in_background([&] { return moments_of(data, n_points, n_features, team); });
+        return in_background(
+            [&] { return moments_of(table.entries, table.n_points, table.n_features, team); });
     }
 };
 
@@ -532,6 +573,11 @@ void bind_points(nb::module_& module, const char* dense_name, const char* csr_na
     nb::class_<DensePoints<V>> dense(module, dense_name);
     dense.def(nb::init<In<V, 2>, std::optional<Vector>, nb::object, const Moments*>(), "values"_a.noconvert(),
               "sample_weight"_a.noconvert().none(), "team"_a, "known"_a.none() = nb::none());
+    if constexpr (std::is_same_v<V, float>)
+        dense.def(
+            nb::init<In<uint8_t, 2>, const std::string&, std::optional<Vector>, nb::object, const Moments*>(),
+            "bytes"_a.noconvert(), "type"_a, "sample_weight"_a.noconvert().none(), "team"_a,
+            "known"_a.none() = nb::none());
     dense.def("moments", [](const DensePoints<V>& points) { return Moments(points.moments); });
     dense.def("mean", [](const DensePoints<V>& points) {
         return to_numpy<1>(std::vector<double>(points.moments.mean), {points.moments.mean.size()});

@@ -223,7 +223,8 @@ class MovingBregmanCenters {
   private:
     template <class V>
     static void fill(const DenseSource<V>& source, int64_t i, std::vector<double>& point) {
-        std::copy_n(source.values + i * source.n_features, source.n_features, point.begin());
+        for_each_entry(source.values, i * source.n_features, source.n_features,
+                       [&](int64_t f, V value) { point[std::size_t(f)] = double(value); });
     }
     template <class V>
     static void fill(const CsrSource<V>& source, int64_t i, std::vector<double>& point) {

@@ -39,7 +39,7 @@ constexpr double most_of_the_mean = 0.9;
 constexpr double smallest_deviation = 1e-140, largest_deviation = 1e140;
 
 template <class V>
-std::vector<double> medians_of_some(const V* values, int64_t n_points, int64_t n_features) {
+std::vector<double> medians_of_some(const Entries<V>& values, int64_t n_points, int64_t n_features) {
     const int64_t step = divide_up(n_points, points_for_median);
     const int64_t n = divide_up(n_points, step);
     std::vector<double> medians(static_cast<std::size_t>(n_features));
@@ -47,8 +47,8 @@ std::vector<double> medians_of_some(const V* values, int64_t n_points, int64_t n
     for (int64_t first = 0; first < n_features; first += features_at_once) {
         const int64_t last = std::min(n_features, first + features_at_once);
         for (int64_t p = 0; p < n; ++p)
-            for (int64_t f = first; f < last; ++f)
-                columns[std::size_t((f - first) * n + p)] = values[p * step * n_features + f];
+            for_each_entry(values, p * step * n_features + first, last - first,
+                           [&](int64_t f, V value) { columns[std::size_t(f * n + p)] = value; });
         for (int64_t f = first; f < last; ++f) {
             const auto begin = columns.begin() + (f - first) * n, middle = begin + n / 2;
             std::nth_element(begin, middle, begin + n);
@@ -106,14 +106,18 @@ struct Deviations {
 };
 
 template <class V>
-Deviations<V> deviations_from(const std::vector<double>& origin, const V* values, int64_t n_points,
+Deviations<V> deviations_from(const std::vector<double>& origin, const Entries<V>& values, int64_t n_points,
                               Team& team) {
     const int64_t d = int64_t(origin.size());
     const auto add_points = [&](int64_t begin, int64_t end, Deviations<V>& to) {
+        std::vector<V> buffer(values.are_narrow() ? std::size_t(points_at_once * d) : 0);
+        const auto points = [&](int64_t i, int64_t n) {
+            return entries_at(values, i * d, n * d, buffer.data());
+        };
         int64_t i = begin;
         for (; i + points_at_once <= end; i += points_at_once)
-            to.template add<points_at_once>(values + i * d, origin.data());
-        for (; i < end; ++i) to.template add<1>(values + i * d, origin.data());
+            to.template add<points_at_once>(points(i, points_at_once), origin.data());
+        for (; i < end; ++i) to.template add<1>(points(i, 1), origin.data());
     };
     return add_up(n_points, d, team, Deviations<V>(origin.size()), add_points);
 }
@@ -151,24 +155,24 @@ struct Totals {
 
 // Adds up term(deviation) over the points, for each feature.
 template <class V, class Term>
-Totals totals_of(const V* values, int64_t n_points, const std::vector<double>& origin, Team& team,
+Totals totals_of(const Entries<V>& values, int64_t n_points, const std::vector<double>& origin, Team& team,
                  const Term& term) {
     const int64_t d = int64_t(origin.size());
     const auto add_points = [&](int64_t begin, int64_t end, Totals& to) {
         double largest = to.largest;
         for (int64_t i = begin; i < end; ++i)
-            for (int64_t f = 0; f < d; ++f) {
-                const double deviation = double(values[i * d + f]) - origin[std::size_t(f)];
+            for_each_entry(values, i * d, d, [&](int64_t f, V value) {
+                const double deviation = double(value) - origin[std::size_t(f)];
                 to.sums[std::size_t(f)] += term(deviation);
                 largest = std::max(largest, std::abs(deviation));
-            }
+            });
         to.largest = largest;
     };
     return add_up(n_points, d, team, Totals{std::vector<double>(origin.size())}, add_points);
 }
 
 template <class V>
-void moments_in_two_passes(const V* values, int64_t n_points, Team& team, Moments& moments) {
+void moments_in_two_passes(const Entries<V>& values, int64_t n_points, Team& team, Moments& moments) {
     const std::vector<double> zero(moments.mean.size());
     const Totals first = totals_of(values, n_points, zero, team, [](double x) { return x; });
     moments.mean = first.sums;
@@ -186,7 +190,7 @@ void moments_in_two_passes(const V* values, int64_t n_points, Team& team, Moment
 }  // namespace
 
 template <class V>
-Moments moments_of(const V* values, int64_t n_points, int64_t n_features, Team& team) {
+Moments moments_of(const Entries<V>& values, int64_t n_points, int64_t n_features, Team& team) {
     Moments moments;
     moments.median = medians_of_some(values, n_points, n_features);
     moments.mean = moments.variance = moments.median;
@@ -220,8 +224,8 @@ Frame frame_about_median(const Moments& moments) {
     return frame;
 }
 
-template Moments moments_of(const float*, int64_t, int64_t, Team&);
-template Moments moments_of(const double*, int64_t, int64_t, Team&);
+template Moments moments_of(const Entries<float>&, int64_t, int64_t, Team&);
+template Moments moments_of(const Entries<double>&, int64_t, int64_t, Team&);
 template double scale_for<float>(double);
 template double scale_for<double>(double);
 template Frame dense_frame<float>(const Moments&);

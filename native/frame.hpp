@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "aligned.hpp"
+#include "entries.hpp"
 #include "team.hpp"
 
 namespace powermeans {
@@ -25,8 +26,9 @@ struct Moments {
     double largest_shifted = 0;    // largest |x - mean|
 };
 
+// `values` is (n_points, n_features).
 template <class V>
-Moments moments_of(const V* values, int64_t n_points, int64_t n_features, Team& team);
+Moments moments_of(const Entries<V>& values, int64_t n_points, int64_t n_features, Team& team);
 
 // Returns a power of two, normal in V, that brings `largest` to between 1/2 and 1; returns 1 for zero.
 template <class V>

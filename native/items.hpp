@@ -25,8 +25,11 @@ struct Items {
 
 template <class V>
 bool are_equal(const DenseSource<V>& source, int64_t one, int64_t other) {
-    const V* row = source.values + one * source.n_features;
-    return std::equal(row, row + source.n_features, source.values + other * source.n_features);
+    for (int64_t f = 0; f < source.n_features; ++f)
+        if (entry_at(source.values, one * source.n_features + f) !=
+            entry_at(source.values, other * source.n_features + f))
+            return false;
+    return true;
 }
 
 template <class V>

@@ -30,7 +30,7 @@ double distance(const A* a, const B* b, int64_t n_features, double scale) {
 }  // namespace
 
 template <class T>
-Bounds<T> LastSweep<T>::bounds_for(const T* values, int64_t n_points, int64_t n_features,
+Bounds<T> LastSweep<T>::bounds_for(const Entries<T>& values, int64_t n_points, int64_t n_features,
                                    const Request<T>& request, double scale) {
     labels_.resize(std::size_t(n_points));
     lower_.resize(std::size_t(n_points));
@@ -94,15 +94,16 @@ void LastSweep<T>::follow_centers(const double* centers, int64_t n_centers, int6
 // Chooses the centers that moved farthest, to be compared with every point: as many as make the sweep
 // cheapest for a sample of the points.
 template <class T>
-bool LastSweep<T>::choose_movers(const T* values, int64_t n_points, int64_t n_features, const double* centers,
-                                 int64_t n_centers, double scale) {
+bool LastSweep<T>::choose_movers(const Entries<T>& values, int64_t n_points, int64_t n_features,
+                                 const double* centers, int64_t n_centers, double scale) {
     std::vector<double> gaps;
+    std::vector<T> row(static_cast<std::size_t>(n_features));
     for (int64_t i = 0; i < n_points; i += step_) {
         const int64_t own = new_index_[std::size_t(labels_[std::size_t(i)])];
+        const T* point = entries_at(values, i * n_features, n_features, row.data());
         gaps.push_back(own < 0 ? -infinity
-                               : double(lower_[std::size_t(i)]) * scale - distance(values + i * n_features,
-                                                                                   centers + own * n_features,
-                                                                                   n_features, scale));
+                               : double(lower_[std::size_t(i)]) * scale -
+                                     distance(point, centers + own * n_features, n_features, scale));
     }
     std::sort(gaps.begin(), gaps.end());
     std::vector<int32_t> by_shift(static_cast<std::size_t>(n_centers));

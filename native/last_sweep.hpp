@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "entries.hpp"
 #include "kernels/sweep_kernels.hpp"
 
 namespace powermeans {
@@ -18,15 +19,15 @@ class LastSweep {
 
     // Returns bounds for a sweep with these centers, which point into this. A spread compares every point
     // with all centers.
-    Bounds<T> bounds_for(const T* values, int64_t n_points, int64_t n_features, const Request<T>& request,
-                         double scale);
+    Bounds<T> bounds_for(const Entries<T>& values, int64_t n_points, int64_t n_features,
+                         const Request<T>& request, double scale);
 
     // Says that the sweep is complete, so that the bounds it left belong to these centers.
     void keep(const Request<T>& request, int64_t n_features);
 
   private:
     void follow_centers(const double* centers, int64_t n_centers, int64_t n_features, double scale);
-    bool choose_movers(const T* values, int64_t n_points, int64_t n_features, const double* centers,
+    bool choose_movers(const Entries<T>& values, int64_t n_points, int64_t n_features, const double* centers,
                        int64_t n_centers, double scale);
 
     std::mutex held_;

@@ -32,7 +32,7 @@ class Fit {
   public:
     Fit(const Problem<V>& problem, const ManyFits& asked, const int64_t* order, Team& team)
         : Fit(problem, asked, order, team,
-              moments_of(problem.values, problem.n_points, asked.n_features, team)) {}
+              moments_of(Entries<V>(problem.values), problem.n_points, asked.n_features, team)) {}
 
     Outcome run(const double* uniforms) {
         Outcome found;

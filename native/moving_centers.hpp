@@ -87,8 +87,8 @@ class MovingDenseCenters : public EuclideanCosts<MovingDenseCenters<V>> {
     Look new_look() const { return Look(std::size_t(width_)); }
 
     void look_at(int64_t i, Look& look) const {
-        const V* row = source_.values + i * n_features_;
-        for (int64_t f = 0; f < n_features_; ++f) look[std::size_t(f)] = double(row[f]) * scale_;
+        for_each_entry(source_.values, i * n_features_, n_features_,
+                       [&](int64_t f, V value) { look[std::size_t(f)] = double(value) * scale_; });
     }
 
     double sq_dist(const Look& look, int64_t j) const {
@@ -119,10 +119,10 @@ class MovingDenseCenters : public EuclideanCosts<MovingDenseCenters<V>> {
     void begin_sum(int64_t j) { std::fill_n(sums_.begin() + j * width_, width_, 0.0); }
     void begin_sums() { std::fill(sums_.begin(), sums_.end(), 0.0); }
     void add(int64_t j, double weight, int64_t i) {
-        const V* row = source_.values + i * n_features_;
         const double* at = center(j);
         double* sum = sums_.data() + j * width_;
-        for (int64_t f = 0; f < n_features_; ++f) sum[f] += weight * (double(row[f]) * scale_ - at[f]);
+        for_each_entry(source_.values, i * n_features_, n_features_,
+                       [&](int64_t f, V value) { sum[f] += weight * (double(value) * scale_ - at[f]); });
     }
     void end_sums(int64_t j, double weight) {
         for (int64_t f = j * width_; f < (j + 1) * width_; ++f)

@@ -65,8 +65,8 @@ class DenseCenters {
     }
 
     Winner nearest_to(int64_t i) {
-        const V* row = values_ + i * n_features_;
-        for (int64_t f = 0; f < n_features_; ++f) point_[std::size_t(f)] = double(row[f]) * scale_;
+        for_each_entry(values_, i * n_features_, n_features_,
+                       [&](int64_t f, V value) { point_[std::size_t(f)] = double(value) * scale_; });
         Winner winner{0, std::numeric_limits<double>::infinity()};
         for (int64_t panel = 0; panel < n_panels_; ++panel) {
             double sq_dist[lanes];
@@ -109,7 +109,7 @@ class DenseCenters {
         std::memcpy(sq_dist, sums, sizeof(sums));
     }
 
-    const V* values_;
+    Entries<V> values_;
     int64_t n_features_, n_centers_, n_panels_;
     double scale_;
     std::vector<double> point_;

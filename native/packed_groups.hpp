@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "aligned.hpp"
+#include "entries.hpp"
 #include "frame.hpp"
 #include "team.hpp"
 
@@ -16,8 +17,8 @@ template <class T>
 class PackedGroups {
   public:
     // `ordered` asks for spatial order, else points stay as stored.
-    PackedGroups(const T* values, int64_t n_points, int64_t n_features, const Frame& frame, bool ordered,
-                 Team& team);
+    PackedGroups(const Entries<T>& values, int64_t n_points, int64_t n_features, const Frame& frame,
+                 bool ordered, Team& team);
 
     // Which points lie together; null where they are as stored.
     const int32_t* order() const { return order_.empty() ? nullptr : order_.data(); }
@@ -28,7 +29,7 @@ class PackedGroups {
     double scale() const { return scale_; }
 
   private:
-    void pack(const T* values, int64_t n_points, int64_t n_features, const Frame& frame, Team& team);
+    void pack(const Entries<T>& values, int64_t n_points, int64_t n_features, const Frame& frame, Team& team);
 
     std::vector<int32_t> order_;
     Aligned<T> columns_, boxes_;

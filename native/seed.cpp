@@ -47,15 +47,17 @@ struct OrderedPoints {
     DenseRows<V> rows_of(const DenseSource<V>& source, const SeedRequest& request, Team& team) {
         const int64_t n = source.n_points, d = source.n_features;
         DenseRows<V> rows{source.values, scale_for<double>(source.frame.extent), d, {}};
-        const int64_t affordable = affordable_bytes + n * d * int64_t{sizeof(V)} / 16 - n * bytes_per_point;
+        const int64_t affordable =
+            affordable_bytes + n * d * source.values.bytes_each() / 16 - n * bytes_per_point;
         if (d >= sketched_features && request.n_seeds >= seeds_worth_sketches &&
-            SketchedPoints<V>::are_affordable(n, d)) {
+            SketchedPoints<V>::are_affordable(source.values, n, d)) {
             rows.sketches = source.sketches->made_of(source.values, n, d, source.frame, team);
         } else if (d < sketched_features && n * d * int64_t{sizeof(V)} <= affordable) {
             copied.resize(std::size_t(n * d));
             for (int64_t place = 0; place < n; ++place)
-                std::copy_n(source.values + request.order[place] * d, d, copied.data() + place * d);
-            rows.values = copied.data();
+                for_each_entry(source.values, request.order[place] * d, d,
+                               [&](int64_t f, V value) { copied[std::size_t(place * d + f)] = value; });
+            rows.values = Entries<V>(copied.data());
         }
         return rows;
     }
@@ -118,9 +120,9 @@ void put_sketch(const Sketches& sketches, int64_t place, int64_t lane, Compariso
 
 template <class V>
 void put_candidate(const DenseRows<V>& rows, int64_t place, int64_t lane, Comparison& to) {
-    const V* row = rows.values + place * rows.n_features;
-    for (int64_t f = 0; f < rows.n_features; ++f)
-        to.put(f * candidates_per_panel + lane, double(row[f]), rows.scale);
+    for_each_entry(rows.values, place * rows.n_features, rows.n_features, [&](int64_t f, V value) {
+        to.put(f * candidates_per_panel + lane, double(value), rows.scale);
+    });
     if (rows.sketches.codes) put_sketch(rows.sketches, place, lane, to);
 }
 

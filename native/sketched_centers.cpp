@@ -32,7 +32,7 @@ SketchedCenters::SketchedCenters(const double* rows, int64_t n_centers, int64_t 
         const double* row = rows + j * row_width;
         double step, error, norm;
         int32_t code_norm;
-        kernel.sketch(row, row_width, origin.data(), 1, 0, 1,
+        kernel.sketch(Entries<double>(row), row_width, origin.data(), 1, 0, 1, nullptr,
                       {codes.data(), &step, &error, &code_norm, &norm, row_codes});
         put(j, codes.data(), step, error, norm);
         norm_changes_[std::size_t(j)] = float(step * step * double(code_norm) - norm);

@@ -17,10 +17,10 @@ constexpr int64_t values_per_stripe = 1 << 18;
 }  // namespace
 
 template <class V>
-bool SketchedPoints<V>::are_affordable(int64_t n_points, int64_t n_features) {
+bool SketchedPoints<V>::are_affordable(const Entries<V>& values, int64_t n_points, int64_t n_features) {
     const int64_t width = round_up(n_features, codes_per_step);
     return width <= widest_sketch && n_points * (width + bytes_beside_codes) <=
-                                         affordable_bytes + n_points * n_features * int64_t{sizeof(V)} / 16;
+                                         affordable_bytes + n_points * n_features * values.bytes_each() / 16;
 }
 
 template <class V>
@@ -34,7 +34,7 @@ SketchedPoints<V>::Made::Made(int64_t n_points, int64_t n_features)
            sq_norms.get(), norms.get(), round_up(n_features, codes_per_step)} {}
 
 template <class V>
-const Sketches& SketchedPoints<V>::made_of(const V* values, int64_t n_points, int64_t n_features,
+const Sketches& SketchedPoints<V>::made_of(const Entries<V>& values, int64_t n_points, int64_t n_features,
                                            const Frame& frame, Team& team) {
     const auto make = [&] {
         Made made(n_points, n_features);
@@ -45,7 +45,8 @@ const Sketches& SketchedPoints<V>::made_of(const V* values, int64_t n_points, in
         const int64_t stripe_points = std::max<int64_t>(1, values_per_stripe / n_features);
         team.run(divide_up(n_points, stripe_points), team.n_threads(), [&](int, int64_t stripe) {
             const int64_t begin = stripe * stripe_points, end = std::min(n_points, begin + stripe_points);
-            kernel.sketch(values, n_features, origin.data(), scale, begin, end, made.view);
+            std::vector<V> row(static_cast<std::size_t>(n_features));
+            kernel.sketch(values, n_features, origin.data(), scale, begin, end, row.data(), made.view);
         });
         return made;
     };

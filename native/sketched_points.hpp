@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "entries.hpp"
 #include "forks.hpp"
 #include "frame.hpp"
 #include "kernels/sketches.hpp"
@@ -16,11 +17,11 @@ template <class V>
 class SketchedPoints {
   public:
     // Every call gives the same points. `origin` has an entry for each feature.
-    const Sketches& made_of(const V* values, int64_t n_points, int64_t n_features, const Frame& frame,
-                            Team& team);
+    const Sketches& made_of(const Entries<V>& values, int64_t n_points, int64_t n_features,
+                            const Frame& frame, Team& team);
 
     // Whether sketches take little memory beside the points, and products of codes fit their type.
-    static bool are_affordable(int64_t n_points, int64_t n_features);
+    static bool are_affordable(const Entries<V>& values, int64_t n_points, int64_t n_features);
 
   private:
     struct Made {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "entries.hpp"
 #include "forks.hpp"
 #include "frame.hpp"
 #include "interrupts.hpp"
@@ -25,7 +26,7 @@ struct DenseSource {
     using Stored = V;
     using Computed = V;  // the type of distances
     static constexpr bool is_dense = true;
-    const V* values;  // (n_points, n_features)
+    Entries<V> values;  // (n_points, n_features)
     int64_t n_points, n_features;
     Frame frame;
     Heights heights{};

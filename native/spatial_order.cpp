@@ -90,13 +90,14 @@ class Halving {
     explicit Halving(int64_t n_features)
         : d_(n_features), low_(std::size_t(n_features)), high_(std::size_t(n_features)) {}
 
-    void copy(const V* values, const int32_t* points, int64_t n) {
+    void copy(const Entries<V>& values, const int32_t* points, int64_t n) {
         rows_.resize(std::size_t(n * d_));
         order_.resize(std::size_t(n));
         keyed_.resize(std::size_t(n));
         std::iota(order_.begin(), order_.end(), 0);
         for (int64_t i = 0; i < n; ++i)
-            for (int64_t f = 0; f < d_; ++f) rows_[std::size_t(i * d_ + f)] = values[points[i] * d_ + f];
+            for_each_entry(values, points[i] * d_, d_,
+                           [&](int64_t f, V value) { rows_[std::size_t(i * d_ + f)] = value; });
         for (int64_t f = 0; f < d_; ++f) {
             V low = rows_[std::size_t(f)], high = low;
             for (int64_t i = 1; i < n; ++i) {
@@ -118,7 +119,7 @@ class Halving {
     }
 
     // Orders the points so that groups are compact; the last need not be whole.
-    void split_into_groups(const V* values, int32_t* points, int64_t n) {
+    void split_into_groups(const Entries<V>& values, int32_t* points, int64_t n) {
         if (n <= points_per_group) return;
         copy(values, points, n);
         split_down(0, n);
@@ -195,7 +196,7 @@ class Halving {
 template <class V>
 class Tree {
   public:
-    Tree(const V* values, int64_t n_points, int64_t n_features, double scale) : d_(n_features) {
+    Tree(const Entries<V>& values, int64_t n_points, int64_t n_features, double scale) : d_(n_features) {
         while (n_levels_ < most_levels && n_points >> n_levels_ > points_per_leaf) ++n_levels_;
         const int64_t n_sampled = std::min(n_points, sampled_per_leaf << n_levels_);
         std::vector<int32_t> sample(static_cast<std::size_t>(n_sampled));
@@ -248,7 +249,8 @@ class Tree {
 template <class V>
 class Sorting {
   public:
-    Sorting(const V* values, int64_t n_features, int64_t begin, int64_t end, const Tree<V>& tree, Team& team)
+    Sorting(const Entries<V>& values, int64_t n_features, int64_t begin, int64_t end, const Tree<V>& tree,
+            Team& team)
         : values_(values), d_(n_features), begin_(begin), end_(end), tree_(tree), team_(team) {}
 
     void write(int32_t* order) {
@@ -280,7 +282,9 @@ class Sorting {
         team_.run(n_stripes_, team_.n_threads(), [&](int, int64_t stripe) {
             const int64_t first = first_of(stripe), last = last_of(stripe);
             int16_t* const leaves = &leaf_of_[std::size_t(first - begin_)];
-            tree_.find_leaves(values_ + first * d_, last - first, leaves);
+            std::vector<V> buffer(values_.are_narrow() ? std::size_t((last - first) * d_) : 0);
+            const V* points = entries_at(values_, first * d_, (last - first) * d_, buffer.data());
+            tree_.find_leaves(points, last - first, leaves);
             for (int64_t i = 0; i < last - first; ++i) ++start(stripe, leaves[i]);
         });
     }
@@ -318,7 +322,7 @@ class Sorting {
         int64_t start, grouped, left_over;
     };
 
-    const V* values_;
+    Entries<V> values_;
     int64_t d_, begin_, end_, n_stripes_ = 0;
     const Tree<V>& tree_;
     Team& team_;
@@ -332,19 +336,19 @@ class Sorting {
 }  // namespace
 
 template <class V>
-std::vector<int32_t> spatial_order(const V* values, int64_t n_points, int64_t n_features, double scale,
-                                   Team& team) {
+std::vector<int32_t> spatial_order(const Entries<V>& values, int64_t n_points, int64_t n_features,
+                                   double scale, Team& team) {
     std::vector<int32_t> order(static_cast<std::size_t>(n_points));
     for (int64_t begin = 0; begin < n_points; begin += points_sorted_together) {
         const int64_t end = std::min(n_points, begin + points_sorted_together);
-        const Tree<V> tree(values + begin * n_features, end - begin, n_features, scale);
+        const Tree<V> tree(values.from(begin * n_features), end - begin, n_features, scale);
         if (begin == 0 && tree.spread_left() > most_spread_left) return {};
         Sorting<V>(values, n_features, begin, end, tree, team).write(order.data());
     }
     return order;
 }
 
-template std::vector<int32_t> spatial_order(const float*, int64_t, int64_t, double, Team&);
-template std::vector<int32_t> spatial_order(const double*, int64_t, int64_t, double, Team&);
+template std::vector<int32_t> spatial_order(const Entries<float>&, int64_t, int64_t, double, Team&);
+template std::vector<int32_t> spatial_order(const Entries<double>&, int64_t, int64_t, double, Team&);
 
 }  // namespace powermeans

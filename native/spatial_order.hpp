@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "entries.hpp"
 #include "team.hpp"
 
 namespace powermeans {
@@ -12,7 +13,7 @@ namespace powermeans {
 // dimensions for that, it is empty: points as stored serve as well. It depends on the points, never on threads.
 // `scale` keeps squares of values in the range.
 template <class V>
-std::vector<int32_t> spatial_order(const V* values,  // in  (n_points, n_features)
+std::vector<int32_t> spatial_order(const Entries<V>& values,  // in  (n_points, n_features)
                                    int64_t n_points, int64_t n_features, double scale, Team& team);
 
 }  // namespace powermeans

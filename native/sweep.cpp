@@ -44,8 +44,8 @@ SweepShape shape_of(const Source& source, const RequestFor<Source>& request, dou
     shape.is_affine = is_affine(source);
     shape.has_shortcuts = takes_shortcuts() && source.swept_often;
     if constexpr (Source::is_dense)
-        shape.can_be_sketched =
-            SketchedPoints<typename Source::Stored>::are_affordable(source.n_points, source.n_features);
+        shape.can_be_sketched = SketchedPoints<typename Source::Stored>::are_affordable(
+            source.values, source.n_points, source.n_features);
     shape.lowest_ratio = lowest_ratio;
     return shape;
 }

@@ -14,7 +14,10 @@ template <class T>
 Workspace<T> take_workspace(Arena& arena, const SweepShape& shape, const Plan& plan, int64_t n_padded) {
     Workspace<T> work{};
     const int64_t block = plan.block_points, packed = block * plan.padded_features;
-    if (shape.is_dense) arena.take(work.packed, packed);
+    if (shape.is_dense) {
+        arena.take(work.row, shape.n_features);
+        arena.take(work.packed, packed);
+    }
     arena.take(work.dist, n_padded * (plan.grouped ? points_per_group : block));
     const bool folds = sizeof(T) == 4 && !plan.direct && shape.n_features > features_per_fold;
     if (folds) arena.take(work.folded, block * n_padded);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "vectors.hpp"
+#include "widening.hpp"
 
 namespace powermeans {
 namespace {
@@ -27,6 +28,13 @@ POWERMEANS_INLINE void for_each_block(const Block<Points>& stripe, const Visit& 
 template <class Points>
 POWERMEANS_INLINE int64_t index_of(const Block<Points>& block, int64_t p) {
     return block.points.order ? block.points.order[block.begin + p] : block.begin + p;
+}
+
+// Returns a point as it is stored, or widened. The next one overwrites a widened point.
+template <class T>
+POWERMEANS_INLINE const T* stored_point(const Block<Dense<T>>& block, int64_t p) {
+    const int64_t d = block.points.n_features;
+    return entries_at(block.points.values, index_of(block, p) * d, d, block.work.row);
 }
 
 template <class Points>

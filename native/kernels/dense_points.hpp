@@ -33,8 +33,7 @@ double sq_norm(const T* packed, int64_t padded_features) {
 // Blocks are too short for the hardware to recognize a stream, so points are prefetched.
 constexpr uintptr_t bytes_fetched_ahead = 8192;
 
-template <class T>
-POWERMEANS_INLINE void fetch_ahead(const T* from) {
+POWERMEANS_INLINE void fetch_ahead(const void* from) {
     __builtin_prefetch(
         reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + bytes_fetched_ahead));
 }
@@ -44,13 +43,14 @@ template <class T>
 void pack(const Block<Dense<T>>& block) {
     const Dense<T>& points = block.points;
     const Plan& plan = block.job.plan;
-    const int64_t d = points.n_features;
+    const int64_t d = points.n_features, bytes_each = points.values.bytes_each();
     for (int64_t p = 0; p < block.n; ++p) {
-        const T* from = points.values + index_of(block, p) * d;
+        const T* from = stored_point(block, p);
+        const void* stored = points.values.at(index_of(block, p) * d);
         T* to = block.work.packed + p * plan.padded_features;
         int64_t f = 0;
         for (; f + lanes<T> <= d; f += lanes<T>) {
-            fetch_ahead(from + f);
+            fetch_ahead(static_cast<const unsigned char*>(stored) + f * bytes_each);
             store(to + f,
                   multiply_add(load(from + f), broadcast(points.scale), -load(points.scaled_origin + f)));
         }
@@ -107,7 +107,7 @@ void raw_distances(const Block<Dense<T>>& block) {
 template <class T>
 double affine_distance(const Block<Dense<T>>& block, int64_t p, int64_t j) {
     const Dense<T>& points = block.points;
-    const T* point = points.values + (block.begin + p) * points.n_features;
+    const T* point = stored_point(block, p);
     const double* negative_slope = wide_center_of(block.job, j);
     double sum = height_of(block, p) + block.job.centers.sq_norms_wide[j];
     for (int64_t f = 0; f < points.n_features; ++f) {
@@ -138,7 +138,7 @@ double precise_sq_dist(const Block<Dense<T>>& block, int64_t p, int64_t j) {
     if (block.job.heights) return affine_distance(block, p, j);
     constexpr int n_vectors = int(unit_lanes<T>) / lanes<double>;
     const Dense<T>& points = block.points;
-    const T* point = points.values + index_of(block, p) * points.n_features;
+    const T* point = stored_point(block, p);
     const double* center = block.job.raw_centers + j * points.n_features;
     const double scale = double(points.scale);
     DoubleVector sums[n_vectors] = {}, x[n_vectors];

@@ -78,7 +78,9 @@ struct FewCentersBlock {
 
     void run() const {
         pack(block);
-        const T* next = block.points.values + (block.begin + block.n) * block.points.n_features;
+        // To be prefetched, and never read through this pointer.
+        const T* next =
+            static_cast<const T*>(block.points.values.at((block.begin + block.n) * block.points.n_features));
         FewCenters<T>{block, next}.compare_all();
         for (int64_t p = 0; p < block.n; ++p) give_to_nearest(p);
     }

@@ -97,7 +97,7 @@ struct GroupedHardBlock {
         int64_t f = 0;
         if (!group.points.order) {  // else the point lies where memory is slow
             const Dense<T>& points = group.points;
-            const T* const from = points.values + (group.begin + p) * points.n_features;
+            const T* const from = stored_point(group, p);
             for (; f + lanes<T> <= n_features(); f += lanes<T>)
                 add_to(to + f,
                        multiply_add(load(from + f), broadcast(points.scale), -load(points.scaled_origin + f)),

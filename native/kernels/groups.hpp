@@ -20,7 +20,7 @@ template <class T>
 void pack_group(const Block<Dense<T>>& group, T* columns) {
     const Dense<T>& points = group.points;
     for (int64_t p = 0; p < points_per_group; ++p) {
-        const T* from = points.values + index_of(group, p < group.n ? p : 0) * points.n_features;
+        const T* from = stored_point(group, p < group.n ? p : 0);
         for (int64_t f = 0; f < points.n_features; ++f)
             columns[f * points_per_group + p] = from[f] * points.scale - points.scaled_origin[f];
     }
@@ -115,7 +115,7 @@ struct AffineGroup {
         const Dense<T>& points = group.points;
         for (int64_t p = 0; p < points_per_group; ++p) {
             const int64_t here = p < group.n ? p : 0;
-            const T* from = points.values + (group.begin + here) * points.n_features;
+            const T* from = stored_point(group, here);
             heights[p] = height_of(group, here);
             for (int64_t f = 0; f < points.n_features; ++f)
                 columns[f * points_per_group + p] =

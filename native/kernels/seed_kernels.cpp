@@ -3,6 +3,7 @@
 #include "seed_kernels.hpp"
 
 #include "vectors.hpp"
+#include "widening.hpp"
 
 namespace powermeans {
 namespace {
@@ -38,28 +39,44 @@ struct Tile {
 // Prefetches some features of the places: the hardware cannot predict which rows come next.
 template <class V>
 POWERMEANS_INLINE void fetch(const DenseRows<V>& rows, const int64_t (&places)[tile_points], int64_t f) {
-    for (int64_t place : places) __builtin_prefetch(rows.values + place * rows.n_features + f, 0, 2);
+    for (int64_t place : places) __builtin_prefetch(rows.values.at(place * rows.n_features + f), 0, 2);
 }
+
+// Differences of floats are nearly exact. The squares of this many are added up before they are folded into
+// float64, so few that the sums are as well.
+constexpr int64_t features_at_once = 64;
+
+// Some features of the places of a tile.
+template <class V>
+struct TileRows {
+    const V* at[tile_points];
+    V widened[tile_points][features_at_once];
+
+    POWERMEANS_INLINE TileRows(const DenseRows<V>& rows, const Tile& tile, int64_t first, int64_t n) {
+        for (int t = 0; t < tile_points; ++t)
+            at[t] = entries_at(rows.values, tile.places[t] * rows.n_features + first, n, widened[t]);
+    }
+};
 
 template <class V>
 POWERMEANS_INLINE void tile_in_doubles(const DenseRows<V>& rows, const Panel& panel, Tile& tile) {
-    const V* row[tile_points];
-    for (int t = 0; t < tile_points; ++t) {
-        row[t] = rows.values + tile.places[t] * rows.n_features;
-        tile.sq_dist[t] = {};
-    }
+    for (Lanes& sq_dist : tile.sq_dist) sq_dist = {};
     const DoubleVector scale = broadcast(rows.scale);
-    for (int64_t f = 0; f < rows.n_features; ++f) {
-        if (f % unit_lanes<V> == 0) fetch(rows, tile.next, f);
-        const Lanes candidates = load_lanes(panel.values + f * candidates_per_panel);
+    for (int64_t first = 0; first < rows.n_features; first += features_at_once) {
+        const int64_t n = smaller(features_at_once, rows.n_features - first);
+        const TileRows<V> row(rows, tile, first, n);
+        for (int64_t f = 0; f < n; ++f) {
+            if (f % unit_lanes<V> == 0) fetch(rows, tile.next, first + f);
+            const Lanes candidates = load_lanes(panel.values + (first + f) * candidates_per_panel);
 #pragma GCC unroll 8
-        for (int t = 0; t < tile_points; ++t) {
-            const DoubleVector x = broadcast(double(row[t][f]));
+            for (int t = 0; t < tile_points; ++t) {
+                const DoubleVector x = broadcast(double(row.at[t][f]));
 #pragma GCC unroll 4
-            for (int v = 0; v < vectors_per_unit; ++v) {
-                // The scale is a power of two: the product is exact, fused or not.
-                const DoubleVector difference = multiply_add(x, scale, candidates.at[v]);
-                tile.sq_dist[t].at[v] = multiply_add(difference, difference, tile.sq_dist[t].at[v]);
+                for (int v = 0; v < vectors_per_unit; ++v) {
+                    // The scale is a power of two: the product is exact, fused or not.
+                    const DoubleVector difference = multiply_add(x, scale, candidates.at[v]);
+                    tile.sq_dist[t].at[v] = multiply_add(difference, difference, tile.sq_dist[t].at[v]);
+                }
             }
         }
     }
@@ -67,10 +84,6 @@ POWERMEANS_INLINE void tile_in_doubles(const DenseRows<V>& rows, const Panel& pa
 
 // A float for each candidate, whatever the machine's vectors are.
 typedef float Floats __attribute__((vector_size(candidates_per_panel * sizeof(float))));
-
-// Differences of floats are nearly exact. So few of their squares are added up before they are folded into
-// float64 that the sums are as well.
-constexpr int64_t floats_per_fold = 64;
 
 POWERMEANS_INLINE Floats add_product(Floats a, Floats b, Floats c) {
 #if defined(__FMA__)
@@ -86,22 +99,20 @@ POWERMEANS_INLINE Floats add_product(Floats a, Floats b, Floats c) {
 }
 
 POWERMEANS_INLINE void tile_in_floats(const DenseRows<float>& rows, const Panel& panel, Tile& tile) {
-    const float* row[tile_points];
-    for (int t = 0; t < tile_points; ++t) {
-        row[t] = rows.values + tile.places[t] * rows.n_features;
-        tile.sq_dist[t] = {};
-    }
+    for (Lanes& sq_dist : tile.sq_dist) sq_dist = {};
     const double sq_scale = rows.scale * rows.scale;
-    for (int64_t first = 0; first < rows.n_features; first += floats_per_fold) {
-        const int64_t last = smaller(first + floats_per_fold, rows.n_features);
+    for (int64_t first = 0; first < rows.n_features; first += features_at_once) {
+        const int64_t n = smaller(features_at_once, rows.n_features - first);
+        const TileRows<float> row(rows, tile, first, n);
         Floats sums[tile_points] = {};
-        for (int64_t f = first; f < last; f += unit_lanes<float>) fetch(rows, tile.next, f);
-        for (int64_t f = first; f < last; ++f) {
+        for (int64_t f = 0; f < n; f += unit_lanes<float>) fetch(rows, tile.next, first + f);
+        for (int64_t f = 0; f < n; ++f) {
             Floats candidates;
-            __builtin_memcpy(&candidates, panel.floats + f * candidates_per_panel, sizeof candidates);
+            __builtin_memcpy(&candidates, panel.floats + (first + f) * candidates_per_panel,
+                             sizeof candidates);
 #pragma GCC unroll 8
             for (int t = 0; t < tile_points; ++t) {
-                const Floats difference = candidates - row[t][f];
+                const Floats difference = candidates - row.at[t][f];
                 sums[t] = add_product(difference, difference, sums[t]);
             }
         }

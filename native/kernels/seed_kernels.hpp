@@ -18,8 +18,8 @@ inline constexpr int64_t places_per_stripe = 512;
 // Dense points; the kernels see x * scale.
 template <class V>
 struct DenseRows {
-    const V* values;  // (n_points, n_features)
-    double scale;     // a power of two
+    Entries<V> values;  // (n_points, n_features)
+    double scale;       // a power of two
     int64_t n_features;
     Sketches sketches;
 };

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "entries.hpp"
+
 namespace powermeans {
 
 // Points as origin + step * (code - middle_code), each within `error` of the point. Distances between
@@ -51,9 +53,9 @@ inline constexpr int64_t sketched_together = 16;
 
 template <class V>
 struct SketchKernel {
-    // Sketches rows `begin` to `end` of the values, times `scale`, a power of two.
-    void (*sketch)(const V* values, int64_t n_features, const double* origin, double scale, int64_t begin,
-                   int64_t end, const Sketches& to);
+    // Sketches rows `begin` to `end` of the values, times `scale`, a power of two. `row` has room for one.
+    void (*sketch)(const Entries<V>& values, int64_t n_features, const double* origin, double scale,
+                   int64_t begin, int64_t end, V* row, const Sketches& to);
 };
 
 }  // namespace powermeans

@@ -3,6 +3,7 @@
 
 #include "reductions.hpp"
 #include "sketches.hpp"
+#include "widening.hpp"
 
 namespace powermeans {
 namespace {
@@ -109,10 +110,10 @@ double largest_deviation(const V* row, const double* origin, int64_t n_features)
 
 // Rounds x to step * (code - middle_code), and bounds the error.
 template <class V>
-void draw_sketch(const V* values, int64_t n_features, const double* origin, double scale, int64_t begin,
-                 int64_t end, const Sketches& to) {
+void draw_sketch(const Entries<V>& values, int64_t n_features, const double* origin, double scale,
+                 int64_t begin, int64_t end, V* buffer, const Sketches& to) {
     for (int64_t i = begin; i < end; ++i) {
-        const V* row = values + i * n_features;
+        const V* row = entries_at(values, i * n_features, n_features, buffer);
         const double largest = largest_deviation(row, origin, n_features) * scale;
         // A point too close to the origin to divide by its step gets the code of the origin.
         const double wanted_step = largest / largest_code;

@@ -9,6 +9,7 @@
 #include "grouped_soft.hpp"
 #include "sketching.hpp"
 #include "soft_rule.hpp"
+#include "widening.hpp"
 
 namespace powermeans {
 namespace {
@@ -126,6 +127,7 @@ const KernelTable POWERMEANS_TABLE = {
     {sweep_stripe<double>},
     {draw_sketch<float>},
     {draw_sketch<double>},
+    {widen},
     {elementwise<float, log_of>, elementwise<float, exp_of<float>>},
     {elementwise<double, log_of>, elementwise<double, exp_of<double>>},
 };

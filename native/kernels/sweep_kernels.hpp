@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "entries.hpp"
 #include "sketches.hpp"
 
 namespace powermeans {
@@ -66,7 +67,7 @@ struct Request {
 template <class T>
 struct Dense {
     using Computed = T;
-    const T* values;         // (n_points, n_features)
+    Entries<T> values;       // (n_points, n_features)
     const T* scaled_origin;  // (n_features,), already multiplied by scale
     T scale;                 // a power of two
     int64_t n_features;
@@ -152,6 +153,7 @@ struct Bounds {
 // Memory of one thread. T is the type that distances are computed in.
 template <class T>
 struct Workspace {
+    T* row;          // (n_features,): a point whose entries had to be widened
     T* packed;       // (block_points, padded_features)
     T* dist;         // (block_points, n_padded), or (n_centers, points_per_group) where points are in lanes:
                      // distances, then weights
@@ -221,6 +223,7 @@ struct KernelTable : SweepKernel<Dense<float>>,
                      SweepKernel<Csr<double>>,
                      SketchKernel<float>,
                      SketchKernel<double>,
+                     WidenKernel,
                      ElementaryKernels<float>,
                      ElementaryKernels<double> {};
 

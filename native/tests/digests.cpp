@@ -198,7 +198,7 @@ void print_shape(const std::string& instruction_set, int64_t n_features, int64_t
     const std::vector<double> heights(std::size_t{n_points}, 9.0);
     const std::string name = instruction_set + (sizeof(V) == 4 ? "\tfloat32" : "\tfloat64") +
                              " d=" + std::to_string(n_features) + " k=" + std::to_string(n_centers);
-    const Moments moments = moments_of(points.data(), n_points, n_features, team);
+    const Moments moments = moments_of(Entries<V>(points.data()), n_points, n_features, team);
     Digest().add(moments.mean).add(moments.variance).add(moments.median).print(name + " moments");
     DenseSource<V> dense{points.data(), n_points, n_features, dense_frame<V>(moments)};
     Digests<DenseSource<V>>(name + " dense", dense, centers, team).print_all();
@@ -212,7 +212,7 @@ void print_shape(const std::string& instruction_set, int64_t n_features, int64_t
     for (V& count : counts) count += V(2.5);
     std::vector<double> means = centers;
     for (double& mean : means) mean += 2.5;
-    const Moments of_counts = moments_of(counts.data(), n_points, n_features, team);
+    const Moments of_counts = moments_of(Entries<V>(counts.data()), n_points, n_features, team);
     DenseSource<V> positive{counts.data(), n_points, n_features, dense_frame<V>(of_counts)};
     Digests<DenseSource<V>> moves(name + " moves", positive, means, team);
     moves.print_moves("poisson", MovedBy::poisson);

@@ -21,7 +21,7 @@ template <class V>
 double sq_dist(const DenseSource<V>& source, int64_t i, const std::vector<double>& centers, int64_t j) {
     double sum = 0;
     for (int64_t f = 0; f < source.n_features; ++f) {
-        const double difference = double(source.values[i * source.n_features + f]) -
+        const double difference = double(entry_at(source.values, i * source.n_features + f)) -
                                   centers[std::size_t(j * source.n_features + f)];
         sum += difference * difference;
     }

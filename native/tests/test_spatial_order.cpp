@@ -17,7 +17,7 @@ std::vector<int32_t> order_of(const std::vector<V>& values, int64_t n_features, 
     Team team(n_threads);
     double largest = 0;
     for (V value : values) largest = std::max(largest, std::abs(double(value)));
-    return spatial_order(values.data(), int64_t(values.size()) / n_features, n_features,
+    return spatial_order(Entries<V>(values.data()), int64_t(values.size()) / n_features, n_features,
                          scale_for<V>(largest), team);
 }
 

@@ -180,8 +180,8 @@ void threads_share_moments_and_draws() {
     const int64_t n_points = 600000, n_features = 2;
     const std::vector<double> values = random_values<double>(n_points * n_features, 1);
     Team one(1), four(4);
-    const Moments expected = moments_of(values.data(), n_points, n_features, one);
-    const Moments found = moments_of(values.data(), n_points, n_features, four);
+    const Moments expected = moments_of(Entries<double>(values.data()), n_points, n_features, one);
+    const Moments found = moments_of(Entries<double>(values.data()), n_points, n_features, four);
     require_all_worked(four);
     require(expected.mean == found.mean && expected.variance == found.variance, "moments are the same bits");
     std::vector<double> nearest(std::size_t(n_points), 0.25);

@@ -37,7 +37,7 @@ struct DensePoints {
     DensePoints(int64_t n_points, int64_t n_features, int n_threads = 2)
         : values(random_values<V>(n_points * n_features, 1)) {
         Team team(n_threads);
-        const Moments moments = moments_of(values.data(), n_points, n_features, team);
+        const Moments moments = moments_of(Entries<V>(values.data()), n_points, n_features, team);
         source = {values.data(), n_points, n_features, dense_frame<V>(moments)};
     }
 };

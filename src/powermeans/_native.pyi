@@ -1,7 +1,7 @@
 """The compiled core, as `native/bindings.cpp` exposes it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,7 +157,22 @@ class _Csr(CompiledPoints):
         team: Team,
     ) -> None: ...
 
-class DenseFloat(_Dense): ...
+class DenseFloat(_Dense):
+    @overload
+    def __init__(
+        self, values: Points, sample_weight: FloatArray | None, team: Team, known: Moments | None
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        bytes: NDArray[np.uint8],
+        type: str,
+        sample_weight: FloatArray | None,
+        team: Team,
+        known: Moments | None,
+    ) -> None:
+        """Take the bytes of rows of float16, bfloat16, int8 or uint8, as `type` says."""
+
 class DenseDouble(_Dense): ...
 class CsrFloat(_Csr): ...
 class CsrDouble(_Csr): ...

@@ -49,6 +49,7 @@ from powermeans.estimators.opening import (
     who_is_told,
 )
 from powermeans.inputs.centers import check_centers, check_init
+from powermeans.inputs.narrow import as_floats, dtype_of_centers
 from powermeans.inputs.points import check_domain, divide_by_power_of_two, exponent_to_square
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, says_stop
 from powermeans.loop.history import History, SweepRecords, SweepState
@@ -243,8 +244,11 @@ class CenterEstimator(
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), path, chunks or PartedData
             The points. They are never changed, and are copied only if their dtype is not float32
-            or float64 or their order is not C (CSR, if sparse). float16 becomes float32, every
-            other dtype float64. If an estimator needs only sums, a file, a folder, a list of them,
+            or float64 or their order is not C (CSR, if sparse). float16 and bfloat16 become
+            float32, every other dtype float64. `KMeans` and `PowerKMeans` also keep dense float16,
+            bfloat16, int8 and uint8 as they are, where they compare whole points by squared
+            Euclidean distances on the CPU: they convert some rows at a time to float32, and add in
+            float64. If an estimator needs only sums, a file, a folder, a list of them,
             or chunks (a list of arrays, an iterable that starts anew each time, or a function that
             returns one) are read part by part and need not fit into memory; see
             `powermeans.open_data`. Then there is no `labels_`. A Dask array or DataFrame is
@@ -428,7 +432,7 @@ class CenterEstimator(
             centers = self.init.seeds(rows, n_clusters, rng)
         elif callable(self.init):
             centers = self._checked_init(
-                self.init(in_memory(data).points, n_clusters, random_state=rng), data
+                self.init(as_floats(in_memory(data).points), n_clusters, random_state=rng), data
             )
         elif not isinstance(self.init, str):
             centers = self._checked_init(self.init, data)
@@ -936,7 +940,15 @@ def _sq_distances(X: MatrixLike, centers: Any, spec: OpeningSpec) -> tuple[Point
     exponent = exponent_to_square(largest, admitted.points.dtype)
     points = divide_by_power_of_two(admitted.points, exponent)
     rows = open_rows(points, n_threads=spec.n_threads)
-    return rows.sq_distances(np.ldexp(checked, -exponent)), exponent
+    scaled, dtype = np.ldexp(checked, -exponent), dtype_of_centers(admitted.points.dtype)
+    if dtype == rows.dtype:
+        return rows.sq_distances(scaled), exponent
+    sq_dist = np.empty((rows.n_points, len(checked)), dtype)
+    n_block = max(1, _BLOCK_ELEMENTS // len(checked))
+    for start in range(0, rows.n_points, n_block):
+        block = slice(start, start + n_block)
+        sq_dist[block] = rows.some(block).sq_distances(scaled)
+    return sq_dist, exponent
 
 
 def _refuse_output(output: object) -> None:

@@ -140,7 +140,9 @@ class KMeans(CenterEstimator):
         self.device = device
 
     def _spec(self) -> OpeningSpec:
-        return replace(super()._spec(), why_not_in_parts=None, why_not_on_device=None)
+        return replace(
+            super()._spec(), takes_narrow=True, why_not_in_parts=None, why_not_on_device=None
+        )
 
     def _stages(self, data: Data) -> list[Stage]:
         if self.algorithm == "elkan" and self.n_clusters == 1:

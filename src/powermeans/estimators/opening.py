@@ -17,6 +17,7 @@ from powermeans.divergences import Divergence
 from powermeans.errors import NotInPartsError
 from powermeans.estimators.used_columns import UsedColumns
 from powermeans.inputs.centers import check_centers
+from powermeans.inputs.narrow import dtype_of_centers
 from powermeans.inputs.points import (
     Admitted,
     admit,
@@ -131,6 +132,7 @@ class OpeningSpec:
     divergence: Divergence = "squared_euclidean"
     has_missing: bool = False
     weighs_features: bool = False
+    takes_narrow: bool = False  # points of whole bytes or half floats as they are, if plain
     n_threads: int | None = None
     device: str | None = None
     n_needed: int = 1  # the least number of points
@@ -154,6 +156,11 @@ class OpeningSpec:
         """Whether whole points are compared by squared Euclidean distances."""
         is_squared = self.divergence == "squared_euclidean"
         return is_squared and not self.has_missing and not self.weighs_features
+
+    @property
+    def keeps_narrow(self) -> bool:
+        """Whether narrow points stay as they are."""
+        return self.takes_narrow and self.is_plain and self.device is None
 
     @property
     def obstacle_to_device(self) -> str | None:
@@ -217,7 +224,7 @@ class InMemory(_WithAllColumns):
     @property
     def dtype(self) -> np.dtype[Any]:
         """Dtype for centers."""
-        return self.rows.dtype if is_tensor(self.points) else self.points.dtype
+        return self.rows.dtype if is_tensor(self.points) else dtype_of_centers(self.points.dtype)
 
     @property
     def n_features(self) -> int:
@@ -294,7 +301,8 @@ class InParts(_WithAllColumns):
     @property
     def dtype(self) -> np.dtype[Any]:
         """Dtype for centers."""
-        return self.rows.dtype
+        found: np.dtype[Any] = self.source.dtype
+        return found
 
     @property
     def n_features(self) -> int:
@@ -447,7 +455,7 @@ def _open_parts(source: PartedData, spec: OpeningSpec) -> InParts:
 
 
 def _partition(source: PartedData, spec: OpeningSpec) -> Partition:
-    return source.partition(Admission(spec.divergence, spec.has_missing))
+    return source.partition(Admission(spec.divergence, spec.has_missing, spec.keeps_narrow))
 
 
 def _executor(source: PartedData, partition: Partition, spec: OpeningSpec) -> Executor:
@@ -526,7 +534,7 @@ def admit_array(
     **form
         For scikit-learn, beside `wanted_form`.
     """
-    wanted, names = {**wanted_form(X), **form}, None
+    wanted, names = {**wanted_form(X, keeps_narrow=spec.keeps_narrow), **form}, None
     with explained(X, spec.input_name):
         if spec.estimator is None:
             points = check_array(X, input_name=spec.input_name, **wanted)

@@ -500,6 +500,7 @@ class PowerKMeans(CenterEstimator):
         return replace(
             spec,
             divergence=divergences.resolve(divergence),
+            takes_narrow=not learns,
             warns_of_scales=not learns,
             leaves_out_columns=spec.leaves_out_columns and not learns,
             why_not_in_parts=reason,

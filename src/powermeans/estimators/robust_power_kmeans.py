@@ -167,6 +167,7 @@ class RobustPowerKMeans(PowerKMeans):
         trimmed = functools.partial(_open_trimmed, trim=self.trim)
         return replace(
             super()._spec(),
+            takes_narrow=False,
             why_not_in_parts=reason,
             why_not_on_device=reason,
             open_array=trimmed,

@@ -1,7 +1,7 @@
 """Points of the user: checked here, and trusted everywhere else.
 
-Admitted points are finite, float32 or float64 in native byte order, and dense in C order and
-aligned, or CSR with sorted indices and no entry twice.
+Admitted points are finite, float32, float64 or, where asked for, narrow (see `narrow`), in native
+byte order, and dense in C order and aligned, or CSR with sorted indices and no entry twice.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from powermeans.divergences.bregman import Bregman, first_fault
 from powermeans.divergences.cosine import largest_of_rows
 from powermeans.errors import ArgumentError, EntryError, FewRowsError
 from powermeans.inputs.csr import canonical_csr
+from powermeans.inputs.narrow import computed_dtype, is_narrow, widened
 from powermeans.inputs.numbers import refuse_long_integer
 from powermeans.inputs.weights import check_sample_weight
 from powermeans.system.host_memory import refuse_tensor_elsewhere
@@ -42,25 +43,27 @@ class Admitted:
     largest: float  # magnitude among the entries
 
 
-def wanted_form(X: object) -> dict[str, Any]:
+def wanted_form(X: object, *, keeps_narrow: bool = False) -> dict[str, Any]:
     """Return the options for scikit-learn's checks; `admit` checks that entries are finite."""
     refuse_tensor_elsewhere(X)
     return {
         "accept_sparse": "csr",
-        "dtype": wanted_dtype(X),
+        "dtype": wanted_dtype(X, keeps_narrow=keeps_narrow),
         "order": "C",
         "ensure_all_finite": False,
     }
 
 
-def wanted_dtype(X: object) -> type | list[type]:
-    """Return the dtype for points: float32 for float32 and float16, float64 for all else.
+def wanted_dtype(X: object, *, keeps_narrow: bool = False) -> Any:
+    """Return the dtype for points: float32 for float32 and narrower floats, float64 for all else.
 
-    The byte order is native.
+    The byte order is native. With `keeps_narrow`, dense arrays of narrow types stay as they are.
     """
     dtype = getattr(X, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize <= 4:
-        return np.float32
+    if keeps_narrow and is_narrow(dtype) and not sparse.issparse(X):
+        return [dtype]
+    if isinstance(dtype, np.dtype) and (dtype.kind == "f" or dtype.name == "bfloat16"):
+        return np.float32 if dtype.itemsize <= 4 else [np.float64, np.float32]
     return [np.float64, np.float32]
 
 
@@ -249,7 +252,7 @@ def refuse_tiny_spread(spread: float, name: str, total_weight: float = 1.0) -> N
 
 def exponent_to_square(largest: float, dtype: np.dtype[Any]) -> int:
     """Return e such that float32 holds squared distances of points divided by 2**e, mostly 0."""
-    if dtype != np.float32 or largest == 0 or 1e-15 < largest < 1e15:
+    if computed_dtype(dtype) != np.float32 or largest == 0 or 1e-15 < largest < 1e15:
         return 0
     return math.frexp(largest)[1]
 
@@ -259,7 +262,8 @@ def divide_by_power_of_two(points: Points | SparsePoints, exponent: int) -> Poin
     if exponent == 0:
         return points
     if not sparse.issparse(points):
-        return np.ldexp(points, -exponent)
+        divided_points: Points = np.ldexp(widened(points), -exponent)
+        return divided_points
     divided = points.copy()
     divided.data = np.ldexp(divided.data, -exponent)
     return divided
@@ -286,7 +290,7 @@ def _largest(points: Points | SparsePoints, has_missing: bool) -> float:
     entries = points.data if sparse.issparse(points) else points.reshape(-1)
     largest = 0.0
     for start in range(0, len(entries), _BLOCK_ELEMENTS):
-        block = entries[start : start + _BLOCK_ELEMENTS]
+        block = widened(entries[start : start + _BLOCK_ELEMENTS])
         if has_missing:
             block = np.where(np.isnan(block), 0, block)
         # The minimum of a block is NaN if any entry is.
@@ -302,7 +306,7 @@ def _differ_at_a_glance(points: Points | SparsePoints, largest: float) -> bool:
     if sparse.issparse(points):
         return points.nnz < points.shape[0] * points.shape[1] and largest >= _LEAST_SPREAD
     # Halved before subtracting: the difference of the largest numbers overflows.
-    first, last = points[0] / 2, points[-1] / 2
+    first, last = widened(points[0]) / 2, widened(points[-1]) / 2
     return bool(2 * np.abs(last - first).max() >= _LEAST_SPREAD)
 
 
@@ -369,4 +373,4 @@ def _blocks(entries: Points) -> Iterator[Points]:
     """Yield some rows at a time, so that no temporary array is as large as the points."""
     n_rows = max(1, _BLOCK_ELEMENTS // entries.shape[1])
     for start in range(0, len(entries), n_rows):
-        yield entries[start : start + n_rows]
+        yield widened(entries[start : start + n_rows])

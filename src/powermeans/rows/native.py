@@ -13,6 +13,7 @@ from scipy import sparse
 import powermeans._native as _native
 from powermeans.critical import critical_power
 from powermeans.divergences import squared_euclidean
+from powermeans.inputs.narrow import computed_dtype, is_narrow, widened
 from powermeans.rows.base import MemoryRows, in_unit
 from powermeans.rows.by_definition import sweep_by_formula, weighted
 from powermeans.rows.farthest import Farthest, farthest_in_passes, largest_first
@@ -33,7 +34,9 @@ _ENTRIES_AT_ONCE = 2**20
 
 
 class NativeRows(MemoryRows):
-    """Sweep over finite float32 or float64 points, C-contiguous or CSR, without a copy.
+    """Sweep over finite points, C-contiguous or CSR, without a copy.
+
+    They are of float32, of float64, or dense and narrower, and then computed with as float32.
 
     `team` holds threads to share with other rows; `known` comes from rows of the same dense points.
     `n_columns` counts columns that were left out too, since they are zero.
@@ -72,7 +75,7 @@ class NativeRows(MemoryRows):
 
     @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
-        return self._points.dtype
+        return computed_dtype(self._points.dtype)
 
     @property
     def known(self) -> Known | None:
@@ -186,7 +189,7 @@ class NativeRows(MemoryRows):
         step = max(1, _ENTRIES_AT_ONCE // self.n_features)
         for start in range(0, self.n_points, step):
             block = slice(start, start + step)
-            differences = self._points[block] - taken[labels[block]]
+            differences = widened(self._points[block]) - taken[labels[block]]
             distances[block] = np.einsum("if,if->i", differences, differences)
         return distances
 
@@ -460,8 +463,14 @@ def start_team(n_threads: int | None) -> Team:
 def _dense(
     points: Any, weights: FloatArray | None, team: _native.Team, known: Known | None
 ) -> tuple[_native.CompiledPoints, FloatArray, FloatArray]:
-    kind = _native.DenseFloat if points.dtype == np.float32 else _native.DenseDouble
-    compiled = kind(points, weights, team, known)
+    compiled: _native.CompiledPoints
+    if is_narrow(points.dtype):
+        compiled = _native.DenseFloat(
+            points.view(np.uint8), points.dtype.name, weights, team, known
+        )
+    else:
+        kind = _native.DenseFloat if points.dtype == np.float32 else _native.DenseDouble
+        compiled = kind(points, weights, team, known)
     return compiled, compiled.mean(), compiled.variance()
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from powermeans.inputs.csr import canonical_csr
+from powermeans.inputs.narrow import dtype_of_centers, is_narrow
 from powermeans.inputs.points import wanted_dtype
 from powermeans.inputs.weights import check_sample_weight
 from powermeans.sources.block import Block, SourceError
@@ -34,9 +35,9 @@ class ArraySource:
         dtype: np.dtype[np.floating[Any]] | None = None,
     ) -> None:
         self.feature_names = _names_in(_labels_of(points))
-        self.points = admitted(points, "X", dtype)
+        self.points = admitted(points, "X", dtype, keeps_narrow=True)
         self.n_rows, self.n_features = map(int, self.points.shape)
-        self.dtype = self.points.dtype
+        self.dtype = dtype_of_centers(self.points.dtype)
         self.weights = check_sample_weight(weights, self.n_rows)
 
     def fingerprint(self) -> str:
@@ -72,8 +73,9 @@ class IterableSource:
         points, weights = _as_pair(first)
         self._labels = _labels_of(points)
         self.feature_names = _names_in(self._labels)
-        whole = admitted(points, "chunk 0", dtype)
-        self.n_features, self.dtype = int(whole.shape[1]), whole.dtype
+        whole = admitted(points, "chunk 0", dtype, keeps_narrow=True)
+        self.n_features, self._stored = int(whole.shape[1]), whole.dtype
+        self.dtype = dtype_of_centers(whole.dtype)
         self._is_sparse, self._has_weights = sparse.issparse(whole), weights is not None
         self._refuse_others(whole)
 
@@ -84,7 +86,7 @@ class IterableSource:
             raise SourceError(f"{self.name} have no rows any more: {_EACH_PASS}")
         points, weights = _as_pair(first)
         checked = None if weights is None else np.asarray(weights)
-        return fingerprint([admitted(points, "chunk 0", self._wanted), checked])
+        return fingerprint([admitted(points, "chunk 0", self._wanted, keeps_narrow=True), checked])
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Yield chunk after chunk, without the rows before `first_row`."""
@@ -93,7 +95,7 @@ class IterableSource:
             where = f"chunk {number}"
             given, weights = _as_pair(chunk)
             self._check_labels(_labels_of(given), where)
-            points = admitted(given, where, self._wanted)
+            points = admitted(given, where, self._wanted, keeps_narrow=True)
             self._check(points, weights, where)
             if not has_begun and points.shape[0]:
                 has_begun = True
@@ -176,9 +178,9 @@ class IterableSource:
                 f"{where} has {points.shape[1]} columns and chunk 0 has {self.n_features}: make "
                 "all chunks of the same columns"
             )
-        if points.dtype != self.dtype:
+        if points.dtype != self._stored:
             raise SourceError(
-                f"{where} has the dtype {points.dtype} and chunk 0 has {self.dtype}: make all of "
+                f"{where} has the dtype {points.dtype} and chunk 0 has {self._stored}: make all of "
                 'the same dtype, or pass dtype="float64"'
             )
         if sparse.issparse(points) != self._is_sparse or (weights is not None) != self._has_weights:
@@ -218,7 +220,11 @@ def _as_pair(chunk: Any) -> tuple[Any, Any]:
 
 
 def admitted(
-    given: Any, where: str, dtype: np.dtype[np.floating[Any]] | None
+    given: Any,
+    where: str,
+    dtype: np.dtype[np.floating[Any]] | None,
+    *,
+    keeps_narrow: bool = False,
 ) -> Points | SparsePoints:
     """Return points as `inputs.points` admits them, copied only if necessary."""
     if sparse.issparse(given):
@@ -228,14 +234,15 @@ def admitted(
         wanted: Any = dtype or (csr.dtype if kept else np.float64)
         return canonical_csr(csr.astype(wanted, copy=False))
     array = np.asarray(given)
-    if array.dtype.kind not in "biufO" or array.ndim != 2 or array.shape[1] == 0:
+    is_number = array.dtype.kind in "biufO" or is_narrow(array.dtype)
+    if not is_number or array.ndim != 2 or array.shape[1] == 0:
         raise SourceError(
             f"{where} is of the dtype {array.dtype} and the shape {array.shape}: pass numbers in "
             "rows and columns"
         )
-    wanted = wanted_dtype(array)
+    wanted = wanted_dtype(array, keeps_narrow=keeps_narrow)
     if isinstance(wanted, list):
-        wanted = array.dtype if array.dtype == np.float64 else np.float64
+        wanted = array.dtype if array.dtype in wanted else wanted[0]
     try:
         points: Points = np.ascontiguousarray(array, dtype=dtype or wanted)
     except (TypeError, ValueError) as error:

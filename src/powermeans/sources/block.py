@@ -19,7 +19,7 @@ class SourceError(ValueError):
 class Block:
     """Some rows of a source, as many as suit it."""
 
-    points: Points | SparsePoints  # dense in C order, or CSR
+    points: Points | SparsePoints  # dense in C order, or CSR; dense ones may be narrow
     weights: FloatArray | None  # float64
     where: str  # what errors call their place
     first_row: int = 0  # the number of the first row in that place; in files rows count from 1
@@ -31,7 +31,7 @@ class Source(Protocol):
     name: str
     feature_names: tuple[str, ...] | None
     n_features: int
-    dtype: np.dtype[np.floating[Any]]
+    dtype: np.dtype[np.floating[Any]]  # of the points, or of their centers where they are narrow
 
     @property
     def n_rows(self) -> int | None:

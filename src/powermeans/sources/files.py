@@ -104,6 +104,7 @@ class FileSource:
         for file, form in found[1:]:
             self._check_like(first, file, form, is_dtype_given=dtype is not None)
         self._files = [_File(file, form) for file, form in found]
+        self._read_as = self._dtype_to_read(found[0][1].narrow_dtype if dtype is None else None)
         self._without_rows = set(there) - {file for file, _ in found}
 
     @property
@@ -152,16 +153,23 @@ class FileSource:
             first_row = 0
 
     def _blocks_of(self, file: _File, first_row: int, at_once: int | None) -> Iterator[Points]:
-        # Weights come with the points, and need float64.
-        dtype = np.dtype(np.float64) if self._has_weights else self.dtype
         try:
-            yield from file.form.blocks(Selection(self._wanted, dtype, first_row, at_once))
+            yield from file.form.blocks(Selection(self._wanted, self._read_as, first_row, at_once))
         except TableError:
             file.check_unchanged()
             raise
         except OSError as error:
             file.check_unchanged()
             raise SourceError(f"{file.path} cannot be read: {error.strerror or error}") from None
+
+    def _dtype_to_read(self, narrow: np.dtype[Any] | None) -> np.dtype[Any]:
+        """Return the narrow dtype if all files have it and its values need no change."""
+        if self._has_weights:  # they come with the points, and need float64
+            return np.dtype(np.float64)
+        are_alike = all(file.form.narrow_dtype == narrow for file in self._files)
+        if narrow is None or not are_alike or self._missing_values:
+            return self.dtype
+        return narrow
 
     def _block(self, points: Points, file: _File, first_row: int) -> Block:
         where = os.fspath(file.path)

@@ -16,6 +16,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from powermeans.errors import Argument
+from powermeans.inputs.narrow import is_narrow
 from powermeans.sources.block import SourceError
 from powermeans.tables import TableError
 from powermeans.tables.arrays import Arrays
@@ -61,6 +62,11 @@ class FileFormat(abc.ABC):
     def dtype_of(self, places: Sequence[int]) -> FloatType:
         """Return float32 if all of these columns fit into it, else float64."""
         return _FLOAT32 if self._fit_float32(places) else _FLOAT64
+
+    @property
+    def narrow_dtype(self) -> np.dtype[Any] | None:
+        """The dtype of all columns, if it is narrow."""
+        return None
 
     @abc.abstractmethod
     def _fit_float32(self, places: Sequence[int]) -> bool: ...
@@ -227,6 +233,10 @@ class _OfSlices(FileFormat):
 
     def _fit_float32(self, places: Sequence[int]) -> bool:
         return self._stored.kind == "f" and self._stored.itemsize <= 4
+
+    @property
+    def narrow_dtype(self) -> np.dtype[Any] | None:
+        return self._stored if is_narrow(self._stored) else None
 
     def blocks(self, wanted: Selection) -> Iterator[Points]:
         n_rows, n_columns = self._shape

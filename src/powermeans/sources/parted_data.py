@@ -232,7 +232,9 @@ def open_data(
         Scale each column to mean zero and variance one, or to between zero and one. That takes one
         more pass. A `Scaling`, such as `scaling` of other data, is applied as it is.
     dtype : {"float32", "float64"}, optional
-        Dtype of the rows; by default float32 if all columns are, else float64.
+        Dtype of the rows; by default float32 if all columns are, or are narrower floats, else
+        float64. By default `KMeans` and `PowerKMeans` read arrays of float16, int8 and uint8 in
+        NPY, HDF5 and Zarr, and chunks of these and bfloat16, as they are.
     memory_limit : int or str, optional
         Rough limit of the memory for rows, in bytes or as "500MB" or "2GiB". A low limit makes the
         parts smaller.

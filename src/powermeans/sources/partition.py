@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from powermeans.divergences import Divergence
+from powermeans.inputs.narrow import as_floats
 from powermeans.inputs.parts import PartFacts, check_part, check_parts
 from powermeans.sources.block import Block, Source, SourceError
 from powermeans.sources.scaling import Scaling
@@ -22,10 +23,14 @@ Part = tuple[Points | SparsePoints, FloatArray | None]
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What is required of points: the domain of a divergence, and no NaN unless `has_missing`."""
+    """What is required of points: the domain of a divergence, and no NaN unless `has_missing`.
+
+    With `keeps_narrow`, narrow points stay as they are.
+    """
 
     divergence: Divergence = "squared_euclidean"
     has_missing: bool = False
+    keeps_narrow: bool = False
 
 
 class Partition:
@@ -131,10 +136,11 @@ class Partition:
         self.facts = facts
 
     def _blocks(self, first_row: int) -> Iterator[Block]:
-        if self._scaling is None:
-            return self.source.blocks(first_row, self.rows_per_part)
-        # Scaling copies each block, so let the source choose small ones.
-        return map(self._scaling.of_block, self.source.blocks(first_row))
+        if self._scaling is not None:
+            # Scaling copies each block, so let the source choose small ones.
+            return map(self._scaling.of_block, map(_as_floats, self.source.blocks(first_row)))
+        blocks = self.source.blocks(first_row, self.rows_per_part)
+        return blocks if self._admission.keeps_narrow else map(_as_floats, blocks)
 
     def _some(self, numbers: Sequence[int]) -> Iterator[Part]:
         """Yield parts; read runs in one go, and skip the rows between if the source can."""
@@ -156,6 +162,10 @@ class Partition:
             return True
         n_left = self.facts.n_points - number * self.rows_per_part
         return bool(part[0].shape[0] == min(self.rows_per_part, n_left))
+
+
+def _as_floats(block: Block) -> Block:
+    return replace(block, points=as_floats(block.points))
 
 
 def cut(blocks: Iterable[Block], rows_per_part: int) -> Iterator[Part]:

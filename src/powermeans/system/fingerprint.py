@@ -35,6 +35,8 @@ def _description(value: Any) -> Any:
     if isinstance(value, float | np.generic):
         number = value.item() if isinstance(value, np.generic) else value
         return [type(value).__name__, repr(number)]
+    if isinstance(value, np.ndarray) and value.dtype.name == "bfloat16":  # has no buffer
+        return ["bfloat16", _description(value.view(np.uint16))]
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufcSU":
         digest = hashlib.sha256(np.ascontiguousarray(value).data).hexdigest()
         return [value.dtype.str, value.shape, digest]

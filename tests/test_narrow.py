@@ -1,0 +1,349 @@
+"""Points of half floats and bytes give what float32 of the same values gives, without a copy."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import powermeans._native as _native
+from powermeans import KMeans, PowerKMeans, RobustPowerKMeans, open_data
+from powermeans.inputs.narrow import is_narrow
+from powermeans.rows.native import NativeRows
+from powermeans.rows.reference import ReferenceRows
+from powermeans.rules import Gaussian, Hard, Harmonic, Power, Priced
+
+TYPES = [np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8)]
+every_type = pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: dtype.name)
+every_set = pytest.mark.parametrize("instruction_set", _native.instruction_sets())
+# As direct differences, products, with features in lanes, and with sketches.
+SHAPES = [(900, 2, 20), (900, 7, 5), (700, 24, 9), (700, 200, 3), (1100, 130, 70)]
+every_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
+
+
+def blobs(dtype: np.dtype[Any], n_points: int, n_features: int, n_blobs: int = 6) -> Any:
+    rng = np.random.default_rng(n_features)
+    middles = rng.integers(-90, 90, (n_blobs, n_features))
+    noise = rng.integers(-30, 30, (n_points, n_features))
+    points = middles[rng.integers(n_blobs, size=n_points)] + noise
+    if dtype.kind != "i" and dtype.kind != "u":
+        return (points / 64).astype(dtype)
+    return (points + 128 * (dtype.kind == "u")).astype(dtype)
+
+
+def some_centers(points: Any, n_centers: int) -> Any:
+    rng = np.random.default_rng(1)
+    chosen = points[rng.choice(len(points), n_centers, replace=False)].astype(np.float64)
+    return chosen + 0.01 * rng.normal(size=chosen.shape)
+
+
+def both_rows(points: Any, weights: Any = None) -> tuple[NativeRows, NativeRows]:
+    wide = points.astype(np.float32)
+    return tuple(NativeRows(given, weights, n_threads=2) for given in (points, wide))  # type: ignore[return-value]
+
+
+def assert_same_bits(found: Any, expected: Any) -> None:
+    for one, other in zip(found, expected, strict=True):
+        assert_array_equal(one, other)
+
+
+@every_type
+@every_shape
+def test_rows_give_the_bits_of_float32(dtype: np.dtype[Any], shape: tuple[int, int, int]) -> None:
+    n_points, n_features, n_centers = shape
+    points = blobs(dtype, n_points, n_features)
+    weights = np.random.default_rng(2).random(n_points)
+    for given_weights in (None, weights):
+        narrow, wide = both_rows(points, given_weights)
+        assert narrow.dtype == np.float32
+        centers = some_centers(points, n_centers)
+        rules = [Hard(), Hard(), Power(-2.0), Power(-40.0), Harmonic(3.0), Gaussian(2.0, None)]
+        rules.append(Priced(tuple(np.linspace(0, 1, n_centers))))
+        for step, rule in enumerate(rules):  # later sweeps use what earlier ones left
+            a, b = (rows.sweep(centers + 1e-3 * step, rule) for rows in (narrow, wide))
+            assert_same_bits((a.points, a.weights, a.inertia), (b.points, b.weights, b.inertia))
+        for method in (NativeRows.assign, NativeRows.sq_distances, NativeRows.mean):
+            asked = () if method is NativeRows.mean else (centers,)
+            assert_same_bits(method(narrow, *asked), method(wide, *asked))
+        a, b = narrow.spread(centers), wide.spread(centers)
+        assert_same_bits((a.error, a.utility, a.weights), (b.error, b.utility, b.weights))
+        labels, _ = narrow.assign(centers)
+        assert_array_equal(
+            narrow.distances_to_own(centers, labels), wide.distances_to_own(centers, labels)
+        )
+        indices = np.array([3, 0, 99])
+        assert_array_equal(narrow.take(indices), wide.take(indices))
+        assert narrow.critical_power() == wide.critical_power()
+
+
+@every_type
+@every_shape
+def test_seeds_moves_and_swaps_are_those_of_float32(
+    dtype: np.dtype[Any], shape: tuple[int, int, int]
+) -> None:
+    n_points, n_features, n_centers = shape
+    points = blobs(dtype, n_points, n_features)
+    narrow, wide = both_rows(points)
+    order = np.random.default_rng(0).permutation(n_points)
+    others = np.random.default_rng(3).random((n_centers, 4))
+    seeds = [rows.greedy_seeds(order, 0.4, others) for rows in (narrow, wide)]
+    assert_array_equal(*seeds)
+    centers = some_centers(points, n_centers)
+    moved = [rows.move_points(centers, 2).centers for rows in (narrow, wide)]
+    assert_array_equal(*moved)
+    swapped = [rows.swap_centers(centers, 5, 1e6, 0.0).centers for rows in (narrow, wide)]
+    assert_array_equal(*swapped)
+    farthest = [next(iter(rows.farthest(centers, 1))) for rows in (narrow, wide)]
+    assert farthest[0].sq_dist == farthest[1].sq_dist
+    assert_array_equal(farthest[0].point, farthest[1].point)
+
+
+@every_type
+def test_sweeps_nearby_give_the_bits_of_float32(dtype: np.dtype[Any]) -> None:
+    points = blobs(dtype, 800, 40, n_blobs=30)
+    narrow, wide = both_rows(points)
+    centers = some_centers(points, 30)
+    apart = np.linalg.norm(centers[:, None] - centers[None], axis=-1)
+    nearby = np.argsort(apart, axis=1)[:, :8].astype(np.int32)
+    found = []
+    for rows in (narrow, wide):
+        labels, _ = rows.assign(centers)
+        sums = rows.sweep_nearby(centers + 0.05, Hard(), nearby, labels)
+        soft = rows.sweep_nearby(centers, Power(-5.0), nearby, labels)
+        found.append((labels, sums.points, sums.inertia, soft.points, soft.objective))
+    assert_same_bits(*found)
+
+
+@every_type
+def test_rows_agree_with_the_reference(dtype: np.dtype[Any]) -> None:
+    points = blobs(dtype, 300, 5)
+    rows = NativeRows(points)
+    reference = ReferenceRows(points.astype(np.float64))
+    centers = some_centers(points, 4)
+    assert_array_equal(rows.assign(centers)[0], reference.assign(centers)[0])
+    for rule in (Hard(), Power(-3.0)):
+        found, expected = rows.sweep(centers, rule), reference.sweep(centers, rule)
+        assert_allclose(found.points, expected.points, rtol=1e-5, atol=1e-3)
+        assert_allclose(found.objective, expected.objective, rtol=1e-6)
+
+
+@every_set
+def test_every_finite_number_is_widened_exactly(instruction_set: str) -> None:
+    code = (
+        "import numpy as np, ml_dtypes, sys\n"
+        "import powermeans._native as native\n"
+        "from powermeans.rows.native import NativeRows\n"
+        "assert native.instruction_set() == sys.argv[1]\n"
+        "bits = np.arange(2**16, dtype=np.uint16)\n"
+        "for dtype in (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8):\n"
+        "    dtype = np.dtype(dtype)\n"
+        "    numbers = bits.astype(f'u{dtype.itemsize}').view(dtype)\n"
+        "    wide = numbers.astype(np.float32)\n"
+        "    kept = np.isfinite(wide) & (np.abs(wide) < 1e15)\n"
+        "    for n_columns in (1, 64):\n"
+        "        n = np.count_nonzero(kept) // n_columns * n_columns\n"
+        "        both = [x[kept][:n].reshape(-1, n_columns) for x in (numbers, wide)]\n"
+        "        a, b = (NativeRows(np.ascontiguousarray(x), n_threads=1) for x in both)\n"
+        "        c = np.zeros((1, n_columns))\n"
+        "        assert (a.sq_distances(c) == b.sq_distances(c)).all()\n"
+        "        assert (a.mean() == b.mean()).all()\n"
+    )
+    environment = {**os.environ, "POWERMEANS_ISA": instruction_set}
+    subprocess.run([sys.executable, "-c", code, instruction_set], env=environment, check=True)
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "KMeans": lambda: KMeans(6, n_init=2, random_state=0),
+    "fast": lambda: PowerKMeans(6, effort="fast", random_state=0),
+    "balanced": lambda: PowerKMeans(6, random_state=0),
+    "thorough": lambda: PowerKMeans(6, effort="thorough", random_state=0),
+    "limited": lambda: PowerKMeans(6, size_max=0.2, random_state=0),
+}
+
+
+@every_type
+@pytest.mark.parametrize("model", MODELS)
+def test_fits_are_those_of_float32(dtype: np.dtype[Any], model: str) -> None:
+    points = blobs(dtype, 600, 20)
+    weights = np.random.default_rng(0).integers(1, 4, 600)
+    narrow, wide = (
+        MODELS[model]().fit(given, sample_weight=weights)
+        for given in (points, points.astype(np.float32))
+    )
+    assert_array_equal(narrow.labels_, wide.labels_)
+    assert_allclose(narrow.inertia_, wide.inertia_, rtol=1e-6)
+    assert_allclose(narrow.cluster_centers_, wide.cluster_centers_, rtol=1e-5, atol=1e-5)
+    is_integer = dtype.kind in "iu"
+    assert narrow.cluster_centers_.dtype == (np.float64 if is_integer else np.float32)
+    for fitted, given in itertools.product((narrow, wide), (points, points.astype(np.float32))):
+        assert_array_equal(fitted.predict(given), fitted.predict(points.astype(np.float64)))
+        assert_allclose(fitted.score(given, sample_weight=weights), -narrow.inertia_, rtol=1e-6)
+    assert narrow.transform(points).dtype == narrow.cluster_centers_.dtype
+    assert_allclose(
+        narrow.transform(points), wide.transform(points.astype(np.float32)), rtol=1e-4, atol=1e-3
+    )
+
+
+@every_type
+def test_points_in_any_order_of_memory_are_the_same(dtype: np.dtype[Any], tmp_path: Path) -> None:
+    points = blobs(dtype, 300, 9)
+    expected = KMeans(4, n_init=1, random_state=0).fit(points).cluster_centers_
+    views = [np.asfortranarray(points), points[::-1][::-1], np.hstack([points, points])[:, :9]]
+    if dtype.kind == "f":
+        views.append(points.astype(dtype.newbyteorder()))
+    if dtype.name != "bfloat16":
+        np.save(tmp_path / "points.npy", points)
+        views.append(np.load(tmp_path / "points.npy", mmap_mode="r"))
+    for view in views:
+        found = KMeans(4, n_init=1, random_state=0).fit(view).cluster_centers_
+        assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", TYPES[:2], ids=lambda dtype: dtype.name)
+def test_entries_that_are_not_finite_are_refused(dtype: np.dtype[Any], value: float) -> None:
+    points = blobs(dtype, 50, 3)
+    points[31, 2] = value
+    kind = "NaN" if np.isnan(value) else "infinity"
+    for given in (points, [points[:20], points[20:]]):
+        row = 31 if given is points else 11
+        with pytest.raises(ValueError, match=f"{kind}: .* row {row}, column 2"):
+            KMeans(3).fit(given)
+
+
+@every_type
+def test_missing_entries_and_other_divergences_convert_as_before(dtype: np.dtype[Any]) -> None:
+    points = blobs(dtype, 200, 4)
+    plain = np.float64 if dtype.kind in "iu" else np.float32
+    makers: list[Callable[[], Any]] = [
+        lambda: PowerKMeans(3, divergence="cosine", random_state=0),
+        lambda: KMeans(3, missing="observed", random_state=0),
+        lambda: PowerKMeans(3, divergence="mahalanobis", random_state=0),
+        lambda: RobustPowerKMeans(3, random_state=0),
+    ]
+    for make in makers:
+        found, expected = make().fit(points), make().fit(points.astype(plain))
+        assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+        assert found.cluster_centers_.dtype == plain
+
+
+def test_a_function_that_chooses_centers_gets_numbers_that_do_not_overflow() -> None:
+    points, seen = blobs(np.dtype(np.uint8), 100, 3), []
+
+    def init(given: Any, n_clusters: int, random_state: object) -> Any:
+        seen.append(given.dtype)
+        return given[:n_clusters]
+
+    KMeans(3, init=init, n_init=1).fit(points)
+    assert seen == [np.float64]
+
+
+@every_type
+def test_parts_are_kept_narrow_and_give_the_bits_of_float32(
+    dtype: np.dtype[Any], tmp_path: Path
+) -> None:
+    points = blobs(dtype, 900, 20)
+    wide = points.astype(np.float32)
+    sources: list[tuple[Any, Any]] = [
+        ([points[:500], points[500:]], [wide[:500], wide[500:]]),
+        (open_data(points, rows_per_part=256), open_data(wide, rows_per_part=256)),
+    ]
+    if dtype.name != "bfloat16":  # which NumPy's files know as bytes without a meaning
+        np.save(tmp_path / "narrow.npy", points)
+        np.save(tmp_path / "wide.npy", wide)
+        both = [
+            open_data(tmp_path / f"{name}.npy", rows_per_part=256) for name in ("narrow", "wide")
+        ]
+        sources.append((both[0], both[1]))
+    for narrow, of_floats in sources:
+        for make in (
+            lambda: KMeans(5, n_init=1, random_state=0),
+            lambda: PowerKMeans(5, effort="fast", random_state=0),
+        ):
+            found, expected = make().fit(narrow), make().fit(of_floats)
+            assert_allclose(found.inertia_, expected.inertia_, rtol=1e-6)
+            assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=1e-5, atol=1e-5)
+            assert found.cluster_centers_.dtype == (
+                np.float64 if dtype.kind in "iu" else np.float32
+            )
+            found.predict(narrow, output=tmp_path / "found.npy")
+            expected.predict(of_floats, output=tmp_path / "expected.npy")
+            labels = [np.load(tmp_path / f"{name}.npy") for name in ("found", "expected")]
+            assert_array_equal(*labels)
+
+
+def test_files_of_unlike_types_are_read_as_their_widest(tmp_path: Path) -> None:
+    points = blobs(np.dtype(np.uint8), 400, 3)
+    np.save(tmp_path / "a.npy", points[:200])
+    np.save(tmp_path / "b.npy", points[200:].astype(np.float64) + 0.5)
+    expected = np.concatenate([points[:200], points[200:] + 0.5])
+    found = KMeans(3, random_state=0).fit(open_data(tmp_path))
+    again = KMeans.from_centers(found.cluster_centers_).score(expected)
+    assert_allclose(again, -found.inertia_, rtol=1e-12)
+
+
+def test_scaled_parts_are_scaled_as_numbers() -> None:
+    points = blobs(np.dtype(np.uint8), 400, 3)
+    data = open_data(points, scale="standard")
+    found = KMeans(3, random_state=0).fit(data)
+    assert_allclose(found.inertia_, -found.score(open_data(points, scale=data.scaling)))
+    wide = open_data(points.astype(np.float64), scale="standard")
+    assert_allclose(found.inertia_, KMeans(3, random_state=0).fit(wide).inertia_)
+
+
+@every_type
+def test_a_fit_takes_no_memory_of_the_size_of_the_points(dtype: np.dtype[Any]) -> None:
+    points = blobs(dtype, 60_000, 64)
+    KMeans(3, n_init=1, max_iter=2).fit(points[:500])
+    tracemalloc.start()
+    model = PowerKMeans(4, effort="fast", random_state=0).fit(points)
+    model.predict(points)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < points.nbytes / 10 + 8e6
+
+
+@hypothesis.settings(max_examples=25, deadline=None)
+@hypothesis.given(
+    st.sampled_from(TYPES),
+    st.integers(1, 40),
+    st.integers(1, 90),
+    st.integers(1, 6),
+    st.integers(0, 10**6),
+    st.booleans(),
+)
+def test_any_points_give_the_bits_of_float32(
+    dtype: np.dtype[Any], n_features: int, n_points: int, n_centers: int, seed: int, weighs: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 256, (n_points, n_features * dtype.itemsize)).astype(np.uint8)
+    points = bits.view(dtype)
+    values = points.astype(np.float32)
+    points = np.where(np.abs(values) < 1e10, points, np.array(1, dtype))  # no NaN, and nothing huge
+    weights = rng.random(n_points) + 0.1 if weighs else None
+    narrow, wide = both_rows(points, weights)
+    centers = rng.normal(size=(n_centers, n_features))
+    for rule in (Hard(), Power(-4.0)):
+        a, b = narrow.sweep(centers, rule), wide.sweep(centers, rule)
+        assert_same_bits((a.points, a.weights, a.objective), (b.points, b.weights, b.objective))
+    shuffled = rng.permutation(n_points)
+    labels = narrow.assign(centers)[0]
+    assert_array_equal(NativeRows(points[shuffled]).assign(centers)[0], labels[shuffled])
+
+
+def test_other_types_are_not_narrow() -> None:
+    others = ["f4", "f8", "i2", "u2", "i8", "?", ">f2", "V2"]
+    assert not any(is_narrow(np.dtype(name)) for name in others)
+    assert all(is_narrow(dtype) for dtype in TYPES)
