@@ -92,6 +92,8 @@ class Claim:
     data : str
         What was used instead of the source's data, if not what the item names: the kind and, after
         a colon, more about it. The kinds are those of `Item.DATA`.
+    sample : str
+        What the verdict rests on where that is little, such as `3 seeds`.
     """
 
     text: str
@@ -100,13 +102,15 @@ class Claim:
     figure: str
     on: str = ""
     data: str = ""
+    sample: str = ""
 
     @property
     def in_words(self) -> str:
         """The verdict as it is printed."""
+        sample = f" ({self.sample})" if self.sample else ""
         if self.verdict == "depends":
-            return f"depends on {self.on}"
-        return f"{self.verdict} with these data" * (self.verdict == "not decidable") or self.verdict
+            return f"depends on {self.on}{sample}"
+        return f"{self.verdict}{' with these data' * (self.verdict == 'not decidable')}{sample}"
 
     def on_data(self, data: str) -> Claim:
         """Return the claim as these data, unless it names its own, can decide it."""

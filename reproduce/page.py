@@ -18,6 +18,7 @@ from reproduce.results import Report, read_report
 from reproduce.running import RESULTS
 
 PAGE = Page("reproduction", "python -m reproduce.page")
+EXCEPTIONS = "claims-that-do-not-plainly-hold"
 NAMES = {"the paper": "Xu & Lange 2019", "the presentation": "Class presentation of power k-means"}
 """What the items call two sources in short."""
 _YEAR = re.compile(r"\b(19|20)[0-9][0-9]\b")
@@ -72,26 +73,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write_pages(reports: Sequence[Report], missing: Sequence[str], folder: Path) -> None:
-    """Write the front page and a page for each item, and remove those of former items."""
+    """Write the front page, one of exceptions and one for each item; remove all others there."""
     PAGE.write(front_page(reports, missing))
     of_items = PAGE.path.with_suffix("")
     of_items.mkdir(exist_ok=True)
     for path in of_items.glob("*.md"):
         path.unlink()
+    (of_items / f"{EXCEPTIONS}.md").write_text(exceptions(reports), encoding="utf-8")
     for report in reports:
         (of_items / f"{report.name}.md").write_text(item_page(report, folder), encoding="utf-8")
 
 
 def front_page(reports: Sequence[Report], missing: Sequence[str]) -> str:
     """Return all that a command writes of the front page."""
-    blocks = [in_short(reports), all_items(reports, missing), exceptions(reports)]
-    pages = "\n".join(f"reproduction/{report.name}" for report in reports)
+    blocks = [in_short(reports), all_items(reports, missing)]
+    names = [EXCEPTIONS, *(report.name for report in reports)]
+    pages = "\n".join(f"reproduction/{name}" for name in names)
     blocks.append(f"```{{toctree}}\n:hidden:\n\n{pages}\n```")
     return "\n\n".join(block for block in blocks if block)
 
 
 def in_short(reports: Sequence[Report]) -> str:
-    """Return what holds, what does not and what is ours to blame."""
+    """Return what holds, what does not, what is ours to blame and how long it all took."""
     claims = [claim for report in reports for claim in report.findings.claims]
     counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
     n_open = counts["not decidable"] + counts["not tested"]
@@ -106,7 +109,21 @@ def in_short(reports: Sequence[Report]) -> str:
         f"- **Open**: {n_open}. {blame(reports)}",
     ]
     lines += [f"- {report.findings.in_short}" for report in reports if report.findings.in_short]
+    if reports:
+        lines.append(f"- **All of it** took {computing(reports)}")
     return "\n".join(lines)
+
+
+def computing(reports: Sequence[Report]) -> str:
+    """Return how long the cells of all items took together, and when they were computed."""
+    hours = sum(report.seconds for report in reports) / 3600
+    days = sorted(day for report in reports for day in report.dates_of_cells)
+    dates = " to ".join(dict.fromkeys([days[0], days[-1]]))
+    processors = " or ".join(sorted({str(report.n_processors) for report in reports}))
+    return (
+        f"{hours:.1f} hours, from {dates}, on {processors} processors that other work shared. "
+        f"[Every claim that does not plainly hold]({link(EXCEPTIONS)}) is listed with its verdict."
+    )
 
 
 def headlines(reports: Sequence[Report], verdict: Verdict) -> str:
@@ -184,15 +201,18 @@ def verdicts(report: Report) -> str:
 
 
 def exceptions(reports: Iterable[Report]) -> str:
-    """Return every claim that does not plainly hold, without its figures."""
+    """Return the page of every claim that does not plainly hold, without its figures."""
     rows = [["claim", "source", "verdict", "item"]]
     for report in reports:
         for claim in report.findings.claims:
             if claim.verdict != "holds":
                 source = named_source(claim.source, report.source)
                 cells = [escaped_text(part) for part in (claim.text, source, claim.in_words)]
-                rows.append([*cells, f"[{report.name}]({link(report.name)})"])
-    return f"## Claims that do not plainly hold\n\n{as_markdown(rows, are_numbers=False)}"
+                rows.append([*cells, f"[{report.name}]({report.name}.md)"])
+    return (
+        f"<!-- written by: {PAGE.command} -->\n\n# Claims that do not plainly hold\n\n"
+        f"The figures are on the pages of the items.\n\n{as_markdown(rows, are_numbers=False)}\n"
+    )
 
 
 def link(name: str) -> str:

@@ -226,6 +226,21 @@ def test_a_wrong_number_in_tables_1_and_2_is_flagged(table, measure, seeding: st
     assert lloyd.standard_error == pytest.approx(spread * math.sqrt(1 / 50 + 1 / 49), rel=1e-6)
 
 
+def test_deviations_are_counted_by_measure_and_not_listed() -> None:
+    from reproduce.items.table1_and_2 import _remarks_on_deviations
+
+    gaps = {"ratio": (0.3, -0.2, 0.01), "VI": (-0.4, -0.25, 0.0)}
+    comparisons = [
+        Comparison(f"KHM, d = {d}", short, 1.0, 1.0 + gap, standard_error=0.02)
+        for short, of_measure in gaps.items()
+        for d, gap in zip((2, 5, 10), of_measure, strict=True)
+    ]
+    remark = _remarks_on_deviations(comparisons, "drawn sizes")[-1]
+    assert "4 of 6 means differ by more than noise" in remark
+    assert "ratio: 2 of 3, ours better in 1; ours less published is -0.200 to +0.300" in remark
+    assert "VI: 2 of 3, ours better in 2; ours less published is -0.400 to -0.250" in remark
+
+
 def rows_of_table_3(wrong: dict[str, float]) -> list[dict]:
     """Ten runs with the published numbers, counts one up and one down; power's in control off."""
     from reproduce.items.table3 import COMPARED
@@ -742,6 +757,8 @@ def test_pages_and_report_have_every_table_picture_count_and_claim(squares) -> N
         "| [all-squares](reproduction/all-squares.md) | real | 1 of 2 | 1 holds |",
         "Not tested, as they have no results so far: not-run.",
         "\nreproduction/all-squares\n",
+        "- **All of it** took 0.0 hours, from ",
+        "(reproduction/claims-that-do-not-plainly-hold.md)",
     ):
         assert part in front
     text = page.item_page(report, squares.results)
@@ -764,6 +781,30 @@ def test_pages_and_report_have_every_table_picture_count_and_claim(squares) -> N
     assert report.findings.claims == [claim]
     assert report.findings.tables[0].rows == [[n, n * n] for n in range(4)]
     assert count_of(report.findings.comparisons) == "1 of 2 published numbers within noise"
+
+
+def test_exceptions_have_a_page_of_their_own_that_names_the_sample_of_a_verdict(squares) -> None:
+    squares.run()
+    report = read_report(squares.results / "all-squares.json")
+    claims = [
+        Claim("Squares grow", "Nobody 1900", "holds", ""),
+        Claim("Squares end", "Nobody 1900", "does not hold", "", sample="7 seeds"),
+    ]
+    report = replace(report, findings=replace(report.findings, claims=claims))
+    text = page.exceptions([report])
+    row = "| Squares end | Nobody 1900 | does not hold (7 seeds) | [all-squares](all-squares.md) |"
+    assert row in text
+    assert "Squares grow" not in text
+    assert row not in page.front_page([report], [])
+
+
+def test_the_time_of_all_items_is_their_sum(squares) -> None:
+    squares.run()
+    report = read_report(squares.results / "all-squares.json")
+    first = replace(report, seconds=5400.0, dates_of_cells=["1901-01-01"], n_processors=2)
+    second = replace(report, seconds=1800.0, dates_of_cells=["1902-02-02"], n_processors=2)
+    said = "2.0 hours, from 1901-01-01 to 1902-02-02, on 2 processors"
+    assert page.computing([first, second]).startswith(said)
 
 
 def test_the_page_says_how_busy_the_machine_was(squares, monkeypatch) -> None:

@@ -337,10 +337,13 @@ def test_mnist_is_compared_with_forty_iterations_once_and_with_half_the_time() -
         assert claim(as_published, []).verdict == "holds"
         assert claim(otherwise, []).verdict == "does not hold"
         depends = claim(otherwise, by_authors + of_lloyd).in_words
-        assert depends == "depends on s0 and on the rule of stopping"
+        assert depends == (
+            "depends on s0 and on the rule of stopping "
+            "(seeds: 20 by the paper's rule, 20 by the authors' code)"
+        )
     said = birch_and_mnist.iterations_on_mnist(otherwise, by_authors).figure
-    assert "authors' code 49 (s0 = -3)" in said
-    assert "52 (s0 = -1), 52 (s0 = -3)" in said
+    assert "authors' code 49 (49 to 49) from s0 = -3" in said
+    assert "52 (52 to 52) from s0 = -1, 52 (52 to 52) from s0 = -3" in said
 
 
 def test_half_the_time_counts_distances_that_bounds_leave_out() -> None:

@@ -59,9 +59,9 @@ METHODS = (
 N_CLUSTERS = {"BIRCH1": 100, "BIRCH2": 100, "BIRCH3": 100, "MNIST": 10}
 N_SEEDS = {"BIRCH1": 5, "BIRCH2": 5, "BIRCH3": 5, "MNIST": 3}
 # Seeds after those, for the methods that the claims of better solutions are about.
-N_MORE_SEEDS = {"BIRCH1": 10, "BIRCH2": 10, "BIRCH3": 10, "MNIST": 0}
+N_MORE_SEEDS = {"BIRCH1": 10, "BIRCH2": 10, "BIRCH3": 10, "MNIST": 5}
 # Seeds with the schedule and the loop of the authors' later code.
-N_AUTHORS_SEEDS = 10
+N_AUTHORS_SEEDS = 7
 BY_AUTHORS = tuple(authors_from(start) for start in STARTS)
 MORE_METHODS = (lloyd(), *(published(start) for start in STARTS))
 AUTHORS_METHODS = (lloyd(), *(by_authors(start) for start in STARTS))
@@ -111,13 +111,15 @@ def findings(rows: Sequence[Row]) -> Findings:
     return Findings(
         tables=tables,
         claims=[
-            iterations_on_mnist(basic, by_authors),
-            seconds_on_mnist(basic, by_authors),
+            iterations_on_mnist(with_more, by_authors),
+            seconds_on_mnist(with_more, by_authors),
             *(better(with_more, start) for start in PUBLISHED),
             *(more_stable(with_more, start) for start in PUBLISHED),
-            acceleration(basic),
+            acceleration(with_more),
         ],
         remarks=[
+            "Figures after ± are one standard error over the seeds. A verdict needs two on every "
+            "set.",
             "All begin at the same k-means++ seeds (D²), but for our default, which draws its own. "
             "Lloyd's algorithm and the published one stop as the paper says, at a relative change "
             "of the objective of 1e-6/√d; ours by its own rules.",
@@ -209,25 +211,48 @@ def iterations_on_mnist(rows: Sequence[Row], by_authors: Sequence[Row]) -> Claim
         for of, names in ((rows, PUBLISHED), (by_authors, BY_AUTHORS))
         for name in names
     }
-    medians = {name: float(np.median(found)) for name, found in counts.items() if found}
+    counts = {name: found for name, found in counts.items() if found}
+    medians = [float(np.median(found)) for found in counts.values()]
     return Claim(
         "Power k-means converges in around 40 iterations on MNIST.",
         "the paper, section 4",
-        under_settings(exact(abs(count - theirs) <= near) for count in medians.values()),
-        f"Median sweeps, where around {theirs:g} is read as within {near:g}: by the rule the paper "
-        f"states {listed(medians, PUBLISHED)}; by the schedule and the loop of the authors' code "
-        f"{listed(medians, BY_AUTHORS)}. The paper names neither s0 nor, for MNIST, the rule.",
+        under_settings(exact(abs(count - theirs) <= near) for count in medians),
+        f"Sweeps, median and range over the seeds, where around {theirs:g} is read as within "
+        f"{near:g}: by the rule the paper states {listed(counts, PUBLISHED)}; by the schedule and "
+        f"the loop of the authors' code {listed(counts, BY_AUTHORS)}. The paper names neither s0 "
+        "nor, for MNIST, the rule.",
         on="s0 and on the rule of stopping",
+        sample=seeds_by_rule(rows, by_authors),
     )
 
 
-def listed(values: dict[str, float], names: Sequence[str]) -> str:
-    """Whole numbers by the first power."""
+def listed(counts: dict[str, list[float]], names: Sequence[str]) -> str:
+    """Medians and ranges by the first power."""
     return ", ".join(
-        f"{values[name]:.0f} (s0 = {start:g})"
+        f"{np.median(found):.0f} ({min(found):.0f} to {max(found):.0f}) from s0 = {start:g}"
         for start, name in zip(STARTS, names, strict=True)
-        if name in values
+        if (found := counts.get(name))
     )
+
+
+def seeds_by_rule(rows: Sequence[Row], by_authors: Sequence[Row]) -> str:
+    """How many seeds MNIST had by either rule."""
+    found = {"the paper's rule": rows, "the authors' code": by_authors}
+    said = (
+        f"{len(kinds(of_mnist, 'seed'))} by {rule}"
+        for rule, of in found.items()
+        if (of_mnist := where(of, set="MNIST"))
+    )
+    return f"seeds: {', '.join(said)}"
+
+
+def seeds_by_set(rows: Sequence[Row]) -> str:
+    """How many seeds each set had."""
+    sets: dict[int, list[str]] = {}
+    for name in kinds(rows, "set"):
+        sets.setdefault(len(kinds(where(rows, set=name), "seed")), []).append(str(name))
+    said = (f"{n_seeds} on {', '.join(names)}" for n_seeds, names in sets.items())
+    return f"seeds: {'; '.join(said)}"
 
 
 def seconds_on_mnist(rows: Sequence[Row], by_authors: Sequence[Row]) -> Claim:
@@ -251,6 +276,7 @@ def seconds_on_mnist(rows: Sequence[Row], by_authors: Sequence[Row]) -> Claim:
         f"{median(of_lloyd, 'iterations'):.0f} sweeps, with {median(of_lloyd, 'skipped'):.0%} of "
         "the distances left out.",
         on="s0 and on the rule of stopping",
+        sample=seeds_by_rule(rows, by_authors),
     )
 
 
@@ -287,6 +313,7 @@ def better(rows: Sequence[Row], start: str) -> Claim:
         )
         + f". {said_of_lost(by_set, start)}",
         on="the data set",
+        sample=seeds_by_set(rows),
     )
 
 
@@ -323,6 +350,7 @@ def more_stable(rows: Sequence[Row], start: str) -> Claim:
         + "; ".join(said)
         + ".",
         on="the data set",
+        sample=seeds_by_set(rows),
     )
 
 
@@ -343,4 +371,5 @@ def acceleration(rows: Sequence[Row]) -> Claim:
         f"From s = {COMPARED:g}, seconds over those of as many sweeps that compute all distances, "
         "and the share of distances left out, which changes no result: " + ", ".join(said) + ".",
         on="the data set: it does in the plane, and leaves nothing out with 784 features",
+        sample=seeds_by_set(rows),
     )

@@ -178,7 +178,11 @@ def findings(rows: Sequence[Row]) -> Findings:
     return Findings(
         tables=[
             _table_of_settings(settings, beside),
-            *(_side_by_side(settings[name], m, name) for name in shown for m in TABLES),
+            *(
+                _side_by_side(settings[name], measure, name)
+                for name in dict.fromkeys([*shown, unexplained])
+                for measure in TABLES
+            ),
             *_tables_of_draws(where(rows, sizes="drawn")),
             *(_all_seedings(equal, measure) for measure in MEASURES),
         ],
@@ -775,16 +779,25 @@ def _remarks_on_deviations(comparisons: Sequence[Comparison], setting: str) -> l
     apart = [comparison for comparison in comparisons if not comparison.is_within_noise]
     if not apart:
         return []
-    lower = sum(comparison.ours < comparison.published for comparison in apart)
+    said = "; ".join(_said_of_measure(comparisons, short) for short in IN_SHORT.values())
     return [
         f"With {setting}: {_said_of_flagship(comparisons)}",
-        f"Not explained, with {setting}: of the {len(apart)} means that differ by more than noise "
-        f"ours is better in {lower}: "
-        + "; ".join(
-            f"{c.what}, {c.quantity}: {c.published:.3f} published, {c.ours:.3f} ours" for c in apart
-        )
-        + ".",
+        f"Not explained, with {setting}: {len(apart)} of {len(comparisons)} means differ by more "
+        f"than noise. {said}. The tables with these settings mark them by stars.",
     ]
+
+
+def _said_of_measure(comparisons: Sequence[Comparison], measure: str) -> str:
+    """How many means of a measure are apart, in how many of these ours is better, and the gaps."""
+    of_measure = [c for c in comparisons if c.quantity == measure]
+    gaps = [c.ours - c.published for c in of_measure if not c.is_within_noise]
+    if not gaps:
+        return f"{measure}: none"
+    better = sum(gap < 0 for gap in gaps)
+    return (
+        f"{measure}: {len(gaps)} of {len(of_measure)}, ours better in {better}; "
+        f"ours less published is {min(gaps):+.3f} to {max(gaps):+.3f}"
+    )
 
 
 # What it looks like.
