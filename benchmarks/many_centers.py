@@ -1,30 +1,38 @@
-"""Thousands of centers over embeddings: powermeans beside faiss and scikit-learn, in one run.
+"""Thousands of centers over embeddings: powermeans beside faiss and scikit-learn.
 
-Each method trains on all points with two threads. Measured are seconds, the sum of squares of all
-points about their nearest centers, how even the cells are, and the recall of an inverted file: the
-share of the ten nearest neighbours of a query that lie in the cells scanned, where cells are
-scanned in the order of their centers until a share of all rows is reached.
+Each method trains on all points with two threads, in a process of its own. Measured are seconds,
+the sum of squares of all points about their nearest centers, how even the cells are, and the recall
+of an inverted file: the share of the ten nearest neighbours of a query that lie in the cells
+scanned, where cells are scanned in the order of their centers until a share of all rows is reached.
 
     python -m benchmarks.many_centers                  # the smallest set
     python -m benchmarks.many_centers --sets 1M        # one of SETS
+    python -m benchmarks.many_centers --sets 1M --methods superkmeans --limit 300
     python -m benchmarks.many_centers --page           # write the stored figures to the page
+
+A method that takes more processor seconds than the limit is stopped. faiss then keeps the centers
+of its last iteration; scikit-learn has none. Methods that are not run keep what is stored of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import multiprocessing
 import os
+import resource
 import statistics
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import machine
 from benchmarks.pages import Page, Rows, as_markdown, as_text
-from powermeans import KMeans, PowerKMeans, TreeSeeds
+from powermeans import KMeans, PowerKMeans, SweepState, TreeSeeds
 from powermeans.rows import open_rows
 
 NAME = "many_centers"
@@ -33,8 +41,28 @@ N_THREADS = 2
 N_QUERIES, N_NEIGHBOURS = 500, 10
 SHARES = (0.01, 0.02, 0.05, 0.1)
 
+# Of faiss by default.
+N_ITERATIONS = 25
+
 Points = NDArray[np.float32]
-Train = Callable[[Points, int, int], NDArray]
+
+
+class Clock:
+    """The processor seconds of a method, and the sums of squares that it passes on its way."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit, self._began = limit, _cpu_seconds()
+        self.path: list[tuple[float, float]] = []
+        self.stopped = ""
+
+    def note(self, sum_of_squares: float) -> None:
+        self.path.append((self.seconds(), float(sum_of_squares)))
+
+    def seconds(self) -> float:
+        return _cpu_seconds() - self._began
+
+
+Train = Callable[[Points, int, int, Clock], NDArray]
 
 
 class Set(NamedTuple):
@@ -74,41 +102,70 @@ def embeddings(n_points: int, n_features: int, seed: int) -> Points:
     return points
 
 
-def power_kmeans(points: Points, k: int, seed: int) -> NDArray:
-    model = PowerKMeans(k, effort="fast", random_state=seed, n_threads=N_THREADS)
+def power_kmeans(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+    model = PowerKMeans(
+        k, effort="fast", random_state=seed, n_threads=N_THREADS, callback=_noting(k, clock)
+    )
     return model.fit(points).cluster_centers_
 
 
-def tree_and_two_sweeps(points: Points, k: int, seed: int) -> NDArray:
-    model = KMeans(k, init=TreeSeeds(), n_init=1, max_iter=2, random_state=seed)
+def tree_and_two_sweeps(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+    model = KMeans(
+        k, init=TreeSeeds(), n_init=1, max_iter=2, random_state=seed, callback=_noting(k, clock)
+    )
     return model.fit(points).cluster_centers_
 
 
-def faiss_kmeans(points: Points, k: int, seed: int) -> NDArray:
+def tree_seeds(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+    return TreeSeeds()(points, k, np.random.RandomState(seed))
+
+
+def _noting(k: int, clock: Clock) -> Callable[[SweepState], None]:
+    """Note the sum of squares of each sweep of Lloyd's rule, which is that before its last move."""
+
+    def note(state: SweepState) -> None:
+        if state.power == -math.inf and len(state.centers) == k:
+            clock.note(state.inertia)
+
+    return note
+
+
+def faiss_kmeans(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+    import faiss
+
+    return _by_iterations(faiss.Kmeans, points, k, seed, clock)
+
+
+def faiss_super_kmeans(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+    import faiss
+
+    return _by_iterations(faiss.SuperKmeans, points, k, seed, clock)
+
+
+def _by_iterations(kind: Any, points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+    """Train as many times for one iteration as faiss iterates, or until the limit."""
     import faiss
 
     faiss.omp_set_num_threads(N_THREADS)
-    model = faiss.Kmeans(points.shape[1], k, seed=seed + 1, max_points_per_centroid=2**31 - 1)
-    model.train(points)
-    return model.centroids
+    centers = None
+    for done in range(N_ITERATIONS):
+        if clock.seconds() > clock.limit:
+            clock.stopped = f"{done} of {N_ITERATIONS} iterations"
+            break
+        model = kind(points.shape[1], k, niter=1, seed=seed + 1, max_points_per_centroid=2**31 - 1)
+        model.train(points, init_centroids=centers)
+        centers = model.centroids.copy()
+        clock.note(model.obj[-1])
+    return centers
 
 
-def faiss_super_kmeans(points: Points, k: int, seed: int) -> NDArray:
-    import faiss
-
-    faiss.omp_set_num_threads(N_THREADS)
-    model = faiss.SuperKmeans(points.shape[1], k, seed=seed + 1, max_points_per_centroid=2**31 - 1)
-    model.train(points)
-    return model.centroids
-
-
-def super_kmeans(points: Points, k: int, seed: int) -> NDArray:
+def super_kmeans(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
     from superkmeans import SuperKMeans
 
     return SuperKMeans(k, points.shape[1], n_threads=N_THREADS, seed=seed + 1).train(points)
 
 
-def mini_batch(points: Points, k: int, seed: int) -> NDArray:
+def mini_batch(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
     from sklearn.cluster import MiniBatchKMeans
     from threadpoolctl import threadpool_limits
 
@@ -116,7 +173,7 @@ def mini_batch(points: Points, k: int, seed: int) -> NDArray:
         return MiniBatchKMeans(k, n_init=1, random_state=seed).fit(points).cluster_centers_
 
 
-def bisecting(points: Points, k: int, seed: int) -> NDArray:
+def bisecting(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
     from sklearn.cluster import BisectingKMeans
     from threadpoolctl import threadpool_limits
 
@@ -127,6 +184,7 @@ def bisecting(points: Points, k: int, seed: int) -> NDArray:
 METHODS: dict[str, Train] = {
     'PowerKMeans(effort="fast")': power_kmeans,
     "KMeans(init=TreeSeeds(), max_iter=2)": tree_and_two_sweeps,
+    "TreeSeeds()": tree_seeds,
     "faiss Kmeans": faiss_kmeans,
     "faiss SuperKmeans": faiss_super_kmeans,
     "superkmeans": super_kmeans,
@@ -140,10 +198,13 @@ class Search:
 
     def __init__(self, points: Points, queries: Points) -> None:
         self.points, self.queries = points, queries
+        rows = open_rows(points, n_threads=N_THREADS)
         self.neighbours = np.empty((len(queries), N_NEIGHBOURS), dtype=np.intp)
-        for i, query in enumerate(queries):
-            sq_dist = np.square(points - query).sum(axis=1)
-            self.neighbours[i] = np.argpartition(sq_dist, N_NEIGHBOURS)[:N_NEIGHBOURS]
+        for start in range(0, len(queries), 25):
+            some = slice(start, start + 25)
+            for i, sq_dist in enumerate(rows.sq_distances(queries[some].astype(np.float64)).T):
+                nearest = np.argpartition(sq_dist, N_NEIGHBOURS)[:N_NEIGHBOURS]
+                self.neighbours[start + i] = nearest
 
     def recall(self, centers: NDArray, labels: NDArray) -> list[float]:
         """Return the share of neighbours found for each share of the rows scanned."""
@@ -156,22 +217,42 @@ class Search:
         return [float(np.mean(at <= share * len(self.points))) for share in SHARES]
 
 
-def measured(name: str, points: Points, search: Search, k: int, seed: int) -> dict:
-    began, cpu = time.perf_counter(), _cpu_seconds()
-    centers = METHODS[name](points, k, seed)
-    seconds, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
+def measured(name: str, points: Points, search: Search, k: int, seed: int, limit: float) -> dict:
+    """Train in a process of its own, and judge its centers here."""
+    fork = multiprocessing.get_context("fork")
+    receiving, sending = fork.Pipe(duplex=False)
+    process = fork.Process(target=_train, args=(name, points, k, seed, limit, sending))
+    process.start()
+    sending.close()
+    try:
+        centers, found = receiving.recv()
+    except EOFError:  # killed at its limit
+        return {"method": name, "seed": seed, "limit": limit, "stopped": "no centers"}
+    finally:
+        process.join()
     centers = np.ascontiguousarray(centers, dtype=np.float64)
     labels, sum_of_squares = open_rows(points, n_threads=N_THREADS).assign(centers)
     sizes = np.bincount(labels, minlength=k)
     return {
         "method": name,
         "seed": seed,
-        "seconds": seconds,
-        "cpu": cpu,
+        "limit": None if math.isinf(limit) else limit,
+        "load": os.getloadavg()[0],
+        **found,
         "sum_of_squares": sum_of_squares,
         "variation": float(sizes.std() / sizes.mean()),
         "recall": search.recall(centers, labels),
     }
+
+
+def _train(name: str, points: Points, k: int, seed: int, limit: float, sending: Connection) -> None:
+    began, clock = time.perf_counter(), Clock(limit)
+    if math.isfinite(limit) and "faiss" not in name:
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit), math.ceil(limit)))
+    centers = METHODS[name](points, k, seed, clock)
+    seconds, cpu = time.perf_counter() - began, clock.seconds()
+    found = {"seconds": seconds, "cpu": cpu, "path": clock.path, "stopped": clock.stopped}
+    sending.send((np.asarray(centers), found))
 
 
 def _cpu_seconds() -> float:
@@ -179,16 +260,20 @@ def _cpu_seconds() -> float:
     return times.user + times.system
 
 
-def figures(name: str, methods: list[str], seeds: int) -> dict:
+def figures(name: str, stored: list[dict], arguments: argparse.Namespace) -> dict:
+    """Measure the methods asked for, and keep what is stored of the others."""
     of_set = SETS[name]
     drawn = embeddings(of_set.n_points + N_QUERIES, of_set.n_features, seed=1)
-    points, queries = drawn[:-N_QUERIES].copy(), drawn[-N_QUERIES:].copy()
-    search, cells = Search(points, queries), []
-    for seed in range(seeds):
-        for method in methods:
-            cells.append(measured(method, points, search, of_set.n_centers, seed))
-            print(as_text(rows_of({"set": of_set._asdict(), "cells": cells[-1:]})[1:]), flush=True)
-    return {"set": of_set._asdict(), "load": os.getloadavg()[0], "cells": cells}
+    points, queries = drawn[:-N_QUERIES], drawn[-N_QUERIES:].copy()
+    search = Search(points, queries)
+    cells = [cell for cell in stored if cell["method"] not in arguments.methods]
+    for seed in range(arguments.seeds):
+        for method in arguments.methods:
+            limit = arguments.limit
+            cells.append(measured(method, points, search, of_set.n_centers, seed, limit))
+            print(as_text(rows_of({"cells": cells[-1:]})[1:]), flush=True)
+    cells.sort(key=lambda cell: (list(METHODS).index(cell["method"]), cell["seed"]))
+    return {"set": of_set._asdict(), "cells": cells}
 
 
 def rows_of(found: dict) -> Rows:
@@ -197,31 +282,36 @@ def rows_of(found: dict) -> Rows:
     rows = [[*head, *(f"recall at {share:.0%}" for share in SHARES)]]
     for method in dict.fromkeys(cell["method"] for cell in found["cells"]):
         cells = [cell for cell in found["cells"] if cell["method"] == method]
-
-        def middle(key: str, cells: list[dict] = cells) -> float:
-            return statistics.median(cell[key] for cell in cells)
-
-        recall = np.median([cell["recall"] for cell in cells], axis=0)
-        rows.append(
-            [
-                method,
-                f"{middle('seconds'):.1f}",
-                f"{middle('cpu'):.1f}",
-                f"{middle('sum_of_squares'):.4g}",
-                f"{middle('variation'):.2f}",
-                *(f"{value:.3f}" for value in recall),
-            ]
-        )
+        stopped = {cell["stopped"]: cell["limit"] for cell in cells if cell["stopped"]}
+        for how, limit in stopped.items():
+            method += f", stopped after {limit:.0f} CPU seconds: {how}"
+        cells = [cell for cell in cells if "recall" in cell]
+        rows.append([method, *(_medians(cells) if cells else ["-"] * (len(rows[0]) - 1))])
     return rows
+
+
+def _medians(cells: list[dict]) -> list[str]:
+    def middle(key: str) -> float:
+        return statistics.median(cell[key] for cell in cells)
+
+    recall = np.median([cell["recall"] for cell in cells], axis=0)
+    return [
+        f"{middle('seconds'):.1f}",
+        f"{middle('cpu'):.1f}",
+        f"{middle('sum_of_squares'):.4g}",
+        f"{middle('variation'):.2f}",
+        *(f"{value:.3f}" for value in recall),
+    ]
 
 
 def block(stored: dict) -> str:
     parts = [f"Measured on {stored['date']}, {stored['processor']}, {N_THREADS} threads."]
     for found in stored["figures"].values():
         size = found["set"]
+        loads = [cell["load"] for cell in found["cells"] if "load" in cell]
         parts += [
             f"**{size['n_points']:,} × {size['n_features']}, {size['n_centers']:,} centers** "
-            f"(load {found['load']:.0f} while it ran)",
+            f"(load {min(loads):.0f} to {max(loads):.0f} while it ran)",
             as_markdown(rows_of(found)),
         ]
     return "\n\n".join(parts)
@@ -232,6 +322,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=["65k"])
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=math.inf, help="CPU seconds of a method")
     parser.add_argument("--page", action="store_true", help="write the stored figures to the page")
     arguments = parser.parse_args()
     if arguments.page:
@@ -240,7 +331,8 @@ def main() -> None:
     stored = machine.stored_at(NAME)
     kept = machine.read(NAME, NAME)["figures"] if stored.is_file() else {}
     for name in arguments.sets:
-        kept[name] = figures(name, arguments.methods, arguments.seeds)
+        stored = kept[name]["cells"] if name in kept else []
+        kept[name] = figures(name, stored, arguments)
         machine.store(NAME, kept)
         print(as_text(rows_of(kept[name])))
 

@@ -443,6 +443,19 @@ struct DensePoints : Points<DenseSource<V>> {
                              centers.shape(0));
     }
 
+    // Of points that are the centers: lists the nearest to each, with itself first.
+    void list_nearby(In<double, 2> centers, Out<int32_t, 2> lists) const {
+        const int64_t k = this->source_.n_points, n_listed = int64_t(lists.shape(1));
+        require(!is_affine(this->source_), "affine distances know no sweeps nearby");
+        require(int64_t(centers.shape(0)) == k && int64_t(centers.shape(1)) == this->source_.n_features,
+                "the points must be the centers");
+        require(int64_t(lists.shape(0)) == k, "lists must have a row for each center");
+        require(n_listed > 0 && n_listed <= k, "lists must have one to all centers in a row");
+        in_background([&] {
+            powermeans::list_nearby(this->source_, centers.data(), n_listed, this->team_, lists.data());
+        });
+    }
+
     Moments moments;
 
   private:
@@ -585,7 +598,7 @@ void bind_points(nb::module_& module, const char* dense_name, const char* csr_na
     dense.def("variance", [](const DensePoints<V>& points) {
         return to_numpy<1>(std::vector<double>(points.moments.variance), {points.moments.variance.size()});
     });
-    dense
+    dense.def("list_nearby", &DensePoints<V>::list_nearby, "centers"_a.noconvert(), "lists"_a.noconvert())
         .def("sweep_nearby", &DensePoints<V>::sweep_nearby, "centers"_a.noconvert(),
              "neighbours"_a.noconvert(), "labels"_a.noconvert())
         .def("spread_nearby", &DensePoints<V>::spread_nearby, "centers"_a.noconvert(),

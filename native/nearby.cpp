@@ -1,8 +1,11 @@
 // Sweeps in which a point is compared only with the centers near the one that it has so far. The points of a
-// center are a cell: together they are compared with the few centers listed beside it.
+// center are a cell: together they are compared with the few centers listed beside it. The lists are made here
+// too.
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "dispatch.hpp"
 #include "packed_centers.hpp"
@@ -17,6 +20,8 @@ namespace {
 
 // A stripe of cells takes milliseconds, so that handing it out costs nothing beside it.
 constexpr int64_t work_per_stripe = 1 << 23;
+// So many centers are compared with all at a time, each time reading all from memory.
+constexpr int64_t listed_together = 96;
 
 // The points in the order of their labels.
 struct Cells {
@@ -261,7 +266,76 @@ class CellSweep {
     const Aligned<T> origin_;
 };
 
+// Writes the number of a center and those of the ones nearest to it, nearest first and then in their order.
+template <class T>
+class NearestFew {
+  public:
+    explicit NearestFew(int64_t n_listed) : n_others_(std::size_t(n_listed - 1)) {}
+
+    void list(const T* sq_dist, int64_t n_centers, int64_t own, int32_t* list) {
+        nearest_.clear();
+        for (int64_t j = 0; j < n_centers; ++j)
+            if (j != own) offer({sq_dist[j], int32_t(j)});
+        std::sort_heap(nearest_.begin(), nearest_.end());
+        *list = int32_t(own);
+        for (const Listed& other : nearest_) *++list = other.second;
+    }
+
+  private:
+    using Listed = std::pair<T, int32_t>;
+
+    void offer(const Listed& other) {
+        if (nearest_.size() == n_others_) {
+            if (!n_others_ || !(other < nearest_.front())) return;
+            std::pop_heap(nearest_.begin(), nearest_.end());
+            nearest_.pop_back();
+        }
+        nearest_.push_back(other);
+        std::push_heap(nearest_.begin(), nearest_.end());
+    }
+
+    std::size_t n_others_;
+    std::vector<Listed> nearest_;  // a heap
+};
+
 }  // namespace
+
+template <class T>
+void list_nearby(const DenseSource<T>& source, const double* raw_centers, int64_t n_listed, Team& team,
+                 int32_t* lists) {
+    const int64_t k = source.n_points, d = source.n_features;
+    Request<T> request{};
+    request.task = Task::distances;
+    const SweepShape shape = shape_of_cells(source, request, k);
+    Plan plan = plan_for(shape);
+    plan.block_points = listed_together;
+    const Units units = units_of(source, raw_centers, k);
+    const PackedCenters<DenseSource<T>> centers(source, plan, raw_centers, k, units, team);
+    const Aligned<T> origin = scaled_origin<T>(source.frame, d, units.scale);
+    const SweepKernel<Dense<T>>& kernel = *chosen_instruction_set().kernels;
+    team.run(divide_up(k, listed_together), team.n_threads(), [&](int worker, int64_t stripe) {
+        check_interrupt();
+        Arena& arena = team.arena(worker);
+        arena.clear();
+        WorkerMemory<T> memory(arena, shape, plan, centers.view().n_padded);
+        Job<T> job{};
+        static_cast<Request<T>&>(job) = request;
+        job.n_centers = k;
+        job.unscale = 1;
+        job.centers = centers.view();
+        job.plan = plan;
+        arena.take(job.distances, listed_together * k);
+        const int64_t begin = stripe * listed_together, n = std::min(listed_together, k - begin);
+        const Dense<T> points{source.values.from(begin * d), origin.get(), T(units.scale), d};
+        kernel.sweep({points, job, memory.work, memory.sums.partial, 0, n});
+        NearestFew<T> nearest(n_listed);
+        for (int64_t p = 0; p < n; ++p)
+            nearest.list(job.distances + p * k, k, begin + p, lists + (begin + p) * n_listed);
+    });
+}
+
+template void list_nearby(const DenseSource<float>&, const double*, int64_t, Team&, int32_t*);
+template void list_nearby(const DenseSource<double>&, const double*, int64_t, Team&, int32_t*);
 
 template <class T>
 SweepResult sweep_nearby(const DenseSource<T>& source, const Request<T>& request, const Nearby& nearby,

@@ -29,6 +29,11 @@ struct Nearby {
     int64_t n_listed;
 };
 
+// Lists the centers nearest to each, with itself first, (n_centers, n_listed). The points are the centers.
+template <class T>
+void list_nearby(const DenseSource<T>& source, const double* raw_centers, int64_t n_listed, Team& team,
+                 int32_t* lists);
+
 // Sweeps with the hard rule, and compares each point only with the centers nearby. Points have more than
 // `direct_max_features`: with fewer, a sweep skips far centers anyway.
 template <class T>

@@ -10,6 +10,7 @@ import pytest
 import powermeans
 from powermeans import KMeans, PowerKMeans, TreeSeeds
 from powermeans.estimators import power_kmeans
+from powermeans.loop.search import Solution, centers_to_spare
 from powermeans.rows import open_rows
 from powermeans.rows.nearby import NearbyRows
 from powermeans.rules import Hard, Power
@@ -95,6 +96,41 @@ def test_the_core_refuses_lists_that_name_no_centers(lists, message):
     rows = open_rows(blobs(50, 20, 2))
     with pytest.raises(ValueError, match=message):
         rows.sweep_nearby(rows.take(np.arange(4)), Hard(), lists, np.zeros(50, dtype=np.int32))
+
+
+@pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("n_features", [3, 40])
+def test_lists_name_the_centers_nearest_to_each(divergence, dtype, n_features):
+    rows = open_rows(blobs(400, n_features, 5, dtype), divergence=divergence, n_threads=2)
+    centers = rows.take(np.arange(250))
+    if divergence == "cosine":
+        centers /= np.linalg.norm(centers, axis=1, keepdims=True)
+    lists = rows.nearest_to_each(centers, 9)
+    sq_dist = ((centers[:, None, :] - centers) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(lists[:, 0], np.arange(250))
+    np.testing.assert_allclose(
+        np.take_along_axis(sq_dist, lists, axis=1), np.sort(sq_dist, axis=1)[:, :9], rtol=1e-4
+    )
+
+
+def test_lists_of_equal_centers_begin_with_each_and_go_on_in_order():
+    rows = open_rows(np.ones((5, 20)))
+    lists = rows.nearest_to_each(np.ones((4, 20)), 3)
+    np.testing.assert_array_equal(lists, [[0, 1, 2], [1, 0, 2], [2, 0, 1], [3, 0, 1]])
+    np.testing.assert_array_equal(rows.nearest_to_each(np.ones((1, 20)), 48), [[0]])
+
+
+@pytest.mark.parametrize("n_features", [2, 30])
+def test_centers_to_spare_are_the_same_by_lists_of_many_neighbours(n_features):
+    points = blobs(3000, n_features, 30, "f8")
+    rows = open_rows(points)
+    centers = rows.take(np.arange(0, 3000, 25))
+    solution = Solution(centers, rows.spread(centers))
+    lists = rows.nearest_to_each(centers, 100)
+    spared = centers_to_spare(solution, 20)
+    np.testing.assert_array_equal(centers_to_spare(solution, 20, lists), spared)
+    assert len(np.unique(spared)) == 20
 
 
 def test_labels_follow_centers_that_are_added_and_removed():

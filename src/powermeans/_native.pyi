@@ -61,7 +61,7 @@ class CompiledPoints:
     def sweep_nearby(self, centers: FloatArray, neighbours: Labels, labels: Labels) -> _Swept:
         """Sweep as `sweep_hard` does, but compare each point only with neighbours of its center.
 
-        Writes the new labels. Only dense points have this and the two below.
+        Writes the new labels. Only dense points have this and the three below.
         """
 
     def spread_nearby(
@@ -70,6 +70,9 @@ class CompiledPoints:
     def power_nearby(
         self, centers: FloatArray, neighbours: Labels, labels: Labels, power: float
     ) -> _Swept: ...
+    def list_nearby(self, centers: FloatArray, lists: Labels) -> None:
+        """List the centers nearest to each, with itself first; the points are the centers."""
+
     def assign(self, centers: FloatArray, labels: Labels) -> float: ...
     def sq_distances(self, centers: FloatArray, distances: Points) -> None: ...
     def potentials(self, centers: FloatArray, nearest: FloatArray) -> FloatArray: ...

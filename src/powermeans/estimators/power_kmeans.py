@@ -58,7 +58,7 @@ _GROWTH_IN_A_SEARCH = 20.0
 # only with the centers near it until its last sweeps.
 _MANY_CENTERS, _LEAST_WORK_NEARBY = 1000, 4e9
 # A sweep over the centers near each point goes on for smaller gains than one over all centers.
-_LEAST_GAIN_NEARBY, _LEAST_GAIN_OF_MANY = 1e-3, 1e-2
+_LEAST_GAIN_NEARBY = 1e-3
 # The share of a fit that a search in a sample takes, roughly; all points descend in the rest.
 _SHARE_OF_SAMPLE = 0.5
 
@@ -690,9 +690,9 @@ class PowerKMeans(CenterEstimator):
         search = self._search(start)
         *first_stages, last_stage = start.stages
         found: list[FloatArray] = []
-        if self._has_many_centers(start.data.rows):
+        has_many = self._has_many_centers(start.data.rows)
+        if has_many:
             self._search_nearby(start, search)
-            last_stage = replace(last_stage, stop=search.ends_roughly(_LEAST_GAIN_OF_MANY))
         elif (sample := self._sample(start)) is None:
             left = search.explore(start.seeds, first_stages, *self._efforts())
             found = [solution.centers for solution in left[-1]]
@@ -703,7 +703,8 @@ class PowerKMeans(CenterEstimator):
         assert best is not None, "the first sweep was complete"
         if search.was_stopped:
             return [StageEnd(best, -math.inf, "the callback said stop", was_stopped=True)]
-        if self._wishes_sizes():  # where the last sweeps would lead elsewhere
+        # They would leave the wished sizes, and take longest where there are many centers.
+        if has_many or self._wishes_sizes():
             return [StageEnd(best, -math.inf, "the search ended")]
         if isinstance(last_stage.stop, CentersSettled):
             planned = start.history.planned
@@ -761,9 +762,10 @@ class PowerKMeans(CenterEstimator):
         """Descend with sweeps over the centers near each point."""
         rows = cast("NativeRows", start.data.rows)
         centers, labels = self._planted(start, rows)
-        data = replace(in_memory(start.data), rows=NearbyRows(rows, centers, labels))
+        nearby = NearbyRows(rows, centers, labels)
         start.history.begin_phase("improving")
-        search = self._search(replace(start, data=data), least_gain=_LEAST_GAIN_NEARBY)
+        start = replace(start, data=replace(in_memory(start.data), rows=nearby))
+        search = self._search(start, _LEAST_GAIN_NEARBY, nearby.lists)
         search.settle_from(centers, start.stages[:-1])
         whole.best, whole.was_stopped = search.best, search.was_stopped
 
@@ -775,7 +777,12 @@ class PowerKMeans(CenterEstimator):
         centers = start.seeds()
         return centers, rows.assign(centers)[0]
 
-    def _search(self, start: Start, least_gain: float | None = None) -> Search:
+    def _search(
+        self,
+        start: Start,
+        least_gain: float | None = None,
+        lists: Callable[[FloatArray], Labels] | None = None,
+    ) -> Search:
         return Search(
             start.data.rows,
             start_power=self._start_power(),
@@ -789,6 +796,7 @@ class PowerKMeans(CenterEstimator):
             is_late=start.is_late,
             least_gain=self._effort().least_gain if least_gain is None else least_gain,
             last_stage=start.stages[-1],
+            lists=lists,
         )
 
     def _effort(self) -> Effort:

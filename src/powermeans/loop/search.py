@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from operator import attrgetter
 
 import numpy as np
@@ -28,12 +28,12 @@ from scipy.spatial.distance import cdist
 from powermeans.loop.anneal import Callback, Stage, anneal
 from powermeans.loop.history import History
 from powermeans.loop.spread import rounding_inertia, spread_of_features
-from powermeans.loop.stopping import InertiaSettled, Never, StopRule
+from powermeans.loop.stopping import InertiaSettled, Never
 from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.rows.protocol import Rows
 from powermeans.schedules import Fixed, Geometric, Whole
 from powermeans.sums import Spread
-from powermeans.types import FloatArray, IndexArray
+from powermeans.types import FloatArray, IndexArray, Labels
 
 # A gain smaller than this share of the inertia is rounding.
 _ROUNDING = 1e-9
@@ -183,6 +183,8 @@ class Search:
     price: float = 0.0  # of each center, by which solutions of different sizes compare
     update: Update = field(default_factory=RelocateEmpty)  # around each sweep of Lloyd's rule
     last_stage: Stage | None = None  # of the fit, from the best solution
+    # Lists the centers near each, with itself first, where nobody is to look at all pairs.
+    lists: Callable[[FloatArray], Labels] | None = None
     best: Solution | None = field(default=None, init=False)
     swaps: bool = field(init=False)  # whether `improve` swaps, which takes less than breathing
     was_stopped: bool = field(default=False, init=False)
@@ -418,10 +420,6 @@ class Search:
             self._accept(breathed)
         return not breathed.betters(solution, by=_COARSE_GAIN)
 
-    def ends_roughly(self, least_gain: float) -> StopRule:
-        """Return the rule by which descents end, with another least gain."""
-        return replace(self._settled, least_fall=least_gain)
-
     def descend(self, centers: FloatArray, first_stages: Sequence[Stage] = ()) -> Solution:
         """Go through the first stages, and descend by Lloyd's rule."""
         return self.measured(self._descend(centers, [*first_stages, self._lloyd(self.max_iter)]))
@@ -549,7 +547,8 @@ class Search:
         added = self._added(solution, n_moved)
         added = self._descend(added, [*annealing, self._lloyd(_SWEEPS_AFTER_ADDING)])
         grown = self.measured(added)
-        kept = np.delete(added, centers_to_spare(grown, n_moved), axis=0)
+        lists = None if self.lists is None else self.lists(added)
+        kept = np.delete(added, centers_to_spare(grown, n_moved, lists), axis=0)
         kept = self._descend(kept, [*annealing, self._lloyd(_SWEEPS_AFTER_REMOVING)])
         self.history.n_breaths += 1
         if self.history.records[-1].inertia >= solution.inertia:
@@ -616,11 +615,18 @@ def _is_new(child: Solution, population: Sequence[Solution]) -> bool:
     return all(child.betters(other) or other.betters(child) for other in population)
 
 
-def centers_to_spare(solution: Solution, n_spared: int) -> IndexArray:
-    """Return the centers of least utility, without neighbours of one another if possible."""
+def centers_to_spare(solution: Solution, n_spared: int, lists: Labels | None = None) -> IndexArray:
+    """Return the centers of least utility, without neighbours of one another if possible.
+
+    Neighbours are those in the lists, which begin with the center itself, or any without lists.
+    """
     centers = solution.centers
+    if lists is None:
+        nearest = nearest_neighbour_distances(centers)
+    else:
+        nearest = _row_norms(centers - centers[lists[:, 1]])
     # Two neighbours may each be useless only while the other is there.
-    limit = _NEIGHBOUR * float(nearest_neighbour_distances(centers).mean())
+    limit = _NEIGHBOUR * float(nearest.mean())
     is_frozen = np.zeros(len(centers), dtype=bool)
     spared: list[int] = []
     for least in solution.spread.utility.argsort(kind="stable"):
@@ -630,7 +636,9 @@ def centers_to_spare(solution: Solution, n_spared: int) -> IndexArray:
             continue
         spared.append(int(least))
         is_frozen[least] = True
-        or_near = is_frozen | (_row_norms(centers - centers[least]) < limit)
+        others = np.arange(len(centers)) if lists is None else lists[least]
+        or_near = is_frozen.copy()
+        or_near[others[_row_norms(centers[others] - centers[least]) < limit]] = True
         # Freeze neighbours only while enough others can be spared.
         if len(centers) - np.count_nonzero(or_near) >= n_spared - len(spared):
             is_frozen = or_near

@@ -155,6 +155,14 @@ class NativeRows(MemoryRows):
         # With few features any sweep leaves out the centers far from a point.
         return not sparse.issparse(self._points) and self.n_features > _native.FEW_FEATURES
 
+    def nearest_to_each(self, centers: FloatArray, n_listed: int) -> Labels:
+        """List the centers nearest to each, with itself first, (n_centers, n_listed)."""
+        points = np.ascontiguousarray(centers, dtype=self.dtype)
+        lists: Labels = np.empty((len(centers), min(n_listed, len(centers))), dtype=np.int32)
+        alike = self.rows_of(points, np.ones(len(points)))
+        alike._native.list_nearby(alike.as_compiled(centers), lists)
+        return lists
+
     def sweep_nearby(
         self, centers: FloatArray, rule: Hard | Power, nearby: Labels, labels: Labels
     ) -> Sums:

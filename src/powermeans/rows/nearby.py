@@ -7,7 +7,6 @@ that one, which takes a small part of the time. Few points have a nearer center 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -24,11 +23,11 @@ from powermeans.types import FloatArray, IndexArray, Labels
 _MOST_LISTED = 48
 # Lists are made anew after so many sweeps, since centers move.
 _SWEEPS_PER_LIST = 3
-# After so many hard sweeps each point is compared with all centers once.
-_SWEEPS_PER_LOOK = 8
+# After so many hard sweeps each point is compared once with as many centers as here, since some
+# points have a nearer center outside the lists.
+_SWEEPS_PER_LOOK, _LISTED_FOR_A_LOOK = 4, 256
 # A center that moved by less than this share of the distance to its neighbour keeps its points.
 _SMALL_MOVE = 0.25
-_DISTANCES_AT_ONCE = 2**22
 
 
 class NearbyRows(RowsOfRows):
@@ -65,11 +64,17 @@ class NearbyRows(RowsOfRows):
         if not isinstance(rule, Hard | Power):
             return self._rows.sweep(centers, rule)
         self._follow(centers)
+        lists = self._nearby
         if isinstance(rule, Hard):
             self._n_hard += 1
             if self._n_hard % _SWEEPS_PER_LOOK == 0:
-                self._labels, _ = self._rows.assign(centers)
-        return self._rows.sweep_nearby(centers, rule, self._nearby, self._labels)
+                lists = self._lists_of(centers, _LISTED_FOR_A_LOOK)
+        return self._rows.sweep_nearby(centers, rule, lists, self._labels)
+
+    def lists(self, centers: FloatArray) -> Labels:
+        """Return the centers that points of each are compared with, with itself first."""
+        self._follow(centers)
+        return self._nearby
 
     def spread(self, centers: FloatArray) -> Spread:
         self._follow(centers)
@@ -118,7 +123,7 @@ class NearbyRows(RowsOfRows):
         if is_known and (is_same or self._n_sweeps < _SWEEPS_PER_LIST):
             self._n_sweeps += 1
             return
-        self._nearby, self._n_sweeps = self._lists_of(centers), 1
+        self._nearby, self._n_sweeps = self._lists_of(centers, _MOST_LISTED), 1
 
     def _relabel(self, centers: FloatArray) -> None:
         """Give the points of each former center the nearest of the new ones."""
@@ -129,7 +134,8 @@ class NearbyRows(RowsOfRows):
             moved = np.square(centers - former).sum(axis=1)
             away = np.flatnonzero(moved > _SMALL_MOVE**2 * self._sq_gaps(centers))
         if len(away):
-            new[away] = self._like(former[away]).assign(centers)[0]
+            points = np.ascontiguousarray(former[away], dtype=self.dtype)
+            new[away] = self._rows.rows_of(points, np.ones(len(points))).assign(centers)[0]
             self._nearby = self._nearby[:0]
         self._labels = new[self._labels].astype(np.int32)
 
@@ -139,24 +145,9 @@ class NearbyRows(RowsOfRows):
             return np.full(len(centers), np.inf)
         return np.asarray(np.square(centers - centers[self._nearby[:, 1]]).sum(axis=1))
 
-    def _lists_of(self, centers: FloatArray) -> Labels:
+    def _lists_of(self, centers: FloatArray, n_listed: int) -> Labels:
         """Return the centers nearest to each, with itself first."""
-        n_listed = min(_MOST_LISTED, len(centers))
-        lists: Labels = np.empty((len(centers), n_listed), dtype=np.int32)
-        step = max(1, _DISTANCES_AT_ONCE // len(centers))
-        for start in range(0, len(centers), step):
-            own = np.arange(start, min(start + step, len(centers)))
-            sq_dist = self._like(centers[own]).sq_distances(centers)
-            sq_dist[np.arange(len(own)), own] = -1.0
-            first = np.argpartition(sq_dist, n_listed - 1, axis=1)[:, :n_listed]
-            near = np.take_along_axis(sq_dist, first, axis=1).argsort(axis=1, kind="stable")
-            lists[own] = np.take_along_axis(first, near, axis=1)
-        return _with_lone_centers(lists)
-
-    def _like(self, centers: FloatArray) -> Any:
-        """Return rows of centers, which measure as those of the points do."""
-        points = np.ascontiguousarray(centers, dtype=self.dtype)
-        return self._rows.rows_of(points, np.ones(len(points)))
+        return _with_lone_centers(self._rows.nearest_to_each(centers, n_listed))
 
 
 def _with_lone_centers(lists: Labels) -> Labels:
