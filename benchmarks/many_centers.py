@@ -181,6 +181,8 @@ def bisecting(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
         return BisectingKMeans(k, random_state=seed).fit(points).cluster_centers_
 
 
+LOOKING_AT_THE_LIMIT = [faiss_kmeans, faiss_super_kmeans]
+
 METHODS: dict[str, Train] = {
     'PowerKMeans(effort="fast")': power_kmeans,
     "KMeans(init=TreeSeeds(), max_iter=2)": tree_and_two_sweeps,
@@ -217,11 +219,20 @@ class Search:
         return [float(np.mean(at <= share * len(self.points))) for share in SHARES]
 
 
-def measured(name: str, points: Points, search: Search, k: int, seed: int, limit: float) -> dict:
+def measured(
+    name: str,
+    points: Points,
+    search: Search,
+    k: int,
+    seed: int,
+    limit: float = math.inf,
+    methods: dict[str, Train] | None = None,
+) -> dict:
     """Train in a process of its own, and judge its centers here."""
+    train = (METHODS if methods is None else methods)[name]
     fork = multiprocessing.get_context("fork")
     receiving, sending = fork.Pipe(duplex=False)
-    process = fork.Process(target=_train, args=(name, points, k, seed, limit, sending))
+    process = fork.Process(target=_train, args=(train, points, k, seed, limit, sending))
     process.start()
     sending.close()
     try:
@@ -245,11 +256,13 @@ def measured(name: str, points: Points, search: Search, k: int, seed: int, limit
     }
 
 
-def _train(name: str, points: Points, k: int, seed: int, limit: float, sending: Connection) -> None:
+def _train(
+    train: Train, points: Points, k: int, seed: int, limit: float, sending: Connection
+) -> None:
     began, clock = time.perf_counter(), Clock(limit)
-    if math.isfinite(limit) and "faiss" not in name:
+    if math.isfinite(limit) and train not in LOOKING_AT_THE_LIMIT:
         resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit), math.ceil(limit)))
-    centers = METHODS[name](points, k, seed, clock)
+    centers = train(points, k, seed, clock)
     seconds, cpu = time.perf_counter() - began, clock.seconds()
     found = {"seconds": seconds, "cpu": cpu, "path": clock.path, "stopped": clock.stopped}
     sending.send((np.asarray(centers), found))
