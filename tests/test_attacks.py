@@ -161,7 +161,12 @@ def test_crashes_hangs_and_waste_are_failures_and_the_tries_go_on():
     failed = "\n".join(one.words for one in outcomes if one.verdict == FAILED)
     for words in ("ends with -11", "hangs for 2.5 s", "more than 0.3", "more than 20"):
         assert words in failed
+    assert "in bad_try" in failed  # where it hangs
     assert {"right", "known"} <= {one.verdict for one in outcomes}
+
+
+def test_a_try_at_a_model_is_the_same_each_time(tmp_path):
+    assert models.seeds(tmp_path) == models.seeds(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -620,10 +620,26 @@ def test_time_that_is_up_ends_the_search_after_the_sweep_and_says_what_is_missin
     assert said <= {"knee", "bic", "calinski_harabasz", "jump", "dp_means"}
 
 
-def test_time_that_is_up_at_once_leaves_the_first_k() -> None:
-    choice = choose_k(blobs(4), range(2, 9), max_seconds=1e-9, random_state=0)
+def test_time_that_is_up_at_once_leaves_the_first_k_untried() -> None:
+    points = blobs(4)
+    choice = choose_k(points, range(2, 9), max_seconds=1e-9, random_state=0)
     assert list(choice.table["k"]) == [2]
-    assert "tried 1 of 7 values of k" in str(choice)
+    np.testing.assert_allclose(choice.centers[2], points[:2])
+    assert "tried none of 7 values of k" in str(choice)
+
+
+def test_a_k_that_took_all_the_time_was_tried() -> None:
+    told: list[str] = []
+
+    class Listener:
+        def __call__(self, state: SweepState) -> bool:
+            return told[-1].startswith("2 of")
+
+        def phase_begins(self, words: str, seconds_left: object = None) -> None:
+            told.append(words)
+
+    choice = choose_k(blobs(4), range(2, 9), callback=Listener(), random_state=0)
+    assert "tried 1 of 7 values of k" in choice.doubt
 
 
 def test_time_enough_changes_nothing() -> None:

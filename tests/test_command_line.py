@@ -151,6 +151,24 @@ def test_choose_k_says_that_no_k_is_clear_and_why(run) -> None:
     assert (found["is_clear"], found["doubt"]) == (False, doubt)
 
 
+def test_choose_k_ends_when_its_seconds_are_over(run) -> None:
+    np.save("cloud.npy", np.random.default_rng(0).uniform(size=(400, 4)))
+    found = run("choose-k", "cloud.npy", "--max-seconds", 1e-9, "--quiet", "--json").json
+    assert (found["was_stopped"], found["was_interrupted"]) == (True, False)
+    assert found["doubt"].startswith("the search ended early: it tried none of 19 values of k")
+    whole = run("choose-k", "cloud.npy", "--to", 3, "--max-seconds", 1000, "-q", "--json").json
+    assert not whole["was_stopped"]
+    refused = run("choose-k", "cloud.npy", "--max-seconds", 0)
+    assert (refused.code, refused.err.count("--max-seconds must be above 0, not 0")) == (2, 1)
+
+
+def test_a_fit_that_chooses_k_shares_its_seconds_with_the_choice(run) -> None:
+    np.save("cloud.npy", np.random.default_rng(0).uniform(size=(400, 4)))
+    ended = run("fit", "cloud.npy", "--max-seconds", 1e-6, "--output", "labels.npy", "--quiet")
+    assert ended.code == 0
+    assert "tried none of" in ended.out
+
+
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """Where processors are scarce, OpenMP waits for itself."""

@@ -9,15 +9,18 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import itertools
 import json
 import math
 import random
 import sys
+import time
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -75,7 +78,7 @@ def models() -> list[Any]:
         powermeans.KHarmonicMeans(2, random_state=0),
         powermeans.FuzzyCMeans(2, random_state=0),
         powermeans.OnlineKMeans(2, random_state=0),
-        powermeans.DPMeans(penalty=3.0),
+        powermeans.DPMeans(penalty=3.0, random_state=0),
         powermeans.SelfOrganizingMap(shape=(2, 2), random_state=0),
         powermeans.EntropyWeightedPowerKMeans(2, random_state=0),
         powermeans.SpectralClustering(2, random_state=0),
@@ -93,8 +96,9 @@ def fitted_models() -> Iterator[Any]:
         is_gram = getattr(model, "kernel", None) == "precomputed"
         yield model.fit(points @ points.T if is_gram else points)
     for kind in (powermeans.MiniBatchPowerKMeans, powermeans.OnlineKMeans):
-        yield kind(2, init_size=50).partial_fit(points, sample_weight=np.ones(12))
-        yield kind(2, init_size=13).partial_fit(sparse_points[:1])
+        waiting = kind(2, init_size=50, random_state=0)
+        yield waiting.partial_fit(points, sample_weight=np.ones(12))
+        yield kind(2, init_size=13, random_state=0).partial_fit(sparse_points[:1])
         yield kind.from_centers(points[:2])
     for divergence in ("cosine", "poisson", Binomial(10), Gamma(2.0), Mahalanobis(np.eye(2))):
         yield powermeans.PowerKMeans(2, divergence=divergence, random_state=0).fit(points)
@@ -112,11 +116,16 @@ def fitted_models() -> Iterator[Any]:
 
 
 def seeds(folder: Path) -> list[bytes]:
-    """Files that are right."""
-    files = []
-    for model in fitted_models():
-        save(model, folder / "seed")
-        files.append((folder / "seed").read_bytes())
+    """Files that are right, and the same each time: models remember seconds."""
+    files, ticks = [], itertools.count()
+
+    def tick() -> float:
+        return next(ticks) / 1024
+
+    with mock.patch.multiple(time, monotonic=tick, perf_counter=tick):
+        for model in fitted_models():
+            save(model, folder / "seed")
+            files.append((folder / "seed").read_bytes())
     return files
 
 

@@ -21,6 +21,8 @@ from typing import Any
 
 MEGABYTE = 2**20
 TIMES_TO_PREPARE = 10
+SECONDS_TO_DIE, LONGEST_TAIL = 10.0, 8000
+ENDS_WITH_STACKS = signal.SIGUSR1
 RIGHT, REFUSED, KNOWN, FAILED = "right", "refused", "known", "failed"
 VERDICTS = (RIGHT, REFUSED, KNOWN, FAILED)
 TRIES_PER_RUN = 10**7
@@ -189,6 +191,7 @@ class Worker:
                 os.dup2(self.log.fileno(), number)
             sys.stdout = sys.stderr = self.log
             faulthandler.enable(self.log.fileno())
+            faulthandler.register(ENDS_WITH_STACKS, self.log.fileno(), chain=True)
             with tempfile.TemporaryDirectory(prefix="attack-") as folder:
                 one = self.attack.prepare(Path(folder))
                 deadline = time.monotonic() + self.seconds
@@ -230,18 +233,28 @@ class Worker:
 
     def end(self, *, is_hung: bool = False) -> Outcome | None:
         """Reap the process; return the outcome of the try in which it died."""
-        if is_hung:
-            os.kill(self.pid, signal.SIGKILL)
-        _, status = os.waitpid(self.pid, 0)
+        status = self._ended_by_force() if is_hung else os.waitpid(self.pid, 0)[1]
         os.close(self.reading)
         code = os.waitstatus_to_exitcode(status)
         self.log.seek(0)
-        tail = self.log.read()[-1500:]
+        tail = self.log.read()[-LONGEST_TAIL:]
         self.log.close()
         if code == 0:
             return None
         how = f"hangs for {self.most_seconds:g} s" if is_hung else f"ends with {code}"
         return Outcome(-1 if self.current is None else self.current, FAILED, words=f"{how}: {tail}")
+
+    def _ended_by_force(self) -> int:
+        """End a process that hangs, and let it say where; return its status."""
+        os.kill(self.pid, ENDS_WITH_STACKS)
+        until = time.monotonic() + SECONDS_TO_DIE
+        while time.monotonic() < until:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                return status
+            time.sleep(0.05)
+        os.kill(self.pid, signal.SIGKILL)
+        return os.waitpid(self.pid, 0)[1]
 
 
 def run(

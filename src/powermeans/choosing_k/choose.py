@@ -162,7 +162,8 @@ def choose_k(
         Stop after about this time; a sweep is always completed. The result then has only the values
         of k that were tried by then, and only the criteria that were evaluated or that follow from
         the inertias: "knee", "calinski_harabasz", "bic", "jump" and "dp_means". `was_stopped` is
-        True, and `doubt` says what is missing.
+        True, and `doubt` says what is missing. If not even the first k was done, the result has
+        that one, with the first rows as centers.
     keep_centers : bool, default=True
         Whether to keep the centers of each k.
     random_state : int, RandomState instance or None, default=None
@@ -229,11 +230,11 @@ def choose_k(
             callback_elsewhere=on_sweep,
         )
         found, was_stopped = _search(scaled.rows, sizes, settings, rng, listener)
-        study = scaled.study(found, settings)
+        study = scaled.study(found or _unsearched(scaled.rows, sizes[0]), settings)
         evaluations, was_stopped = _evaluate(study, names, was_stopped, listener)
     choice = _choice(study, scaled, evaluations, decide_by)
     if was_stopped:
-        choice = _with_what_is_missing(choice, sizes, evaluations)
+        choice = _with_what_is_missing(choice, len(found), len(sizes), evaluations)
     kept = choice.centers if keep_centers else {}
     return replace(choice, centers=kept, was_stopped=was_stopped, missing=missing)
 
@@ -452,7 +453,7 @@ def _search(
     rng: np.random.RandomState,
     listener: _Listener,
 ) -> tuple[dict[int, Solution], bool]:
-    """Find centers for each k, or for some if the search is stopped."""
+    """Find centers for each k, or for some or none if the search is stopped."""
     found: dict[int, Solution] = {}
     n_sizes = len(sizes)
     try:
@@ -462,11 +463,13 @@ def _search(
             ahead = f"{n_next} of {n_sizes} numbers of clusters"
             listener.on_phase(ahead if n_next <= n_sizes else "improving from one to the next")
     except _Stopped:
-        if not found:
-            start = rows.take(np.arange(sizes[0]))
-            found = {sizes[0]: Solution(start, rows.spread(start))}
         return found, True
     return found, False
+
+
+def _unsearched(rows: Rows, n_centers: int) -> dict[int, Solution]:
+    start = rows.take(np.arange(n_centers))
+    return {n_centers: Solution(start, rows.spread(start))}
 
 
 def _evaluate(
@@ -517,16 +520,15 @@ def _choice(
 
 
 def _with_what_is_missing(
-    choice: ChoiceOfK, sizes: list[int], evaluations: dict[str, Evaluation]
+    choice: ChoiceOfK, n_tried: int, n_sizes: int, evaluations: dict[str, Evaluation]
 ) -> ChoiceOfK:
     """Say what a search that was stopped has not tried, in place of other doubts."""
-    tried = choice.table["k"]
     missing = [
         name.replace("_", " ")
         for name, evaluation in evaluations.items()
         if name not in FROM_INERTIAS and np.isnan(evaluation.values).all()
     ]
-    doubt = f"the search ended early: it tried {len(tried)} of {len(sizes)} values of k"
+    doubt = f"the search ended early: it tried {n_tried or 'none'} of {n_sizes} values of k"
     if missing:
         doubt += f", and did not evaluate {', '.join(missing)}"
     return replace(choice, is_clear=False, doubt=doubt)

@@ -54,23 +54,30 @@ def choose(
         data = data_to_fit(files, limits, why, scale, sizes[-1], "--to")
     rows, said = rows_for_k(data)
     started = time.perf_counter()
-    choice = choice_for(rows, sizes, settings | {"criteria": asked}, is_quiet=is_quiet)
+    asked_for = settings | {"criteria": asked}
+    choice, was_interrupted = choice_for(rows, sizes, asked_for, is_quiet=is_quiet)
     elapsed = time.perf_counter() - started
     with interruptible() as done:
         if plot is not None:
             _draw(choice, plot)
             done.append(plot)
-        _tell(choice, said, files, data, elapsed, screen)
+        told = {"seconds": {"reading": data.seconds_reading, "choosing": elapsed}}
+        _tell(choice, said, files, data, told | {"was_interrupted": was_interrupted}, screen)
     if written := listed(plot):
         screen.say(f"written: {written}")
-    if choice.was_stopped:
+    if was_interrupted:
         raise failures.Failure(
             "interrupted: this is the recommendation so far", failures.INTERRUPTED
         )
 
 
-def choice_for(data: FitData, sizes: range, settings: dict[str, Any], *, is_quiet: bool) -> Any:
-    """Try each k; the first Ctrl-C ends the search, and a second one interrupts."""
+def choice_for(
+    data: FitData, sizes: range, settings: dict[str, Any], *, is_quiet: bool
+) -> tuple[Any, bool]:
+    """Try each k; return the choice and whether Ctrl-C ended the search.
+
+    A second Ctrl-C interrupts.
+    """
     from powermeans.choosing_k.choose import choose_k
 
     tell = None if is_quiet else ProgressInParts()
@@ -80,7 +87,7 @@ def choice_for(data: FitData, sizes: range, settings: dict[str, Any], *, is_quie
             watching(data.points, tell),
             failures.refusing(),
         ):
-            return choose_k(
+            choice = choose_k(
                 data.points,
                 sizes,
                 sample_weight=data.weights,
@@ -88,6 +95,7 @@ def choice_for(data: FitData, sizes: range, settings: dict[str, Any], *, is_quie
                 missing="observed" if data.missing == "observed" else "error",
                 **settings,
             )
+            return choice, choice.was_stopped and was_interrupted()
     finally:
         if tell is not None:
             tell.fit_ended()
@@ -129,9 +137,14 @@ def _known_criteria(names: str) -> list[str]:
 
 
 def _tell(
-    choice: Any, said: list[str], files: DataFiles, data: FitData, elapsed: float, screen: Screen
+    choice: Any,
+    said: list[str],
+    files: DataFiles,
+    data: FitData,
+    how: dict[str, Any],
+    screen: Screen,
 ) -> None:
-    sizes = [int(k) for k in choice.table["k"]]
+    sizes, elapsed = [int(k) for k in choice.table["k"]], how["seconds"]["choosing"]
     screen.say(f"{counted(len(sizes), 'value')} of k for {files.name} in {seconds(elapsed)}")
     for note in (*notes_on(data), *said):
         screen.say(note)
@@ -152,8 +165,8 @@ def _tell(
             "agreement": choice.agreement,
             "by_criterion": choice.by_criterion,
             "table": {name: list(values) for name, values in choice.table.items()},
-            "seconds": {"reading": data.seconds_reading, "choosing": elapsed},
-            "was_interrupted": choice.was_stopped,
+            "was_stopped": choice.was_stopped,
+            **how,
         }
     )
 

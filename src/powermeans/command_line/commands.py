@@ -148,6 +148,7 @@ Scaling = Annotated[
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 Search = Annotated[Effort, typer.Option(help="How long to search for lower inertia.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads.")]
+Seconds = Annotated[float | None, typer.Option(help="Stop after about this many seconds.")]
 Names = Annotated[
     list[str] | None,
     typer.Option(
@@ -313,9 +314,7 @@ def fit(
         int, typer.Option(min=0, help="Centers that a breath of the search moves; 0: no search.")
     ] = 5,
     runs: Annotated[int, typer.Option(min=1, help="Number of runs; the best is kept.")] = 1,
-    max_seconds: Annotated[
-        float | None, typer.Option(help="Stop after about this many seconds.")
-    ] = None,
+    max_seconds: Seconds = None,
     output: Labels = None,
     rows: Annotated[
         str | None, typer.Option(help="File for the rows with their cluster, .csv.")
@@ -349,8 +348,7 @@ def fit(
     from powermeans.command_line.fitting import fit as run
     from powermeans.command_line.parts import Limits
 
-    if max_seconds is not None and not max_seconds > 0:
-        raise typer.BadParameter(f"--max-seconds must be above 0, not {max_seconds:g}")
+    _check_max_seconds(max_seconds)
     if prove is not None and not prove > 0:
         raise typer.BadParameter(f"--prove must be above 0 seconds, not {prove:g}")
     if checkpoint is None and checkpoint_seconds is not None:
@@ -377,6 +375,11 @@ def fit(
     wanted = Wanted(settings, scale.value, *outputs, is_verbose=verbose)
     limits = Limits(memory_limit, checkpoint, checkpoint_seconds)
     run(files, wanted, limits, _screen(as_json=as_json, output=output))
+
+
+def _check_max_seconds(max_seconds: float | None) -> None:
+    if max_seconds is not None and not max_seconds > 0:
+        raise typer.BadParameter(f"--max-seconds must be above 0, not {max_seconds:g}")
 
 
 def _names_of_clusters(given: list[str] | None) -> dict[int, str]:
@@ -465,6 +468,7 @@ def choose_k(
     ] = "default",
     scale: Scaling = Scale.auto,
     effort: Search = Effort.balanced,
+    max_seconds: Seconds = None,
     memory_limit: Memory = None,
     plot: Annotated[str | None, typer.Option(help="File for a picture: .png, .svg, .pdf.")] = None,
     seed: Seed = 0,
@@ -478,11 +482,13 @@ def choose_k(
 
     if most < least:
         raise typer.BadParameter(f"--to {most} is less than --from {least}")
+    _check_max_seconds(max_seconds)
     choose(
         files,
         range(least, most + 1),
         {
             "effort": effort.value,
+            "max_seconds": max_seconds,
             "random_state": seed,
             "n_threads": threads,
         },

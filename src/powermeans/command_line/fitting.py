@@ -63,6 +63,7 @@ from powermeans.sources import PartedData, Scaling
 from powermeans.types import Labels
 
 _MOST_STEPS = 200  # of the centers in a report
+_LEAST_SECONDS = 1e-3  # for a fit after a choice of k that took all its time
 _MOST_CLUSTERS = 20
 _READ_OF_OUTPUTS = 2**16
 _OPENERS = {"darwin": "open", "win32": "start"}
@@ -202,14 +203,27 @@ def _with_k(data: FitData, wanted: Wanted) -> Wanted:
         choice, k = None, 1
         why = ["k = 1, since there are too few different rows for more"]
     else:
-        names = ("effort", "random_state", "n_threads")
-        settings = {name: wanted.settings[name] for name in names}
-        choice = choice_for(rows, range(2, most + 1), settings, is_quiet=wanted.is_quiet)
-        if choice.was_stopped:
-            raise KeyboardInterrupt
+        choice, wanted = _choice_of_k(rows, most, wanted)
         why, k = [*said, *why_this_k(choice)], choice.recommended
     settings = wanted.settings | {"n_clusters": k}
     return replace(wanted, settings=settings, choice=choice, why_k=why)
+
+
+def _choice_of_k(rows: FitData, most: int, wanted: Wanted) -> tuple[Any, Wanted]:
+    """Choose k in at most half of the time, and leave the rest of the time to the fit."""
+    names = ("effort", "random_state", "n_threads", "max_seconds")
+    settings, began = {name: wanted.settings[name] for name in names}, time.monotonic()
+    if (limit := settings["max_seconds"]) is not None:
+        settings["max_seconds"] = limit / 2
+    choice, was_interrupted = choice_for(
+        rows, range(2, most + 1), settings, is_quiet=wanted.is_quiet
+    )
+    if was_interrupted:
+        raise KeyboardInterrupt
+    if limit is not None:
+        left = max(limit - (time.monotonic() - began), _LEAST_SECONDS)
+        wanted = replace(wanted, settings=wanted.settings | {"max_seconds": left})
+    return choice, wanted
 
 
 def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | None) -> None:
