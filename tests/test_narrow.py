@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import powermeans._native as _native
-from powermeans import KMeans, PowerKMeans, RobustPowerKMeans, open_data
-from powermeans.inputs.narrow import is_narrow
+from powermeans import KMeans, PowerKMeans, RobustPowerKMeans, TreeSeeds, open_data
+from powermeans.inputs.narrow import dtype_of_centers, is_narrow
 from powermeans.rows.native import NativeRows
 from powermeans.rows.reference import ReferenceRows
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Priced
+from powermeans.sources.partition import Admission
 
 TYPES = [np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8)]
 every_type = pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: dtype.name)
@@ -347,3 +349,58 @@ def test_other_types_are_not_narrow() -> None:
     others = ["f4", "f8", "i2", "u2", "i8", "?", ">f2", "V2"]
     assert not any(is_narrow(np.dtype(name)) for name in others)
     assert all(is_narrow(dtype) for dtype in TYPES)
+
+
+@pytest.mark.parametrize("ending", ["npy", "h5", "zarr"])
+@pytest.mark.parametrize("name", ["float16", "int8", "uint8"])
+def test_arrays_in_files_are_read_as_they_are(name: str, ending: str, tmp_path: Path) -> None:
+    points, path = blobs(np.dtype(name), 300, 5), tmp_path / f"points.{ending}"
+    if ending == "npy":
+        np.save(path, points)
+    elif ending == "h5":
+        with pytest.importorskip("h5py").File(path, "w") as file:
+            file["points"] = points
+    else:
+        pytest.importorskip("zarr").save(str(path), points)
+    data = open_data(path, rows_per_part=256)
+    assert data.dtype == dtype_of_centers(points.dtype)
+    kept, widened = (
+        list(data.partition(Admission(keeps_narrow=keeps)).read()) for keeps in (True, False)
+    )
+    assert {part.dtype for part, _ in kept} == {points.dtype}
+    assert {part.dtype for part, _ in widened} == {data.dtype}
+    for parts in (kept, widened):
+        assert_array_equal(np.concatenate([part for part, _ in parts]), points)
+
+
+def test_codes_for_missing_values_are_found_in_narrow_files(tmp_path: Path) -> None:
+    points = blobs(np.dtype(np.uint8), 300, 4)
+    points[::7, 1] = 255
+    np.save(tmp_path / "points.npy", points)
+    data = open_data(tmp_path / "points.npy", missing_values=["255"])
+    model = KMeans(3, missing="observed", random_state=0).fit(data)
+    expected = np.where(points == 255, np.nan, points.astype(np.float64))
+    assert_allclose(
+        model.inertia_,
+        -KMeans.from_centers(model.cluster_centers_, missing="observed").score(expected),
+        rtol=1e-9,
+    )
+
+
+def test_seeds_by_a_tree_hold_one_copy_of_a_cell_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows, copies = NativeRows(blobs(np.dtype(np.uint8), 2_000, 20)), []
+    sample = NativeRows.sample
+
+    def noted_sample(self: NativeRows, indices: Any) -> Any:
+        if self is rows:
+            assert not any(copy() is not None for copy in copies)
+        points = sample(self, indices)
+        if self is rows:
+            copies.append(weakref.ref(points))
+        return points
+
+    monkeypatch.setattr(NativeRows, "sample", noted_sample)
+    TreeSeeds().seeds(rows, 60, np.random.RandomState(0))
+    assert len(copies) > 3

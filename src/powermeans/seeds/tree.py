@@ -98,8 +98,14 @@ class TreeSeeds:
         for of_one, quota in zip(members, quotas, strict=True):
             if quota == 0:
                 continue
-            cell = rows.rows_of(rows.sample(of_one), rows.sample_weight(of_one))
-            found = self._in_cell(cell, int(quota), n_clusters, rng, seconds_left)
+            # No name keeps the copy of a cell, or there would be two while the next is made.
+            found = self._in_cell(
+                rows.rows_of(rows.sample(of_one), rows.sample_weight(of_one)),
+                int(quota),
+                n_clusters,
+                rng,
+                seconds_left,
+            )
             centers.append(found.centers)
             labels[of_one] = found.labels + n_before
             n_before += int(quota)
