@@ -2,7 +2,7 @@
 
 The rows are drawn as embeddings lie, and rounded to the whole numbers from 0 to 255 (for int8 less
 128), which all types hold. Each fit has a process of its own, which tells its largest memory before
-the fit and after it; the types take turns.
+the fit and after it; the types take turns. A fit that is not asked for stays as it was stored.
 """
 
 from __future__ import annotations
@@ -132,10 +132,12 @@ def table(cells: list[dict]) -> Rows:
 
 
 def as_page(stored: dict) -> str:
-    found = stored["figures"]
-    title = f"**{found['rows']:,} × {N_FEATURES}, {N_THREADS} threads**"
+    figures = stored["figures"].values()
+    cells = [cell for of_one in figures for cell in of_one["cells"]]
+    n_rows = {of_one["rows"] for of_one in figures}.pop()
+    title = f"**{n_rows:,} × {N_FEATURES}, {N_THREADS} threads**"
     measured = f"Measured on {stored['date']}, {stored['processor']}."
-    return f"{measured}\n\n{title}\n\n{as_markdown(table(found['cells']))}"
+    return f"{measured}\n\n{title}\n\n{as_markdown(table(cells))}"
 
 
 def main() -> None:
@@ -159,13 +161,16 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         in_a_process("--write", folder, "--rows", str(arguments.rows))
-        cells = []
         for fit in arguments.fits:
+            cells = []
             for name in FITS[fit]:
                 cells.append(json.loads(in_a_process("--one", folder, name, fit)))
                 print(as_text([table(cells)[-1]]), flush=True)
-            figures = {"command": machine.command(), "rows": arguments.rows, "cells": cells}
-            print(machine.store(NAME, figures), flush=True)
+            figures = (
+                machine.read(NAME, NAME)["figures"] if machine.stored_at(NAME).is_file() else {}
+            )
+            found = {"command": machine.command(), "rows": arguments.rows, "cells": cells}
+            print(machine.store(NAME, figures | {fit: found}), flush=True)
 
 
 if __name__ == "__main__":
