@@ -128,6 +128,21 @@ class Points {
         return sums(asked);
     }
 
+    // Lists for each point the center of its label and those near it by distance and price.
+    void list_near(Centers centers, Vector prices, Out<int32_t, 1> labels, double reach,
+                   Out<int32_t, 2> listed, Out<double, 2> distances, Out<double, 1> reached) const {
+        require(prices.shape(0) == centers.shape(0), "prices must have one entry for each center");
+        require(int64_t(listed.shape(0)) == source_.n_points && listed.shape(1) > 1 &&
+                    distances.shape(0) == listed.shape(0) && distances.shape(1) == listed.shape(1),
+                "listed and distances must be of shape (n_points, n_most), with n_most of at least 2");
+        Request<T> asked = request(Task::near_lists, centers);
+        asked.prices = prices.data();
+        asked.labels = const_cast<int32_t*>(checked_labels(labels, centers));  // this task only reads them
+        asked.near = {int64_t(listed.shape(1)), reach, listed.data(), distances.data(),
+                      of_points(reached, "reached")};
+        swept(asked);
+    }
+
     nb::tuple spread(Centers centers) const {
         return as_spread(swept(request(Task::spread, centers)), centers.shape(0));
     }
@@ -428,39 +443,55 @@ struct DensePoints : Points<DenseSource<V>> {
     // Labels of the centers so far become those of the nearest of their neighbours. Returns the same as
     // `sweep_hard`.
     nb::tuple sweep_nearby(In<double, 2> centers, In<int32_t, 2> neighbours, Out<int32_t, 1> labels) const {
-        return this->as_sums(swept_nearby(Task::hard_sums, centers, neighbours, labels), centers.shape(0));
+        const Request<V> asked = this->request(Task::hard_sums, centers);
+        return this->as_sums(swept_nearby(asked, centers, neighbours, labels), centers.shape(0));
     }
 
     nb::tuple spread_nearby(In<double, 2> centers, In<int32_t, 2> neighbours, Out<int32_t, 1> labels) const {
-        return this->as_spread(swept_nearby(Task::spread, centers, neighbours, labels), centers.shape(0));
+        const Request<V> asked = this->request(Task::spread, centers);
+        return this->as_spread(swept_nearby(asked, centers, neighbours, labels), centers.shape(0));
     }
 
     // Weighs the neighbours of each point's center; labels stay as they are.
     nb::tuple power_nearby(In<double, 2> centers, In<int32_t, 2> neighbours, Out<int32_t, 1> labels,
                            double power) const {
         require(power < 0 && std::isfinite(power), "power must be negative and finite");
-        return this->as_sums(swept_nearby(Task::soft_sums, centers, neighbours, labels, power),
-                             centers.shape(0));
+        Request<V> asked = this->request(Task::soft_sums, centers);
+        asked.power = power;
+        return this->as_sums(swept_nearby(asked, centers, neighbours, labels), centers.shape(0));
+    }
+
+    // The same with prices; margins are over the cheapest of the other neighbours.
+    nb::tuple priced_nearby(In<double, 2> centers, In<int32_t, 2> neighbours, Out<int32_t, 1> labels,
+                            Vector prices, Out<double, 1> margins) const {
+        require(prices.shape(0) == centers.shape(0), "prices must have one entry for each center");
+        Request<V> asked = this->request(Task::priced_sums, centers);
+        asked.prices = prices.data();
+        asked.margins = this->of_points(margins, "margins");
+        return this->as_sums(swept_nearby(asked, centers, neighbours, labels), centers.shape(0));
     }
 
     // Of points that are the centers: lists the nearest to each, with itself first.
-    void list_nearby(In<double, 2> centers, Out<int32_t, 2> lists) const {
+    void list_nearby(In<double, 2> centers, std::optional<Vector> prices, Out<int32_t, 2> lists) const {
         const int64_t k = this->source_.n_points, n_listed = int64_t(lists.shape(1));
         require(!is_affine(this->source_), "affine distances know no sweeps nearby");
         require(int64_t(centers.shape(0)) == k && int64_t(centers.shape(1)) == this->source_.n_features,
                 "the points must be the centers");
         require(int64_t(lists.shape(0)) == k, "lists must have a row for each center");
         require(n_listed > 0 && n_listed <= k, "lists must have one to all centers in a row");
+        require(!prices || int64_t(prices->shape(0)) == k, "prices must have one entry for each center");
+        const double* added = prices ? prices->data() : nullptr;
         in_background([&] {
-            powermeans::list_nearby(this->source_, centers.data(), n_listed, this->team_, lists.data());
+            powermeans::list_nearby(this->source_, centers.data(), added, n_listed, this->team_,
+                                    lists.data());
         });
     }
 
     Moments moments;
 
   private:
-    SweepResult swept_nearby(Task task, const In<double, 2>& centers, const In<int32_t, 2>& neighbours,
-                             const Out<int32_t, 1>& labels, double power = 0) const {
+    SweepResult swept_nearby(Request<V> asked, const In<double, 2>& centers, const In<int32_t, 2>& neighbours,
+                             const Out<int32_t, 1>& labels) const {
         require(this->source_.n_features > direct_max_features, "sweep points of few features as a whole");
         require(!is_affine(this->source_), "affine distances know no sweeps nearby");
         require(this->source_.n_points <= std::numeric_limits<int32_t>::max(),
@@ -472,8 +503,6 @@ struct DensePoints : Points<DenseSource<V>> {
         require(std::all_of(neighbours.data(), neighbours.data() + neighbours.size(),
                             [&](int32_t j) { return j >= 0 && j < k; }),
                 "neighbours must be numbers of centers");
-        Request<V> asked = this->request(task, centers);
-        asked.power = power;
         asked.labels = labels.data();
         const Nearby nearby{of_each, neighbours.data(), int64_t(neighbours.shape(1))};
         return in_background(
@@ -526,6 +555,9 @@ void bind_sweeps(Binding& binding) {
              "shares"_a.noconvert().none())
         .def("sweep_priced", &Class::sweep_priced, "centers"_a.noconvert(), "prices"_a.noconvert(),
              "labels"_a.noconvert().none(), "margins"_a.noconvert().none())
+        .def("list_near", &Class::list_near, "centers"_a.noconvert(), "prices"_a.noconvert(),
+             "labels"_a.noconvert(), "reach"_a, "listed"_a.noconvert(), "distances"_a.noconvert(),
+             "reached"_a.noconvert())
         .def("spread", &Class::spread, "centers"_a.noconvert())
         .def("assign", &Class::assign, "centers"_a.noconvert(), "labels"_a.noconvert())
         .def("sq_distances", &Class::sq_distances, "centers"_a.noconvert(), "distances"_a.noconvert())
@@ -598,13 +630,18 @@ void bind_points(nb::module_& module, const char* dense_name, const char* csr_na
     dense.def("variance", [](const DensePoints<V>& points) {
         return to_numpy<1>(std::vector<double>(points.moments.variance), {points.moments.variance.size()});
     });
-    dense.def("list_nearby", &DensePoints<V>::list_nearby, "centers"_a.noconvert(), "lists"_a.noconvert())
+    dense
+        .def("list_nearby", &DensePoints<V>::list_nearby, "centers"_a.noconvert(),
+             "prices"_a.noconvert().none(), "lists"_a.noconvert())
         .def("sweep_nearby", &DensePoints<V>::sweep_nearby, "centers"_a.noconvert(),
              "neighbours"_a.noconvert(), "labels"_a.noconvert())
         .def("spread_nearby", &DensePoints<V>::spread_nearby, "centers"_a.noconvert(),
              "neighbours"_a.noconvert(), "labels"_a.noconvert())
         .def("power_nearby", &DensePoints<V>::power_nearby, "centers"_a.noconvert(),
-             "neighbours"_a.noconvert(), "labels"_a.noconvert(), "power"_a);
+             "neighbours"_a.noconvert(), "labels"_a.noconvert(), "power"_a)
+        .def("priced_nearby", &DensePoints<V>::priced_nearby, "centers"_a.noconvert(),
+             "neighbours"_a.noconvert(), "labels"_a.noconvert(), "prices"_a.noconvert(),
+             "margins"_a.noconvert());
     bind_sweeps<DensePoints<V>>(dense);
     nb::class_<CsrPoints<V>> csr(module, csr_name);
     csr.def(nb::init<In<V, 1>, In<int32_t, 1>, In<int64_t, 1>, int64_t, double, std::optional<Vector>,

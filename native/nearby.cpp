@@ -87,7 +87,8 @@ class ListedCenters {
           rows_(std::size_t(n_listed * width_)),
           rows_wide_(std::size_t(n_listed * width_)),
           sq_norms_(std::size_t(round_up(n_listed, unit_lanes<T>))),
-          sq_norms_wide_(std::size_t(round_up(n_listed, unit_lanes<T>))) {
+          sq_norms_wide_(std::size_t(round_up(n_listed, unit_lanes<T>))),
+          offsets_(std::size_t(round_up(n_listed, unit_lanes<T>))) {
         view_ = all;
         view_.n_centers = n_listed;
         view_.n_padded = round_up(n_listed, unit_lanes<T>);
@@ -100,7 +101,8 @@ class ListedCenters {
             take_norm(t, std::numeric_limits<double>::infinity());
     }
 
-    const Centers<T>& gather(const int32_t* listed) {
+    // `offsets`, of all centers, may be null.
+    const Centers<T>& gather(const int32_t* listed, const T* offsets) {
         for (int64_t t = 0; t < view_.n_centers; ++t) {
             const int64_t j = listed[t];
             const T* row = all_.rows + j * width_;
@@ -110,9 +112,12 @@ class ListedCenters {
             T* column = panels_.get() + t / lanes * all_.n_features * lanes + t % lanes;
             for (int64_t f = 0; f < all_.n_features; ++f) column[f * lanes] = T(-2) * row[f];
             take_norm(t, all_.sq_norms_wide[j]);
+            if (offsets) offsets_.get()[t] = offsets[j];
         }
         return view_;
     }
+
+    const T* offsets() const { return offsets_.get(); }
 
   private:
     void take_norm(int64_t t, double norm) {
@@ -126,6 +131,7 @@ class ListedCenters {
     Aligned<double> rows_wide_;
     Aligned<T> sq_norms_;
     std::vector<double> sq_norms_wide_;
+    Aligned<T> offsets_;
     Centers<T> view_;
 };
 
@@ -144,7 +150,8 @@ class CellSweep {
           plan_(plan_for(shape_)),
           units_(units_of(source, request.raw_centers, request.n_centers)),
           centers_(source, plan_, request.raw_centers, request.n_centers, units_, team),
-          origin_(scaled_origin<T>(source.frame, source.n_features, units_.scale)) {}
+          origin_(scaled_origin<T>(source.frame, source.n_features, units_.scale)),
+          offsets_(offsets_of(request, centers_.view().n_padded, 0, units_.unit)) {}
 
     SweepResult run() {
         const int64_t k = request_.n_centers, d = source_.n_features;
@@ -173,12 +180,14 @@ class CellSweep {
             if (!cells_.size(cell)) continue;
             check_interrupt();
             memory.sums.clear();
-            sweep_cell(cell, memory, listed.gather(nearby_.neighbours + cell * nearby_.n_listed));
+            const Centers<T>& near =
+                listed.gather(nearby_.neighbours + cell * nearby_.n_listed, offsets_.get());
+            sweep_cell(cell, memory, near, listed.offsets());
             keep(cell, memory.sums, sums);
         }
     }
 
-    void sweep_cell(int64_t cell, WorkerMemory<T>& memory, const Centers<T>& listed) {
+    void sweep_cell(int64_t cell, WorkerMemory<T>& memory, const Centers<T>& listed, const T* offsets) {
         Job<T> job{};
         static_cast<Request<T>&>(job) = request_;
         job.n_centers = nearby_.n_listed;
@@ -187,6 +196,7 @@ class CellSweep {
             job.lowest_ratio = T(ratio_at(negligible_share<T>, request_.power));
             job.lowest_log = T(std::log(negligible_share<T>));
         }
+        job.offsets = offsets;
         job.unscale = 1 / units_.unit;
         job.centers = listed;
         job.plan = plan_;
@@ -196,7 +206,7 @@ class CellSweep {
         const int64_t begin = cells_.starts[std::size_t(cell)], end = cells_.starts[std::size_t(cell) + 1];
         const SweepKernel<Dense<T>>& kernel = *chosen_instruction_set().kernels;
         kernel.sweep({points, job, memory.work, memory.sums.partial, begin, end - begin});
-        if (!shape_.is_hard()) return;
+        if (shape_.is_soft()) return;
         for (int64_t at = begin; at < end; ++at) {
             int32_t& label = request_.labels[cells_.points[std::size_t(at)]];
             label = neighbours[label];
@@ -264,6 +274,7 @@ class CellSweep {
     const Units units_;
     const PackedCenters<DenseSource<T>> centers_;
     const Aligned<T> origin_;
+    const Aligned<T> offsets_;  // of prices, or none
 };
 
 // Writes the number of a center and those of the ones nearest to it, nearest first and then in their order.
@@ -272,10 +283,11 @@ class NearestFew {
   public:
     explicit NearestFew(int64_t n_listed) : n_others_(std::size_t(n_listed - 1)) {}
 
-    void list(const T* sq_dist, int64_t n_centers, int64_t own, int32_t* list) {
+    // `offsets`, which are added to the distances, may be null.
+    void list(const T* sq_dist, const T* offsets, int64_t n_centers, int64_t own, int32_t* list) {
         nearest_.clear();
         for (int64_t j = 0; j < n_centers; ++j)
-            if (j != own) offer({sq_dist[j], int32_t(j)});
+            if (j != own) offer({sq_dist[j] + (offsets ? offsets[j] : T(0)), int32_t(j)});
         std::sort_heap(nearest_.begin(), nearest_.end());
         *list = int32_t(own);
         for (const Listed& other : nearest_) *++list = other.second;
@@ -301,17 +313,20 @@ class NearestFew {
 }  // namespace
 
 template <class T>
-void list_nearby(const DenseSource<T>& source, const double* raw_centers, int64_t n_listed, Team& team,
-                 int32_t* lists) {
+void list_nearby(const DenseSource<T>& source, const double* raw_centers, const double* prices,
+                 int64_t n_listed, Team& team, int32_t* lists) {
     const int64_t k = source.n_points, d = source.n_features;
     Request<T> request{};
     request.task = Task::distances;
+    request.n_centers = k;
+    request.prices = prices;
     const SweepShape shape = shape_of_cells(source, request, k);
     Plan plan = plan_for(shape);
     plan.block_points = listed_together;
     const Units units = units_of(source, raw_centers, k);
     const PackedCenters<DenseSource<T>> centers(source, plan, raw_centers, k, units, team);
     const Aligned<T> origin = scaled_origin<T>(source.frame, d, units.scale);
+    const Aligned<T> offsets = offsets_of(request, k, 0, units.unit);
     const SweepKernel<Dense<T>>& kernel = *chosen_instruction_set().kernels;
     team.run(divide_up(k, listed_together), team.n_threads(), [&](int worker, int64_t stripe) {
         check_interrupt();
@@ -320,7 +335,6 @@ void list_nearby(const DenseSource<T>& source, const double* raw_centers, int64_
         WorkerMemory<T> memory(arena, shape, plan, centers.view().n_padded);
         Job<T> job{};
         static_cast<Request<T>&>(job) = request;
-        job.n_centers = k;
         job.unscale = 1;
         job.centers = centers.view();
         job.plan = plan;
@@ -330,12 +344,12 @@ void list_nearby(const DenseSource<T>& source, const double* raw_centers, int64_
         kernel.sweep({points, job, memory.work, memory.sums.partial, 0, n});
         NearestFew<T> nearest(n_listed);
         for (int64_t p = 0; p < n; ++p)
-            nearest.list(job.distances + p * k, k, begin + p, lists + (begin + p) * n_listed);
+            nearest.list(job.distances + p * k, offsets.get(), k, begin + p, lists + (begin + p) * n_listed);
     });
 }
 
-template void list_nearby(const DenseSource<float>&, const double*, int64_t, Team&, int32_t*);
-template void list_nearby(const DenseSource<double>&, const double*, int64_t, Team&, int32_t*);
+template void list_nearby(const DenseSource<float>&, const double*, const double*, int64_t, Team&, int32_t*);
+template void list_nearby(const DenseSource<double>&, const double*, const double*, int64_t, Team&, int32_t*);
 
 template <class T>
 SweepResult sweep_nearby(const DenseSource<T>& source, const Request<T>& request, const Nearby& nearby,

@@ -60,21 +60,6 @@ double sharpness_of(const Request<T>& request, double unit) {
     return std::min(0.5 / request.variance / unit / unit, highest_sharpness);
 }
 
-// Returns what prices or shares add to squared distances: a Gaussian with a small share counts as farther
-// away.
-template <class T>
-Aligned<T> offsets_of(const Request<T>& request, int64_t n_padded, double sharpness, double unit) {
-    if (!request.shares && !request.prices) return {};
-    constexpr double most = std::numeric_limits<T>::max();
-    Aligned<T> offsets(static_cast<std::size_t>(n_padded));
-    for (int64_t j = 0; j < request.n_centers; ++j) {
-        const double offset =
-            request.prices ? request.prices[j] * unit * unit : -std::log(request.shares[j]) / sharpness;
-        offsets[std::size_t(j)] = T(std::clamp(offset, -most, most));
-    }
-    return offsets;
-}
-
 // What the last hard sweep left, where the plan uses it. Of several sweeps at a time, only one gets it; the
 // others start from nothing, with the same results.
 template <class T>

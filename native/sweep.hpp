@@ -30,9 +30,10 @@ struct Nearby {
 };
 
 // Lists the centers nearest to each, with itself first, (n_centers, n_listed). The points are the centers.
+// `prices`, which are added to squared distances, may be null.
 template <class T>
-void list_nearby(const DenseSource<T>& source, const double* raw_centers, int64_t n_listed, Team& team,
-                 int32_t* lists);
+void list_nearby(const DenseSource<T>& source, const double* raw_centers, const double* prices,
+                 int64_t n_listed, Team& team, int32_t* lists);
 
 // Sweeps with the hard rule, and compares each point only with the centers nearby. Points have more than
 // `direct_max_features`: with fewer, a sweep skips far centers anyway.

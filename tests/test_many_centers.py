@@ -114,6 +114,21 @@ def test_lists_name_the_centers_nearest_to_each(divergence, dtype, n_features):
     )
 
 
+@pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine"])
+def test_lists_by_price_name_the_centers_cheapest_for_each(divergence):
+    rows = open_rows(blobs(400, 40, 5, "f8"), divergence=divergence, n_threads=2)
+    centers = rows.take(np.arange(250))
+    if divergence == "cosine":
+        centers /= np.linalg.norm(centers, axis=1, keepdims=True)
+    distances = ((centers[:, None, :] - centers) ** 2).sum(axis=2)
+    distances /= 2 if divergence == "cosine" else 1
+    prices = np.random.default_rng(0).normal(size=250) * distances.mean()
+    costs = distances + prices
+    np.fill_diagonal(costs, -np.inf)  # each is the first in its own list, at any price
+    expected = costs.argsort(axis=1)[:, :9]
+    np.testing.assert_array_equal(rows.nearest_to_each(centers, 9, prices), expected)
+
+
 def test_lists_of_equal_centers_begin_with_each_and_go_on_in_order():
     rows = open_rows(np.ones((5, 20)))
     lists = rows.nearest_to_each(np.ones((4, 20)), 3)

@@ -64,6 +64,15 @@ def test_wide_limits_change_little() -> None:
     assert np.array_equal(wide.prices_, np.zeros(5))
 
 
+def test_limits_that_clusters_far_apart_keep_anyway_change_nothing() -> None:
+    X = drawn(300) * 1e-3 + np.repeat(np.arange(3.0), 100)[:, None]
+    options: dict[str, Any] = {"effort": "fast", "random_state": 0}
+    limited = PowerKMeans(3, size_min=90, size_max=110, **options).fit(X)
+    assert np.array_equal(limited.labels_, PowerKMeans(3, **options).fit(X).labels_)
+    assert limited.sizes_.tolist() == [100, 100, 100]
+    assert limited.assignment_gap_ == 0
+
+
 def test_fits_without_limits_have_no_sizes() -> None:
     X = drawn()
     model = PowerKMeans(4, size_max=200, random_state=0, effort="fast").fit(X)

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from powermeans.rows import open_rows, transport
+from powermeans.rows.base import BaseRows
+from powermeans.rows.nearby import NearbyRows
 from powermeans.rows.transport import Assigned, assign_within
 from powermeans.rules import Hard, Priced
 from powermeans.size_limits import SizeLimits
@@ -146,7 +148,8 @@ def test_prices_lead_each_point_to_the_center_of_least_cost(n_features: int, dty
     rows = open_rows(points, n_threads=2)
     costs = ((points[:, None].astype(np.float64) - centers) ** 2).sum(axis=2) + prices
     sums = rows.sweep(centers, Priced(tuple(prices)))
-    labels, margins, objective = rows.assign_priced(centers, prices)
+    labels, margins, labelled = rows.assign_priced(centers, prices)
+    objective = labelled.objective
     tolerance = 1e-4 if dtype == np.float32 else 1e-9
     assert np.array_equal(labels, costs.argmin(axis=1))
     assert margins == pytest.approx(np.diff(np.sort(costs, axis=1)[:, :2])[:, 0], abs=tolerance)
@@ -154,3 +157,48 @@ def test_prices_lead_each_point_to_the_center_of_least_cost(n_features: int, dty
     assert sums.objective == objective
     assert sums.inertia == pytest.approx(rows.sweep(centers, Hard()).inertia, rel=1e-5)
     assert np.array_equal(sums.weights, np.bincount(labels, minlength=23))
+
+
+@pytest.mark.parametrize("n_features", [2, 40])
+@pytest.mark.parametrize(("reach", "n_most"), [(np.inf, 5), (0.5, 23), (2.0, 4)])
+def test_near_centers_are_those_of_least_cost(n_features: int, reach: float, n_most: int) -> None:
+    rng = np.random.default_rng(1)
+    points, centers = rng.normal(size=(300, n_features)), rng.normal(size=(23, n_features))
+    prices, some = rng.normal(size=23), np.arange(0, 300, 3)
+    rows = open_rows(points, n_threads=2)
+    labels = rows.assign_priced(centers, prices).labels[some]
+    options = {"reach": reach, "n_most": n_most}
+    found = rows.near_centers(some, labels, centers, prices, **options)
+    expected = BaseRows.near_centers(rows, some, labels, centers, prices, **options)
+    assert np.array_equal(found.centers, expected.centers)
+    is_near = expected.centers >= 0
+    assert found.distances[is_near] == pytest.approx(expected.distances[is_near], rel=1e-9)
+    costs = ((points[some, None] - centers) ** 2).sum(axis=2) + prices
+    costs -= np.take_along_axis(costs, labels[:, None], axis=1)
+    for i in range(len(some)):
+        left_out = np.delete(costs[i], found.centers[i][found.centers[i] >= 0])
+        assert left_out.min(initial=np.inf) >= found.reached - 1e-9
+
+
+def test_rows_nearby_price_as_all_rows_where_all_centers_are_near() -> None:
+    rng = np.random.default_rng(2)
+    points, centers = rng.normal(size=(900, 20)), rng.normal(size=(30, 20))
+    prices = rng.normal(size=30)
+    rows = open_rows(points, n_threads=2)
+    nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
+    found, expected = nearby.assign_priced(centers, prices), rows.assign_priced(centers, prices)
+    assert np.array_equal(found.labels, expected.labels)
+    assert found.margins == pytest.approx(expected.margins, abs=1e-9)
+    assert found.sums.points == pytest.approx(expected.sums.points, abs=1e-9)
+    assert found.sums.objective == pytest.approx(expected.sums.objective, rel=1e-12)
+
+
+def test_points_without_weight_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, centers, limits = drawn(3)
+    monkeypatch.setattr(transport, "_MOST_PAIRS", 4 * len(centers))
+    weights = np.repeat([1.0, 0.0], len(points))
+    shifted = np.vstack([points, points + 0.1])
+    found = assigned(shifted, centers, limits, weights)
+    alone = assigned(points, centers, limits)
+    assert found.inertia == pytest.approx(alone.inertia, rel=1e-9)
+    assert found.gap <= 1e-9 * found.inertia

@@ -1,4 +1,4 @@
-// The hard rule: the nearest center takes the point. The distances of a block are in its workspace already.
+// The hard rule: the nearest center takes the point, or that of least distance and price. The distances of a block are in its workspace already.
 #pragma once
 
 #include "nearest.hpp"
@@ -83,6 +83,44 @@ void priced_block(const Block<Points>& block) {
         if (job.margins)
             job.margins[i] =
                 (double(smallest.second_least(least)) - double(least)) * job.unscale * job.unscale;
+    }
+}
+
+// Lists the centers near each point by distance and price.
+template <class Points>
+void list_near(const Block<Points>& block) {
+    using T = typename Points::Computed;
+    const auto& job = block.job;
+    const double unscale = job.unscale;
+    for (int64_t p = 0; p < block.n; ++p) {
+        const int64_t i = block.begin + p, n_most = job.near.n_most;
+        const T* row = row_of(block, p);
+        int32_t* listed = job.near.centers + i * n_most;
+        const auto cost_of = [&](int64_t j) { return row[j] + job.offsets[j]; };
+        const T own_cost = cost_of(job.labels[i]);
+        T limit = own_cost + T(job.near.reach / unscale / unscale);
+        bool is_cut = false;
+        int64_t n = 0;
+        listed[n++] = job.labels[i];
+        for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>) {
+            const Vector<T> costs = load(row + j) + load(job.offsets + j);
+            for (unsigned mask = lanes_up_to<T>(costs, broadcast(limit)); mask; mask &= mask - 1) {
+                const int64_t center = j + __builtin_ctz(mask);
+                if (center == job.labels[i] || center >= job.centers.n_centers) continue;
+                const bool is_full = n == n_most;
+                is_cut = is_cut || is_full;
+                if (is_full && !(cost_of(center) < cost_of(listed[n - 1]))) continue;
+                int64_t at = is_full ? n - 1 : n++;
+                for (; at > 1 && cost_of(center) < cost_of(listed[at - 1]); --at) listed[at] = listed[at - 1];
+                listed[at] = int32_t(center);
+                if (n == n_most) limit = smaller(limit, cost_of(listed[n - 1]));
+            }
+        }
+        for (int64_t t = 0; t < n; ++t)
+            job.near.distances[i * n_most + t] = double(row[listed[t]]) * unscale * unscale;
+        for (int64_t t = n; t < n_most; ++t) listed[t] = -1;
+        job.near.reached[i] =
+            is_cut ? (double(cost_of(listed[n - 1])) - double(own_cost)) * unscale * unscale : job.near.reach;
     }
 }
 

@@ -55,6 +55,8 @@ void do_task(const Block<Points>& block) {
             return soft_block(block);
         case Task::priced_sums:
             return priced_block(block);
+        case Task::near_lists:
+            return list_near(block);
         case Task::distances:
             return copy_distances(block);
         case Task::potentials:

@@ -29,6 +29,7 @@ enum class Task {
     hard_sums,    // the nearest center takes the point; labels too where asked for
     soft_sums,    // weights of a soft rule
     priced_sums,  // the center of least distance and price takes the point; labels and margins where asked for
+    near_lists,   // the centers of least distance and price, for each point
     spread,       // error and utility of each center
     assign,       // labels and inertia
     distances,    // all squared distances
@@ -42,6 +43,15 @@ enum class SoftRule {
     gaussian,  // posteriors of Gaussians of one variance
 };
 
+// For each point the center of its label first, and then those that cost least, the cheapest first.
+struct NearLists {
+    int64_t n_most = 0;           // centers in a list
+    double reach = 0;             // listed are centers that cost at most this more than the own one
+    int32_t* centers = nullptr;   // out (n_points, n_most), -1 where fewer are in reach
+    double* distances = nullptr;  // out (n_points, n_most)
+    double* reached = nullptr;    // out (n_points,): those left out cost at least this more than the own one
+};
+
 // What a sweep is asked for, in the units of the caller. T is the type that distances are computed in.
 template <class T>
 struct Request {
@@ -52,7 +62,7 @@ struct Request {
     double mean_unit = 1;             // squared distance by which that mean is divided before
     double variance = 0;              // of the Gaussians
     const double* shares = nullptr;   // (n_centers,) of the Gaussians; null where they are equal
-    const double* prices = nullptr;   // (n_centers,), only for priced_sums
+    const double* prices = nullptr;   // (n_centers,), only for priced_sums and near_lists
     const double* raw_centers;        // (n_centers, n_features); where distances are affine
                                       // (n_centers, n_features + 1): slopes of x - origin, and lifts
     int64_t n_centers;
@@ -61,6 +71,7 @@ struct Request {
     double* nearest = nullptr;              // (n_points,), only for potentials and approach
     double* margins = nullptr;              // (n_points,) or null: how much less it costs than the second
     T* distances = nullptr;                 // (n_points, n_centers), only for distances
+    NearLists near{};                       // only for near_lists
 };
 
 // Points in memory, row after row. The kernels see (x - origin) * scale.

@@ -70,9 +70,27 @@ class CompiledPoints:
     def power_nearby(
         self, centers: FloatArray, neighbours: Labels, labels: Labels, power: float
     ) -> _Swept: ...
-    def list_nearby(self, centers: FloatArray, lists: Labels) -> None:
+    def list_nearby(self, centers: FloatArray, prices: FloatArray | None, lists: Labels) -> None:
         """List the centers nearest to each, with itself first; the points are the centers."""
 
+    def priced_nearby(
+        self,
+        centers: FloatArray,
+        neighbours: Labels,
+        labels: Labels,
+        prices: FloatArray,
+        margins: FloatArray,
+    ) -> _Swept: ...
+    def list_near(
+        self,
+        centers: FloatArray,
+        prices: FloatArray,
+        labels: Labels,
+        reach: float,
+        listed: Labels,
+        distances: FloatArray,
+        reached: FloatArray,
+    ) -> None: ...
     def assign(self, centers: FloatArray, labels: Labels) -> float: ...
     def sq_distances(self, centers: FloatArray, distances: Points) -> None: ...
     def potentials(self, centers: FloatArray, nearest: FloatArray) -> FloatArray: ...

@@ -61,6 +61,8 @@ _MANY_CENTERS, _LEAST_WORK_NEARBY = 1000, 4e9
 _LEAST_GAIN_NEARBY = 1e-3
 # The share of a fit that a search in a sample takes, roughly; all points descend in the rest.
 _SHARE_OF_SAMPLE = 0.5
+# The relative fall of the cost that ends a descent within limits of size.
+_LEAST_FALL = {"fast": 1e-4, "balanced": 1e-5, "thorough": 1e-6}
 
 
 class PowerKMeans(CenterEstimator):
@@ -625,7 +627,15 @@ class PowerKMeans(CenterEstimator):
         sample = sample_for_sizes(
             start, self.n_clusters, lambda points: spec.open_array(points, None, spec)
         )
-        fit = LimitedFit(start, limits, sample, self._centers_are_means(), self.max_iter)
+        fit = LimitedFit(
+            start,
+            limits,
+            sample,
+            self._centers_are_means(),
+            self.max_iter,
+            _LEAST_FALL[self.effort],
+            is_nearby=self._searches() and self._has_many_centers(start.data.rows),
+        )
         more, start.learned["prices"] = fit.run(self._found(start, ends))
         start.history.keep(more[-1].centers)
         return ends + more

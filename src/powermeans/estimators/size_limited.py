@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
 
 from powermeans.errors import warn_caller
 from powermeans.estimators.base import Run, Start
-from powermeans.estimators.opening import InMemory
+from powermeans.estimators.opening import InMemory, in_memory
 from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.history import SweepRecord
 from powermeans.loop.prices import LearnPrices
 from powermeans.loop.updates import Learner, Sweep
-from powermeans.rows.protocol import Rows
-from powermeans.rows.transport import Assigned, assign_within
+from powermeans.rows.native import NativeRows
+from powermeans.rows.nearby import NearbyRows
+from powermeans.rows.protocol import PricedLabels, Rows
+from powermeans.rows.transport import LabelledRows, assign_roughly, assign_within
 from powermeans.rules import Priced, Rule
 from powermeans.size_limits import SizeLimits
 from powermeans.sums import Sums
@@ -25,12 +27,16 @@ from powermeans.types import FloatArray, Labels
 
 # While prices are learned, sizes may in the end miss the limits by this share of all weight, and
 # the cost may still change by this share: exact assignments mend the rest.
-_LEARNED, _LEARNED_BEFORE_EXACT = 5e-3, 2e-2
-_MOST_SWEEPS, _MOST_SWEEPS_BEFORE_EXACT = 60, 8
+_LEARNED = 5e-3
+_MOST_SWEEPS = 60
+# Prices are learned before an assignment while sizes miss the limits by more than this share of all
+# weight, in so many steps.
+_FAR, _MOST_STEPS = 0.02, 24
+# The cost of an assignment that nearly keeps the limits is not exact, so that several count.
+_PATIENCE = 3
 # The relative fall of the cost from one exact assignment to the next that counts as none where
-# starts are compared, with the most assignments, and in the end.
+# starts are compared, with the most assignments.
 _ROUGH, _MOST_ROUGH_SWEEPS = 1e-3, 20
-_FINE = 1e-5
 _POINTS_AT_ONCE = 2**14
 # Points in parts may miss the limits by this share of all weight without a warning.
 _TOLD = 0.01
@@ -44,10 +50,14 @@ class ExactSizes(Learner):
     Prices have nearly all points where they belong, and the sums are mended for the few others.
     """
 
-    limits: SizeLimits
-    prices: FloatArray
+    rows: LabelledRows  # that the stage sweeps over
+    learner: LearnPrices  # of prices far from those that have the sizes
     least_fall: float  # relative fall of the cost that counts as none
-    _costs: list[float] = field(default_factory=list)
+    prices: FloatArray = field(init=False)
+    _costs: list[float] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self.prices = self.learner.prices
 
     def __iter__(self) -> Iterator[float | Rule]:
         """Yield the rule of the prices of the assignment before."""
@@ -55,19 +65,39 @@ class ExactSizes(Learner):
             yield Priced(tuple(self.prices.tolist()))
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
-        """Return the sums of the exact assignment."""
-        rows, centers = sweep.rows, sweep.centers
-        found = assign_within(rows, centers, self.prices, self.limits)
+        """Return the sums of an assignment nearly within the limits."""
+        priced = self._learned(sweep.centers)
+        found = assign_roughly(self.rows, sweep.centers, priced, self.prices, self.limits)
         self.prices = found.prices
         self._costs.append(found.inertia + self.limits.cost(found.sizes))
-        return replace(_mended(rows, sums, found), objective=self._costs[-1])
+        mended = _mended(self.rows, priced.sums, priced.labels, found.labels)
+        return replace(mended, objective=self._costs[-1])
+
+    def _learned(self, centers: FloatArray) -> PricedLabels:
+        """Move the prices while sizes are far from the limits, since an assignment takes longer."""
+        priced = self.rows.last
+        assert priced is not None, "the sweep had prices"
+        learner, limits = replace(self.learner, prices=self.prices), self.limits
+        for _ in range(_MOST_STEPS):
+            sizes = priced.sums.weights
+            if limits.far_from_wish(learner.prices, sizes) <= _FAR * limits.total:
+                break
+            learner.prices = learner.moved(sizes)
+            priced = self.rows.assign_priced(centers, learner.prices)
+        self.prices = learner.prices
+        return priced
+
+    @property
+    def limits(self) -> SizeLimits:
+        """The wished sizes."""
+        return self.learner.limits
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Report that the cost hardly falls."""
         if records[-1].center_shift == 0:
             return "strict convergence"
-        *before, now = self._costs[-2:]
-        if before and before[0] - now <= self.least_fall * before[0]:
+        *before, now = self._costs[-1 - _PATIENCE :]
+        if len(before) == _PATIENCE and before[0] - now <= _PATIENCE * self.least_fall * before[0]:
             return f"the cost fell from {before[0]} to {now}"
         return None
 
@@ -77,16 +107,16 @@ class ExactSizes(Learner):
         return self._costs[-1]
 
 
-def _mended(rows: Rows, sums: Sums, found: Assigned) -> Sums:
-    """Return the sums with each point at its label, where prices have it elsewhere."""
-    moved = np.flatnonzero(found.labels != found.by_prices)
+def _mended(rows: Rows, sums: Sums, before: Labels, labels: Labels) -> Sums:
+    """Return the sums with each point at its label, where it was elsewhere before."""
+    moved = np.flatnonzero(labels != before)
     points, weights = sums.points.copy(), sums.weights.copy()
     for start in range(0, len(moved), _POINTS_AT_ONCE):
         some = moved[start : start + _POINTS_AT_ONCE]
         counts, n = rows.sample_weight(some), np.arange(len(some))
         shape = (len(weights), len(some))
-        added = sparse.csr_array((counts, (found.labels[some], n)), shape=shape)
-        taken = sparse.csr_array((counts, (found.by_prices[some], n)), shape=shape)
+        added = sparse.csr_array((counts, (labels[some], n)), shape=shape)
+        taken = sparse.csr_array((counts, (before[some], n)), shape=shape)
         change = added - taken
         points += np.asarray(change @ rows.take(some))
         weights += np.asarray(change.sum(axis=1))
@@ -110,8 +140,12 @@ def sample_for_sizes(
         return None
     n_drawn = min(n_drawn, rows.n_points)
     steps = (np.arange(n_drawn) + 0.5) / n_drawn
-    drawn = rows.nearness(np.empty((0, rows.n_features))).draw(steps)
-    points = rows.sample(np.sort(drawn))
+    if isinstance(start.data, InMemory):
+        sums = np.cumsum(rows.sample_weight(np.arange(rows.n_points)))
+        drawn = np.searchsorted(sums, steps * sums[-1])
+    else:
+        drawn = np.sort(rows.nearness(np.empty((0, rows.n_features))).draw(steps))
+    points = rows.sample(drawn)
     return replace(start, data=InMemory(points, None, open_rows(points)))
 
 
@@ -123,31 +157,42 @@ class LimitedFit:
     limits: SizeLimits
     sample: Start | None  # of the points, in which starts are compared
     has_means: bool  # whether centers are means of points that can be taken
-    max_iter: int  # exact assignments in the end
+    max_iter: int  # assignments in the end
+    least_fall: float  # from one of these to the next, as a share of the cost
+    is_nearby: bool  # whether sweeps compare a point only with centers near its own
 
     def run(self, found: Sequence[FloatArray]) -> tuple[list[StageEnd], FloatArray]:
         """Go on from the best of these centers; return how that ended, and the prices."""
-        start, is_in_memory = self.start, isinstance(self.start.data, InMemory)
+        is_in_memory = isinstance(self.start.data, InMemory)
+        start = self._nearby(self.start, found[0])
         start.history.begin_phase("comparing starts within the limits of size")
         centers, prices = self._best_of_starts(found)
         ends: list[StageEnd] = []
-        if self.sample is not None or not self.has_means:
+        is_mended = is_in_memory and self.has_means
+        if not is_mended and (self.sample is not None or not self.has_means):
             start.history.begin_phase("learning prices of the centers")
             learner = self._learner(start, centers, prices)
-            is_mended = is_in_memory and self.has_means
-            most = _MOST_SWEEPS_BEFORE_EXACT if is_mended else _MOST_SWEEPS
-            ends = start.anneal(centers, [Stage.of(learner, most)])
+            ends = start.anneal(centers, [Stage.of(learner, _MOST_SWEEPS)])
             centers, prices = ends[-1].centers, learner.best_prices
         if ends and ends[-1].was_stopped:
             return ends, prices
         start.history.begin_phase("bringing clusters to their sizes")
-        if not is_in_memory or not self.has_means:
+        if not is_mended:
             learner = replace(self._learner(start, centers, prices), holds_centers=True)
             ends = start.anneal(centers, [Stage.of(learner, _MOST_SWEEPS)])
             # Whether sizes hold is told when they are known.
             return [replace(end, has_converged=True) for end in ends], learner.best_prices
-        exact = ExactSizes(self.limits, prices, _FINE)
-        return start.anneal(centers, [Stage.of(exact, self.max_iter)]), exact.prices
+        end, exact = self._descended(start, centers, prices, self.least_fall, self.max_iter)
+        return [end], exact.prices
+
+    def _descended(
+        self, start: Start, centers: FloatArray, prices: FloatArray, least_fall: float, most: int
+    ) -> tuple[StageEnd, ExactSizes]:
+        """Descend with assignments nearly within the limits."""
+        rows = LabelledRows(start.data.rows)
+        exact = ExactSizes(rows, self._learner(start, centers, prices), least_fall)
+        inner = replace(start, data=replace(in_memory(start.data), rows=rows))
+        return inner.anneal(centers, [Stage.of(exact, most)])[-1], exact
 
     def _best_of_starts(self, found: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
         """Return the centers and prices of the start with the least cost in the sample."""
@@ -168,14 +213,22 @@ class LimitedFit:
         self, start: Start, centers: FloatArray
     ) -> tuple[float, FloatArray, FloatArray, bool]:
         """Return cost, centers and prices after a rough descent, and whether it was stopped."""
+        none = np.zeros(len(centers))
         if not self.has_means:
-            learner = self._learner(start, centers, np.zeros(len(centers)))
+            learner = self._learner(start, centers, none)
             end = start.anneal(centers, [Stage.of(learner, _MOST_SWEEPS)])[-1]
             return learner.bound, end.centers, learner.best_prices, end.was_stopped
-        limits = self.limits.of_part(start.data.rows.total_weight)
-        exact = ExactSizes(limits, np.zeros(len(centers)), _ROUGH)
-        end = start.anneal(centers, [Stage.of(exact, _MOST_ROUGH_SWEEPS)])[-1]
+        start = self._nearby(start, centers)
+        end, exact = self._descended(start, centers, none, _ROUGH, _MOST_ROUGH_SWEEPS)
         return exact.cost, end.centers, exact.prices, end.was_stopped
+
+    def _nearby(self, start: Start, centers: FloatArray) -> Start:
+        """Return the start over rows that compare a point only with centers near its own."""
+        if not self.is_nearby:
+            return start
+        rows = cast("NativeRows", start.data.rows)
+        nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
+        return replace(start, data=replace(in_memory(start.data), rows=nearby))
 
     def _learner(self, start: Start, centers: FloatArray, prices: FloatArray) -> LearnPrices:
         rows = start.data.rows
@@ -185,9 +238,7 @@ class LimitedFit:
             units = np.where(spread.weights > 0, spread.error / spread.weights, mean)
         least_unit = max(1e-3 * mean, np.finfo(float).tiny)
         limits = self.limits.of_part(rows.total_weight)
-        is_mended = self.has_means and isinstance(start.data, InMemory)
-        least = _LEARNED_BEFORE_EXACT if is_mended else _LEARNED
-        return LearnPrices(limits, prices, np.maximum(units, least_unit), least, _LEARNED)
+        return LearnPrices(limits, prices, np.maximum(units, least_unit), _LEARNED, _LEARNED)
 
 
 def within_limits(
@@ -203,9 +254,9 @@ def within_limits(
     if isinstance(data, InMemory):
         found = assign_within(data.rows, wide, prices, limits)
         labels, sizes, prices, inertia = found.labels, found.sizes, found.prices, found.inertia
-        missed = found.missed
-    sums = data.rows.sweep(wide, Priced(tuple(prices.tolist())))
-    if not isinstance(data, InMemory):
+        missed, gap = found.missed, found.gap
+    else:
+        sums = data.rows.sweep(wide, Priced(tuple(prices.tolist())))
         sizes = sums.weights
         inertia, missed = sums.objective - float(prices @ sizes), limits.missed_by(sizes)
         if missed > _TOLD * limits.total:
@@ -214,17 +265,17 @@ def within_limits(
                 "points in parts follow prices alone: pass the rows in one array",
                 RuntimeWarning,
             )
-    elif missed > 0:
+        gap = inertia + limits.cost(sizes) - limits.bound(sums.objective, prices)
+    if labels is not None and missed > 0:
         warn_caller(
             f"sizes miss the limits by {missed:.6g} of {limits.total:.6g} in weight, since single "
             "rows cannot be divided: widen the limits, or split heavy rows",
             RuntimeWarning,
         )
     cost = inertia + limits.cost(sizes)
-    gap = max(0.0, cost - limits.bound(sums.objective, prices))
     attributes: dict[str, Any] = {
         "sizes_": sizes,
         "prices_": prices,
-        "assignment_gap_": gap / cost if cost > 0 else 0.0,
+        "assignment_gap_": max(0.0, gap) / cost if cost > 0 else 0.0,
     }
     return Run(centers, labels, inertia, history, ends, loss=cost, attributes=attributes)

@@ -84,7 +84,7 @@ class LearnPrices(Learner):
             if self.missed < 0.95 * self._least_so_far:
                 self._n_in_vain = 0
             self._least_so_far, self.best_prices = self.missed, self.prices
-        self.prices = self._moved(sizes)
+        self.prices = self.moved(sizes)
         # Centers that move before prices have taken effect run away: where a cluster loses points,
         # its center leaves, and it loses more.
         if not self.holds_centers and self.missed <= _MISSED_WHEN_MOVING * limits.total:
@@ -102,7 +102,7 @@ class LearnPrices(Learner):
             return f"sizes came no nearer to the limits than {self._least_so_far}"
         return None
 
-    def _moved(self, sizes: FloatArray) -> FloatArray:
+    def moved(self, sizes: FloatArray) -> FloatArray:
         """Return the next prices, as a damped Newton step for each center alone would have them.
 
         Between two prices of which one makes a cluster too large and the other too small, the next

@@ -42,7 +42,7 @@ class AffineRows(NativeRows, abc.ABC):
     has_cells = BaseRows.has_cells
     has_blocks = BaseRows.has_blocks
     some = BaseRows.some
-    distances_of = BaseRows.distances_of
+    near_centers = BaseRows.near_centers
     farthest = BaseRows.farthest
 
     @abc.abstractmethod
@@ -154,6 +154,15 @@ class PairedRows(AffineRows):
         for rows, pairs in dense_chunks(self._points, elements_per_point=shifted.size):
             values, beside = np.hsplit(pairs, 2)
             distances[rows] = self._from_differences(values[:, None, :] - shifted, beside)
+        return distances
+
+    def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+        pairs = np.asarray(self._points[indices], dtype=np.float64)
+        values, beside = np.hsplit(pairs, 2)
+        shifted = centers - self._shift
+        distances = np.empty((len(indices), len(centers)))
+        for j, center in enumerate(shifted):
+            distances[:, j] = self._from_differences(values[:, None, :] - center, beside)[:, 0]
         return distances
 
     @abc.abstractmethod

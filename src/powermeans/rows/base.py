@@ -14,10 +14,19 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from powermeans.rows.by_definition import greedy_seeds
-from powermeans.rows.protocol import FarPoint, Moved, Placement, PricedLabels, Rows
-from powermeans.rules import Hard, Rule
+from powermeans.rows.protocol import (
+    FarPoint,
+    Moved,
+    NearCenters,
+    Placement,
+    PricedLabels,
+    Rows,
+)
+from powermeans.rules import Hard, Priced, Rule
 from powermeans.sums import ColumnMoments
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+_DISTANCES_AT_ONCE = 2**20
 
 Value = TypeVar("Value")
 
@@ -109,7 +118,34 @@ class BaseRows(Rows):
     def some(self, indices: IndexArray | slice) -> Rows:
         raise TypeError(f"{type(self).__name__} are not read in blocks")
 
-    def distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+    def near_centers(
+        self,
+        indices: IndexArray,
+        labels: Labels,
+        centers: FloatArray,
+        prices: FloatArray,
+        *,
+        reach: float,
+        n_most: int,
+    ) -> NearCenters:
+        listed: Labels = np.empty((len(indices), n_most), dtype=np.int32)
+        near, reached = np.empty(listed.shape), reach
+        step = max(1, _DISTANCES_AT_ONCE // len(centers))
+        for start in range(0, len(indices), step):
+            block = slice(start, start + step)
+            distances, own = self._distances_of(indices[block], centers), labels[block, None]
+            costs = distances + prices
+            costs -= np.take_along_axis(costs, own, axis=1)
+            np.put_along_axis(costs, own, -np.inf, axis=1)
+            order = np.argsort(costs, axis=1, kind="stable")
+            costs = np.take_along_axis(costs, order, axis=1)
+            listed[block] = np.where(costs <= reach, order, -1)[:, :n_most]
+            near[block] = np.take_along_axis(distances, order[:, :n_most], axis=1)
+            reached = min(reached, float(costs[:, n_most:].min(initial=np.inf)))
+        return NearCenters(listed, near, reached)
+
+    def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+        """Return the distances of some points to all centers."""
         return self.sq_distances(centers)[indices].astype(np.float64)
 
     def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
@@ -119,8 +155,7 @@ class BaseRows(Rows):
         least = priced.min(axis=1)
         if len(centers) > 1:
             margins = np.partition(priced, 1, axis=1)[:, 1] - least
-        counts = self.sample_weight(np.arange(self.n_points))
-        return PricedLabels(labels, margins, float(counts @ least))
+        return PricedLabels(labels, margins, self.sweep(centers, Priced(tuple(prices.tolist()))))
 
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         nearness = self.nearness(centers)
@@ -217,6 +252,19 @@ class RowsOfRows(BaseRows):
 
     def sq_distances(self, centers: FloatArray) -> Points:
         return self._rows.sq_distances(centers)
+
+    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        return self._rows.assign_priced(centers, prices)
+
+    def near_centers(
+        self,
+        indices: IndexArray,
+        labels: Labels,
+        centers: FloatArray,
+        prices: FloatArray,
+        **how: Any,
+    ) -> NearCenters:
+        return self._rows.near_centers(indices, labels, centers, prices, **how)
 
     def take(self, indices: IndexArray) -> FloatArray:
         return self._rows.take(indices)

@@ -114,7 +114,7 @@ class BregmanRows(AffineRows):
             some, weights = self._points, self._weights
         return critical_power(in_units(some, self.unit_steps()), weights)
 
-    def distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+    def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
         return self._divergence.pairwise(self._points[indices], centers)
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from powermeans.divergences import cosine
 from powermeans.rows.base import BaseRows
-from powermeans.rows.native import FormOfMoves, NativeRows
+from powermeans.rows.native import FormOfMoves, Labelling, NativeRows
 from powermeans.rules import Hard, Power, Rule
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -67,7 +67,7 @@ class CosineRows(NativeRows):
         return UnitSums.of(super().sweep(centers, rule))
 
     def sweep_nearby(
-        self, centers: FloatArray, rule: Hard | Power, nearby: Labels, labels: Labels
+        self, centers: FloatArray, rule: Hard | Power | Labelling, nearby: Labels, labels: Labels
     ) -> UnitSums:
         return UnitSums.of(super().sweep_nearby(centers, rule, nearby, labels))
 

@@ -151,7 +151,10 @@ class ManhattanRows(NativeRows):
         return NearnessByDefinition(self._values, weights, centers, order, manhattan.pairwise)
 
     assign_priced = BaseRows.assign_priced
-    distances_of = BaseRows.distances_of
+    near_centers = BaseRows.near_centers
+
+    def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+        return manhattan.pairwise(self._values[indices], centers)
 
     # The compiled seeds are for squared Euclidean distances.
     greedy_seeds = BaseRows.greedy_seeds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,7 @@ from powermeans.inputs.narrow import computed_dtype, is_narrow, widened
 from powermeans.rows.base import MemoryRows, in_unit
 from powermeans.rows.by_definition import sweep_by_formula, weighted
 from powermeans.rows.farthest import Farthest, farthest_in_passes, largest_first
-from powermeans.rows.protocol import FarPoint, Moved, PricedLabels, Rows
+from powermeans.rows.protocol import FarPoint, Moved, NearCenters, PricedLabels, Rows
 from powermeans.rules import Gaussian, Hard, Harmonic, Online, Power, Priced, Reached, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.system.threads import effective_n_threads
@@ -121,8 +122,8 @@ class NativeRows(MemoryRows):
         elif isinstance(rule, Harmonic):
             swept = self._native.sweep_power(taken, rule.power, rule.p / 2 - 1, rule.unit)
         elif isinstance(rule, Priced):
-            prices = rule.prices_of(len(centers))
-            swept = self._native.sweep_priced(taken, prices, None, None)
+            wanted = (rule.labels, rule.margins) if isinstance(rule, Labelling) else (None, None)
+            swept = self._native.sweep_priced(taken, rule.prices_of(len(centers)), *wanted)
         elif isinstance(rule, Gaussian):
             swept = self._native.sweep_gaussian(taken, rule.variance, rule.shares_of(len(centers)))
         else:
@@ -155,25 +156,33 @@ class NativeRows(MemoryRows):
         # With few features any sweep leaves out the centers far from a point.
         return not sparse.issparse(self._points) and self.n_features > _native.FEW_FEATURES
 
-    def nearest_to_each(self, centers: FloatArray, n_listed: int) -> Labels:
-        """List the centers nearest to each, with itself first, (n_centers, n_listed)."""
+    def nearest_to_each(
+        self, centers: FloatArray, n_listed: int, prices: FloatArray | None = None
+    ) -> Labels:
+        """List the centers nearest to each, with itself first, (n_centers, n_listed).
+
+        Prices are added to the squared distances.
+        """
         points = np.ascontiguousarray(centers, dtype=self.dtype)
         lists: Labels = np.empty((len(centers), min(n_listed, len(centers))), dtype=np.int32)
         alike = self.rows_of(points, np.ones(len(points)))
-        alike._native.list_nearby(alike.as_compiled(centers), lists)
+        alike._native.list_nearby(alike.as_compiled(centers), prices, lists)
         return lists
 
     def sweep_nearby(
-        self, centers: FloatArray, rule: Hard | Power, nearby: Labels, labels: Labels
+        self, centers: FloatArray, rule: Hard | Power | Labelling, nearby: Labels, labels: Labels
     ) -> Sums:
         """Sweep, but compare a point only with the centers near its own.
 
-        `nearby` lists centers for each center, with itself first, (n_centers, n_listed), int32. The
-        hard rule changes labels to those of the nearest center in the lists.
+        `nearby` lists centers for each center, with itself first, (n_centers, n_listed), int32.
+        Rules that give a point to one center change labels to those of the best in the lists.
         """
         taken = self.as_compiled(centers)
         if isinstance(rule, Hard):
             swept = self._native.sweep_nearby(taken, nearby, labels)
+        elif isinstance(rule, Labelling):
+            prices = rule.prices_of(len(centers))
+            swept = self._native.priced_nearby(taken, nearby, labels, prices, rule.margins)
         else:
             swept = self._native.power_nearby(taken, nearby, labels, rule.power)
         return self._sums_of(swept, len(centers))
@@ -206,18 +215,31 @@ class NativeRows(MemoryRows):
         inertia = self._native.assign(self.as_compiled(centers), labels)
         return labels, inertia * self._weight_unit
 
-    def distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+    def near_centers(
+        self,
+        indices: IndexArray,
+        labels: Labels,
+        centers: FloatArray,
+        prices: FloatArray,
+        *,
+        reach: float,
+        n_most: int,
+    ) -> NearCenters:
+        shape = len(indices), n_most
+        listed: Labels = np.empty(shape, dtype=np.int32)
+        distances, reached = np.empty(shape), np.empty(len(indices))
+        if not len(indices):
+            return NearCenters(listed, distances, reach)
         some = NativeRows(self._points[indices], team=self.team, known=self.known)
-        distances = np.empty((some.n_points, len(centers)), dtype=some._native_dtype)
-        some._native.sq_distances(self.as_compiled(centers), distances)
-        return distances.astype(np.float64, copy=False)
+        some._native.list_near(
+            self.as_compiled(centers), prices, labels, reach, listed, distances, reached
+        )
+        return NearCenters(listed, distances, float(reached.min()))
 
     def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
-        labels = np.empty(self.n_points, dtype=np.int32)
-        margins = np.empty(self.n_points)
-        taken, asked = self.as_compiled(centers), np.ascontiguousarray(prices)
-        _, _, objective, _, _ = self._native.sweep_priced(taken, asked, labels, margins)
-        return PricedLabels(labels, margins, objective * self._weight_unit)
+        labels: Labels = np.empty(self.n_points, dtype=np.int32)
+        rule = Labelling(tuple(prices.tolist()), labels, np.empty(self.n_points))
+        return PricedLabels(labels, rule.margins, self.sweep(centers, rule))
 
     @property
     def moves_points(self) -> bool:
@@ -368,6 +390,14 @@ class NativeRows(MemoryRows):
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         """Yield the distances of some points at a time, for rules that have no kernel."""
         return squared_euclidean.in_chunks(self._points, centers)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelling(Priced):
+    """Tell labels and margins too, as `PricedLabels` has them."""
+
+    labels: Labels  # out (n_points,)
+    margins: FloatArray  # out (n_points,)
 
 
 class FormOfMoves:

@@ -13,9 +13,9 @@ import numpy as np
 from powermeans.rows.base import RowsOfRows
 from powermeans.rows.by_definition import weighted
 from powermeans.rows.farthest import Farthest, farthest_in_passes, largest_first
-from powermeans.rows.native import NativeNearness, NativeRows
-from powermeans.rows.protocol import FarPoint, Rows
-from powermeans.rules import Hard, Power, Rule
+from powermeans.rows.native import Labelling, NativeNearness, NativeRows
+from powermeans.rows.protocol import FarPoint, PricedLabels, Rows
+from powermeans.rules import Hard, Power, Priced, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels
 
@@ -34,7 +34,7 @@ class NearbyRows(RowsOfRows):
     """Sweep over the points of other rows, each among the centers near its own.
 
     `labels` tell which of `centers` each point belongs to at first. `assign`, and rules other than
-    `Hard` and `Power`, compare with all centers.
+    `Hard`, `Priced` and `Power`, compare with all centers.
     """
 
     _rows: NativeRows
@@ -45,6 +45,7 @@ class NearbyRows(RowsOfRows):
         self._nearby: Labels = np.empty((0, 0), dtype=np.int32)
         self._n_sweeps = 0  # since the lists were made
         self._n_hard = 0
+        self._near_by_price, self._n_priced = self._nearby, 0  # sweeps since these lists were made
 
     @property
     def total_weight(self) -> float:
@@ -61,6 +62,8 @@ class NearbyRows(RowsOfRows):
         return False
 
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        if isinstance(rule, Priced):
+            return self.assign_priced(centers, rule.prices_of(len(centers))).sums
         if not isinstance(rule, Hard | Power):
             return self._rows.sweep(centers, rule)
         self._follow(centers)
@@ -75,6 +78,16 @@ class NearbyRows(RowsOfRows):
         """Return the centers that points of each are compared with, with itself first."""
         self._follow(centers)
         return self._nearby
+
+    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        # A point stays with its center however far that moves, since its price moves with it.
+        if self._centers is not centers or self._n_priced % _SWEEPS_PER_LIST == 0:
+            self._near_by_price, self._n_priced = self._lists_of(centers, _MOST_LISTED, prices), 0
+        self._n_priced += 1
+        self._centers, self._nearby = centers, self._nearby[:0]
+        rule = Labelling(tuple(prices.tolist()), self._labels, np.empty(self.n_points))
+        sums = self._rows.sweep_nearby(centers, rule, self._near_by_price, self._labels)
+        return PricedLabels(self._labels.copy(), rule.margins, sums)
 
     def spread(self, centers: FloatArray) -> Spread:
         self._follow(centers)
@@ -145,9 +158,11 @@ class NearbyRows(RowsOfRows):
             return np.full(len(centers), np.inf)
         return np.asarray(np.square(centers - centers[self._nearby[:, 1]]).sum(axis=1))
 
-    def _lists_of(self, centers: FloatArray, n_listed: int) -> Labels:
-        """Return the centers nearest to each, with itself first."""
-        return _with_lone_centers(self._rows.nearest_to_each(centers, n_listed))
+    def _lists_of(
+        self, centers: FloatArray, n_listed: int, prices: FloatArray | None = None
+    ) -> Labels:
+        """Return the centers nearest to each, by distance and price, with itself first."""
+        return _with_lone_centers(self._rows.nearest_to_each(centers, n_listed, prices))
 
 
 def _with_lone_centers(lists: Labels) -> Labels:

@@ -192,12 +192,25 @@ class Rows(Protocol):
         """Return some of the points, at the same distances, with weights of one."""
         ...
 
-    def distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
-        """Return the squared distances of some points to all centers."""
+    def near_centers(
+        self,
+        indices: IndexArray,
+        labels: Labels,
+        centers: FloatArray,
+        prices: FloatArray,
+        *,
+        reach: float,
+        n_most: int,
+    ) -> NearCenters:
+        """List for some points the center of its label, and others of least distance and price.
+
+        A list has at most `n_most` centers, 2 or more, which cost at most `reach` more than that of
+        the label.
+        """
         ...
 
     def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
-        """Return for each point the center of least distance and price, and by how much it is that.
+        """Return for each point the center of least distance and price, with the sums of a sweep.
 
         Without a faster way, the distances of all points to all centers are in memory at once.
         """
@@ -343,7 +356,15 @@ class PricedLabels(NamedTuple):
 
     labels: Labels
     margins: FloatArray  # how much less it costs than the second
-    objective: float  # weighted sum of the least distances and prices
+    sums: Sums  # of the sweep with these prices
+
+
+class NearCenters(NamedTuple):
+    """The centers that each of some points may go to, the one of its label first."""
+
+    centers: Labels  # (n, n_most), -1 where fewer are near
+    distances: FloatArray  # (n, n_most)
+    reached: float  # centers that are left out cost at least this more than that of the label
 
 
 class Placement(NamedTuple):

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from powermeans.rows.base import RowsOfRows
 from powermeans.rows.native import transport
-from powermeans.rows.protocol import PricedLabels, Rows
+from powermeans.rows.protocol import Nearness, PricedLabels, Rows
+from powermeans.rules import Priced, Rule
 from powermeans.size_limits import SizeLimits
+from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # All points are listed with all centers where that makes no more pairs; else points near borders,
 # with the nearest centers.
 _MOST_PAIRS = 2**16
 _CENTERS_FOR_EACH = 16
-_DISTANCES_AT_ONCE = 2**20
 # So many times the points that have to move are listed, and more where they do not suffice.
 _LISTED_FOR_EACH_MISSED, _GROWTH = 8, 4
-_LEAST_SHARE_LISTED = 16
-_MOST_ROUNDS = 10
+_LISTED_FOR_EACH_LEAVING = 4
+_LEAST_SHARE_LISTED = 1 / 16
+_MOST_ROUNDS, _MOST_WIDENED = 12, 8
+# Of a point that should have been listed, so that others are listed with it.
+_MARGIN_BEYOND = 1.5
 # Prices that miss the sizes by more than this share of all weight are forgotten.
 _MISSED_BY_USEFUL_PRICES = 0.1
+# A rough assignment may miss the limits by this share of all weight.
+_ROUGHLY_MISSED = 5e-3
+# A smaller gap is rounding: as a share of the cost, and in units of the precision of the points.
+_SMALL_GAP, _ROUNDING_UNITS = 1e-10, 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +45,7 @@ class Assigned:
     prices: FloatArray
     inertia: float  # weighted sum of distances to the own centers
     missed: float  # by how much weight the sizes miss the limits
-    by_prices: Labels  # the centers of least distance and price, at the prices that it began with
+    gap: float = math.nan  # by no more than this could the cost be less; NaN where none asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,104 +56,203 @@ class _Lists:
     starts: NDArray[np.int64]
     centers: Labels
     distances: FloatArray
-    reach: float  # no center that is left out costs less than this more than the own one
+    reach: FloatArray  # by cluster: centers that are left out cost at least this more than the own
+
+    def are_enough(self, changes: FloatArray) -> bool:
+        """Return whether no point should go to a center that is left out when prices change so."""
+        return bool(np.all(changes - changes.min() <= self.reach))
+
+
+class LabelledRows(RowsOfRows):
+    """Keep the labels of the last sweep with prices, which an assignment begins with."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.last: PricedLabels | None = None
+
+    @property
+    def total_weight(self) -> float:
+        return self._rows.total_weight
+
+    def mean_variance(self) -> float:
+        return self._rows.mean_variance()
+
+    def critical_power(self) -> float:
+        return self._rows.critical_power()
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        if not isinstance(rule, Priced):
+            return self._rows.sweep(centers, rule)
+        self.last = self._rows.assign_priced(centers, rule.prices_of(len(centers)))
+        return self.last.sums
+
+    def spread(self, centers: FloatArray) -> Spread:
+        return self._rows.spread(centers)
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        return self._rows.assign(centers)
+
+    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> Nearness:
+        return self._rows.nearness(centers, order)
+
+    def _middle(self) -> FloatArray:
+        return self._rows.mean()
 
 
 def assign_within(
-    rows: Rows,
-    centers: FloatArray,
-    prices: FloatArray,
-    limits: SizeLimits,
+    rows: Rows, centers: FloatArray, prices: FloatArray, limits: SizeLimits
 ) -> Assigned:
     """Return the assignment of least cost to these centers, beginning with these prices.
 
-    Points far from all borders stay where the prices have them. If the prices then change so much
-    that one of them could move, it begins again with the new prices.
+    Points far from all borders stay where the prices have them. The gap to what the new prices
+    prove tells whether one of them should move; then it begins again with more points.
     """
-    counts = rows.sample_weight(np.arange(rows.n_points))
-    n_listed = max(1, _MOST_PAIRS // len(centers), rows.n_points // _LEAST_SHARE_LISTED)
-    n_each = _CENTERS_FOR_EACH
-    first: PricedLabels | None = None
-    for last_round in range(_MOST_ROUNDS, 0, -1):
+    search = _Search(rows, centers, limits)
+    priced = rows.assign_priced(centers, prices)
+    if search.are_of_no_use(priced, prices):
+        prices = np.zeros(len(centers))
         priced = rows.assign_priced(centers, prices)
-        first = first or priced
-        if last_round == _MOST_ROUNDS and _are_of_no_use(priced, counts, prices, limits):
-            prices = np.zeros(len(centers))
-            priced = rows.assign_priced(centers, prices)
-        sizes = np.bincount(priced.labels, counts, len(centers)).astype(np.float64)
-        far = np.abs(sizes - limits.wanted(prices, sizes)).sum() / limits.total
-        n_needed = _LISTED_FOR_EACH_MISSED * far * rows.n_points
-        n_listed = min(rows.n_points, max(n_listed, int(n_needed)))
-        lists = _listed(rows, priced, counts, centers, prices, n_listed, n_each)
-        found = _transported(priced, counts, lists, sizes, prices, limits)
-        changes = found.prices - prices
-        is_sure = lists.reach == np.inf or np.ptp(np.append(changes, 0.0)) <= lists.reach
-        if last_round == 1 or (is_sure and (found.missed == 0 or n_listed == rows.n_points)):
+    allowed = max(_SMALL_GAP, _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps))
+    for _ in range(_MOST_ROUNDS):
+        found, lists = search.moved(priced, prices, 0.0)
+        proof = rows.assign_priced(centers, found.prices)
+        cost = found.inertia + limits.cost(found.sizes)
+        gap = max(0.0, cost - limits.bound(proof.sums.objective, found.prices))
+        is_proven = gap <= allowed * cost or lists.are_enough(found.prices - prices)
+        left_out = np.flatnonzero(proof.labels != found.labels)
+        if is_proven or not search.lists_more(left_out, lists, priced):
             break
-        if found.missed > 0:
-            # More points first, which cost less than longer lists of all.
-            n_each *= 1 if n_listed < rows.n_points else _GROWTH
-            n_listed = min(rows.n_points, _GROWTH * n_listed)
-        prices = found.prices
-    assert first is not None, "there was a round"
-    return replace(found, by_prices=first.labels)
+    return replace(found, gap=gap)
 
 
-def _are_of_no_use(
-    priced: PricedLabels, counts: FloatArray, prices: FloatArray, limits: SizeLimits
-) -> bool:
-    """Return whether prices are so wrong, for centers that moved far, that none are better.
-
-    Without prices most clusters may grow, so that all paths are short.
-    """
-    sizes = np.bincount(priced.labels, counts, len(prices)).astype(np.float64)
-    is_far = limits.far_from_wish(prices, sizes) > _MISSED_BY_USEFUL_PRICES * limits.total
-    return is_far and bool(np.any(prices))
+def assign_roughly(
+    rows: Rows, centers: FloatArray, priced: PricedLabels, prices: FloatArray, limits: SizeLimits
+) -> Assigned:
+    """Return an assignment nearly within the limits and nearly of least cost."""
+    allowed = _ROUGHLY_MISSED * limits.total
+    return _Search(rows, centers, limits).moved(priced, prices, allowed)[0]
 
 
-def _listed(
-    rows: Rows,
-    priced: PricedLabels,
-    counts: FloatArray,
-    centers: FloatArray,
-    prices: FloatArray,
-    n_listed: int,
-    n_each: int,
-) -> _Lists:
-    """List the points of least margin, with the centers within the largest of these margins."""
-    reach = np.inf
-    if n_listed < len(priced.labels):
-        reach = float(np.partition(priced.margins, n_listed)[n_listed])
-    points = np.flatnonzero((priced.margins <= reach) & (counts > 0))
-    if len(points) * len(centers) <= _MOST_PAIRS:
-        n_each = len(centers)
-    n_at_once = max(1, _DISTANCES_AT_ONCE // len(centers))
-    lengths, listed, distances, reach_of_each = [], [], [], np.inf
-    for start in range(0, len(points), n_at_once):
-        some = points[start : start + n_at_once]
-        found = rows.distances_of(some, centers)
-        costs = found + prices
-        own = priced.labels[some]
-        costs -= costs[np.arange(len(some)), own][:, None]
-        is_near = costs <= reach
-        if n_each < len(centers):
-            crowded = np.flatnonzero(is_near.sum(axis=1) > n_each)
-            farthest = np.partition(costs[crowded], n_each, axis=1)[:, n_each, None]
-            is_near[crowded] &= costs[crowded] < farthest
-            reach_of_each = min(reach_of_each, float(farthest.min(initial=np.inf)))
-        is_near[np.arange(len(some)), own] = True
-        lengths.append(is_near.sum(axis=1))
-        listed.append(np.nonzero(is_near)[1].astype(np.int32))
-        distances.append(found[is_near])
-    starts = np.concatenate([[0], *lengths]).cumsum().astype(np.int64)
-    none = np.empty(0)
-    return _Lists(
-        points,
-        starts,
-        np.concatenate([none.astype(np.int32), *listed]),
-        np.concatenate([none, *distances]).astype(np.float64),
-        min(reach, reach_of_each),
-    )
+class _Search:
+    """Look for the points that should move, among more and more of them."""
+
+    def __init__(self, rows: Rows, centers: FloatArray, limits: SizeLimits) -> None:
+        self._rows, self._centers, self._limits = rows, centers, limits
+        self._counts = rows.sample_weight(np.arange(rows.n_points))
+        n_centers = len(centers)
+        least = max(_LEAST_SHARE_LISTED, _MOST_PAIRS / n_centers / rows.n_points)
+        self._shares = np.full(n_centers, least)  # of the points of each cluster that are listed
+        self._n_each = min(_CENTERS_FOR_EACH, n_centers)
+        self._least_reach = np.zeros(n_centers)
+        self._n_widened = 0
+
+    def are_of_no_use(self, priced: PricedLabels, prices: FloatArray) -> bool:
+        """Return whether prices are so wrong, for centers that moved far, that none are better.
+
+        Without prices most clusters may grow, so that all paths are short.
+        """
+        far = self._limits.far_from_wish(prices, self._sizes(priced))
+        return far > _MISSED_BY_USEFUL_PRICES * self._limits.total and bool(np.any(prices))
+
+    def moved(
+        self, priced: PricedLabels, prices: FloatArray, allowed: float
+    ) -> tuple[Assigned, _Lists]:
+        """Move points at least cost, until sizes miss the limits by no more than is allowed."""
+        limits, sizes = self._limits, self._sizes(priced)
+        excess = np.maximum(sizes - limits.wanted(prices, sizes), 0.0)
+        needed = _LISTED_FOR_EACH_MISSED * float(excess.sum()) / limits.total
+        leaving = _LISTED_FOR_EACH_LEAVING * excess / np.maximum(sizes, np.finfo(float).tiny)
+        self._shares = np.maximum(self._shares, np.maximum(needed, leaving))
+        while True:
+            lists = self._lists(priced, prices)
+            found = _transported(priced, self._counts, lists, sizes, prices, limits)
+            has_all = bool(np.all(self._shares >= 1)) and self._n_each == len(self._centers)
+            if found.missed <= allowed or has_all:
+                return found, lists
+            self._widen(found, lists)
+
+    def lists_more(self, points: IndexArray, lists: _Lists, priced: PricedLabels) -> bool:
+        """List these points from now on, with those of their clusters about as near to a border.
+
+        Where they are listed already, list more centers for each. Return whether there are more.
+        """
+        points = points[self._counts[points] > 0]
+        new = np.setdiff1d(points, lists.points, assume_unique=True)
+        margins = _MARGIN_BEYOND * priced.margins[new]
+        np.maximum.at(self._least_reach, priced.labels[new], margins)
+        short = priced.labels[np.setdiff1d(points, new, assume_unique=True)]
+        np.maximum.at(self._least_reach, short, _GROWTH * lists.reach[short])
+        is_longer = len(short) > 0 and self._n_each < len(self._centers)
+        if is_longer:
+            self._n_each = min(_GROWTH * self._n_each, len(self._centers))
+        return len(new) > 0 or is_longer or bool(np.any(lists.reach[short] < np.inf))
+
+    def _widen(self, found: Assigned, lists: _Lists) -> None:
+        """List more points of the clusters that weight cannot leave, or cannot reach."""
+        stuck = self._stuck(found, lists)
+        self._n_widened += 1
+        if np.all(self._shares[stuck] >= 1) or self._n_widened > _MOST_WIDENED:
+            if np.all(self._shares >= 1):
+                self._n_each = min(_GROWTH * self._n_each, len(self._centers))
+            stuck = np.arange(len(self._shares))
+            self._shares = np.maximum(self._shares, 1.0)
+        self._shares[stuck] *= _GROWTH
+
+    def _stuck(self, found: Assigned, lists: _Lists) -> IndexArray:
+        """Return the clusters that the listed points lead to from those that are too large.
+
+        Where none is, those that lead to clusters that are too small.
+        """
+        n, limits = len(self._centers), self._limits
+        begins = np.repeat(found.labels[lists.points], np.diff(lists.starts))
+        arcs = sparse.csr_array((np.ones(len(begins)), (begins, lists.centers)), shape=(n, n))
+        wrong = found.sizes > limits.most
+        if not wrong.any():
+            arcs, wrong = arcs.T.tocsr(), found.sizes < limits.least
+        reached = wrong.copy()
+        while True:
+            more = reached | (arcs.T @ reached > 0)
+            if np.array_equal(more, reached):
+                return np.flatnonzero(reached)
+            reached = more
+
+    def _sizes(self, priced: PricedLabels) -> FloatArray:
+        return np.bincount(priced.labels, self._counts, len(self._centers)).astype(np.float64)
+
+    def _lists(self, priced: PricedLabels, prices: FloatArray) -> _Lists:
+        """List the points of least margins, with the centers within these margins."""
+        reach, n_centers = self._reach(priced), len(self._centers)
+        is_listed = (priced.margins <= reach[priced.labels]) & (self._counts > 0)
+        points = np.flatnonzero(is_listed)
+        if len(points) * n_centers <= _MOST_PAIRS:
+            self._n_each = n_centers
+        labels = priced.labels[points]
+        near = self._rows.near_centers(
+            points,
+            labels,
+            self._centers,
+            prices,
+            reach=float(reach.max()),
+            n_most=max(2, self._n_each),
+        )
+        costs = near.distances + prices[near.centers]
+        costs -= costs[:, :1].copy()
+        is_near = (near.centers >= 0) & (costs <= reach[labels, None])
+        is_near[:, 0] = True
+        starts = np.append(0, np.cumsum(np.count_nonzero(is_near, axis=1))).astype(np.int64)
+        centers, distances = near.centers[is_near], near.distances[is_near]
+        return _Lists(points, starts, centers, distances, np.minimum(reach, near.reached))
+
+    def _reach(self, priced: PricedLabels) -> FloatArray:
+        """Return for each cluster up to which margin its points are listed.
+
+        About this share of the points have a smaller margin than this share of the mean margin.
+        """
+        n_centers = len(self._centers)
+        n_points = np.bincount(priced.labels, minlength=n_centers)
+        means = np.bincount(priced.labels, priced.margins, n_centers) / np.maximum(n_points, 1)
+        reach = np.where(self._shares >= 1, np.inf, means * self._shares)
+        return np.maximum(reach, self._least_reach)
 
 
 def _transported(
@@ -159,7 +269,7 @@ def _transported(
     least, most = limits.of_counts() if is_counted else (limits.least, limits.most)
     former = priced.labels[lists.points]
     labels, new_sizes, new_prices = former.copy(), sizes.copy(), prices.copy()
-    inertia = priced.objective - float(prices @ sizes)
+    inertia = priced.sums.objective - float(prices @ sizes)
     missed = transport(
         lists.starts,
         lists.centers,
@@ -178,7 +288,7 @@ def _transported(
     inertia += float(of_points[is_moved] @ extra[is_moved])
     all_labels = priced.labels.copy()
     all_labels[lists.points] = labels
-    return Assigned(all_labels, new_sizes, new_prices, inertia, missed, priced.labels)
+    return Assigned(all_labels, new_sizes, new_prices, inertia, missed)
 
 
 def _own_distances(lists: _Lists, labels: Labels) -> FloatArray:
