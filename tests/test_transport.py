@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from powermeans.rows import open_rows, transport
 from powermeans.rows.base import BaseRows
+from powermeans.rows.native import NativeRows
 from powermeans.rows.nearby import NearbyRows
 from powermeans.rows.transport import Assigned, assign_within
 from powermeans.rules import Hard, Priced
@@ -178,6 +179,14 @@ def test_near_centers_are_those_of_least_cost(n_features: int, reach: float, n_m
     for i in range(len(some)):
         left_out = np.delete(costs[i], found.centers[i][found.centers[i] >= 0])
         assert left_out.min(initial=np.inf) >= found.reached - 1e-9
+
+
+@pytest.mark.parametrize("kind", [NativeRows, BaseRows])
+def test_no_points_have_no_near_centers(kind: type[BaseRows]) -> None:
+    rows, none = open_rows(np.eye(3)), np.empty(0, dtype=np.int32)
+    found = kind.near_centers(rows, none, none, np.eye(3), np.zeros(3), reach=0.5, n_most=2)
+    assert found.centers.shape == found.distances.shape == (0, 2)
+    assert found.reached == 0.5
 
 
 def test_rows_nearby_price_as_all_rows_where_all_centers_are_near() -> None:
