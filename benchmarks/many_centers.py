@@ -110,9 +110,7 @@ def power_kmeans(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
 
 
 def tree_and_two_sweeps(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
-    model = KMeans(
-        k, init=TreeSeeds(), n_init=1, max_iter=2, random_state=seed, callback=_noting(k, clock)
-    )
+    model = KMeans(k, init=TreeSeeds(), n_init=1, max_iter=2, random_state=seed)
     return model.fit(points).cluster_centers_
 
 
@@ -291,7 +289,7 @@ def figures(name: str, stored: list[dict], arguments: argparse.Namespace) -> dic
 
 def rows_of(found: dict) -> Rows:
     """The table of a set: medians over the seeds."""
-    head = ["method", "seconds", "CPU seconds", "sum of squares", "sizes vary by"]
+    head = ["method", "CPU seconds", "sum of squares", "sizes vary by"]
     rows = [[*head, *(f"recall at {share:.0%}" for share in SHARES)]]
     for method in dict.fromkeys(cell["method"] for cell in found["cells"]):
         cells = [cell for cell in found["cells"] if cell["method"] == method]
@@ -309,7 +307,6 @@ def _medians(cells: list[dict]) -> list[str]:
 
     recall = np.median([cell["recall"] for cell in cells], axis=0)
     return [
-        f"{middle('seconds'):.1f}",
         f"{middle('cpu'):.1f}",
         f"{middle('sum_of_squares'):.4g}",
         f"{middle('variation'):.2f}",
@@ -318,13 +315,16 @@ def _medians(cells: list[dict]) -> list[str]:
 
 
 def block(stored: dict) -> str:
-    parts = [f"Measured on {stored['date']}, {stored['processor']}, {N_THREADS} threads."]
+    parts = [
+        f"Measured on {stored['date']}, {stored['processor']}, {N_THREADS} threads. Other programs "
+        "ran on the machine, so the seconds are those of the processors."
+    ]
     for found in stored["figures"].values():
         size = found["set"]
         loads = [cell["load"] for cell in found["cells"] if "load" in cell]
         parts += [
             f"**{size['n_points']:,} × {size['n_features']}, {size['n_centers']:,} centers** "
-            f"(load {min(loads):.0f} to {max(loads):.0f} while it ran)",
+            f"(load {min(loads):.0f} to {max(loads):.0f})",
             as_markdown(rows_of(found)),
         ]
     return "\n\n".join(parts)
