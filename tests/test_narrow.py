@@ -199,6 +199,27 @@ def test_fits_are_those_of_float32(dtype: np.dtype[Any], model: str) -> None:
 
 
 @every_type
+def test_centers_and_weights_may_be_narrow(dtype: np.dtype[Any]) -> None:
+    points, weights = blobs(dtype, 300, 9), np.arange(300) % 5
+    found, expected = (
+        KMeans(4, init=start).fit(points, sample_weight=given)
+        for start, given in (
+            (points[:4], weights.astype(dtype)),
+            (points[:4].astype(np.float64), weights),
+        )
+    )
+    assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+
+
+def test_the_largest_numbers_of_bfloat16_are_in_range() -> None:
+    points = np.full((50, 3), 3e38, dtype=ml_dtypes.bfloat16)
+    points[25:] = -points[25:]
+    model = KMeans(2, n_init=1, random_state=0).fit(points)
+    assert_array_equal(np.sort(model.cluster_centers_[:, 0]), points[[25, 0], 0].astype(np.float32))
+    assert model.inertia_ == 0
+
+
+@every_type
 def test_points_in_any_order_of_memory_are_the_same(dtype: np.dtype[Any], tmp_path: Path) -> None:
     points = blobs(dtype, 300, 9)
     expected = KMeans(4, n_init=1, random_state=0).fit(points).cluster_centers_

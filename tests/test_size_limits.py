@@ -125,6 +125,15 @@ def test_shares_are_of_the_whole() -> None:
     assert np.array_equal(by_share.labels_, by_count.labels_)
 
 
+@pytest.mark.parametrize("share", [0.07, 0.14, 0.28, 0.55])
+def test_shares_are_not_rounded_beyond_whole_rows(share: float) -> None:
+    n_clusters = int(np.ceil(1 / share))
+    model = PowerKMeans(n_clusters, size_max=share, random_state=0, effort="fast").fit(drawn(100))
+    assert model.sizes_.max() <= round(100 * share)
+    least = 0.29  # times 100 is a little below 29
+    assert PowerKMeans(3, size_min=least, random_state=0).fit(drawn(100)).sizes_.min() >= 29
+
+
 def test_more_balance_makes_sizes_more_even() -> None:
     X = drawn(2000)
     spreads = [
@@ -155,6 +164,31 @@ def test_limits_are_of_weight() -> None:
     assert sizes == pytest.approx(model.sizes_)
     assert sizes.max() <= 0.22 * weights.sum()
     assert model.inertia_ == pytest.approx(inertia_of(X, model, weights))
+
+
+@pytest.mark.parametrize("weight", [0.1, 2.0, 1 / 3])
+@pytest.mark.parametrize(
+    "options", [{"size_max": 1 / 7}, {"size_min": 12, "size_max": 15.5}, {"balance": 0.5}], ids=str
+)
+def test_equal_weights_count_as_rows(weight: float, options: dict[str, Any]) -> None:
+    X = drawn(100)
+    options = {"init": X[:7], "refine": 0, **options}
+    rows = PowerKMeans(7, **options).fit(X)
+    sizes = {name: options[name] * weight for name in ("size_min", "size_max") if name in options}
+    sizes = {name: size for name, size in sizes.items() if options[name] > 1}
+    heavy = PowerKMeans(7, **{**options, **sizes}).fit(X, sample_weight=np.full(100, weight))
+    assert np.array_equal(heavy.labels_, rows.labels_)
+    assert heavy.sizes_ == pytest.approx(weight * rows.sizes_)
+    assert heavy.assignment_gap_ == pytest.approx(rows.assignment_gap_, abs=1e-9)
+
+
+def test_equal_points_and_huge_ones_have_limits() -> None:
+    equal = PowerKMeans(4, size_max=30, random_state=0).fit(np.zeros((100, 3)))
+    assert equal.sizes_.max() <= 30
+    pairs = np.repeat([[0.0], [1.0]], 50, axis=0)
+    assert PowerKMeans(4, size_max=26, random_state=0).fit(pairs).sizes_.max() <= 26
+    huge = PowerKMeans(4, size_max=26, random_state=0).fit(1e150 * drawn(100))
+    assert huge.sizes_.max() <= 26
 
 
 def test_a_warning_tells_what_heavy_points_miss() -> None:
@@ -216,6 +250,10 @@ def test_missing_entries_have_limits() -> None:
     [
         ({"size_max": 9}, r"size_max=9 times n_clusters=10 makes 90 rows, and X has 100: pass at"),
         ({"size_min": 11}, r"size_min=11 times n_clusters=10 makes 110 rows"),
+        (
+            {"size_min": 101},
+            r"size_min=101 times n_clusters=10 makes 1010 rows, and X has 100: pass",
+        ),
         ({"size_min": 10, "size_max": 0.05}, r"size_min=10 is 10 rows, and size_max=0.05 is 5"),
         ({"size_max": 1.0}, r"size_max=1.0 may be a share of the whole or a size of one"),
         ({"size_max": -1}, r"size_max"),

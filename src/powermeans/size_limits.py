@@ -17,6 +17,20 @@ from powermeans.types import FloatArray
 _ROUNDING = 1e-6
 
 
+def weight_of_each(weights: FloatArray) -> float:
+    """Return the weight of every point that has any, or zero where these weights differ."""
+    heaviest = float(weights.max())
+    return heaviest if np.all((weights == heaviest) | (weights == 0)) else 0.0
+
+
+def whole(size: float, each: float, *, up: bool) -> float:
+    """Return a size as that of whole points of this weight; as it is where points differ."""
+    if each == 0:
+        return size
+    n_points = size / each
+    return each * (math.ceil(n_points - _ROUNDING) if up else math.floor(n_points + _ROUNDING))
+
+
 @dataclass(frozen=True, slots=True)
 class SizeLimits:
     """The least and the largest weight of a cluster, and what the size between them costs.
@@ -41,10 +55,12 @@ class SizeLimits:
         curvature = self.curvature / share
         return SizeLimits(self.n_centers, self.least * share, self.most * share, total, curvature)
 
-    def of_counts(self) -> tuple[float, float]:
-        """Return the least and the largest size of clusters of points that count one each."""
-        most = min(self.most, self.total)
-        return float(math.ceil(self.least - _ROUNDING)), float(math.floor(most + _ROUNDING))
+    def in_points(self, each: float) -> SizeLimits:
+        """Return the limits as numbers of points of this weight, at the same prices."""
+        least = whole(self.least, each, up=True) / each
+        most = whole(min(self.most, self.total), each, up=False) / each
+        curvature = self.curvature * each
+        return SizeLimits(self.n_centers, least, most, self.total / each, curvature)
 
     def wanted(self, prices: FloatArray, sizes: FloatArray) -> FloatArray:
         """Return the sizes that cost least at these prices, of several those nearest to `sizes`."""

@@ -45,7 +45,7 @@ from powermeans.rules import Power, Rule
 from powermeans.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
 from powermeans.seeds.choose import drawn_sample
 from powermeans.seeds.tree import TreeSeeds
-from powermeans.size_limits import SizeLimits
+from powermeans.size_limits import SizeLimits, weight_of_each
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
@@ -653,10 +653,10 @@ class PowerKMeans(CenterEstimator):
     def _limits_without_balance(self, data: Data) -> SizeLimits:
         rows = data.rows
         self._refuse_sizes(rows)
-        is_counted, heaviest = rows.total_weight == rows.n_points, 0.0
+        each, heaviest = float(rows.total_weight == rows.n_points), 0.0
         if isinstance(data, InMemory):
             weights = rows.sample_weight(np.arange(rows.n_points))
-            is_counted, heaviest = bool(np.all(weights * (weights - 1) == 0)), float(weights.max())
+            each, heaviest = weight_of_each(weights), float(weights.max())
         return check_sizes(
             self.size_min,
             self.size_max,
@@ -664,7 +664,7 @@ class PowerKMeans(CenterEstimator):
             n_clusters=self.n_clusters,
             total=rows.total_weight,
             heaviest=heaviest,
-            is_counted=is_counted,
+            each=each,
         )
 
     def _refuse_sizes(self, rows: Rows) -> None:

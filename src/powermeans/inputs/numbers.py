@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from powermeans.errors import ArgumentError
+from powermeans.inputs.narrow import widened
 from powermeans.system.host_memory import brought_to_host
 
 
 def real_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return values as float64 in C order, copied only if they are not."""
-    given: NDArray[Any] = np.asarray(brought_to_host(values, name))
+    given: NDArray[Any] = widened(np.asarray(brought_to_host(values, name)))
     if given.dtype.kind not in "biufO":
         raise ValueError(f"{name} has the dtype {given.dtype}: pass real numbers")
     try:

@@ -307,7 +307,7 @@ def _differ_at_a_glance(points: Points | SparsePoints, largest: float) -> bool:
         return points.nnz < points.shape[0] * points.shape[1] and largest >= _LEAST_SPREAD
     # Halved before subtracting: the difference of the largest numbers overflows.
     first, last = widened(points[0]) / 2, widened(points[-1]) / 2
-    return bool(2 * np.abs(last - first).max() >= _LEAST_SPREAD)
+    return float(np.abs(last - first).max()) >= _LEAST_SPREAD / 2
 
 
 def widest(lowest: FloatArray, highest: FloatArray) -> float:

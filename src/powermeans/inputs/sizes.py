@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from powermeans.errors import ArgumentError
-from powermeans.size_limits import SizeLimits
+from powermeans.size_limits import SizeLimits, whole
 
 
 def check_sizes(
@@ -18,19 +18,17 @@ def check_sizes(
     n_clusters: int,
     total: float,
     heaviest: float,
-    is_counted: bool,
+    each: float,
 ) -> SizeLimits:
     """Return the limits of sizes as weights.
 
-    Shares of rows that count one each are rounded outwards to whole rows.
+    Where all rows have the weight `each`, shares are rounded outwards to whole rows.
     """
     least = 0.0 if size_min is None else _weight(size_min, "size_min", total)
     most = total if size_max is None else min(_weight(size_max, "size_max", total), total)
-    if is_counted:
-        least = math.floor(least) if _is_share(size_min) else math.ceil(least)
-        most = math.ceil(most) if _is_share(size_max) else math.floor(most)
-    unit = "rows" if is_counted else "of weight"
-    _refuse_impossible(size_min, size_max, least, most, n_clusters, total, unit)
+    least = whole(least, each, up=not _is_share(size_min))
+    most = whole(most, each, up=_is_share(size_max))
+    _refuse_impossible(size_min, size_max, least, most, n_clusters, total, each)
     if heaviest > most:
         raise ArgumentError(
             f"is less than the weight of one row, {heaviest:.6g}, which cannot be divided",
@@ -40,9 +38,9 @@ def check_sizes(
         )
     if balance == 1:
         mean = total / n_clusters
-        slack = 0.0 if is_counted else heaviest
-        even = (math.floor(mean), math.ceil(mean)) if is_counted else (mean - slack, mean + slack)
-        least, most = max(least, even[0]), min(most, even[1])
+        slack = 0.0 if each > 0 else heaviest
+        least = max(least, whole(mean, each, up=False) - slack)
+        most = min(most, whole(mean, each, up=True) + slack)
     return SizeLimits(n_clusters, float(least), float(most), total)
 
 
@@ -69,10 +67,11 @@ def _refuse_impossible(
     most: float,
     n_clusters: int,
     total: float,
-    unit: str,
+    each: float,
 ) -> None:
     """Raise where no clusters can have these sizes."""
-    if least > most:
+    unit, mean = "rows" if each == 1 else "of weight", total / n_clusters
+    if size_max is not None and least > most:
         raise ArgumentError(
             f"is {least:.6g} {unit}, and size_max={size_max!r} is {most:.6g}",
             "pass size_min of at most size_max",
@@ -83,7 +82,7 @@ def _refuse_impossible(
         raise ArgumentError(
             f"times n_clusters={n_clusters} makes {n_clusters * most:.6g} {unit}, and X has "
             f"{total:.6g}",
-            f"pass at least {_up(total / n_clusters, unit):.6g}, or n_clusters of at least "
+            f"pass at least {whole(mean, each, up=True):.6g}, or n_clusters of at least "
             f"{math.ceil(total / most) if most > 0 else 'more'}",
             argument="size_max",
             value=size_max,
@@ -92,16 +91,8 @@ def _refuse_impossible(
         raise ArgumentError(
             f"times n_clusters={n_clusters} makes {n_clusters * least:.6g} {unit}, and X has "
             f"{total:.6g}",
-            f"pass at most {_down(total / n_clusters, unit):.6g}, or n_clusters of at most "
+            f"pass at most {whole(mean, each, up=False):.6g}, or n_clusters of at most "
             f"{math.floor(total / least)}",
             argument="size_min",
             value=size_min,
         )
-
-
-def _up(size: float, unit: str) -> float:
-    return math.ceil(size) if unit == "rows" else size
-
-
-def _down(size: float, unit: str) -> float:
-    return math.floor(size) if unit == "rows" else size

@@ -118,16 +118,16 @@ class LearnPrices(Learner):
         grown = np.where(goes_on, np.minimum(growth * self._gains, _LARGEST_GAIN), self._gains)
         self._gains = np.where(turned, _SHRINKING * self._gains, grown)
         self._before = prices, excess
-        slope = 1 / (self._gains * self.units)  # about how sizes fall as prices rise, by the mean
+        step = self._gains * self.units  # about how prices rise as sizes fall by the mean
         if curvature > 0:
             is_between = (wanted > self.limits.least) & (wanted < self.limits.most)
-            slope = slope + np.where(is_between, 1 / (curvature * self.limits.mean), 0.0)
+            step = step / np.where(is_between, 1 + step / (curvature * self.limits.mean), 1.0)
         share = former / np.where(turned, former - excess, 1.0)
         middle = former_prices + share * (prices - former_prices)
-        moved: FloatArray = np.where(turned, middle, prices + excess / slope)
+        moved: FloatArray = np.where(turned, middle, prices + excess * step)
         if curvature == 0:
             # Where the price is zero, all sizes within the limits are as good.
-            moved = np.where(moved * prices < 0, 0.0, moved)
+            moved = np.where(np.sign(moved) * np.sign(prices) < 0, 0.0, moved)
         return moved
 
     def _excess(self, sizes: FloatArray, wanted: FloatArray) -> FloatArray:

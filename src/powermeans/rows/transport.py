@@ -13,7 +13,7 @@ from powermeans.rows.base import RowsOfRows
 from powermeans.rows.native import transport
 from powermeans.rows.protocol import Nearness, PricedLabels, Rows
 from powermeans.rules import Priced, Rule
-from powermeans.size_limits import SizeLimits
+from powermeans.size_limits import SizeLimits, weight_of_each
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels
 
@@ -264,19 +264,19 @@ def _transported(
     limits: SizeLimits,
 ) -> Assigned:
     """Move listed points at least cost until the sizes are as wished."""
-    of_points = counts[lists.points]
-    is_counted = bool(np.all((counts == 1) | (counts == 0)))
-    least, most = limits.of_counts() if is_counted else (limits.least, limits.most)
+    of_points, each = counts[lists.points], weight_of_each(counts)
+    limits = limits.in_points(each) if each > 0 else limits
     former = priced.labels[lists.points]
-    labels, new_sizes, new_prices = former.copy(), sizes.copy(), prices.copy()
+    labels, new_prices = former.copy(), prices.copy()
+    new_sizes = np.rint(sizes / each) if each > 0 else sizes.copy()
     inertia = priced.sums.objective - float(prices @ sizes)
     missed = transport(
         lists.starts,
         lists.centers,
         lists.distances,
-        None if is_counted else of_points,
-        np.full(len(sizes), float(least)),
-        np.full(len(sizes), float(most)),
+        None if each > 0 else of_points,
+        np.full(len(sizes), limits.least),
+        np.full(len(sizes), limits.most),
         limits.mean,
         limits.curvature,
         labels,
@@ -288,7 +288,8 @@ def _transported(
     inertia += float(of_points[is_moved] @ extra[is_moved])
     all_labels = priced.labels.copy()
     all_labels[lists.points] = labels
-    return Assigned(all_labels, new_sizes, new_prices, inertia, missed)
+    unit = each or 1.0
+    return Assigned(all_labels, unit * new_sizes, new_prices, inertia, unit * missed)
 
 
 def _own_distances(lists: _Lists, labels: Labels) -> FloatArray:
