@@ -507,3 +507,27 @@ def test_the_covariance_of_all_points_is_decomposed_once(monkeypatch):
     monkeypatch.setattr(shared_covariance, "unit_covariance", noted)
     model = PowerKMeans(3, divergence="mahalanobis", random_state=0, polish=False).fit(points)
     assert len(decomposed) == 1 + model.n_iter_
+
+
+def test_planes_of_the_same_centers_are_computed_once(monkeypatch):
+    rng, n_computed, planes = np.random.default_rng(0), [0], Poisson.planes
+
+    def counted(*args):
+        n_computed[0] += 1
+        return planes(*args)
+
+    monkeypatch.setattr(Poisson, "planes", counted)
+    points = rng.poisson(5, (50, 3)) + 1.0
+    rows, centers = rows_of("poisson", points), points[:4].copy()
+    rows.sweep(centers, Harmonic(3.0))
+    labels, _ = rows.assign(centers.copy())
+    assert n_computed[0] == 1
+    centers[0] += 10  # in place, in the array that was seen
+    moved, _ = rows.assign(centers)
+    assert n_computed[0] == 2
+    assert not np.array_equal(labels, moved)
+    rows.use(Gamma())
+    of_gamma, inertia = rows.assign(centers)
+    fresh = BregmanRows(points, divergence=Gamma(), n_threads=2).assign(centers)
+    assert inertia == fresh[1]
+    np.testing.assert_array_equal(of_gamma, fresh[0])

@@ -33,6 +33,8 @@ def log_gap(ratio: FloatArray, rise: FloatArray) -> FloatArray:
 def relative_entropy(points: FloatArray, centers: FloatArray, rise: FloatArray) -> FloatArray:
     """Return x log(x / theta) - x + theta, with 0 log 0 = 0; `rise` is theta - x."""
     is_some = points > _NOTHING * centers
+    if is_some.all():
+        return points * log_gap(centers / points, rise / points)
     bases = np.where(is_some, points, centers)
     return np.where(is_some, bases * log_gap(centers / bases, rise / bases), centers)
 
@@ -40,5 +42,5 @@ def relative_entropy(points: FloatArray, centers: FloatArray, rise: FloatArray) 
 def log_ratio(numbers: FloatArray, bases: FloatArray, rise: FloatArray) -> FloatArray:
     """Return the logarithm of number / base; `rise` is number - base."""
     is_near = np.abs(rise) < bases / 2
-    closely = np.log1p(np.where(is_near, rise, 0) / bases)
-    return np.where(is_near, closely, np.log(numbers) - np.log(bases))
+    shares = np.divide(rise, bases, where=is_near, out=np.zeros_like(rise))
+    return np.log1p(shares, where=is_near, out=np.log(numbers) - np.log(bases))

@@ -50,6 +50,7 @@ class BregmanRows(AffineRows):
 
     # A center is the mean of its points, whatever the divergence.
     _find_mean = NativeRows._find_mean
+    _last_planes: tuple[FloatArray, FloatArray, FloatArray] | None  # centers, slopes, lifts
 
     def __init__(
         self,
@@ -83,11 +84,16 @@ class BregmanRows(AffineRows):
             self._divergence = former
             raise
         self.__dict__.pop("_form_of_moves", None)
-        self._tangent = tangent
+        self._tangent, self._last_planes = tangent, None
         self._use_heights(heights)
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self._divergence.planes(centers, self._tangent, self._native.origin())
+        # A search often sweeps and then labels by the same centers.
+        last = self._last_planes
+        if last is None or not np.array_equal(last[0], centers):
+            found = self._divergence.planes(centers, self._tangent, self._native.origin())
+            self._last_planes = last = (centers.copy(), *found)
+        return last[1:]
 
     def unit_steps(self) -> float | FloatArray:
         return unit_steps_at(self._tangent, self._divergence)
