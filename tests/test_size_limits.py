@@ -182,6 +182,15 @@ def test_equal_weights_count_as_rows(weight: float, options: dict[str, Any]) -> 
     assert heavy.assignment_gap_ == pytest.approx(rows.assignment_gap_, abs=1e-9)
 
 
+def test_clusters_of_equal_points_have_no_gap() -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, 100, size=(8, 2)).astype(np.float32)[rng.integers(0, 8, 20)]
+        model = PowerKMeans(9, size_min=1, size_max=15, random_state=0, effort="fast").fit(X)
+        assert model.inertia_ == 0
+        assert model.assignment_gap_ == 0
+
+
 def test_equal_points_and_huge_ones_have_limits() -> None:
     equal = PowerKMeans(4, size_max=30, random_state=0).fit(np.zeros((100, 3)))
     assert equal.sizes_.max() <= 30

@@ -36,7 +36,7 @@ for name, model in (("without limits", free), (f"at most {MOST}", limited)):
 # %%
 # Each cell in a colour of its own; the dots are as large as the cells have addresses.
 
-figure, axes = plt.subplots(1, 2, figsize=(10, 5), layout="constrained", sharex=True, sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(10, 5.5), layout="constrained", sharex=True, sharey=True)
 colours = plt.get_cmap("tab20")(np.arange(N_PLACES) % 20)
 for ax, name, model in (
     (axes[0], "No limits", free),

@@ -6,10 +6,10 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -211,6 +211,7 @@ class _Search:
     by_sample: float = field(default=0.0, init=False)
     is_over: threading.Event = field(default_factory=threading.Event, init=False)
     history: list[tuple[float, float]] = field(default_factory=list, init=False)
+    searches: list[Future[Any]] = field(default_factory=list, init=False)  # that may be under way
 
     def __post_init__(self) -> None:
         self.bounds = np.zeros(len(self.order))
@@ -218,15 +219,27 @@ class _Search:
     def run(self) -> OptimalityGap:
         """Search until nothing is left to gain, or time is over."""
         was_interrupted = False
-        try:
-            with ThreadPoolExecutor(min(self.effort.n_threads, len(self.order))) as executor:
-                try:
-                    self._search_on(executor)
-                finally:
-                    self.is_over.set()  # also for what has not begun
-        except KeyboardInterrupt:
-            was_interrupted = True
+        with ThreadPoolExecutor(min(self.effort.n_threads, len(self.order))) as executor:
+            try:
+                self._search_on(executor)
+            except KeyboardInterrupt:
+                was_interrupted = True
+            finally:
+                was_interrupted |= self._end()
         return replace(self._so_far(), was_interrupted=was_interrupted)
+
+    def _end(self) -> bool:
+        """Wait for the step that each thread is in, and return whether Ctrl-C was pressed."""
+        self.is_over.set()  # also for what has not begun
+        was_interrupted = False
+        while True:
+            # Not by joining threads: a join that Ctrl-C interrupts may take a thread for dead.
+            try:
+                wait(self.searches)
+            except KeyboardInterrupt:
+                was_interrupted = True
+            else:
+                return was_interrupted
 
     def _seconds(self) -> float:
         return time.monotonic() - self.started
@@ -239,11 +252,15 @@ class _Search:
         return clustering.points[mine], clustering.weights[mine], len(clustering.centers)
 
     def _search_on(self, executor: ThreadPoolExecutor) -> None:
-        for _ in executor.map(self._begin_in, self.order):
-            pass
+        for piece in self.order:
+            self.searches.append(executor.submit(self._begin_in, piece))
+        for beginning in self.searches:
+            beginning.result()
         self.most_above = float((self.pieces.inertias - self.bounds).max())
-        searches = [executor.submit(self._search_in, place) for place in range(len(self.order))]
-        for search in searches:
+        self.searches = []
+        for place in range(len(self.order)):
+            self.searches.append(executor.submit(self._search_in, place))
+        for search in self.searches:
             self._wait_for(search)
             if not search.result():
                 break

@@ -236,9 +236,8 @@ class LimitedFit:
         mean = float(spread.error.sum() / rows.total_weight)
         with np.errstate(invalid="ignore", divide="ignore"):
             units = np.where(spread.weights > 0, spread.error / spread.weights, mean)
-        least_unit = max(1e-3 * mean, np.finfo(float).tiny)
         limits = self.limits.of_part(rows.total_weight)
-        return LearnPrices(limits, prices, np.maximum(units, least_unit), _LEARNED, _LEARNED)
+        return LearnPrices(limits, prices, np.maximum(units, 1e-3 * mean), _LEARNED, _LEARNED)
 
 
 def within_limits(
