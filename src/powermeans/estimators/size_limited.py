@@ -30,8 +30,8 @@ from powermeans.types import FloatArray, Labels
 _LEARNED = 5e-3
 _MOST_SWEEPS = 60
 # Prices are learned before an assignment while sizes miss the limits by more than this share of all
-# weight, in so many steps.
-_FAR, _MOST_STEPS = 0.02, 24
+# weight, or by less where an assignment of many points to many centers takes longer than learning.
+_FAR, _FAR_AMONG_MANY, _MOST_STEPS = 0.05, 3e7, 12
 # The cost of an assignment that nearly keeps the limits is not exact, so that several count.
 _PATIENCE = 3
 # The relative fall of the cost from one exact assignment to the next that counts as none where
@@ -77,10 +77,12 @@ class ExactSizes(Learner):
         """Move the prices while sizes are far from the limits, since an assignment takes longer."""
         priced = self.rows.last
         assert priced is not None, "the sweep had prices"
-        learner, limits = replace(self.learner, prices=self.prices), self.limits
+        learner, limits = self.learner, self.limits
+        learner.prices = self.prices  # its steps are as long as they have become
+        far = min(_FAR, _FAR_AMONG_MANY / (self.rows.n_points * len(centers)))
         for _ in range(_MOST_STEPS):
             sizes = priced.sums.weights
-            if limits.far_from_wish(learner.prices, sizes) <= _FAR * limits.total:
+            if limits.far_from_wish(learner.prices, sizes) <= far * limits.total:
                 break
             learner.prices = learner.moved(sizes)
             priced = self.rows.assign_priced(centers, learner.prices)
