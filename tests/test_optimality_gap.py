@@ -6,6 +6,7 @@ import functools
 import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -351,6 +352,39 @@ def test_an_interrupt_keeps_the_best_bound() -> None:
     assert found.was_interrupted
     assert found.verdict.endswith(" % of the optimum before the search was interrupted")
     assert 0 < found.bound < found.inertia
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="signals go to no chosen thread")
+def test_a_second_interrupt_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended, me = [], [], threading.get_ident()
+
+    def slow(_: ascent.Ascent) -> None:
+        begun.append(0)
+        for after in (0.1, 0.3):
+            threading.Timer(after, signal.pthread_kill, [me, signal.SIGINT]).start()
+        time.sleep(1.0)
+        ended.append(0)
+
+    monkeypatch.setattr(ascent.Ascent, "step", slow)
+    points, before = np.random.default_rng(5).random((100, 2)), threading.active_count()
+    found = optimality_gap(points, points[:6], max_seconds=100)
+    assert found.was_interrupted
+    assert len(begun) == len(ended) == 1
+    assert threading.active_count() == before
+
+
+def test_an_error_in_a_thread_surfaces_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = ArithmeticError("in a step")
+
+    def failing(_: ascent.Ascent) -> None:
+        raise error
+
+    monkeypatch.setattr(ascent.Ascent, "step", failing)
+    points, before = np.random.default_rng(5).random((1500, 2)), threading.active_count()
+    with pytest.raises(ArithmeticError) as raised:
+        optimality_gap(points, points[:6], max_seconds=100, n_threads=2)
+    assert raised.value is error
+    assert threading.active_count() == before
 
 
 def test_an_interrupt_before_the_first_search_proves_no_more_than_was_computed(
