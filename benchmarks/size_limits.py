@@ -4,6 +4,7 @@ Seconds are those of processors, since other work may share the machine.
 
     python -m benchmarks.size_limits constrained   # needs the environment of make peers
     python -m benchmarks.size_limits many
+    python -m benchmarks.size_limits --page
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.machine import RESULTS, store
+from benchmarks.machine import RESULTS, read, store
+from benchmarks.pages import Page, Rows, as_markdown
 from powermeans import PowerKMeans
 from powermeans.datasets import load_data_set
 
+PAGE = Page("size_limits", "python -m benchmarks.size_limits --page")
+PARTS = ["constrained", "many"]
 N_POINTS, N_FEATURES, N_CENTERS = 23_000, 50, 10
 SIZE_MIN, SIZE_MAX = 2000, 2600
 
@@ -82,7 +86,7 @@ def outcome(points: NDArray, fitted: Any, cpu: float, wall: float) -> dict[str, 
     }
 
 
-def beside_constrained(n_init: int, names: list[str]) -> dict[str, Any]:
+def beside_constrained(n_init: int, names: list[str], efforts: list[str]) -> dict[str, Any]:
     from k_means_constrained import KMeansConstrained
 
     limits = {"size_min": SIZE_MIN, "size_max": SIZE_MAX, "random_state": 0}
@@ -90,7 +94,7 @@ def beside_constrained(n_init: int, names: list[str]) -> dict[str, Any]:
     for name in names:
         points = np.ascontiguousarray(DATA[name]())
         figures = {}
-        for effort in ("fast", "balanced"):
+        for effort in efforts:
             model = PowerKMeans(N_CENTERS, effort=effort, **limits)
             figures[f"powermeans, {effort}"] = outcome(
                 points, *timed(lambda model=model, points=points: model.fit(points))
@@ -132,24 +136,62 @@ def with_many_centers(n_points: int, n_centers: int, efforts: list[str]) -> dict
     return found
 
 
+def as_rows(figures: dict[str, dict[str, float]]) -> Rows:
+    head = ["method", "CPU seconds", "sum of squares", "smallest cluster", "largest"]
+    cells = [
+        [
+            name,
+            f"{found['processor seconds']:.3g}",
+            f"{found['sum of squares']:.6g}",
+            f"{found['smallest']:,}",
+            f"{found['largest']:,}",
+        ]
+        for name, found in figures.items()
+    ]
+    return [head, *cells]
+
+
+def as_page() -> str:
+    """What the docs say of the stored runs."""
+    blocks = []
+    constrained, many = (read(f"size_limits_{part}", "size_limits") for part in PARTS)
+    blocks.append(f"Measured on {constrained['date']}, {constrained['processor']}.")
+    for name, figures in constrained["figures"].items():
+        title = f"{name}, {N_POINTS:,} × {N_FEATURES}, {SIZE_MIN:,} to {SIZE_MAX:,} rows each"
+        blocks += [f"**{title[0].upper()}{title[1:]}**", as_markdown(as_rows(figures))]
+    shape = f"{many['figures']['points']:,} × 32, {many['figures']['centers']:,} clusters"
+    blocks += [
+        f"**{shape}, with sizes of lognormal shares before limits**, measured on {many['date']}",
+        as_markdown(as_rows(many["figures"]["fits"])),
+    ]
+    return "\n\n".join(blocks)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("part", choices=["constrained", "many"])
+    parser.add_argument("part", choices=PARTS, nargs="?")
+    parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
     parser.add_argument("--n-init", type=int, default=1, help="of k-means-constrained")
     parser.add_argument("--data", choices=DATA, action="append", help="all by default")
     parser.add_argument("--efforts", nargs="+", default=["fast", "balanced"])
     parser.add_argument("--points", type=int, default=10**6)
     parser.add_argument("--centers", type=int, default=1000)
     options = parser.parse_args()
+    if options.page:
+        PAGE.write(as_page())
+        return
+    if options.part is None:
+        parser.error(f"name a part, of {' and '.join(PARTS)}, or --page")
     name = f"size_limits_{options.part}"
     stored = RESULTS / f"{name}.json"
     known = json.loads(stored.read_text())["figures"] if stored.is_file() else {}
     if options.part == "constrained":
-        found = beside_constrained(options.n_init, options.data or list(DATA))
+        found = beside_constrained(options.n_init, options.data or list(DATA), options.efforts)
         for data, figures in found.items():
             known.setdefault(data, {}).update(figures)
     else:
-        known = with_many_centers(options.points, options.centers, options.efforts)
+        fits = with_many_centers(options.points, options.centers, options.efforts)
+        known = {"points": options.points, "centers": options.centers, "fits": fits}
     print(store(name, known))
 
 
