@@ -211,7 +211,10 @@ def main() -> None:
         if part == "fits":
             cells = [cell for n in arguments.threads for cell in fits(arguments.problems, n)]
         else:
-            cells = list(quantizers(max(arguments.threads), arguments.sets))
+            cells = []
+            for cell in quantizers(max(arguments.threads), arguments.sets):
+                cells.append(cell)
+                print(cell, flush=True)  # the largest set takes minutes
         is_stored = machine.stored_at(NAME).is_file()
         figures = machine.read(NAME, NAME)["figures"] if is_stored else {}
         figures[part] = {"command": machine.command(), "cells": cells}
