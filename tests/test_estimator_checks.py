@@ -76,6 +76,9 @@ def checks_that_cannot_pass(estimator) -> dict[str, str]:
     if getattr(estimator, "divergence", None) == "cosine":
         reason = "their points have rows of zeros, which have no direction"
         return dict.fromkeys(CHECKS_WITH_ROWS_OF_ZEROS, reason)
+    if isinstance(estimator, ProductQuantizer):
+        reason = "the seeds of its codewords depend on the order of the rows"
+        return {"check_sample_weight_equivalence_on_dense_data": reason}
     return {}
 
 
