@@ -263,3 +263,11 @@ def test_features_count_alike_at_given_centers():
     np.testing.assert_array_equal(model.feature_weights_, [0.5, 0.5])
     np.testing.assert_allclose(model.transform([[2.0, 3.0]]), np.sqrt([[4.0, 2.5]]), rtol=1e-15)
     assert model.predict([[2.0, 3.0]]) == [1]
+
+
+def test_large_float32_values_choose_features_without_overflow() -> None:
+    points = np.random.default_rng(0).normal(size=(300, 40))
+    model = EntropyWeightedPowerKMeans(11, random_state=0)
+    with np.errstate(over="raise"):
+        model.fit((5e28 * points).astype(np.float32))
+    assert np.isfinite(model.feature_weights_).all()

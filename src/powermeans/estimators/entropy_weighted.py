@@ -386,11 +386,11 @@ class WeightSearch:
 
     def _share_left(self, values: Points) -> float:
         """Return the scatter about as many centers, as a share of that about the mean."""
-        column = values[:, None].astype(np.float64)
-        labels = self._labels(column, None, "fast")
+        wide = values.astype(np.float64)
+        labels = self._labels(wide[:, None], None, "fast")
         counts = np.maximum(np.bincount(labels, minlength=self.n_clusters), 1)
-        means = np.bincount(labels, values, minlength=self.n_clusters) / counts
-        return float(np.var(values - means[labels]) / max(np.var(values), np.finfo(float).tiny))
+        means = np.bincount(labels, wide, minlength=self.n_clusters) / counts
+        return float(np.var(wide - means[labels]) / max(np.var(wide), np.finfo(float).tiny))
 
     def _goes_on_from(self, weights: FloatArray, effort: Any) -> bool:
         """Search for centers with these weights, relearn them, and return whether that gains."""
