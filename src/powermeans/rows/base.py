@@ -244,6 +244,16 @@ class RowsOfRows(BaseRows):
     def dtype(self) -> np.dtype[np.floating[Any]]:
         return self._rows.dtype
 
+    @property
+    def total_weight(self) -> float:
+        return self._rows.total_weight
+
+    def mean_variance(self) -> float:
+        return self._rows.mean_variance()
+
+    def critical_power(self) -> float:
+        return self._rows.critical_power()
+
     def rounding(self) -> float:
         return self._rows.rounding()
 

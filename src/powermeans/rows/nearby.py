@@ -47,16 +47,6 @@ class NearbyRows(RowsOfRows):
         self._n_hard = 0
         self._near_by_price, self._n_priced = self._nearby, 0  # sweeps since these lists were made
 
-    @property
-    def total_weight(self) -> float:
-        return self._rows.total_weight
-
-    def mean_variance(self) -> float:
-        return self._rows.mean_variance()
-
-    def critical_power(self) -> float:
-        return self._rows.critical_power()
-
     def descends(self, rule: Rule) -> bool:
         # Other lists may leave a point farther from its center.
         return False

@@ -70,16 +70,6 @@ class LabelledRows(RowsOfRows):
         self._rows = rows
         self.last: PricedLabels | None = None
 
-    @property
-    def total_weight(self) -> float:
-        return self._rows.total_weight
-
-    def mean_variance(self) -> float:
-        return self._rows.mean_variance()
-
-    def critical_power(self) -> float:
-        return self._rows.critical_power()
-
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         if not isinstance(rule, Priced):
             return self._rows.sweep(centers, rule)
