@@ -166,6 +166,31 @@ def test_blas_has_one_thread_until_the_last_who_asked_for_it_is_done():
         assert threads_of_blas() == before
 
 
+LIBRARY_LOADED_LATER = """
+import threadpoolctl
+from powermeans.system.threads import blas_on_one_thread
+
+def threads():
+    return [p["num_threads"] for p in threadpoolctl.threadpool_info() if p["user_api"] == "blas"]
+
+with blas_on_one_thread():
+    n_before = len(threads())
+import scipy.linalg
+with threadpoolctl.threadpool_limits(2, user_api="blas"), blas_on_one_thread():
+    print(n_before, *threads())
+"""
+
+
+def test_blas_loaded_by_a_later_import_has_one_thread_too():
+    done = subprocess.run(
+        [sys.executable, "-c", LIBRARY_LOADED_LATER], capture_output=True, text=True, check=True
+    )
+    n_before, *threads = map(int, done.stdout.split())
+    if len(threads) == n_before:
+        pytest.skip("SciPy brings no BLAS of its own here")
+    assert set(threads) == {1}
+
+
 def threads_during_a_fit(n_points, **params):
     """The most threads of this process while it fits, beyond those it had before."""
     before, seen = len(os.listdir("/proc/self/task")), []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,7 +121,7 @@ class _OneThread:
     def enter(self) -> None:
         with self._lock:
             if self._n_users == 0:
-                self._limit = _blas_pools().limit(limits=1)
+                self._limit = _blas_pools(len(sys.modules)).limit(limits=1)
             self._n_users += 1
 
     def leave(self) -> None:
@@ -143,9 +144,11 @@ def blas_on_one_thread() -> Iterator[None]:
         _ONE_THREAD.leave()
 
 
-@functools.cache
-def _blas_pools() -> Any:
-    # Cached, since the search for libraries takes longer than most of what they compute here.
+@functools.lru_cache(maxsize=1)
+def _blas_pools(n_modules: int) -> Any:
+    # The search for libraries takes longer than most of what they compute here, so it waits for the
+    # import of a module, which may bring another library: SciPy's beside NumPy's, say.
+    del n_modules
     return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
