@@ -167,6 +167,8 @@ def seconds_of_fit(command: list[str]) -> float:
 
 def measured(n_times: int, threads: int, wanted: list[str]) -> dict:
     """Waits of `n_times` random moments for each kind of work, divided among its shapes."""
+    # What a shell starts in its background ignores Ctrl-C, and so does all that this starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["POWERMEANS_NUM_THREADS"] = str(threads)
     rng, load = np.random.default_rng(), [os.getloadavg()]
     found: dict[str, dict[str, dict]] = {"interrupts": {}, "limits": {}}

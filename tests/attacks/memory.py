@@ -46,6 +46,7 @@ def large(rng: np.random.Generator) -> Callable[[], object]:
     drawn = drawn_points(rng, subject.domain)
     points = drawn[rng.integers(len(drawn), size=N_LARGE)]
     points = points + rng.integers(2, size=points.shape)
+    points[~points.any(axis=1)] = 1  # some have to have a direction
     model = subject.model.set_params(n_clusters=N_CLUSTERS)
     return lambda: clone(model).fit(points)
 
