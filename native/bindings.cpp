@@ -130,7 +130,7 @@ class Points {
 
     // Lists for each point the center of its label and those near it by distance and price.
     void list_near(Centers centers, Vector prices, Out<int32_t, 1> labels, double reach,
-                   Out<int32_t, 2> listed, Out<double, 2> distances, Out<double, 1> reached) const {
+                   Out<int32_t, 2> listed, Out<double, 2> distances) const {
         require(prices.shape(0) == centers.shape(0), "prices must have one entry for each center");
         require(int64_t(listed.shape(0)) == source_.n_points && listed.shape(1) > 1 &&
                     distances.shape(0) == listed.shape(0) && distances.shape(1) == listed.shape(1),
@@ -138,8 +138,7 @@ class Points {
         Request<T> asked = request(Task::near_lists, centers);
         asked.prices = prices.data();
         asked.labels = const_cast<int32_t*>(checked_labels(labels, centers));  // this task only reads them
-        asked.near = {int64_t(listed.shape(1)), reach, listed.data(), distances.data(),
-                      of_points(reached, "reached")};
+        asked.near = {int64_t(listed.shape(1)), reach, listed.data(), distances.data()};
         swept(asked);
     }
 
@@ -556,8 +555,7 @@ void bind_sweeps(Binding& binding) {
         .def("sweep_priced", &Class::sweep_priced, "centers"_a.noconvert(), "prices"_a.noconvert(),
              "labels"_a.noconvert().none(), "margins"_a.noconvert().none())
         .def("list_near", &Class::list_near, "centers"_a.noconvert(), "prices"_a.noconvert(),
-             "labels"_a.noconvert(), "reach"_a, "listed"_a.noconvert(), "distances"_a.noconvert(),
-             "reached"_a.noconvert())
+             "labels"_a.noconvert(), "reach"_a, "listed"_a.noconvert(), "distances"_a.noconvert())
         .def("spread", &Class::spread, "centers"_a.noconvert())
         .def("assign", &Class::assign, "centers"_a.noconvert(), "labels"_a.noconvert())
         .def("sq_distances", &Class::sq_distances, "centers"_a.noconvert(), "distances"_a.noconvert())

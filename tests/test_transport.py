@@ -174,11 +174,6 @@ def test_near_centers_are_those_of_least_cost(n_features: int, reach: float, n_m
     assert np.array_equal(found.centers, expected.centers)
     is_near = expected.centers >= 0
     assert found.distances[is_near] == pytest.approx(expected.distances[is_near], rel=1e-9)
-    costs = ((points[some, None] - centers) ** 2).sum(axis=2) + prices
-    costs -= np.take_along_axis(costs, labels[:, None], axis=1)
-    for i in range(len(some)):
-        left_out = np.delete(costs[i], found.centers[i][found.centers[i] >= 0])
-        assert left_out.min(initial=np.inf) >= found.reached - 1e-9
 
 
 @pytest.mark.parametrize("kind", [NativeRows, BaseRows])
@@ -186,7 +181,6 @@ def test_no_points_have_no_near_centers(kind: type[BaseRows]) -> None:
     rows, none = open_rows(np.eye(3)), np.empty(0, dtype=np.int32)
     found = kind.near_centers(rows, none, none, np.eye(3), np.zeros(3), reach=0.5, n_most=2)
     assert found.centers.shape == found.distances.shape == (0, 2)
-    assert found.reached == 0.5
 
 
 def test_rows_nearby_price_as_all_rows_where_all_centers_are_near() -> None:

@@ -97,9 +97,7 @@ void list_near(const Block<Points>& block) {
         const T* row = row_of(block, p);
         int32_t* listed = job.near.centers + i * n_most;
         const auto cost_of = [&](int64_t j) { return row[j] + job.offsets[j]; };
-        const T own_cost = cost_of(job.labels[i]);
-        T limit = own_cost + T(job.near.reach / unscale / unscale);
-        bool is_cut = false;
+        T limit = cost_of(job.labels[i]) + T(job.near.reach / unscale / unscale);
         int64_t n = 0;
         listed[n++] = job.labels[i];
         for (int64_t j = 0; j < job.centers.n_padded; j += lanes<T>) {
@@ -108,7 +106,6 @@ void list_near(const Block<Points>& block) {
                 const int64_t center = j + __builtin_ctz(mask);
                 if (center == job.labels[i] || center >= job.centers.n_centers) continue;
                 const bool is_full = n == n_most;
-                is_cut = is_cut || is_full;
                 if (is_full && !(cost_of(center) < cost_of(listed[n - 1]))) continue;
                 int64_t at = is_full ? n - 1 : n++;
                 for (; at > 1 && cost_of(center) < cost_of(listed[at - 1]); --at) listed[at] = listed[at - 1];
@@ -119,8 +116,6 @@ void list_near(const Block<Points>& block) {
         for (int64_t t = 0; t < n; ++t)
             job.near.distances[i * n_most + t] = double(row[listed[t]]) * unscale * unscale;
         for (int64_t t = n; t < n_most; ++t) listed[t] = -1;
-        job.near.reached[i] =
-            is_cut ? (double(cost_of(listed[n - 1])) - double(own_cost)) * unscale * unscale : job.near.reach;
     }
 }
 

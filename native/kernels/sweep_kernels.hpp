@@ -49,7 +49,6 @@ struct NearLists {
     double reach = 0;             // listed are centers that cost at most this more than the own one
     int32_t* centers = nullptr;   // out (n_points, n_most), -1 where fewer are in reach
     double* distances = nullptr;  // out (n_points, n_most)
-    double* reached = nullptr;    // out (n_points,): those left out cost at least this more than the own one
 };
 
 // What a sweep is asked for, in the units of the caller. T is the type that distances are computed in.

@@ -129,7 +129,7 @@ class BaseRows(Rows):
         n_most: int,
     ) -> NearCenters:
         listed: Labels = np.empty((len(indices), n_most), dtype=np.int32)
-        near, reached = np.empty(listed.shape), reach
+        near = np.empty(listed.shape)
         step = max(1, _DISTANCES_AT_ONCE // len(centers))
         for start in range(0, len(indices), step):
             block = slice(start, start + step)
@@ -141,8 +141,7 @@ class BaseRows(Rows):
             costs = np.take_along_axis(costs, order, axis=1)
             listed[block] = np.where(costs <= reach, order, -1)[:, :n_most]
             near[block] = np.take_along_axis(distances, order[:, :n_most], axis=1)
-            reached = min(reached, float(costs[:, n_most:].min(initial=np.inf)))
-        return NearCenters(listed, near, reached)
+        return NearCenters(listed, near)
 
     def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
         """Return the distances of some points to all centers."""

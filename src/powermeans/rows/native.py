@@ -227,14 +227,12 @@ class NativeRows(MemoryRows):
     ) -> NearCenters:
         shape = len(indices), n_most
         listed: Labels = np.empty(shape, dtype=np.int32)
-        distances, reached = np.empty(shape), np.empty(len(indices))
+        distances = np.empty(shape)
         if not len(indices):
-            return NearCenters(listed, distances, reach)
+            return NearCenters(listed, distances)
         some = NativeRows(self._points[indices], team=self.team, known=self.known)
-        some._native.list_near(
-            self.as_compiled(centers), prices, labels, reach, listed, distances, reached
-        )
-        return NearCenters(listed, distances, float(reached.min()))
+        some._native.list_near(self.as_compiled(centers), prices, labels, reach, listed, distances)
+        return NearCenters(listed, distances)
 
     def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
         labels: Labels = np.empty(self.n_points, dtype=np.int32)

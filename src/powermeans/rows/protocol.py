@@ -364,7 +364,6 @@ class NearCenters(NamedTuple):
 
     centers: Labels  # (n, n_most), -1 where fewer are near
     distances: FloatArray  # (n, n_most)
-    reached: float  # centers that are left out cost at least this more than that of the label
 
 
 class Placement(NamedTuple):

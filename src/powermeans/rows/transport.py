@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, replace
 
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from powermeans.rows.base import RowsOfRows
 from powermeans.rows.native import transport
-from powermeans.rows.protocol import Nearness, PricedLabels, Rows
+from powermeans.rows.protocol import NearCenters, Nearness, PricedLabels, Rows
 from powermeans.rules import Priced, Rule
 from powermeans.size_limits import SizeLimits, weight_of_each
 from powermeans.sums import Spread, Sums
@@ -25,9 +26,9 @@ _CENTERS_FOR_EACH = 16
 _LISTED_FOR_EACH_MISSED, _GROWTH = 8, 4
 _LISTED_FOR_EACH_LEAVING = 4
 _LEAST_SHARE_LISTED = 1 / 16
-_MOST_ROUNDS, _MOST_WIDENED = 12, 8
-# Of a point that should have been listed, so that others are listed with it.
-_MARGIN_BEYOND = 1.5
+_MOST_ROUNDS, _MOST_WIDENED = 50, 8
+# Of a point that should be elsewhere, so many better centers are listed.
+_BETTER_FOR_EACH = 8
 # Prices that miss the sizes by more than this share of all weight are forgotten.
 _MISSED_BY_USEFUL_PRICES = 0.1
 # A rough assignment may miss the limits by this share of all weight.
@@ -50,17 +51,44 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class _Lists:
-    """Points near borders, with the centers that each may go to."""
+    """Points near borders, with the centers that each may go to, its own among them."""
 
     points: IndexArray
     starts: NDArray[np.int64]
     centers: Labels
     distances: FloatArray
-    reach: FloatArray  # by cluster: centers that are left out cost at least this more than the own
 
-    def are_enough(self, changes: FloatArray) -> bool:
-        """Return whether no point should go to a center that is left out when prices change so."""
-        return bool(np.all(changes - changes.min() <= self.reach))
+    @classmethod
+    def of(cls, points: IndexArray, near: NearCenters, is_near: NDArray[np.bool_]) -> _Lists:
+        """Return lists of these of the near centers, for each of the points."""
+        starts = np.append(0, np.cumsum(np.count_nonzero(is_near, axis=1))).astype(np.int64)
+        return cls(points, starts, near.centers[is_near], near.distances[is_near])
+
+    @property
+    def owners(self) -> IndexArray:
+        """The point of each entry."""
+        return np.repeat(self.points, np.diff(self.starts))
+
+    def own(self, labels: Labels) -> IndexArray:
+        """Return the places of the entries with these labels of the points."""
+        return np.flatnonzero(self.centers == np.repeat(labels, np.diff(self.starts)))
+
+    def least(self, costs: FloatArray) -> IndexArray:
+        """Return the place of the entry of least cost of each point."""
+        least = np.minimum.reduceat(costs, self.starts[:-1])
+        places = np.flatnonzero(costs == np.repeat(least, np.diff(self.starts)))
+        return places[np.searchsorted(places, self.starts[:-1])]
+
+    def joined(self, others: _Lists) -> _Lists:
+        """Return lists with the entries of both."""
+        owners = np.append(self.owners, others.owners)
+        centers = np.append(self.centers, others.centers)
+        keys = owners * (int(centers.max(initial=0)) + 1) + centers
+        first = np.unique(keys, return_index=True)[1]
+        points, starts = np.unique(owners[first], return_index=True)
+        distances = np.append(self.distances, others.distances)[first]
+        starts = np.append(starts, len(first)).astype(np.int64)
+        return _Lists(points, starts, centers[first], distances)
 
 
 class LabelledRows(RowsOfRows):
@@ -94,8 +122,8 @@ def assign_within(
 ) -> Assigned:
     """Return the assignment of least cost to these centers, beginning with these prices.
 
-    Points far from all borders stay where the prices have them. The gap to what the new prices
-    prove tells whether one of them should move; then it begins again with more points.
+    Points far from all borders stay where the prices have them. What the new prices prove tells
+    which of them should move; then it begins again with these, and with where they should go.
     """
     search = _Search(rows, centers, limits)
     priced = rows.assign_priced(centers, prices)
@@ -103,15 +131,17 @@ def assign_within(
         prices = np.zeros(len(centers))
         priced = rows.assign_priced(centers, prices)
     allowed = max(_SMALL_GAP, _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps))
+    found = search.moved(priced, prices, 0.0)
     for _ in range(_MOST_ROUNDS):
-        found, lists = search.moved(priced, prices, 0.0)
         proof = rows.assign_priced(centers, found.prices)
         cost = found.inertia + limits.cost(found.sizes)
         gap = max(0.0, cost - limits.bound(proof.sums.objective, found.prices))
-        is_proven = gap <= allowed * cost or lists.are_enough(found.prices - prices)
-        left_out = np.flatnonzero(proof.labels != found.labels)
-        if is_proven or not search.lists_more(left_out, lists, priced):
+        elsewhere = np.flatnonzero(proof.labels != found.labels)
+        if gap <= allowed * cost or not search.lists_better(elsewhere, found):
             break
+        found = search.moved_on(found)
+        if found.missed > 0:
+            found = search.moved(priced, prices, 0.0)
     return replace(found, gap=gap)
 
 
@@ -120,7 +150,7 @@ def assign_roughly(
 ) -> Assigned:
     """Return an assignment nearly within the limits and nearly of least cost."""
     allowed = _ROUGHLY_MISSED * limits.total
-    return _Search(rows, centers, limits).moved(priced, prices, allowed)[0]
+    return _Search(rows, centers, limits).moved(priced, prices, allowed)
 
 
 class _Search:
@@ -133,8 +163,9 @@ class _Search:
         least = max(_LEAST_SHARE_LISTED, _MOST_PAIRS / n_centers / rows.n_points)
         self._shares = np.full(n_centers, least)  # of the points of each cluster that are listed
         self._n_each = min(_CENTERS_FOR_EACH, n_centers)
-        self._least_reach = np.zeros(n_centers)
         self._n_widened = 0
+        self._lists: _Lists | None = None  # of points near borders
+        self._better: list[_Lists] = []  # of those that turned out to belong elsewhere
 
     def are_of_no_use(self, priced: PricedLabels, prices: FloatArray) -> bool:
         """Return whether prices are so wrong, for centers that moved far, that none are better.
@@ -144,38 +175,56 @@ class _Search:
         far = self._limits.far_from_wish(prices, self._sizes(priced))
         return far > _MISSED_BY_USEFUL_PRICES * self._limits.total and bool(np.any(prices))
 
-    def moved(
-        self, priced: PricedLabels, prices: FloatArray, allowed: float
-    ) -> tuple[Assigned, _Lists]:
+    def moved(self, priced: PricedLabels, prices: FloatArray, allowed: float) -> Assigned:
         """Move points at least cost, until sizes miss the limits by no more than is allowed."""
         limits, sizes = self._limits, self._sizes(priced)
         excess = np.maximum(sizes - limits.wanted(prices, sizes), 0.0)
         needed = _LISTED_FOR_EACH_MISSED * float(excess.sum()) / limits.total
         leaving = _LISTED_FOR_EACH_LEAVING * excess / np.maximum(sizes, np.finfo(float).tiny)
         self._shares = np.maximum(self._shares, np.maximum(needed, leaving))
+        inertia = priced.sums.objective - float(prices @ sizes)
+        begun = Assigned(priced.labels, sizes, prices, inertia, limits.missed_by(sizes))
         while True:
-            lists = self._lists(priced, prices)
-            found = _transported(priced, self._counts, lists, sizes, prices, limits)
+            self._lists = self._listed(priced, prices)
+            found = _transported(begun, self._counts, self._lists, limits)
             has_all = bool(np.all(self._shares >= 1)) and self._n_each == len(self._centers)
             if found.missed <= allowed or has_all:
-                return found, lists
-            self._widen(found, lists)
+                return found
+            self._widen(found, self._lists)
 
-    def lists_more(self, points: IndexArray, lists: _Lists, priced: PricedLabels) -> bool:
-        """List these points from now on, with those of their clusters about as near to a border.
-
-        Where they are listed already, list more centers for each. Return whether there are more.
-        """
+    def lists_better(self, points: IndexArray, found: Assigned) -> bool:
+        """List the centers where these points cost less; return whether some were not listed."""
         points = points[self._counts[points] > 0]
-        new = np.setdiff1d(points, lists.points, assume_unique=True)
-        margins = _MARGIN_BEYOND * priced.margins[new]
-        np.maximum.at(self._least_reach, priced.labels[new], margins)
-        short = priced.labels[np.setdiff1d(points, new, assume_unique=True)]
-        np.maximum.at(self._least_reach, short, _GROWTH * lists.reach[short])
-        is_longer = len(short) > 0 and self._n_each < len(self._centers)
-        if is_longer:
-            self._n_each = min(_GROWTH * self._n_each, len(self._centers))
-        return len(new) > 0 or is_longer or bool(np.any(lists.reach[short] < np.inf))
+        near = self._rows.near_centers(
+            points,
+            found.labels[points],
+            self._centers,
+            found.prices,
+            reach=0.0,
+            n_most=min(_BETTER_FOR_EACH + 1, len(self._centers)),
+        )
+        assert self._lists is not None, "points were moved"
+        before, better = self._lists, _Lists.of(points, near, near.centers >= 0)
+        self._better.append(better)
+        self._lists = before.joined(better)
+        return len(self._lists.centers) > len(before.centers)
+
+    def moved_on(self, found: Assigned) -> Assigned:
+        """Move points that have a better center in the lists there, and then others for these."""
+        lists, labels, sizes = self._lists, found.labels.copy(), found.sizes.copy()
+        assert lists is not None, "points were moved"
+        costs = lists.distances + found.prices[lists.centers]
+        own, best = lists.own(labels[lists.points]), lists.least(costs)
+        rounding = _ROUNDING_UNITS * float(np.finfo(self._rows.dtype).eps)
+        better = np.flatnonzero(costs[own] - costs[best] > rounding * costs[own])
+        own, best = own[better], best[better]
+        points, counts = lists.points[better], self._counts[lists.points[better]]
+        np.subtract.at(sizes, labels[points], counts)
+        labels[points] = lists.centers[best]
+        np.add.at(sizes, labels[points], counts)
+        extra = counts @ (lists.distances[best] - lists.distances[own])
+        begun = replace(found, labels=labels, sizes=sizes, inertia=found.inertia + float(extra))
+        return _transported(begun, self._counts, lists, self._limits)
 
     def _widen(self, found: Assigned, lists: _Lists) -> None:
         """List more points of the clusters that weight cannot leave, or cannot reach."""
@@ -194,7 +243,7 @@ class _Search:
         Where none is, those that lead to clusters that are too small.
         """
         n, limits = len(self._centers), self._limits
-        begins = np.repeat(found.labels[lists.points], np.diff(lists.starts))
+        begins = found.labels[lists.owners]
         arcs = sparse.csr_array((np.ones(len(begins)), (begins, lists.centers)), shape=(n, n))
         wrong = found.sizes > limits.most
         if not wrong.any():
@@ -209,7 +258,7 @@ class _Search:
     def _sizes(self, priced: PricedLabels) -> FloatArray:
         return np.bincount(priced.labels, self._counts, len(self._centers)).astype(np.float64)
 
-    def _lists(self, priced: PricedLabels, prices: FloatArray) -> _Lists:
+    def _listed(self, priced: PricedLabels, prices: FloatArray) -> _Lists:
         """List the points of least margins, with the centers within these margins."""
         reach, n_centers = self._reach(priced), len(self._centers)
         is_listed = (priced.margins <= reach[priced.labels]) & (self._counts > 0)
@@ -229,9 +278,7 @@ class _Search:
         costs -= costs[:, :1].copy()
         is_near = (near.centers >= 0) & (costs <= reach[labels, None])
         is_near[:, 0] = True
-        starts = np.append(0, np.cumsum(np.count_nonzero(is_near, axis=1))).astype(np.int64)
-        centers, distances = near.centers[is_near], near.distances[is_near]
-        return _Lists(points, starts, centers, distances, np.minimum(reach, near.reached))
+        return functools.reduce(_Lists.joined, self._better, _Lists.of(points, near, is_near))
 
     def _reach(self, priced: PricedLabels) -> FloatArray:
         """Return for each cluster up to which margin its points are listed.
@@ -241,25 +288,18 @@ class _Search:
         n_centers = len(self._centers)
         n_points = np.bincount(priced.labels, minlength=n_centers)
         means = np.bincount(priced.labels, priced.margins, n_centers) / np.maximum(n_points, 1)
-        reach = np.where(self._shares >= 1, np.inf, means * self._shares)
-        return np.maximum(reach, self._least_reach)
+        return np.where(self._shares >= 1, np.inf, means * self._shares)
 
 
 def _transported(
-    priced: PricedLabels,
-    counts: FloatArray,
-    lists: _Lists,
-    sizes: FloatArray,
-    prices: FloatArray,
-    limits: SizeLimits,
+    begun: Assigned, counts: FloatArray, lists: _Lists, limits: SizeLimits
 ) -> Assigned:
     """Move listed points at least cost until the sizes are as wished."""
     of_points, each = counts[lists.points], weight_of_each(counts)
     limits = limits.in_points(each) if each > 0 else limits
-    former = priced.labels[lists.points]
-    labels, new_prices = former.copy(), prices.copy()
-    new_sizes = np.rint(sizes / each) if each > 0 else sizes.copy()
-    inertia = priced.sums.objective - float(prices @ sizes)
+    former = begun.labels[lists.points]
+    labels, prices = former.copy(), begun.prices.copy()
+    sizes = np.rint(begun.sizes / each) if each > 0 else begun.sizes.copy()
     missed = transport(
         lists.starts,
         lists.centers,
@@ -270,20 +310,13 @@ def _transported(
         limits.mean,
         limits.curvature,
         labels,
-        new_sizes,
-        new_prices,
+        sizes,
+        prices,
     )
     is_moved = labels != former
-    extra = _own_distances(lists, labels) - _own_distances(lists, former)
-    inertia += float(of_points[is_moved] @ extra[is_moved])
-    all_labels = priced.labels.copy()
+    extra = lists.distances[lists.own(labels)] - lists.distances[lists.own(former)]
+    inertia = begun.inertia + float(of_points[is_moved] @ extra[is_moved])
+    all_labels = begun.labels.copy()
     all_labels[lists.points] = labels
     unit = each or 1.0
-    return Assigned(all_labels, unit * new_sizes, new_prices, inertia, unit * missed)
-
-
-def _own_distances(lists: _Lists, labels: Labels) -> FloatArray:
-    """Return the distance of each listed point to the center of its label."""
-    is_own = lists.centers == np.repeat(labels, np.diff(lists.starts))
-    distances: FloatArray = lists.distances[is_own]
-    return distances
+    return Assigned(all_labels, unit * sizes, prices, inertia, unit * missed)
