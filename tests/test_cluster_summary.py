@@ -28,6 +28,14 @@ def test_sizes_means_and_spreads_are_those_by_hand() -> None:
     np.testing.assert_allclose(second.z_scores, [5 / math.sqrt(26), 1 / math.sqrt(3)])
 
 
+def test_nearest_means_are_found_in_blocks_as_by_all_distances(monkeypatch) -> None:
+    monkeypatch.setattr("powermeans.reporting.summaries._DISTANCES_AT_ONCE", 20)
+    points = np.random.default_rng(0).normal(size=(7, 3))
+    _, clusters = summarize(points, np.arange(7, dtype=np.int32), 7, ["a", "b", "c"])
+    apart = np.square(points[:, None] - points).sum(axis=2) + np.diag(np.full(7, np.inf))
+    assert [one.nearest for one in clusters] == apart.argmin(axis=1).tolist()
+
+
 def test_columns_are_told_that_are_high_and_low_the_most_first() -> None:
     _, (first, second) = summarize(POINTS, LABELS, 2, ["age", "income"])
     assert first.distinguishing(["age", "income"]) == [

@@ -1134,6 +1134,38 @@ def test_ctrl_c_writes_the_best_so_far_and_says_so(run, much) -> None:
     assert adjusted_rand_index(model.labels_, np.load("labels.npy")) == 1
 
 
+@pytest.mark.parametrize("seconds_between", [0.0, 0.01, 0.05, 0.2])
+def test_ctrl_c_pressed_twice_leaves_whole_files_and_no_traceback(
+    run, much, seconds_between
+) -> None:
+    arguments = f"fit {much} -k 60 --effort thorough --runs 9 -o labels.npy -m model.pm".split()
+    code = (
+        "import powermeans.callbacks.progress_bar as p; p._LOG_SECONDS = 0.0\n"
+        "from powermeans.command_line import main; import sys; main(sys.argv[1:])"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *arguments, "--verbose"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        next(line for line in process.stderr if "sweep 20," in line)
+        process.send_signal(signal.SIGINT)
+        time.sleep(seconds_between)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    last = err.splitlines()[-1]
+    assert last.startswith("powermeans: interrupted")
+    assert "Traceback" not in err
+    assert "unexpected" not in err
+    written = {path.name for path in Path().iterdir()} - {"customers.csv", much}
+    assert written == {name for name in ("labels.npy", "model.pm") if name in last}
+    if "labels.npy" in written:
+        assert np.load("labels.npy").shape == (5000,)
+    if "model.pm" in written:
+        assert powermeans.load("model.pm").n_clusters == 60
+
+
 def test_ctrl_c_ends_choose_k_with_what_was_found(run, much, monkeypatch) -> None:
     shown = FitProgress.__call__
 
@@ -1320,3 +1352,22 @@ def test_a_task_that_takes_long_is_told_in_a_log(capsys) -> None:
     with waiting_for("reading small.csv", is_quiet=False):
         pass
     assert capsys.readouterr().err == ""
+
+
+def test_json_of_many_centers_is_written_as_it_is(capsys) -> None:
+    n_calls = 0
+
+    def count(frame: Any, event: str, argument: object) -> None:
+        nonlocal n_calls
+        is_layout = frame.f_globals.get("__name__", "").startswith("rich.")
+        n_calls += is_layout and event == "call"
+
+    told = {"center": {f"column {number}": number / 3 for number in range(3000)}}
+    screen = Screen(as_json=True)
+    sys.setprofile(count)
+    try:
+        screen.tell_machines(told)
+    finally:
+        sys.setprofile(None)
+    assert json.loads(capsys.readouterr().out) == told
+    assert n_calls < 100

@@ -72,7 +72,8 @@ class Screen:
         """Print the result as JSON, if that was asked for."""
         if self.as_json:
             text = json.dumps(_plain(what), indent=2, ensure_ascii=False, allow_nan=False)
-            self._console.print(Text(_NOT_PRINTABLE.sub(_escaped, text)), soft_wrap=True)
+            # Rich takes seconds to lay out the centers of many clusters.
+            self._console.file.write(_NOT_PRINTABLE.sub(_escaped, text) + "\n")
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.reporting.text import plain
@@ -21,6 +22,7 @@ _NOTABLE = 0.5
 _VERY = 2.0
 # A name has two columns, or three if two clusters would have the same name.
 _LEAST_NAMED, _MOST_NAMED = 2, 3
+_DISTANCES_AT_ONCE = 2**20
 # A column whose deviation is at most this share of its mean varies by rounding only.
 _ROUNDING = 1e-12
 
@@ -142,11 +144,14 @@ def _squared_deviations(
 
 def _nearest(means: FloatArray) -> list[int | None]:
     found: list[int | None] = []
-    for label, mean in enumerate(means):
-        sq_dist = np.square(means - mean).sum(axis=1)
-        sq_dist[label] = math.nan
-        is_alone: bool | np.bool_ = np.isnan(sq_dist).all()
-        found.append(None if is_alone else int(np.nanargmin(sq_dist)))
+    n_block = max(1, _DISTANCES_AT_ONCE // len(means))
+    for start in range(0, len(means), n_block):
+        for label, sq_dist in enumerate(
+            cdist(means[start : start + n_block], means, "sqeuclidean"), start
+        ):
+            sq_dist[label] = math.nan
+            is_alone: bool | np.bool_ = np.isnan(sq_dist).all()
+            found.append(None if is_alone else int(np.nanargmin(sq_dist)))
     return found
 
 
