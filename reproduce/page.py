@@ -21,6 +21,9 @@ PAGE = Page("reproduction", "python -m reproduce.page")
 EXCEPTIONS = "claims-that-do-not-plainly-hold"
 NAMES = {"the paper": "Xu & Lange 2019", "the presentation": "Class presentation of power k-means"}
 """What the items call two sources in short."""
+_START = re.compile(r" \(power, s0 = (-\d+)\)$")
+# No initial of a name ends a sentence.
+_END_OF_SENTENCE = re.compile(r"(?<=[a-z0-9)%]\.) (?=[A-Z])")
 _YEAR = re.compile(r"\b(19|20)[0-9][0-9]\b")
 
 
@@ -140,14 +143,18 @@ def headlines(reports: Sequence[Report], verdict: Verdict) -> str:
 
 def blame(reports: Sequence[Report]) -> str:
     """Return which data are less than those of the source, or other ones."""
-    limited = [
-        f"[{report.name}]({link(report.name)}) has {with_article(report.data)}"
-        for report in reports
-        if report.data.partition(":")[0] in LIMITED_DATA
-    ]
+    limited = [report for report in reports if report.data.partition(":")[0] in LIMITED_DATA]
     if not limited:
         return ""
-    return f"Ours to blame, as these data cannot decide: {'; '.join(limited)}."
+    n_claims = sum(len(report.findings.claims) for report in limited)
+    said = (
+        f"[{report.name}]({link(report.name)}) has {with_article(report.data)}"
+        for report in limited
+    )
+    return (
+        f"Of these, {n_claims} are ours to blame, as our data cannot decide: {'; '.join(said)}. "
+        "The others are too close to call, or were not tested."
+    )
 
 
 def with_article(data: str) -> str:
@@ -161,6 +168,18 @@ def with_article(data: str) -> str:
     kind, _, more = data.partition(": ")
     words = {"part": "a part", "stand-in": "stand-ins", "our layout": "a layout of ours"}[kind]
     return f"{words} ({more})" if more else words
+
+
+def data_in_words(data: str) -> str:
+    """Return which data were used, and more about them in parentheses.
+
+    Examples
+    --------
+    >>> data_in_words("real"), data_in_words("real: two photographs")
+    ('real', 'real (two photographs)')
+    """
+    kind, _, more = data.partition(": ")
+    return f"{kind} ({more})" if more else kind
 
 
 def capital(text: str) -> str:
@@ -181,7 +200,7 @@ def all_items(reports: Sequence[Report], missing: Sequence[str]) -> str:
             [
                 f"[{report.name}]({link(report.name)})"
                 + " (of an earlier run)" * bool(report.left_over),
-                escaped_text(report.data),
+                escaped_text(data_in_words(report.data)),
                 f"{n_within} of {len(found)}" if found else "",
                 verdicts(report),
                 f"{report.seconds / 60:.1f}",
@@ -201,18 +220,56 @@ def verdicts(report: Report) -> str:
 
 
 def exceptions(reports: Iterable[Report]) -> str:
-    """Return the page of every claim that does not plainly hold, without its figures."""
-    rows = [["claim", "source", "verdict", "item"]]
-    for report in reports:
-        for claim in report.findings.claims:
-            if claim.verdict != "holds":
-                source = named_source(claim.source, report.source)
-                cells = [escaped_text(part) for part in (claim.text, source, claim.in_words)]
-                rows.append([*cells, f"[{report.name}]({report.name}.md)"])
+    """Return the page of every claim that does not plainly hold, by verdict, without figures."""
+    reports = list(reports)
+    sections = [
+        f"## {capital(verdict)}\n\n{as_markdown(rows, are_numbers=False)}"
+        for verdict in VERDICTS
+        if verdict != "holds" and len(rows := rows_of(reports, verdict)) > 1
+    ]
     return (
         f"<!-- written by: {PAGE.command} -->\n\n# Claims that do not plainly hold\n\n"
-        f"The figures are on the pages of the items.\n\n{as_markdown(rows, are_numbers=False)}\n"
+        "The figures are on the pages of the items, and the "
+        "[front page](../reproduction.md#how-to-read-it) says what each verdict means.\n\n"
+        + "\n\n".join(sections)
+        + "\n"
     )
+
+
+def rows_of(reports: Iterable[Report], verdict: Verdict) -> list[list[str]]:
+    """Return a line for each claim with this verdict, one for those that differ by the start."""
+    starts: dict[tuple[str, ...], list[str]] = {}
+    for report in reports:
+        for claim in report.findings.claims:
+            if claim.verdict == verdict:
+                text, start = without_start(claim.text)
+                is_on = verdict == "depends"
+                rests_on = claim.in_words.removeprefix("depends on ") if is_on else claim.sample
+                source = named_source(claim.source, report.source)
+                cells = [escaped_text(part) for part in (text, source, rests_on)]
+                line = *cells, f"[{report.name}]({report.name}.md)"
+                starts.setdefault(line, []).append(start)
+    head = ["claim", "source", "depends on" if verdict == "depends" else "rests on", "item"]
+    rows = [head]
+    for (text, *others), of_line in starts.items():
+        of_starts = f" (power, s0 = {', '.join(of_line)})" if of_line[0] else ""
+        rows.append([f"{text}{of_starts}", *others])
+    if not any(row[2] for row in rows[1:]):
+        rows = [[*row[:2], row[3]] for row in rows]
+    return rows
+
+
+def without_start(text: str) -> tuple[str, str]:
+    """Return a claim without the first power in parentheses at its end, and that power.
+
+    Examples
+    --------
+    >>> without_start("It is better (power, s0 = -3)."), without_start("It is best.")
+    (('It is better', '-3'), ('It is best', ''))
+    """
+    text = text.rstrip(".")
+    found = _START.search(text)
+    return (text[: found.start()], found[1]) if found else (text, "")
 
 
 def link(name: str) -> str:
@@ -242,7 +299,7 @@ def item_page(report: Report, folder: Path) -> str:
     found = report.findings
     blocks = [
         f"<!-- written by: {PAGE.command} -->\n\n# {report.title}",
-        f"{escaped_text(report.source)}. Data: {escaped_text(report.data)}.",
+        f"{escaped_text(report.source)}. Data: {escaped_text(data_in_words(report.data))}.",
     ]
     if report.left_over:
         blocks.append(
@@ -273,13 +330,17 @@ def list_of(title: str, lines: Iterable[str]) -> list[str]:
 
 
 def claim_line(claim: Claim, report: Report) -> str:
-    """Return a claim with its verdict first and its figures last."""
-    other = f" Data: {claim.data}." if claim.data and claim.data != report.data else ""
+    """Return a claim with its verdict first, and below it a line for each sentence on figures."""
+    is_other = claim.data and claim.data != report.data
+    other = f" Data: {data_in_words(claim.data)}." if is_other else ""
     text = claim.text.rstrip(".")
+    figures = _END_OF_SENTENCE.split(capital(claim.figure).removesuffix("."))
     return (
         f"**{capital(escaped_text(claim.in_words))}**: {escaped_text(text)} "
-        f"(*{escaped_text(claim.source)}*).{escaped_text(other)} "
-        f"{capital(escaped_text(claim.figure))}"
+        f"(*{escaped_text(claim.source)}*).{escaped_text(other)}"
+        + "".join(
+            f"\n  - {escaped_text(sentence).removesuffix('.')}." for sentence in figures if sentence
+        )
     )
 
 

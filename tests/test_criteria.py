@@ -114,6 +114,21 @@ def test_knee_is_the_largest_bend(inertias: list[float], expected: int | None) -
     assert criteria.knee(range(1, len(inertias) + 1), inertias) == expected
 
 
+@pytest.mark.parametrize(
+    ("sizes", "inertias", "says"),
+    [
+        ([1, 2, 3, 4], [5.0, math.nan, 2.0, 1.0], "inertias=.* has an entry that is not finite"),
+        ([1, 2, 3], [3.0, 2.0, -math.inf], "inertias=.* has an entry that is not finite"),
+        ([4, 3, 2, 1], [1.0, 1.0, 2.0, 9.0], "sizes=.* do not rise"),
+        ([2, 2, 3], [3.0, 2.0, 1.0], "sizes=.* do not rise"),
+        ([1, 2, 3], [3.0, 1.0], r"inertias has the shape \(2,\), but sizes has \(3,\)"),
+    ],
+)
+def test_a_curve_that_is_none_has_no_knee(sizes: list, inertias: list, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        criteria.knee(sizes, inertias)
+
+
 def test_a_line_without_a_bend_has_no_differences() -> None:
     assert criteria.knee_differences([2, 3, 4], [3.0, 2.0, 1.0]).tolist() == [0, 0, 0]
 

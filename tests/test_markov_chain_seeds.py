@@ -107,3 +107,10 @@ def test_rows_in_parts_are_refused_with_another_way() -> None:
 def test_wrong_settings_are_refused(given: dict[str, float], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         MarkovChainSeeds(**given)  # type: ignore[arg-type]
+
+
+def test_large_exponents_take_the_farthest_point_seen_and_do_not_overflow() -> None:
+    points = np.array([[0.0], [1.0], [2.0], [9.0]]) * 1e100
+    seeds = MarkovChainSeeds(chain_length=200, exponent=50.0)
+    chosen = seeds(points, 2, np.random.RandomState(0))[:, 0]
+    assert chosen[1] == points[np.argmax(abs(points[:, 0] - chosen[0])), 0]

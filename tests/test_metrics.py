@@ -199,5 +199,16 @@ def test_partitions_are_counted_as_the_recurrence_does() -> None:
             assert metrics.number_of_partitions(n, k) == counted(n, k)
     assert metrics.number_of_partitions(10, 4) == 34105
     assert metrics.number_of_partitions(1000, 2) == 2**999 - 1
-    with pytest.raises(ValueError, match="n_clusters=0 must be a whole number of at least 1"):
-        metrics.number_of_partitions(3, 0)
+
+
+def test_measures_take_lists() -> None:
+    points, centers = [[0], [2], [4], [10]], [[2], [10]]
+    assert metrics.within_scatter(points, [0, 0, 0, 1]) == 8.0
+    assert metrics.within_scatter(points, [0, 0, 0, 1], form="pairs") == 8.0
+    assert metrics.quality_ratio(points, centers, centers) == 1.0
+
+
+@pytest.mark.parametrize("wrong", [0, -2, 2.5, math.inf, math.nan, None, "many"])
+def test_partitions_are_into_a_whole_number_of_clusters(wrong) -> None:
+    with pytest.raises(ValueError, match=f"n_clusters={wrong!r} must be a whole number"):
+        metrics.number_of_partitions(3, wrong)

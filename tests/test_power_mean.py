@@ -340,9 +340,10 @@ def test_hessian_is_the_published_quadratic_form(sq_dist, power, seed):
     assert (1 - power) * form <= 1e-9 * abs(1 - power) * scale
 
 
-def test_a_hessian_needs_positive_distances():
-    with pytest.raises(ValueError, match="has a distance of zero"):
-        power_mean_hessian(np.array([0.0, 1.0]), -1.0)
+@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
+def test_a_hessian_needs_positive_finite_distances(wrong):
+    with pytest.raises(ValueError, match="a distance that is zero, negative or not finite"):
+        power_mean_hessian(np.array([wrong, 1.0]), -1.0)
 
 
 @pytest.mark.parametrize(
@@ -388,6 +389,12 @@ def test_the_hessian_of_k_means_is_twice_the_weight_of_each_cluster():
     np.testing.assert_array_equal(
         hessian_of_k_means(sparse.csr_array(points), centers, weights), found
     )
+
+
+def test_objective_and_hessian_take_lists():
+    points, centers = [[0], [1], [9]], [[0], [9]]
+    assert objective(points, centers, -math.inf) == 1.0
+    assert hessian_of_k_means(points, centers).tolist() == [4.0, 2.0]
 
 
 @pytest.mark.parametrize("function", NEGATIVE_FUNCTIONS)

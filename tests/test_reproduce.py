@@ -372,7 +372,7 @@ def test_no_difference_is_what_excludes_the_published_one(gaps, verdict: str) ->
 
 
 def test_authors_rows_stand_beside_the_published_names_and_other_rows_apart() -> None:
-    from reproduce.items.table1_and_2 import ALL_DRAWS, BY_AUTHORS, DRAWN, STATED, by_setting
+    from reproduce.items.table1_and_2 import ALL_DRAWS, DRAWN, STATED, by_setting, draw_name
 
     own = {"features": 2, "seeding": "D"}
     drawn = {**own, "sizes": "drawn"}
@@ -391,9 +391,22 @@ def test_authors_rows_stand_beside_the_published_names_and_other_rows_apart() ->
     assert found == {
         STATED: [(start, 1)],
         DRAWN: [(start, 3)],
-        f"{BY_AUTHORS}, draw 2": later,
+        draw_name(1): later,
         ALL_DRAWS: later,
     }
+
+
+def test_a_lucky_draw_does_not_stand_for_all_on_the_front_page() -> None:
+    from reproduce.items.table1_and_2 import ALL_DRAWS, DRAWN, STATED, draw_name, in_short, shown
+
+    near, far = (
+        [Comparison("Lloyd, d = 2", "VI", 1.0, ours, standard_error=0.1)] for ours in (1.0, 2.0)
+    )
+    beside = {STATED: far, DRAWN: near, draw_name(0): near, draw_name(1): far, ALL_DRAWS: far}
+    assert "1 or 0 with drawn sizes and the authors' code, by the draw" in in_short(beside)
+    assert "0 with equal sizes and the paper's rule; 1 with drawn sizes" in in_short(beside)
+    assert shown(beside) == [STATED, DRAWN, ALL_DRAWS]
+    assert shown({STATED: near}) == [STATED]
 
 
 # Verdicts and data.
@@ -764,7 +777,7 @@ def test_pages_and_report_have_every_table_picture_count_and_claim(squares) -> N
     text = page.item_page(report, squares.results)
     for part in (
         "Nobody 1900. Data: real.",
-        "- **Holds**: Squares \\| grow (*Nobody 1900*). &lt;all> of them",
+        "- **Holds**: Squares \\| grow (*Nobody 1900*).\n  - &lt;all> of them.",
         "**Squares**\n\n| n | square |",
         "a note",
         "squares.png)",
@@ -788,12 +801,23 @@ def test_exceptions_have_a_page_of_their_own_that_names_the_sample_of_a_verdict(
     report = read_report(squares.results / "all-squares.json")
     claims = [
         Claim("Squares grow", "Nobody 1900", "holds", ""),
-        Claim("Squares end", "Nobody 1900", "does not hold", "", sample="7 seeds"),
+        Claim("Squares end", "Nobody 1900", "does not hold", "", on="n", sample="7 seeds"),
+        Claim("Squares jump", "Nobody 1900", "depends", "", on="n", sample="3 seeds"),
+        Claim("Squares win (power, s0 = -1).", "Nobody 1900", "not decidable", ""),
+        Claim("Squares win (power, s0 = -3).", "Nobody 1900", "not decidable", ""),
     ]
     report = replace(report, findings=replace(report.findings, claims=claims))
     text = page.exceptions([report])
-    row = "| Squares end | Nobody 1900 | does not hold (7 seeds) | [all-squares](all-squares.md) |"
-    assert row in text
+    item = "[all-squares](all-squares.md)"
+    row = f"| Squares end | Nobody 1900 | 7 seeds | {item} |"
+    rows = [
+        "## Does not hold\n\n| claim | source | rests on | item |",
+        row,
+        f"| Squares jump | Nobody 1900 | n (3 seeds) | {item} |",
+        "## Not decidable\n\n| claim | source | item |",
+        f"| Squares win (power, s0 = -1, -3) | Nobody 1900 | {item} |",
+    ]
+    assert all(part in text for part in rows)
     assert "Squares grow" not in text
     assert row not in page.front_page([report], [])
 

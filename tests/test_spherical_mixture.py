@@ -316,6 +316,19 @@ def test_learning_while_hot_is_the_algorithm_of_ueda_and_nakano():
     assert cold.n_iter_ == len(cold.log_likelihoods_) + 1
 
 
+@some_without_labels
+@pytest.mark.filterwarnings("ignore:.*collapse to points:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("covariance_type", ["tied_spherical", "spherical"])
+def test_equal_points_have_nothing_to_learn_while_hot(covariance_type):
+    options = {"covariance_type": covariance_type, "random_state": 0}
+    hot, cold = (
+        SphericalMixture(2, learn_while_hot=is_hot, **options).fit(np.ones((6, 2)))
+        for is_hot in (True, False)
+    )
+    np.testing.assert_array_equal(hot.cluster_centers_, np.ones((2, 2)))
+    np.testing.assert_array_equal(hot.variances_, cold.variances_)
+
+
 # Starts.
 
 

@@ -133,15 +133,16 @@ def _claim(rows: Sequence[Row]) -> Claim:
                 log, error = gain(chosen)
                 skipped = float(np.median(column(chosen, "skipped")))
                 words.append(
-                    f"d = {n_features}: {math.exp(log):.2f} (e^±{2 * error:.2f}; {skipped:.0%})"
+                    f"d = {n_features} {math.exp(log):.2f} ({math.exp(log - 2 * error):.2f} to "
+                    f"{math.exp(log + 2 * error):.2f}; {skipped:.0%})"
                 )
-            said.append(f"{n_points} points, {method}: {', '.join(words)}")
+            said.append(f"With {n_points} points and {method}: {', '.join(words)}.")
     return Claim(
         "Geometric acceleration may further improve performance (Gaussian clusters).",
         "Xu & Lange 2019, section 5, as an open direction",
         across(verdicts),
-        "Times that a fit without bounds takes longer, within two standard errors, and the "
-        f"distances left out: {'; '.join(said)}.",
+        "How many times longer a fit without bounds takes, in parentheses the range of two "
+        f"standard errors and the distances left out. {' '.join(said)}",
         on=f"the dimension: {_said_of_dimensions(rows)}",
     )
 
@@ -178,12 +179,14 @@ def _table(rows: Sequence[Row], n_points: int) -> Table:
     for n_features in map(int, kinds(rows, "features")):
         for method in map(str, kinds(rows, "method")):
             chosen = _of(rows, n_points, n_features, method)
-            medians = [
+            sweeps, *medians = (
                 float(np.median(column(chosen, name)))
                 for name in ("sweeps", "skipped", "full_seconds", "seconds")
-            ]
+            )
             times_faster = math.exp(gain(chosen)[0])
-            lines.append([n_features, method, *medians, times_faster, verdict_of(chosen)])
+            lines.append(
+                [n_features, method, f"{sweeps:g}", *medians, times_faster, verdict_of(chosen)]
+            )
     n_sets = len(kinds(where(rows, points=n_points), "data_set"))
     return Table(
         f"n = {n_points}, k = {N_CLUSTERS}: medians over {n_sets} data sets",

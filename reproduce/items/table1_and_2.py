@@ -160,6 +160,11 @@ STATED, DRAWN, BY_AUTHORS = (
 ALL_DRAWS = f"{BY_AUTHORS}, all draws"
 
 
+def draw_name(draw: int) -> str:
+    """Return the setting of one draw of the sets, by the authors' code."""
+    return f"{BY_AUTHORS}, draw {draw + 1}"
+
+
 def findings(rows: Sequence[Row]) -> Findings:
     """Published means beside ours under seeds in proportion to D; all seedings; claims."""
     equal = [row for row in rows if "sizes" not in row]
@@ -172,28 +177,31 @@ def findings(rows: Sequence[Row]) -> Findings:
         seeding: [c for measure in TABLES for c in comparisons_of(equal, measure, seeding)]
         for seeding in SEEDINGS
     }
-    shown = [name for name in (STATED, DRAWN, BY_AUTHORS) if name in beside]
-    best = shown[-1]
-    unexplained = ALL_DRAWS if ALL_DRAWS in beside else best
+    judged = shown(beside)[-1]
     return Findings(
         tables=[
             _table_of_settings(settings, beside),
             *(
                 _side_by_side(settings[name], measure, name)
-                for name in dict.fromkeys([*shown, unexplained])
+                for name in shown(beside)
                 for measure in TABLES
             ),
             *_tables_of_draws(where(rows, sizes="drawn")),
             *(_all_seedings(equal, measure) for measure in MEASURES),
         ],
-        comparisons=[replace(c, what=f"{c.what}; {best}") for c in beside[best]],
+        comparisons=[replace(c, what=f"{c.what}; {judged}") for c in beside[judged]],
         claims=[
             *_claims_about_settings(equal, by_seeding),
             *_claims_about_methods(equal, [*equal, *where(rows, sizes="equal")]),
         ],
-        remarks=[REMARK_ON_CHOICE, *_remarks_on_deviations(beside[unexplained], unexplained)],
-        in_short=_in_short({name: beside[name] for name in shown}, beside[unexplained]),
+        remarks=[REMARK_ON_CHOICE, *_remarks_on_deviations(beside[judged], judged)],
+        in_short=in_short(beside),
     )
+
+
+def shown(beside: dict[str, list[Comparison]]) -> list[str]:
+    """Return the settings whose tables are shown; the last, of most sets, is the one judged by."""
+    return [name for name in (STATED, DRAWN, ALL_DRAWS) if name in beside]
 
 
 def by_setting(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -207,9 +215,9 @@ def by_setting(rows: Sequence[Row]) -> dict[str, list[Row]]:
         if row["method"] not in POWERS
     ]
     stated = [row for row in where(drawn, draw=0) if row["method"] not in published_as]
-    settings = {STATED: equal, DRAWN: stated, BY_AUTHORS: where(renamed, draw=0)}
-    for draw in range(1, N_DRAWS):
-        settings[f"{BY_AUTHORS}, draw {draw + 1}"] = where(renamed, draw=draw)
+    settings = {STATED: equal, DRAWN: stated}
+    for draw in range(N_DRAWS):
+        settings[draw_name(draw)] = where(renamed, draw=draw)
     settings[ALL_DRAWS] = renamed
     return {name: of for name, of in settings.items() if of}
 
@@ -328,11 +336,20 @@ def _tables_of_draws(rows: Sequence[Row]) -> list[Table]:
     return tables
 
 
-def _in_short(beside: dict[str, list[Comparison]], of_all: Sequence[Comparison]) -> str:
-    """How far the two tables come out, in two sentences."""
-    counts = ", ".join(f"{_n_within(found)} with {name}" for name, found in beside.items())
+def in_short(beside: dict[str, list[Comparison]]) -> str:
+    """How far the two tables come out, draw by draw, since one draw may come out by luck."""
+    counts = [
+        f"{_n_within(beside[name])} with {name.replace(',', ' and')}"
+        for name in (STATED, DRAWN)
+        if name in beside
+    ]
+    by_draw = [_n_within(beside[draw_name(i)]) for i in range(N_DRAWS) if draw_name(i) in beside]
+    if by_draw:
+        of_draws = " or ".join(map(str, by_draw))
+        counts.append(f"{of_draws} with {BY_AUTHORS.replace(',', ' and')}, by the draw of the sets")
+    of_all = beside[shown(beside)[-1]]
     return (
-        f"Tables 1 and 2: within noise are, of {len(of_all)} means, {counts}. "
+        f"Tables 1 and 2: of {len(of_all)} means, within noise are {'; '.join(counts)}. "
         f"{_said_of_flagship(of_all)}"
     )
 

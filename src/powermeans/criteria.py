@@ -242,7 +242,7 @@ def knee_differences(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
     Parameters
     ----------
     sizes, inertias : (n_sizes,)
-        The sizes rise.
+        The sizes rise, and the inertias are finite.
 
     Returns
     -------
@@ -258,7 +258,7 @@ def knee_differences(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
     >>> knee_differences([1, 2, 3, 4, 5], [9.0, 1.0, 1.0, 1.0, 1.0])
     array([0.  , 0.75, 0.5 , 0.25, 0.  ])
     """
-    x, y = np.asarray(sizes, dtype=np.float64), np.asarray(inertias, dtype=np.float64)
+    x, y = _curve(sizes, inertias)
     if len(x) < 3 or y[0] == y[-1]:
         return np.zeros(len(x))
     return np.asarray(1 - (y - y[-1]) / (y[0] - y[-1]) - (x - x[0]) / (x[-1] - x[0]))
@@ -295,6 +295,22 @@ def knee(sizes: ArrayLike, inertias: ArrayLike) -> int | None:
     if largest <= _ROUNDING:
         return None
     return int(np.argmax(differences >= largest - _ROUNDING))
+
+
+def _curve(sizes: ArrayLike, inertias: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return both as arrays, if sizes rise and there is a finite inertia for each."""
+    x, y = np.asarray(sizes, dtype=np.float64), np.asarray(inertias, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ValueError(
+            f"inertias has the shape {y.shape}, but sizes has {x.shape}: pass an inertia for each"
+        )
+    if not (np.diff(x) > 0).all():
+        raise ValueError(f"sizes={x.tolist()} do not rise: sort them, and their inertias with them")
+    if not np.isfinite(y).all():
+        raise ValueError(
+            f"inertias={y.tolist()} has an entry that is not finite: leave out its size"
+        )
+    return x, y
 
 
 def gaps(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from powermeans.divergences import squared_euclidean
+from powermeans.divergences.chunks import as_rows
 from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, Points, SparsePoints
 
@@ -249,6 +251,7 @@ def within_scatter(
     """
     if form not in ("centers", "pairs"):
         raise ValueError(f'form={form!r} is unknown: pass "centers" or "pairs"')
+    points = as_rows(points)
     names, sizes = _dense_labels(labels)
     if len(names) != points.shape[0]:
         raise ValueError(f"labels has {len(names)} entries, but points has {points.shape[0]} rows")
@@ -306,13 +309,17 @@ def number_of_partitions(n_points: int, n_clusters: int) -> int:
     11259666950
     """
     for name, number in (("n_points", n_points), ("n_clusters", n_clusters)):
-        if number != int(number) or number < 1:
+        if not _is_count(number):
             raise ValueError(f"{name}={number!r} must be a whole number of at least 1: pass one")
     n, k = int(n_points), int(n_clusters)
     terms: list[int] = [
         (-1) ** (k - size) * math.comb(k, size) * size**n for size in range(1, k + 1)
     ]
     return sum(terms) // math.factorial(k)
+
+
+def _is_count(number: object) -> bool:
+    return isinstance(number, Real) and number % 1 == 0 and float(number) >= 1
 
 
 def _dense_labels(labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

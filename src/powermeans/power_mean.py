@@ -153,7 +153,7 @@ def power_mean_hessian(sq_dist: FloatArray, power: float) -> FloatArray:
     Parameters
     ----------
     sq_dist : (..., n_centers)
-        Distances, positive.
+        Distances, positive and finite.
     power : float
         Any real number. At -inf and inf all entries are zero, as they are where no two of the
         least or largest distances are equal.
@@ -175,8 +175,11 @@ def power_mean_hessian(sq_dist: FloatArray, power: float) -> FloatArray:
            [ 0.1875, -0.0625]])
     """
     distances = _as_real(sq_dist)
-    if not (distances > 0).all():
-        raise ValueError("sq_dist has a distance of zero, where the power mean has no Hessian")
+    if not ((distances > 0) & (distances < math.inf)).all():
+        raise ValueError(
+            "sq_dist has a distance that is zero, negative or not finite, where the power mean has "
+            "no Hessian: pass positive distances"
+        )
     n_centers = distances.shape[-1]
     if math.isinf(power):
         return np.zeros((*distances.shape, n_centers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +13,13 @@ from powermeans.types import FloatArray, Points, SparsePoints
 _CHUNK_ELEMENTS = 2**18
 
 
+def as_rows(points: Any) -> Points | SparsePoints:
+    """Return sparse points as they are, and others, also lists, as an array."""
+    if sparse.issparse(points):
+        return cast(SparsePoints, points)
+    return np.asarray(points)
+
+
 def dense_chunks(
     points: Points | SparsePoints, elements_per_point: int | None = None
 ) -> Iterator[tuple[slice, FloatArray]]:
@@ -19,6 +27,7 @@ def dense_chunks(
 
     `elements_per_point` is the size of the result for a point, if larger than the point.
     """
+    points = as_rows(points)
     precision = np.result_type(points.dtype, np.float64)
     n_rows = max(1, _CHUNK_ELEMENTS // max(1, elements_per_point or points.shape[1]))
     for start in range(0, points.shape[0], n_rows):
@@ -33,5 +42,6 @@ def in_chunks(
     distances: Callable[[FloatArray, FloatArray], FloatArray],
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Yield the distances of all pairs, some points at a time, each with its slice of points."""
+    centers = np.asarray(centers)
     for rows, chunk in dense_chunks(points, elements_per_point=centers.size):
         yield rows, distances(chunk, centers)

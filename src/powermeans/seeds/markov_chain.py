@@ -76,7 +76,9 @@ class MarkovChainSeeds:
         proposed = points.draw(proposal, rng.uniform(size=shape).ravel()).reshape(shape)
         for candidates, uniforms in zip(proposed, rng.uniform(size=shape), strict=True):
             some = rows.some(candidates)
-            wanted = some.nearness(rows.take(chosen)).sq_dist() ** (self.exponent / 2)
+            sq_dist = some.nearness(rows.take(chosen)).sq_dist()
+            # Only ratios count, and powers of at most one do not overflow.
+            wanted = (sq_dist / (sq_dist.max() or 1.0)) ** (self.exponent / 2)
             end = _end_of_chain(wanted / proposal.chance(some), uniforms)
             chosen = np.append(chosen, candidates[end])
         return rows.take(chosen)

@@ -490,8 +490,7 @@ class SphericalMixture(CenterEstimator):
         hottest = share * critical_temperature(data.points, data.weights) / 2 if share else 0.0
         exponent = 1.0
         if self.learn_while_hot:
-            exponent = self._variance_of_one(data.rows) / hottest if hottest else 1.0
-            hottest = 0.0
+            exponent, hottest = self._lowest_exponent(data.rows, hottest), 0.0
         learner = GaussianLearner(
             first=first,
             learns_variance=self.variance == "learned",
@@ -512,6 +511,11 @@ class SphericalMixture(CenterEstimator):
                 'covariance_type="spherical" learns one for each: pass variance="learned" or '
                 'covariance_type="tied_spherical"'
             )
+
+    def _lowest_exponent(self, rows: Rows, hottest: float) -> float:
+        """Return the exponent that makes the variance the hottest; one where points are equal."""
+        variance = self._variance_of_one(rows)
+        return variance / hottest if variance > 0 and hottest > 0 else 1.0
 
     def _variance_of_one(self, rows: Rows) -> float:
         """Return the variance of the model where all centers are at the mean."""
