@@ -100,7 +100,8 @@ def bounds_of(
     yield principal_bound(points, weights, n_clusters)
     problem = Relaxation.of(points, weights, n_clusters)
     labels = KMeans(n_clusters, random_state=0).fit(points, sample_weight=weights).labels_
-    start = from_clustering(problem, labels)
+    start = from_clustering(problem, labels, lambda: False)
+    assert start is not None
     yield start.lower_bound(problem)
     search = ascent.Ascent(problem, start, problem.clustering(labels))
     cuts = Cuts.of(all_triples(len(points)), problem.roots)
@@ -332,13 +333,23 @@ def test_bounds_rise_and_the_callback_ends_the_search() -> None:
     assert [one.bound for one in heard] == sorted(one.bound for one in heard)
 
 
+def test_a_search_whose_time_is_over_before_its_first_bound_ends_there(monkeypatch) -> None:
+    points = np.random.default_rng(6).random((60, 2))
+    labels = PowerKMeans(5, random_state=0).fit(points).labels_
+    problem, n_asked = Relaxation.of(points, np.ones(60), 5), iter(range(100))
+    monkeypatch.setattr(Certificate, "lower_bound", None)
+    assert not list(ascent.rising_bounds(problem, labels, lambda: next(n_asked) >= 2))
+    assert next(n_asked) == 3
+
+
 def test_a_search_that_is_over_bounds_what_its_last_steps_found() -> None:
     points = np.random.default_rng(6).random((60, 2))
     labels = PowerKMeans(5, random_state=0).fit(points).labels_
     problem = Relaxation.of(points, np.ones(60), 5)
     n_asked = iter(range(100))
-    start, *others = ascent.rising_bounds(problem, labels, lambda: next(n_asked) >= 4)
-    assert next(n_asked) == 6  # once before the steps, after each of four, and at the end
+    start, *others = ascent.rising_bounds(problem, labels, lambda: next(n_asked) >= 9)
+    # For each of five clusters, once before the steps, after each of four, and at the end.
+    assert next(n_asked) == 11
     assert len(others) == 1
     assert others[0] > start
 

@@ -12,6 +12,7 @@ from scipy.stats import binom
 from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
 from powermeans.parts.executors import MemoryExecutor, PartOpener
 from powermeans.parts.parted_rows import PartedRows
+from powermeans.rows import open_rows
 from powermeans.rows.native import NativeRows
 from powermeans.seeds import parallel
 from powermeans.seeds.choose import choose_seeds
@@ -154,3 +155,22 @@ def test_a_fit_whose_time_is_up_looks_for_no_more_candidates_than_it_needs(
     assert len(np.unique(model.cluster_centers_, axis=0)) == 10
     model.set_params(max_seconds=None).fit(points)
     assert len(rounds) == n_rounds + 5
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_candidates_that_come_late_are_not_weighed_and_give_different_seeds(monkeypatch, is_late):
+    points = np.random.default_rng(0).normal(size=(600, 2)) ** 5
+    rows, rng, weighed = open_rows(points), np.random.RandomState(0), []
+    monkeypatch.setattr(type(rows), "assign", counting(type(rows).assign, weighed))
+    found = ParallelSeeds().candidates(rows, 40, rng, is_late=lambda: is_late)
+    assert len(weighed) == (0 if is_late else 1)
+    seeds = found.seeds(40, rng, 1, seconds=0.0)
+    assert len(np.unique(seeds, axis=0)) == 40
+
+
+def counting(function, calls):
+    def counted(*given):
+        calls.append(given)
+        return function(*given)
+
+    return counted

@@ -29,6 +29,7 @@ from powermeans.loop.search import (
 )
 from powermeans.metrics import centroid_index
 from powermeans.rows import open_rows
+from powermeans.rows.bregman import BregmanRows
 from powermeans.rows.native import NativeRows
 from powermeans.rows.reference import ReferenceRows
 from powermeans.sums import Spread
@@ -623,6 +624,19 @@ def test_centers_of_a_search_that_is_stopped_in_its_first_descent_are_not_measur
 def test_a_fit_whose_time_is_up_before_its_first_sweep_makes_a_hard_one(points, options) -> None:
     model = PowerKMeans(12, max_seconds=1e-9, random_state=0, **options).fit(points)
     assert_is_complete(model, points)
+    assert model.history_.power.tolist() == [-math.inf]
+
+
+@pytest.mark.parametrize("divergence", ["squared_euclidean", "mahalanobis"])
+def test_a_fit_whose_time_is_up_finds_no_critical_power_and_prepares_no_search(
+    points, divergence, monkeypatch
+) -> None:
+    monkeypatch.setattr(BregmanRows, "_form_of_moves", None)
+    monkeypatch.setattr(NativeRows, "critical_power", None)
+    monkeypatch.setattr(BregmanRows, "critical_power", None)
+    model = PowerKMeans(12, divergence=divergence, max_seconds=1e-9, random_state=0).fit(points)
+    np.testing.assert_array_equal(model.labels_, model.predict(points))
+    assert math.isnan(model.critical_power_)
     assert model.history_.power.tolist() == [-math.inf]
 
 

@@ -32,7 +32,9 @@ def rising_bounds(
     relaxation: Relaxation, labels: Labels, is_over: Callable[[], bool]
 ) -> Iterator[float]:
     """Yield ever better lower bounds, until there is nothing left to gain or time is over."""
-    start = from_clustering(relaxation, labels)
+    start = from_clustering(relaxation, labels, is_over)
+    if start is None:
+        return
     best = start.lower_bound(relaxation)
     yield best
     if relaxation.n_clusters == 1 or is_over():

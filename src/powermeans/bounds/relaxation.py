@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -179,8 +179,12 @@ def principal_bound(points: Points | SparsePoints, weights: FloatArray, n_cluste
     return bound
 
 
-def from_clustering(relaxation: Relaxation, labels: Labels) -> Certificate:
+def from_clustering(
+    relaxation: Relaxation, labels: Labels, is_over: Callable[[], bool]
+) -> Certificate | None:
     """Return a certificate that is tight if the clusters lie far apart (Iguchi et al. 2017).
+
+    It is None if time is over before.
 
     Between clusters a and b, B_ij = sqrt(w_i w_j) r_i r_j / mean r with
     r_i = (|x_i - c_b|^2 - |x_i - c_a|^2) / 2 - z (1 / W_a + 1 / W_b) / 2. Then M maps the span of
@@ -197,6 +201,8 @@ def from_clustering(relaxation: Relaxation, labels: Labels) -> Certificate:
     level = relaxation.largest_within(labels)
     of_signs = np.zeros_like(relaxation.gram)
     for a in range(len(names)):
+        if is_over():
+            return None
         for b in range(a):
             less = level * (1 / shares[a] + 1 / shares[b]) / 2
             in_a, in_b = is_in[:, a], is_in[:, b]

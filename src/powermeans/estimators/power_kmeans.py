@@ -205,7 +205,8 @@ class PowerKMeans(CenterEstimator):
         Power at which annealing last ended; -inf if all sweeps were Lloyd's. After `from_centers`
         it is `power` if that is a number, else -inf.
     critical_power_ : float
-        Power above which all centers collapse to the mean of the data.
+        Power above which all centers collapse to the mean of the data; NaN if `max_seconds` were
+        over before it was sought.
     n_relocated_ : int
         Number of times an empty cluster moved to where the error is largest.
     n_separated_ : int
@@ -554,6 +555,9 @@ class PowerKMeans(CenterEstimator):
             self.__dict__.pop(name, None)
         if self._wishes_sizes():
             self._limits_without_balance(data)
+        if self._has_time_for_hard_sweeps_only(data.rows):
+            self.critical_power_ = math.nan
+            return [self._hard_stage(data)]
         self.critical_power_ = data.rows.critical_power()
         schedule = self._powers()
         if not self.polish:
@@ -566,10 +570,16 @@ class PowerKMeans(CenterEstimator):
         separate = SeparateCoincident(self.critical_power_, spread_of_features(data.rows))
         is_short = self._searches() and self.growth == "auto" and self.schedule is None
         n_powers = min(self.max_iter, self._effort().n_powers) if is_short else self.max_iter
-        return [
-            Stage(schedule, are_hard, n_powers, self._learning_while_annealing(data, separate)),
-            Stage(Fixed(-math.inf), CentersSettled(tolerance), self.max_iter, RelocateEmpty()),
-        ]
+        learn = self._learning_while_annealing(data, separate)
+        return [Stage(schedule, are_hard, n_powers, learn), self._hard_stage(data)]
+
+    def _hard_stage(self, data: Data) -> Stage:
+        settled = CentersSettled(self.tol * data.rows.mean_variance())
+        return Stage(Fixed(-math.inf), settled, self.max_iter, RelocateEmpty())
+
+    def _has_time_for_hard_sweeps_only(self, rows: Rows) -> bool:
+        """Return whether it is too late for annealing and for a search among all points."""
+        return self.polish and self._is_late() and not self._has_many_centers(rows)
 
     def _learning_while_annealing(self, data: Data, update: Update) -> Update:
         """Return the update with the joint one of the covariance, where a descent learns it."""
@@ -695,7 +705,8 @@ class PowerKMeans(CenterEstimator):
 
     def _run_in_space(self, start: Start) -> list[StageEnd]:
         """Make one run with the present divergence."""
-        if not self._searches():
+        is_late = self._has_time_for_hard_sweeps_only(start.data.rows)
+        if is_late or not self._searches():
             return super()._run(start)
         search = self._search(start)
         *first_stages, last_stage = start.stages

@@ -391,7 +391,7 @@ def _facts(subject: Subject, optimality: Any) -> Iterator[tuple[str, str]]:
 def _facts_of_fit(model: Any) -> Iterator[tuple[str, str]]:
     if hasattr(model, "n_iter_"):
         yield "sweeps", count(int(np.max(model.n_iter_)))
-    if hasattr(model, "critical_power_"):
+    if math.isfinite(getattr(model, "critical_power_", math.nan)):
         yield "critical power", f"{model.critical_power_:.3g}".replace("-", "−")
     if hasattr(model, "spent_"):
         yield "seconds", f"{model.spent_.seconds:.3g}"

@@ -83,7 +83,7 @@ class ParallelSeeds:
     ) -> Candidates:
         """Return the candidates of all rounds, or of those until it is late and they suffice.
 
-        The rows have this divergence.
+        The rows have this divergence. All weigh the same where it is late.
         """
         n_drawn = math.ceil(self.oversampling * n_clusters)
         if rows.n_points <= self.n_rounds * n_drawn:
@@ -98,7 +98,9 @@ class ParallelSeeds:
                 break  # every point is at a candidate
             if is_late() and len(found) >= n_clusters:
                 break
-        return Candidates(found, rows.total(_WeightsNearest(found)), rows, divergence)
+        # To weigh them takes a pass longer than a sweep, and seeds that come late do not use it.
+        weights = np.ones(len(found)) if is_late() else rows.total(_WeightsNearest(found))
+        return Candidates(found, weights, rows, divergence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,13 @@ class Candidates:
         exponent: float = 2.0,
         seconds: float = math.inf,
     ) -> FloatArray:
-        """Choose seeds among them by k-means++; see `choose_seeds`."""
+        """Choose seeds among them by k-means++; see `choose_seeds`.
+
+        Without time they are taken at even steps: draws at once would repeat some, and the empty
+        clusters of these take passes to relocate.
+        """
+        if seconds <= 0:
+            return self.points[np.arange(n_clusters) * len(self.points) // n_clusters]
         rows = open_rows(self.points, self.weights, n_threads=1, divergence=self.divergence)
         centers, _ = choose_seeds(
             rows, n_clusters, rng, n_candidates=n_candidates, exponent=exponent, seconds=seconds
