@@ -144,9 +144,9 @@ def family_rates(cells: list[Cell]) -> Rows:
     for family in dict.fromkeys(cell["family"] for cell in judged):
         some = [cell for cell in judged if cell["family"] == family]
         right = [cell for cell in some if is_right(cell, "the decision")]
-        clear = mean(cell["is_clear"] for cell in right) if right else math.nan
-        figures = [rate(some, "the decision"), clear, rate(some, "before: stability")]
-        rows.append([family, str(len(some)), *(f"{100 * figure:.0f}" for figure in figures)])
+        clear = f"{100 * mean(cell['is_clear'] for cell in right):.0f}" if right else "–"
+        of_all = (f"{100 * rate(some, name):.0f}" for name in ("the decision", "before: stability"))
+        rows.append([family, str(len(some)), next(of_all), clear, next(of_all)])
     return rows
 
 
@@ -212,12 +212,14 @@ def as_page(stored: dict) -> str:
         f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, "
         f"{stored['processors used']} processors: {n_generated} generated sets of index 0 to "
         f"{n_generated - 1} in `benchmarks/sets_of_known_k.py`, of 100 to 10 000 points in 2 to "
-        "500 features with 1 to 30 clusters; k from 2 to 20, or to four thirds of the true number. "
-        f"A set counts if its true Gaussians classify at least {TELLABLE:.0%} of its points "
-        "rightly; the others are in the column *overlapping*. *Found* are those whose true "
-        "clusters the centers of the true k have, by an adjusted Rand index of at least "
-        f"{_AS_FOUND}. *Blobs* are of both halves. *One cluster*: uniform, normal, heavy-tailed "
-        "or lognormal, where the right answer is no clear k; none but the decision can give it."
+        "500 features with 1 to 30 clusters; k from 2 to 20, or to four thirds of the true number."
+        f"\n\n- A set counts if its true Gaussians classify at least {TELLABLE:.0%} of its points "
+        "rightly. The others are in the column *overlapping*.\n"
+        "- *Found* are the sets whose true clusters the centers of the true k have, by an adjusted "
+        f"Rand index of at least {_AS_FOUND}.\n"
+        "- *Blobs* are of both halves.\n"
+        "- *One cluster* is uniform, normal, heavy-tailed or lognormal. The right answer is no "
+        "clear k, and none but the decision can give it."
     )
     time_rows = [
         ["", "seconds"],

@@ -55,17 +55,26 @@ NOTES = {
     "mean adjusted Rand index, and variation of information. In parentheses: how far the index is "
     "above that of the matching divergence, and the standard error of that difference.",
     "outliers": "Adjusted Rand index of the 900 points in five groups: mean and worst of 20 seeds.",
-    "followups": "Adjusted Rand index of the points that are no outliers, where each belongs to "
-    "its nearest center: means over 6 sets of each kind. Where a method has settings, the one of "
-    "four that is best on 6 other sets of the kind is taken; the last lines take one for all "
-    "kinds. Groups are five of unit variance, 600 points. Neither method is in the package: "
-    "`benchmarks/followups.py` has both, from the centers of `PowerKMeans` and from k-means++, "
-    "whichever ends better by its own objective. Of the possibilistic method only the memberships "
-    "are compared, in our own form, and not its learning of kernels. Clearly: by more than two "
-    "standard errors of the difference, set by set. Time is that of a processor, not of a clock.",
+    "followups": "600 points in five groups of unit variance, where nothing else is said. Scores "
+    "are adjusted Rand indices of the points that are no outliers, each in the cluster of its "
+    "nearest center: means over 6 sets of each kind.",
     "features": "Adjusted Rand index over 20 seeds.",
     "shapes": "600 points each; adjusted Rand index.",
 }
+
+
+JUDGED = (
+    "- *Settings.* A method that has settings takes the one of four that is best on 6 other "
+    "sets of the kind, or the mean of those that are equally good there. The last "
+    "lines take one setting for all kinds.\n"
+    "- *Clearly* is by more than two standard errors of the difference, set by set.\n"
+    "- *Time* is that of a processor, not of a clock.\n"
+    "- *The two methods* are in `benchmarks/followups.py`, not in the package. They begin at the "
+    "centers of `PowerKMeans` and at k-means++, and keep what is better by their own objective. Of "
+    "the possibilistic method only the memberships are compared, in our own form, and not its "
+    "learning of kernels.\n"
+)
+"""How the later methods are compared, a line each."""
 
 
 def as_rows(part: str, cells: list[dict]) -> Rows:
@@ -188,7 +197,7 @@ ROWS: dict[str, Callable[[list[dict]], Rows]] = {
 
 def said_of(part: str, cells: list[dict]) -> str:
     """What a part says beside its note and its table."""
-    return f" {verdict(cells)}" if part == "followups" else ""
+    return f"\n\n{JUDGED}{verdict(cells)}" if part == "followups" else ""
 
 
 def as_page(stored: dict) -> str:

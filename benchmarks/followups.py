@@ -281,15 +281,20 @@ def kinds_of(cells: list[Cell]) -> list[str]:
 
 
 def judged(cells: list[Cell], kinds: list[str], method: str) -> tuple[str, float, list[float]]:
-    """Return the setting that is best on the sets to tune by, its mean there, and other scores."""
+    """Return the setting that is best on the sets to tune by, its mean there, and other scores.
+
+    Where several settings are best, the scores are their means, as of one taken blindly.
+    """
     tuned: dict[str, list[float]] = {}
     others: dict[str, list[float]] = {}
     for cell in cells:
         if cell["method"] == method and cell["kind"] in kinds:
             tuned.setdefault(cell["setting"], []).extend(cell["ari"][::2])
             others.setdefault(cell["setting"], []).extend(cell["ari"][1::2])
-    best = max(tuned, key=lambda setting: mean(tuned[setting]))
-    return best, mean(tuned[best]), others[best]
+    most = max(map(mean, tuned.values()))
+    best = [setting for setting, scores in tuned.items() if mean(scores) == most]
+    scores = [mean(of_set) for of_set in zip(*(others[setting] for setting in best), strict=True)]
+    return " or ".join(best), most, scores
 
 
 def followup_rows(cells: list[Cell]) -> Rows:
@@ -317,10 +322,10 @@ def verdict(cells: list[Cell]) -> str:
         ahead = [kind for kind, (lead, error) in leads.items() if lead > 2 * error]
         behind = [kind for kind, (lead, error) in leads.items() if lead < -2 * error]
         said.append(
-            f"{theirs[0].upper()}{theirs[1:]} is clearly ahead of the best of ours on "
+            f"- **{theirs[0].upper()}{theirs[1:]}** is clearly ahead of the best of ours on "
             f"{_counted(ahead)} of {len(leads)} kinds, and clearly behind on {_counted(behind)}."
         )
-    return " ".join(said)
+    return "\n".join(said)
 
 
 def _counted(kinds: list[str]) -> str:

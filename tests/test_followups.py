@@ -75,6 +75,17 @@ def test_a_setting_is_chosen_on_even_sets_and_scored_on_odd_ones() -> None:
     assert followups.judged(cells, ["some"], "possibilistic") == ("a", 0.9, [0.1, 0.3])
 
 
+def test_settings_that_are_equally_good_to_tune_by_share_their_scores() -> None:
+    cells = [
+        cell("possibilistic", "a", [0.9, 0.1, 0.9, 0.3]),
+        cell("possibilistic", "b", [0.9, 0.5, 0.9, 0.3]),
+        cell("possibilistic", "c", [0.8, 1.0, 0.9, 1.0]),
+    ]
+    name, tuned, scores = followups.judged(cells, ["some"], "possibilistic")
+    assert (name, tuned) == ("a or b", 0.9)
+    assert scores == pytest.approx([0.3, 0.3])
+
+
 def test_a_lead_counts_only_beyond_two_standard_errors() -> None:
     ours = [cell(name, "", [0.5] * 6) for name in followups.OURS]
     cells = [
@@ -83,5 +94,5 @@ def test_a_lead_counts_only_beyond_two_standard_errors() -> None:
         cell("possibilistic", "a", [0.6, 0.1, 0.6, 0.9, 0.6, 0.6]),
     ]
     said = followups.verdict(cells)
-    assert "Median of means is clearly ahead of the best of ours on 1 (some) of 1" in said
-    assert "Possibilistic is clearly ahead of the best of ours on none of 1" in said
+    assert "**Median of means** is clearly ahead of the best of ours on 1 (some) of 1" in said
+    assert "**Possibilistic** is clearly ahead of the best of ours on none of 1" in said
