@@ -15,6 +15,7 @@ from powermeans import PowerKMeans
 from powermeans.estimators import base as base_module
 from powermeans.rows import open_rows
 from powermeans.rows.by_definition import greedy_seeds
+from powermeans.rows.native import NativeRows
 from powermeans.rows.reference import ReferenceRows
 from powermeans.seeds import choose as choose_module
 from powermeans.seeds import draws as draws_module
@@ -480,6 +481,20 @@ def test_seeds_that_time_does_not_allow_are_drawn_at_once(n_points: int) -> None
     np.testing.assert_array_equal(limited[0], greedy[0])
     assert len(np.unique(limited, axis=0)) == 30
     assert rows.assign(greedy)[1] < rows.assign(limited)[1] < 1.05 * rows.assign(points[:30])[1]
+
+
+def test_seeds_drawn_at_once_take_one_pass_of_distances(monkeypatch) -> None:
+    points, passes = np.random.default_rng(0).normal(size=(2000, 3)), []
+    nearness = NativeRows.nearness
+
+    def noted(rows, *given):
+        passes.append(rows.n_points)
+        return nearness(rows, *given)
+
+    monkeypatch.setattr(NativeRows, "nearness", noted)
+    choose_seeds(open_rows(points), 30, np.random.RandomState(0), n_candidates=4, seconds=0.0)
+    # Two are for the order by place.
+    assert passes == [2000] * 3
 
 
 def test_seeds_of_few_places_are_drawn_at_once_too() -> None:

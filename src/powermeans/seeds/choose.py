@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -229,11 +228,12 @@ def _completed(points: Drawn, chosen: IndexArray, n_seeds: int) -> IndexArray:
     return np.append(chosen, points.draw(mass, _even_steps(n_missing)))
 
 
-@dataclass(frozen=True, slots=True)
 class _Inertia:
-    """Weights times squared distances from the nearest seed."""
+    """Weights times squared distances from the nearest seed; the last distances are kept."""
 
-    seeds: FloatArray
+    def __init__(self, seeds: FloatArray) -> None:
+        self._seeds = seeds
+        self._last: tuple[Rows, FloatArray] | None = None
 
     def __call__(self, rows: Rows, weights: FloatArray) -> FloatArray:
         """Return the mass of each point."""
@@ -241,7 +241,9 @@ class _Inertia:
 
     def sq_dist(self, rows: Rows) -> FloatArray:
         """Return the squared distances alone."""
-        return rows.nearness(self.seeds).sq_dist()
+        if self._last is None or self._last[0] is not rows:
+            self._last = rows, rows.nearness(self._seeds).sq_dist()
+        return self._last[1]
 
     def weight_away(self, rows: Rows, weights: FloatArray) -> FloatArray:
         """Return the weights of the points that are not at a seed, and zero for others."""
