@@ -142,18 +142,21 @@ def headlines(reports: Sequence[Report], verdict: Verdict) -> str:
 
 
 def blame(reports: Sequence[Report]) -> str:
-    """Return which data are less than those of the source, or other ones."""
-    limited = [report for report in reports if report.data.partition(":")[0] in LIMITED_DATA]
+    """Return how many claims have data that are less than those of the source, or other ones."""
+    limited = [
+        (report.name, claim.data)
+        for report in reports
+        for claim in report.findings.claims
+        if claim.data.partition(":")[0] in LIMITED_DATA
+    ]
     if not limited:
         return ""
-    n_claims = sum(len(report.findings.claims) for report in limited)
     said = (
-        f"[{report.name}]({link(report.name)}) has {with_article(report.data)}"
-        for report in limited
+        f"[{name}]({link(name)}) has {with_article(data)}" for name, data in dict(limited).items()
     )
     return (
-        f"Of these, {n_claims} are ours to blame, as our data cannot decide: {'; '.join(said)}. "
-        "The others are too close to call, or were not tested."
+        f"Of these, {len(limited)} are ours to blame, as our data cannot decide: "
+        f"{'; '.join(said)}. The others are too close to call, or were not tested."
     )
 
 

@@ -826,6 +826,20 @@ def test_exceptions_have_a_page_of_their_own_that_names_the_sample_of_a_verdict(
     assert row not in page.front_page([report], [])
 
 
+def test_claims_on_data_other_than_those_of_the_source_are_counted_one_by_one(squares) -> None:
+    squares.run()
+    report = read_report(squares.results / "all-squares.json")
+    real, ours = "real", "our layout: the source names no widths"
+    claims = [
+        Claim(f"{n} grows", "Nobody 1900", "not decidable", "", data=data)
+        for n, data in enumerate((real, ours, ours))
+    ]
+    report = replace(report, findings=replace(report.findings, claims=claims))
+    said = page.blame([report])
+    assert "Of these, 2 are ours to blame" in said
+    assert said.count("has a layout of ours (the source names no widths)") == 1
+
+
 def test_the_time_of_all_items_is_their_sum(squares) -> None:
     squares.run()
     report = read_report(squares.results / "all-squares.json")

@@ -421,27 +421,29 @@ def _claims_on_starts(rows: Sequence[Row]) -> list[Claim]:
         str(name): column(where(nine, method=name, n_starts=1), "found")
         for name in kinds(nine, "method")
     }
+    return [*_claims_on_the_nine(rows, nine, hits), *_claims_on_other_starts(nine, hits)]
+
+
+def _found_on_other_grids(rows: Sequence[Row], method: str) -> str:
+    shares = {
+        of: _share(where(_of_grid(rows, of), method=method, n_starts=1))
+        for of in _grids(rows)
+        if of != (SIDE, SPACING)
+    }
+    words = ", ".join(f"{_grid_name(of)} {share:.1%}" for of, share in shares.items())
+    return f"On other grids: {words}." if shares else ""
+
+
+def _claims_on_the_nine(
+    rows: Sequence[Row], nine: Sequence[Row], hits: dict[str, list[float]]
+) -> list[Claim]:
+    """Whether one start of either kind finds the nine; the source names no widths."""
     many = {
         int(n): _share(where(nine, method="random starts", n_starts=n))
         for n in kinds(where(nine, method="random starts"), "n_starts")
     }
-    plus, greedy, far = (
-        float(np.mean(hits[name])) for name in ("k-means++", "greedy k-means++", "farthest first")
-    )
-    ratio = mean_and_error(column(where(nine, method="random starts", n_starts=1), "ratio"))
-    _, _, random_price = price(nine, "random starts")
-    _, _, plus_price = price(nine, "k-means++")
     words = ", ".join(f"{share:.1%} of fits with {n}" for n, share in many.items())
-
-    def of_others(method: str) -> str:
-        shares = {
-            of: _share(where(_of_grid(rows, of), method=method, n_starts=1))
-            for of in _grids(rows)
-            if of != (SIDE, SPACING)
-        }
-        words = ", ".join(f"{_grid_name(of)} {share:.1%}" for of, share in shares.items())
-        return f"On other grids: {words}." if shares else ""
-
+    plus, greedy = (float(np.mean(hits[name])) for name in ("k-means++", "greedy k-means++"))
     return [
         Claim(
             "k-means from one random start has essentially no chance of finding nine Gaussians on "
@@ -449,7 +451,7 @@ def _claims_on_starts(rows: Sequence[Row]) -> list[Claim]:
             "comment 5, answer by the author",
             below(*share_and_error(hits["random starts"]), HARDLY_EVER),
             f"{words} random starts find them; hardly ever: in less than {HARDLY_EVER:.0%}. "
-            f"{of_others('random starts')}",
+            f"{_found_on_other_grids(rows, 'random starts')}",
             data=OUR_WIDTHS,
         ),
         Claim(
@@ -457,9 +459,19 @@ def _claims_on_starts(rows: Sequence[Row]) -> list[Claim]:
             "comment 5, answer by the author",
             above(*share_and_error(hits["k-means++"]), NEARLY_ALWAYS),
             f"{plus:.1%} of single starts find them, and {greedy:.1%} of greedy k-means++; nails: "
-            f"in more than {NEARLY_ALWAYS:.0%}. {of_others('k-means++')}",
+            f"in more than {NEARLY_ALWAYS:.0%}. {_found_on_other_grids(rows, 'k-means++')}",
             data=OUR_WIDTHS,
         ),
+    ]
+
+
+def _claims_on_other_starts(nine: Sequence[Row], hits: dict[str, list[float]]) -> list[Claim]:
+    """How far single random starts are off, and what many of them or other seeds are worth."""
+    plus, far = (float(np.mean(hits[name])) for name in ("k-means++", "farthest first"))
+    ratio = mean_and_error(column(where(nine, method="random starts", n_starts=1), "ratio"))
+    _, _, random_price = price(nine, "random starts")
+    _, _, plus_price = price(nine, "k-means++")
+    return [
         Claim(
             "Lloyd's algorithm from a random start is unlikely to come close to the least error",
             "section 1",
