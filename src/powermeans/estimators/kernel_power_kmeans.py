@@ -278,6 +278,7 @@ class KernelPowerKMeans(
             )
         name, is_gram = type(self).__name__, self._is("precomputed")
         wanted: dict[str, Any] = {"n_needed": self.n_clusters, "must_differ": not is_gram}
+        wanted["why_whole"] = None if is_gram else "A kernel is of all entries of two rows"
         data = self._admitted(X, sample_weight, OpeningSpec(name=name, estimator=self, **wanted))
         if is_gram:
             _check_gram(np.asarray(data.points))

@@ -147,7 +147,7 @@ class ProductQuantizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Docume
         self
         """
         self._validate_params()
-        spec = OpeningSpec(name=type(self).__name__, estimator=self)
+        spec = self._spec()
         points, weights = self._admitted(X, spec, sample_weight)
         self._check_width(points.shape[1])
         rng = check_random_state(self.random_state)
@@ -264,10 +264,14 @@ class ProductQuantizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Docume
         assert isinstance(admitted.points, np.ndarray)
         return admitted.points, admitted.weights
 
+    def _spec(self) -> OpeningSpec:
+        reason = "A code is of all entries of a row"
+        return OpeningSpec(name=type(self).__name__, estimator=self, why_whole=reason)
+
     def _new_points(self, X: ArrayLike) -> Points:
         """Return points to encode or to measure from, rotated."""
         check_is_fitted(self)
-        spec = OpeningSpec(name=type(self).__name__, estimator=self)
+        spec = self._spec()
         points, _ = self._admitted(X, spec.for_new(Columns(self.n_features_in_, None, None)))
         return points if self.rotation_ is None else _product(points, self.rotation_)
 

@@ -220,8 +220,10 @@ class SpectralClustering(ClusterMixin, Documented):
         form = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False}
         with explained(X, "X"):
             given = validate_data(self, X, ensure_min_samples=2, order="C", **form)
-        points = admit(given, n_clusters=self.n_clusters).points
-        if self.affinity == "precomputed":
+        is_given = self.affinity == "precomputed"
+        why_whole = None if is_given else "Affinities are of all entries of two rows"
+        points = admit(given, n_clusters=self.n_clusters, why_whole=why_whole).points
+        if is_given:
             return _checked_graph(points, getattr(X, "dtype", points.dtype))
         if self.affinity == "nearest_neighbors":
             return _nearest_neighbours(points, self.n_neighbors)
