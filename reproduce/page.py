@@ -337,9 +337,11 @@ def claim_line(claim: Claim, report: Report) -> str:
     is_other = claim.data and claim.data != report.data
     other = f" Data: {data_in_words(claim.data)}." if is_other else ""
     text = claim.text.rstrip(".")
+    sample = f" ({claim.sample})" if claim.sample else ""
+    verdict = capital(escaped_text(claim.in_words.removesuffix(sample)))
     figures = _END_OF_SENTENCE.split(capital(claim.figure).removesuffix("."))
     return (
-        f"**{capital(escaped_text(claim.in_words))}**: {escaped_text(text)} "
+        f"**{verdict}**{escaped_text(sample)}: {escaped_text(text)} "
         f"(*{escaped_text(claim.source)}*).{escaped_text(other)}"
         + "".join(
             f"\n  - {escaped_text(sentence).removesuffix('.')}." for sentence in figures if sentence

@@ -369,6 +369,11 @@ def test_better_and_more_stable_count_collapsed_runs_too(factor, verdict, cluste
     assert ("MNIST 2.0" in said) == (clusters == 8)
 
 
+def test_the_deviation_of_the_tables_and_of_the_claims_is_that_of_a_sample() -> None:
+    rows = [{"excess": excess} for excess in (1.0, 2.0, 3.0)]
+    assert birch_and_mnist.deviation(rows) == pytest.approx(1.0)
+
+
 def test_acceleration_is_in_seconds_and_not_in_distances() -> None:
     rows = mnist_rows(41, 4.0)
     assert birch_and_mnist.acceleration(rows).verdict == "holds"

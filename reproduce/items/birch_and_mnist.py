@@ -179,6 +179,11 @@ def median(rows: Sequence[Row], name: str) -> float:
     return float(np.median(column(rows, name)))
 
 
+def deviation(rows: Sequence[Row]) -> float:
+    """The standard deviation over the seeds of how far the sum of squares is above the least."""
+    return float(np.std(column(rows, "excess"), ddof=1))
+
+
 def table_of(rows: Sequence[Row], name: str, title: str) -> Table:
     """Medians over the seeds."""
     of_set = excesses(where(rows, set=name))
@@ -193,7 +198,7 @@ def table_of(rows: Sequence[Row], name: str, title: str) -> Table:
         line: list[Value] = [str(method), len(of_method)]
         line += [f"{median(of_method, count):g}" for count in counts]
         line += [median(of_method, figure) for figure in [*figures, *scores]]
-        lines.append([*line, float(np.std(column(of_method, "excess")))])
+        lines.append([*line, deviation(of_method)])
     heads = ["seeds", "sweeps", f"to {NEAR_THE_END:.1%} of the end", "to settle", "clusters"]
     heads += ["seconds", "excess, %", "distances left out", *scores, "excess, deviation"]
     return Table(
@@ -336,10 +341,7 @@ def more_stable(rows: Sequence[Row], start: str) -> Claim:
     verdicts, said = [], []
     for name in kinds(rows, "set"):
         of_set = excesses(where(rows, set=name))
-        spreads = [
-            float(np.std(column(where(of_set, method=method), "excess"), ddof=1))
-            for method in (LLOYD, start)
-        ]
+        spreads = [deviation(where(of_set, method=method)) for method in (LLOYD, start)]
         log_ratio = math.log((spreads[1] + TINY) / (spreads[0] + TINY))
         # Of the logarithm of a ratio of two deviations, each of n normal values.
         error = 1 / math.sqrt(len(where(of_set, method=start)) - 1)
