@@ -59,6 +59,30 @@ def test_labels_may_differ_only_where_distances_agree_to_their_last_digits():
     assert "1 of 3 labels" in oracle.fault_of(claim)
 
 
+def test_squares_near_the_least_number_may_be_off_by_it_and_no_more():
+    points = 1e-161 * np.arange(4.0)[:, None]
+    expected = float((np.longdouble(points) ** 2).sum())
+    claim = oracle.Claim(points, None, np.zeros((1, 1)), np.zeros(4, np.int32), expected + 2e-323)
+    assert oracle.fault_of(claim) is None
+    assert "should be" in oracle.fault_of(dataclasses.replace(claim, inertia=expected + 1e-321))
+    tenfold = dataclasses.replace(claim, weights=np.full(4, 10.0), inertia=10 * expected + 2e-322)
+    assert oracle.fault_of(tenfold) is None
+
+
+def test_large_float32_entries_are_judged():
+    points = np.array([[3e38], [2e38]], dtype=np.float32)
+    labels = np.zeros(2, dtype=np.int32)
+    claim = oracle.Claim(points, None, points[:1], labels, 1e38, oracle.manhattan)
+    assert oracle.fault_of(claim) is None
+
+
+def test_entries_twice_add_up_to_subnormal_numbers():
+    points = np.array([[1e-45, 0.0, 7e-45], [1.0, 3e38, 0.1]], dtype=np.float32)
+    twice = numbers.sparse_forms(points)["entries twice"]()
+    assert twice.nnz == 10
+    np.testing.assert_array_equal(twice.toarray(), points)
+
+
 @pytest.mark.parametrize(
     ("distances", "point", "center", "expected"),
     [

@@ -155,9 +155,12 @@ def sparse_forms(points: Any) -> dict[str, Callable[[], Any]]:
     """Return sparse matrices of the same numbers, some with entries twice or with zeros."""
 
     def doubled() -> Any:
-        halves = sparse.coo_matrix(points / 2)
-        rows, columns = np.tile(halves.row, 2), np.tile(halves.col, 2)
-        return sparse.coo_matrix((np.tile(halves.data, 2), (rows, columns)), shape=points.shape)
+        rows, columns = np.nonzero(points)
+        entries = points[rows, columns]
+        halves = entries / 2  # which subnormal numbers lack; the other halves add up to them
+        values = np.concatenate([halves, entries - halves])
+        at = np.tile(rows, 2), np.tile(columns, 2)
+        return sparse.coo_matrix((values, at), shape=points.shape)
 
     def with_zeros() -> Any:
         rows, columns = np.indices(points.shape)
@@ -397,7 +400,8 @@ def fault_of_model(case: Case, model: Any, labels: Any) -> str | None:
         return None if np.isfinite(inertia) and labels.min() >= 0 else f"the inertia is {inertia}"
     distances = case.subject.distances
     if distances == "feature_weights_":
-        distances = oracle.weighted_euclidean(model.feature_weights_ / model.feature_scales_**2)
+        scales = np.asarray(model.feature_scales_, dtype=oracle.LONG)
+        distances = oracle.weighted_euclidean(model.feature_weights_ / scales**2)
     if isinstance(distances, str):
         covariance = np.asarray(getattr(model, distances))
         scales = np.sqrt(np.diag(covariance))

@@ -16,6 +16,10 @@ How far labels and inertia may be off follows from how distances are computed (`
 - Directions, for cosines, are rounded to the dtype of the points: half the squared length of a
   difference that is off by e is off by e sqrt(2 D) + e^2 / 2.
 
+- Each of these roundings may also be off by half of the least number above zero, 5e-324, as where
+  squares of points near 1e-160 are formed. A weight multiplies what a distance is off, and what the
+  product with the weight is off by itself.
+
 Two distances may change places when they differ by what both may be off. The inertia is summed in
 float64, and that of float32 points is promised to about seven digits (`docs/determinism.md`): to
 four units of float32, which are 1.2e-7 each.
@@ -33,6 +37,7 @@ LONG = np.longdouble
 FEATURES_WITHOUT_CANCELLATION = 16
 DIGITS_OF_BREGMAN = 1e-9
 SAFETY = 4.0
+LEAST = np.finfo(np.float64).smallest_subnormal
 
 Distances = Callable[[Any, Any], Any]
 
@@ -176,6 +181,11 @@ def distances_of(claim: Claim) -> Any:
 def slack(claim: Claim, distances: Any) -> Any:
     """Return by how much each distance may be off, (n, k)."""
     n_features = claim.points.shape[1]
+    return _rounding(claim, distances) + SAFETY * (n_features + 3) * LEAST
+
+
+def _rounding(claim: Claim, distances: Any) -> Any:
+    n_features = claim.points.shape[1]
     own_unit, double = LONG(np.finfo(claim.points.dtype).eps), LONG(2.0**-53)
     are_few = n_features <= FEATURES_WITHOUT_CANCELLATION
     finite = np.where(np.isfinite(distances), distances, 0)
@@ -190,7 +200,7 @@ def slack(claim: Claim, distances: Any) -> Any:
             return SAFETY * (n_features + 8) * own_unit * (squares + finite)
         return SAFETY * (n_features + 3) * double * finite
     unit = double if are_few else own_unit
-    border = 1e-29 * n_features * max(1.0, float(np.nanmean(np.abs(claim.points))))
+    border = 1e-29 * n_features * max(LONG(1), np.nanmean(np.abs(claim.points), dtype=LONG))
     sizes = finite.max(axis=1, keepdims=True) + finite
     return SAFETY * (n_features + 8) * unit * sizes + DIGITS_OF_BREGMAN * finite + border
 
@@ -234,6 +244,7 @@ def _fault_of_inertia(claim: Claim, own: Any, allowed: Any) -> str | None:
         return None
     digits = 1e-12 if claim.points.dtype == np.float64 else 4 * np.finfo(np.float32).eps
     room = (weights * allowed[counted]).sum() + digits * expected
-    if abs(LONG(claim.inertia) - expected) <= room + np.finfo(np.float64).smallest_subnormal:
+    room += len(weights) * max(LONG(1), weights.max()) * LEAST
+    if abs(LONG(claim.inertia) - expected) <= room:
         return None
     return f"the inertia is {claim.inertia!r} and should be {float(expected)!r}"
