@@ -464,6 +464,18 @@ def test_points_that_are_not_aligned_give_the_same_bits():
     np.testing.assert_array_equal(*centers)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("bound", [0.0, 40.0])
+def test_a_feature_at_a_bound_of_its_domain_changes_no_cluster(kind, bound):
+    points = CASES["binomial"].points(60, 3, seed=0)
+    at_bound = np.column_stack([points, np.full(60, bound)])
+    model = PowerKMeans(3, divergence=Binomial(40), random_state=0)
+    alone, beside = model.fit(kind(points)).labels_, model.fit(kind(at_bound)).labels_
+    assert adjusted_rand_index(alone, beside) == 1
+    np.testing.assert_allclose(model.cluster_centers_[:, 3], bound, rtol=1e-14)
+    np.testing.assert_array_equal(model.predict(kind(at_bound)), beside)
+
+
 def test_points_too_near_zero_for_the_curvature_of_gamma_are_to_be_scaled():
     points = np.full((3, 1), 2e-259)
     with pytest.raises(ValueError, match=r"the mean of X, 2e-259 in feature 0, .*: scale X"):

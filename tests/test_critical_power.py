@@ -78,6 +78,17 @@ def test_translation_rotation_and_scaling_change_nothing(n_features):
         assert critical_power(points * scale) == pytest.approx(original, rel=1e-9)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_features", [3, 40])
+def test_points_whose_squares_would_vanish_have_directions(kind, n_features):
+    points = stretched(200, n_features)
+    points[0] *= 1e3
+    points[:, 0] *= np.arange(200) % 3 > 0
+    for scale in (1e-150, 1e-155, 1e-160, 1e-200):
+        scaled = critical_power(kind(points * scale))
+        assert scaled == pytest.approx(critical_power(kind(points)), rel=1e-9)
+
+
 @pytest.mark.parametrize("n_features", [3, 520])
 def test_integer_weights_are_repetition(n_features):
     points = stretched(60, n_features)

@@ -209,6 +209,16 @@ def test_affinities_are_positive_and_points_need_not_be() -> None:
         assert tags.input_tags.positive_only == tags.input_tags.pairwise == is_positive
 
 
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_a_far_point_takes_no_digits_from_the_others(convert) -> None:
+    points = np.random.default_rng(0).normal([[-3.0, 0.0]], 0.3, size=(100, 2)) + 0.01
+    points[::2, 0] += 6
+    far = np.vstack([points, [[1e20, 1e20]]])
+    labels = spectral_clustering(convert(far), 3, random_state=0)
+    assert len(set(labels[:-1:2])) == len(set(labels[1:-1:2])) == 1
+    assert len({labels[0], labels[1], labels[-1]}) == 3
+
+
 def test_where_sparse_points_are_does_not_matter() -> None:
     points, expected = MOONS
     far = np.column_stack([points + 1e6, np.where(points[:, 0] > 0, 1e-3, 0.0)])

@@ -50,6 +50,8 @@ _LEAST_REDUCTION = 4
 
 # The mean is rounded, so a point that equals it may lie this far away, relative to all points.
 _ROUNDING = 1e-13
+# Squares of points below this would lose digits, and their inverses overflow.
+_LEAST_MEAN_SQUARE = 1e-200
 # Lanczos stops at this residual, relative to the eigenvalue. The error of the eigenvalue is the
 # square of that if it stands out, and up to a percent if many are alike.
 _LANCZOS_TOLERANCE = 2e-3
@@ -160,7 +162,7 @@ def _eigenvalue(
     moments = moments_about_origin(points, shares)
     n_sampled = n_rows_to_sample(points.shape[0], points.shape[1], _elements_per_row(points))
     if n_sampled is None:
-        return _largest_eigenpair(_Directions(points, shares, moments), rng)[0]
+        return _largest_eigenpair(_directions(points, shares, moments), rng)[0]
 
     def draw(strata: FloatArray) -> Points | SparsePoints:
         if sample_weight is None:
@@ -185,7 +187,7 @@ def _eigenvalue_of_sample(
     """
     drawn, places = draw(_strata(n_sampled, rng)), np.arange(n_sampled)
     halves = [
-        _Directions(drawn[half], _shares(len(half), None), moments)
+        _directions(drawn[half], _shares(len(half), None), moments)
         for half in (places[0::2], places[1::2])
     ]
     pairs = [_largest_eigenpair(half, rng) for half in halves]
@@ -340,6 +342,19 @@ class _Directions:
             again = directions.copy() if n_features <= _MOST_FEATURES_IN_DOUBLE else directions
             result += directions.T @ again
         return result
+
+
+def _directions(points: Points | SparsePoints, shares: FloatArray, moments: Moments) -> _Directions:
+    """Return the directions of points, in a unit that leaves their squares all digits."""
+    if moments.mean_square >= _LEAST_MEAN_SQUARE:
+        return _Directions(points, shares, moments)
+    in_unit: Any = points.astype(np.float64)
+    entries = in_unit.data if sparse.issparse(points) else in_unit
+    exponent = -math.frexp(np.abs(entries).max(initial=0.0))[1]
+    np.ldexp(entries, exponent, out=entries)
+    mean = np.ldexp(moments.mean, exponent)
+    mean_square = math.ldexp(moments.mean_square, 2 * exponent)
+    return _Directions(in_unit, shares, Moments(mean, mean_square))
 
 
 def _factors(shares: FloatArray, norms_squared: FloatArray, nearest: float) -> FloatArray:

@@ -212,10 +212,14 @@ class Separable(Bregman):
         return inner
 
     def curvature(self, center: FloatArray) -> FloatArray:
-        """Return the derivative of the slope."""
-        step = _STEP_OF_CURVATURE * np.where(center == 0, 1.0, np.abs(center))
-        above = self.inside((center + step)[None, :])[0]
-        return np.asarray((self.slope(above) - self.slope(center)) / step)
+        """Return the derivative of the slope, from a step that stays off the upper bound."""
+        below_bound = self.highest - center
+        is_high = below_bound < np.abs(center)
+        size = np.where(is_high, below_bound, np.where(center == 0, 1.0, np.abs(center)))
+        step = np.maximum(_STEP_OF_CURVATURE * size, np.spacing(np.abs(center)))
+        signed = np.where(is_high, -step, step)
+        beside = self.inside((center + signed)[None, :])[0]
+        return np.asarray((self.slope(beside) - self.slope(center)) / signed)
 
 
 @dataclass(frozen=True)

@@ -379,9 +379,13 @@ def _nearest_neighbours(points: Points | SparsePoints, n_neighbors: int) -> Spar
 def _gaussian_kernel(points: Points | SparsePoints, gamma: float) -> FloatArray:
     from sklearn.metrics.pairwise import rbf_kernel
 
-    # Distances come from products, in which a common offset of the points would swamp them.
-    centered = _near_zero(points) if sparse.issparse(points) else points - points.mean(axis=0)
-    return np.asarray(rbf_kernel(centered, gamma=gamma))
+    # Distances come from products, in which a common offset of the points would swamp them. Unlike
+    # the mean, the median stays with most points however far away a few are.
+    if isinstance(points, np.ndarray):
+        points = points - np.median(points.astype(np.float64, copy=False), axis=0)
+    else:
+        points = _near_zero(points)
+    return np.asarray(rbf_kernel(points, gamma=gamma))
 
 
 def _near_zero(points: SparsePoints) -> SparsePoints:
@@ -390,7 +394,8 @@ def _near_zero(points: SparsePoints) -> SparsePoints:
     is_full = np.bincount(points.indices, minlength=n_features) == n_points
     if not is_full.any():
         return points
-    offset = np.where(is_full, np.asarray(points.mean(axis=0)).ravel(), 0.0)
+    offset = np.zeros(n_features)
+    offset[is_full] = np.median(points[:, np.flatnonzero(is_full)].toarray(), axis=0)
     moved = points.copy()
     moved.data -= offset[points.indices]
     return moved
