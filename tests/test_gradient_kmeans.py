@@ -100,6 +100,22 @@ def test_a_step_too_long_that_later_ones_mend_is_no_error():
     np.testing.assert_allclose(model.cluster_centers_[0], points.mean(axis=0), atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("points", "rate", "message"),
+    [
+        ([1.0, 2.0, 3.0, 50.0, 51.0], 1e60, "times 3, the weight of the heaviest cluster"),
+        ([-3e38, -3e38, 3e38], 2 / 3, "a center that float32 cannot hold: scale X"),
+    ],
+)
+def test_a_step_beyond_what_the_points_dtype_holds_is_an_error(points, rate, message):
+    """Without points of its own, a center that has leapt away raises no inertia."""
+    points = np.array(points, dtype=np.float32)[:, None]
+    init = [[2.5], [50.0]] if len(points) > 3 else [[3e38]]
+    model = GradientKMeans(len(init), init=init, learning_rate=rate, max_iter=1)
+    with pytest.raises(ValueError, match=message):
+        model.fit(points)
+
+
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 def test_a_center_without_points_stays():
     model = GradientKMeans(2, init=[[0.5], [99.0]]).fit([[0.0], [1.0]])

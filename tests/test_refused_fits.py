@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from powermeans import KMeans, MiniBatchPowerKMeans, OnlineKMeans, open_data
+from powermeans import KMeans, MiniBatchPowerKMeans, OnlineKMeans, PowerKMeans, open_data
 
 POINTS = np.random.default_rng(0).normal(size=(60, 3))
 
@@ -32,7 +32,7 @@ def test_what_is_refused_is_refused_again_beside_its_checkpoint(tmp_path, points
         (1e-290, 1e-20, "sample_weight adds up to 6e-289 and X varies by.*sample_weight by 6e-289"),
     ],
 )
-def test_weights_whose_sums_of_squares_would_lose_digits_are_refused(weight, scale, wrong):
+def test_weights_whose_sums_would_lose_digits_are_refused(weight, scale, wrong):
     weights = np.full(60, weight)
     with pytest.raises(ValueError, match=wrong):
         KMeans(3, random_state=0).fit(POINTS * scale, sample_weight=weights)
@@ -42,6 +42,15 @@ def test_weights_whose_sums_of_squares_would_lose_digits_are_refused(weight, sca
 
     with pytest.raises(ValueError, match=wrong):
         fit_in_parts()
+
+
+def test_equal_points_whose_products_with_weights_would_vanish_are_refused():
+    points, weights = np.full((7, 2), 1e-142), np.full(7, 1e-295)
+    wrong = "sample_weight adds up to 7e-295 and X has no value above 1e-142.*weight by 7e-295"
+    with pytest.raises(ValueError, match=wrong):
+        PowerKMeans(2, divergence="gamma", random_state=0).fit(points, sample_weight=weights)
+    with pytest.raises(ValueError, match=wrong):
+        KMeans(2, random_state=0).fit(open_data(points, weights=weights, rows_per_part=3))
 
 
 @pytest.mark.parametrize(("weight", "scale"), [(1e-290, 1.0), (0.01, 1e-150)])

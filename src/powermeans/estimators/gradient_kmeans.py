@@ -83,10 +83,8 @@ class GradientSteps(Learner):
         if rate >= self._rate * self._heaviest / heaviest:
             self._rate, self._heaviest = rate, heaviest
         stepped = SteppedSums.of(sums, rate)
-        with np.errstate(over="ignore", invalid="ignore"):
-            sq_step = np.square(stepped.centers(sweep.centers) - sweep.centers).sum()
-        if not (math.isfinite(sq_step) and sums.inertia <= self._highest_inertia):
-            raise ValueError(self._divergence())
+        if not (self._has_room(stepped, sweep) and sums.inertia <= self._highest_inertia):
+            raise ValueError(self._divergence(sweep))
         return stepped
 
     def _is_automatic(self) -> bool:
@@ -97,7 +95,22 @@ class GradientSteps(Learner):
             return 1 / heaviest
         return float(rates_of(self.learning_rate, self._n_steps, 1, highest=math.inf)[0])
 
-    def _divergence(self) -> str:
+    def _has_room(self, stepped: SteppedSums, sweep: Sweep) -> bool:
+        """Return whether float64 holds the squared step, and the dtype of the points the centers.
+
+        A center that leaps away from all points would not raise the inertia.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = stepped.centers(sweep.centers)
+            sq_step = np.square(moved - sweep.centers).sum()
+        return bool(np.isfinite(sq_step) and np.abs(moved).max() <= np.finfo(sweep.rows.dtype).max)
+
+    def _divergence(self, sweep: Sweep) -> str:
+        if self._rate * self._heaviest <= 2:
+            return (
+                f"a step leads to a center that {sweep.rows.dtype} cannot hold: scale X, or pass a "
+                f"learning_rate below {1 / self._heaviest:.2g}, where no center moves past its mean"
+            )
         return (
             f"the centers move ever farther away: learning_rate={self._rate:.3g} times "
             f"{self._heaviest:.6g}, the weight of the heaviest cluster, is above 2, where a step "

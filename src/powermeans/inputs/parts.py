@@ -17,6 +17,7 @@ from powermeans.inputs.points import (
     check_n_clusters,
     check_points,
     refuse_huge,
+    refuse_tiny_products,
     refuse_tiny_spread,
     widest,
 )
@@ -81,4 +82,6 @@ def check_parts(facts: PartFacts, *, n_features: int, n_clusters: int = 1, name:
     if np.isnan(facts.lowest).any():
         column = int(np.argmax(np.isnan(facts.lowest)))
         raise ValueError(f"{name} has nothing but NaN in column {column}: leave it out")
-    refuse_tiny_spread(widest(facts.lowest, facts.highest), name, min(1.0, facts.total_weight))
+    lightest = min(1.0, facts.total_weight)
+    refuse_tiny_spread(widest(facts.lowest, facts.highest), name, lightest)
+    refuse_tiny_products(facts.largest, lightest, name)

@@ -135,6 +135,7 @@ def check_points(
     lightest = min(1.0, total_weight or 1.0)
     if must_differ and (lightest < 1 or not _differ_at_a_glance(points, largest)):
         refuse_tiny_spread(widest(*bounds(points)), name, lightest)
+        refuse_tiny_products(largest, lightest, name)
     return largest
 
 
@@ -247,6 +248,21 @@ def refuse_tiny_spread(spread: float, name: str, total_weight: float = 1.0) -> N
         raise ValueError(
             f"Input {name} varies by no more than {spread:.3g}: squared distances would "
             f"vanish in float64. Scale {name}, for example divide it by {spread:.0e}"
+        )
+
+
+def refuse_tiny_products(largest: float, total_weight: float, name: str) -> None:
+    """Raise if weights make products with points, which centers are quotients of, lose digits.
+
+    A total weight of one or more makes no difference.
+    """
+    if largest == 0 or total_weight >= 1:
+        return
+    if math.log(total_weight) + math.log(largest) < 2 * math.log(_LEAST_SPREAD):
+        raise ValueError(
+            f"sample_weight adds up to {total_weight:.3g} and {name} has no value above "
+            f"{largest:.3g}: their products would vanish in float64. Divide sample_weight by "
+            f"{total_weight:.0e}"
         )
 
 
