@@ -42,7 +42,8 @@ def test_a_sweep_knows_the_scatter_along_each_feature(power):
     new = w.T @ points / w.sum(axis=0)[:, None]
     np.testing.assert_allclose(sums.centers(fallback=centers), new, rtol=1e-9)
     scatter = np.einsum("ij,ijf->f", w, np.square(points[:, None] - new[None]))
-    np.testing.assert_allclose(sums.scatter(new), scatter, rtol=1e-8)
+    scales = np.array([0.5, 1.0, 2.0, 3.0, 1e-3])
+    np.testing.assert_allclose(sums.scatter(new, scales), scatter / scales**2, rtol=1e-8)
     np.testing.assert_allclose(rows.sq_distances(centers), y, rtol=1e-8)
 
 
@@ -256,6 +257,27 @@ def test_a_far_point_of_no_weight_changes_nothing():
     with_it = EntropyWeightedPowerKMeans(4, random_state=0).fit(far, sample_weight=weights)
     without = EntropyWeightedPowerKMeans(4, random_state=0).fit(points.astype(np.float32))
     assert with_it.objective_ == pytest.approx(without.objective_, rel=1e-4)
+
+
+def test_a_far_point_of_no_weight_changes_no_prediction():
+    points, _ = few_that_matter(0, n=300)
+    points[0] = -1e26
+    weights = np.append(0.0, np.ones(299))
+    model = EntropyWeightedPowerKMeans(4, random_state=0).fit(points, sample_weight=weights)
+    np.testing.assert_array_equal(model.predict(points), model.labels_)
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e-140, 1e140])
+def test_a_feature_of_any_size_counts_as_in_another_unit(scale):
+    points, _ = few_that_matter(0, n=300)
+    model = EntropyWeightedPowerKMeans(4, random_state=0).fit(points)
+    points[:, 0] *= scale
+    points[:, -1] *= scale
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        scaled = EntropyWeightedPowerKMeans(4, random_state=0).fit(points)
+    np.testing.assert_allclose(scaled.feature_weights_, model.feature_weights_, rtol=1e-6)
+    np.testing.assert_array_equal(scaled.labels_, model.labels_)
+    np.testing.assert_array_equal(scaled.predict(points), model.labels_)
 
 
 def test_features_count_alike_at_given_centers():

@@ -166,6 +166,18 @@ def test_weights_are_copies():
     assert one.inertia_ == pytest.approx(other.inertia_, rel=1e-6)
 
 
+@pytest.mark.parametrize("unit", [2.0**-140, 2.0**115])
+def test_float32_points_of_any_size_have_the_same_labels(unit):
+    points = np.rint(64 * with_gaps(blobs(n_features=17)[0], 0.2)).astype(np.float32)
+    model = PowerKMeans(5, missing="observed", random_state=0)
+    labels = model.fit(points).labels_
+    scaled = points * np.float32(unit)
+    np.testing.assert_array_equal(model.fit(scaled).labels_, labels)
+    exact = scaled.astype(np.longdouble)
+    distances = np.nansum((exact[:, None] - model.cluster_centers_[None]) ** 2, axis=2)
+    np.testing.assert_array_equal(model.labels_, distances.argmin(axis=1))
+
+
 def test_more_clusters_than_needed_leave_no_nan():
     points = with_gaps(np.repeat(blobs(8, 3)[0], 3, axis=0), 0.3)
     model = KMeans(6, missing="observed", random_state=0).fit(points)

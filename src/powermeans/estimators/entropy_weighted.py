@@ -436,8 +436,8 @@ class LearnFeatureWeights(Update):
         of_entropy = self.penalty * _negative_entropy(rows.feature_weights)
         # The weights of a rule omit this factor of the power mean's gradient.
         factor = math.exp(-math.log(len(sweep.centers)) / sweep.power)
-        squares = sums.scatter(updated.centers(fallback=sweep.centers))
-        scatter = factor * squares / np.square(rows.scales)
+        centers = updated.centers(fallback=sweep.centers)
+        scatter = factor * sums.scatter(centers, rows.scales)
         rows.feature_weights = _shares(scatter, self.varies, self.penalty)
         return replace(updated, objective=updated.objective + of_entropy)
 

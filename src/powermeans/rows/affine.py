@@ -20,6 +20,7 @@ from powermeans.rows.native import NativeRows
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 _ELEMENTS_AT_ONCE = 2**18
+_POINTS_FOR_MEDIAN = 255
 # Labels are by the definition where rounding may exceed this share of a distance.
 _LEAST_DIGITS = 1e-9
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -138,10 +139,15 @@ class _RoundingOfPlanes:
 
 
 class PairedRows(AffineRows):
-    """Hold values less `_shift`, and one more number beside each."""
+    """Hold values less `_shift`, in a unit, and one more number beside each.
+
+    The unit is a power of two, so that it changes no digit. Without it, the values or the numbers
+    beside them would leave the range in which both are summed.
+    """
 
     _n_features: int
     _shift: FloatArray
+    _unit: float | FloatArray
 
     @property
     def n_features(self) -> int:
@@ -150,7 +156,7 @@ class PairedRows(AffineRows):
     def sq_distances(self, centers: FloatArray) -> Points:
         """Return all distances from differences, which do not cancel as products do."""
         distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
-        shifted = centers - self._shift
+        shifted = self._in_unit(centers)
         for rows, pairs in dense_chunks(self._points, elements_per_point=shifted.size):
             values, beside = np.hsplit(pairs, 2)
             distances[rows] = self._from_differences(values[:, None, :] - shifted, beside)
@@ -159,7 +165,7 @@ class PairedRows(AffineRows):
     def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
         pairs = np.asarray(self._points[indices], dtype=np.float64)
         values, beside = np.hsplit(pairs, 2)
-        shifted = centers - self._shift
+        shifted = self._in_unit(centers)
         distances = np.empty((len(indices), len(centers)))
         for j, center in enumerate(shifted):
             distances[:, j] = self._from_differences(values[:, None, :] - center, beside)[:, 0]
@@ -167,20 +173,52 @@ class PairedRows(AffineRows):
 
     @abc.abstractmethod
     def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:
-        """Return distances from differences, (n_points, n_centers, n_features)."""
+        """Return distances from differences in the unit, (n_points, n_centers, n_features)."""
+
+    def _in_unit(self, places: FloatArray) -> FloatArray:
+        return np.asarray((places - self._shift) / self._unit)
 
     def critical_power(self) -> float:
         return critical_power(self._points[:, : self._n_features], self._weights)
 
     def take(self, indices: IndexArray) -> FloatArray:
-        values: FloatArray = super().take(indices)[:, : self._n_features] + self._shift
-        return values
+        values = super().take(indices)[:, : self._n_features]
+        return np.asarray(values * self._unit + self._shift)
 
     def _middle(self) -> FloatArray:
         return self._shift
 
     def _tangent_place(self) -> FloatArray:
         return np.zeros(2 * self._n_features)
+
+
+def medians_of_some(points: Points, sample_weight: FloatArray | None = None) -> FloatArray:
+    """Return the median of some entries of each column, NaN where none of them is observed.
+
+    Unlike the mean, it stays with most points however far away a few are. Points of no weight do
+    not count.
+    """
+    weights = np.ones(len(points)) if sample_weight is None else sample_weight
+    counted = np.flatnonzero(weights > 0)
+    chosen = counted[:: -(-len(counted) // _POINTS_FOR_MEDIAN)]
+    some = np.sort(points[chosen], axis=0)  # NaN come last
+    middle = np.count_nonzero(~np.isnan(some), axis=0) // 2
+    return np.asarray(np.take_along_axis(some, middle[None], axis=0)[0], dtype=np.float64)
+
+
+def largest_from(shift: FloatArray, points: Points) -> FloatArray:
+    """Return how far the farthest observed entry of each column is from the shift."""
+    ends = np.stack([np.fmin.reduce(points, axis=0), np.fmax.reduce(points, axis=0)])
+    return np.asarray(np.fmax.reduce(np.abs(ends.astype(np.float64) - shift), axis=0))
+
+
+def power_of_two_above(sizes: float | FloatArray) -> FloatArray:
+    """Return the least power of two above each size, and one for zero.
+
+    >>> power_of_two_above(np.array([0.0, 0.7, 1.0, 5e-324])).tolist()
+    [1.0, 1.0, 2.0, 1e-323]
+    """
+    return np.asarray(np.where(np.equal(sizes, 0), 1.0, np.ldexp(1.0, np.frexp(sizes)[1])))
 
 
 def rounding_of_products(dtype: np.dtype[np.floating]) -> float:

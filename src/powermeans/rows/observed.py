@@ -15,12 +15,11 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.critical import critical_power
-from powermeans.rows.affine import PairedRows
+from powermeans.divergences.chunks import dense_chunks
+from powermeans.rows.affine import PairedRows, largest_from, medians_of_some, power_of_two_above
 from powermeans.rules import Rule
 from powermeans.sums import ColumnMoments, Sums
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
-
-_POINTS_FOR_MEDIAN = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +65,29 @@ class ObservedRows(PairedRows):
         self._given = points
         self._means = _observed_means(points, is_missing)
         self._shift = _observed_medians(points, self._means)
+        self._unit = float(power_of_two_above(np.nanmax(largest_from(self._shift, points))))
         self._n_features = points.shape[1]
         pairs = np.empty((len(points), 2 * points.shape[1]), dtype=points.dtype)
         shifted = pairs[:, : self._n_features]
-        np.subtract(points, self._shift, out=shifted, casting="same_kind")
+        for rows, chunk in dense_chunks(points):
+            shifted[rows] = self._in_unit(chunk)
         shifted[is_missing] = 0
         np.logical_not(is_missing, out=pairs[:, self._n_features :], casting="unsafe")
         super().__init__(pairs, sample_weight, **options)
-        self._use_heights(np.einsum("if,if->i", shifted, shifted, dtype=np.float64))
+        sq_dist = np.einsum("if,if->i", shifted, shifted, dtype=np.float64)
+        self._use_heights(self._unit * sq_dist * self._unit)
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return slopes along the values and along the mask."""
         shifted = centers - self._shift
-        slopes = np.hstack([2 * shifted, -np.square(shifted)])
+        slopes = np.hstack([2 * shifted * self._unit, -np.square(shifted)])
         return slopes, -(slopes @ self._native.origin())
 
     def sweep(self, centers: FloatArray, rule: Rule) -> ObservedSums:
         swept = super().sweep(centers, rule)
         sums, observed = np.hsplit(swept.points, 2)
         return ObservedSums(
-            sums + self._shift * observed,
+            sums * self._unit + self._shift * observed,
             swept.weights,
             swept.objective,
             swept.inertia,
@@ -94,7 +96,8 @@ class ObservedRows(PairedRows):
         )
 
     def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("ijf,ijf,if->ij", differences, differences, beside))
+        in_unit = np.einsum("ijf,ijf,if->ij", differences, differences, beside)
+        return np.asarray(self._unit * in_unit * self._unit)
 
     def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
         differences = self._given[rows].astype(np.float64) - centers
@@ -118,13 +121,13 @@ class ObservedRows(PairedRows):
             a[: self._n_features] for a in (self._column_mean, self._column_variance)
         )
         about_shift = self.n_points * (variances + np.square(means))
-        off = self._counts() * np.square(self._means - self._shift)
-        return np.asarray(np.maximum(about_shift - off, 0.0))
+        off = self._counts() * np.square(self._in_unit(self._means))
+        return np.asarray(self._unit * np.maximum(about_shift - off, 0.0) * self._unit)
 
     def critical_power(self) -> float:
         """Return that of the points with means for missing entries."""
         shifted: Any = self._points[:, : self._n_features]
-        means = (self._means - self._shift).astype(self.dtype)
+        means = self._in_unit(self._means).astype(self.dtype)
         return critical_power(np.where(np.isnan(self._given), means, shifted), self._weights)
 
     def take(self, indices: IndexArray) -> FloatArray:
@@ -148,13 +151,8 @@ def _observed_means(points: Points, is_missing: np.ndarray) -> FloatArray:
 
 
 def _observed_medians(points: Points, means: FloatArray) -> FloatArray:
-    """Return the median of the observed entries of some points, or the mean where there are none.
-
-    Unlike the mean, it stays with most points however far away a few are.
-    """
-    some = np.sort(points[:: -(-len(points) // _POINTS_FOR_MEDIAN)], axis=0)  # NaN come last
-    middle = np.count_nonzero(~np.isnan(some), axis=0) // 2
-    medians = np.take_along_axis(some, middle[None], axis=0)[0]
+    """Return the medians of some points, or the means of all where these have no entry."""
+    medians = medians_of_some(points)
     return np.where(np.isnan(medians), means, medians)
 
 
