@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from threadpoolctl import threadpool_limits
 
 import powermeans
 from powermeans.callbacks.progress_bar import FitProgress
-from powermeans.command_line import main
+from powermeans.command_line import failures, main
 from powermeans.command_line.clusters import Tally, show_clusters
 from powermeans.command_line.demonstration import COLUMNS, as_csv, customers
 from powermeans.command_line.screen import Screen, waiting_for
@@ -1132,6 +1133,33 @@ def test_ctrl_c_writes_the_best_so_far_and_says_so(run, much) -> None:
     model = powermeans.load("model.pm")
     np.testing.assert_array_equal(model.predict(np.load(much)), np.load("labels.npy"))
     assert adjusted_rand_index(model.labels_, np.load("labels.npy")) == 1
+
+
+def test_ctrl_c_is_heard_where_python_raises_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Thing:
+        pass
+
+    def interrupt(_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    def app(*_: object, **__: object) -> int:
+        thing = Thing()
+        callback = weakref.ref(thing, interrupt)
+        del thing
+        assert callback() is None, "the callback was called"
+        for _ in range(1000):
+            time.sleep(0.01)
+        return 0
+
+    monkeypatch.setattr("powermeans.command_line.commands.app", app)
+    began = time.monotonic()
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == failures.INTERRUPTED
+    assert time.monotonic() - began < 5
+    assert "interrupted before there was a result" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("seconds_between", [0.0, 0.01, 0.05, 0.2])

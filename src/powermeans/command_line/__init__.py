@@ -5,16 +5,22 @@ Each command imports what it needs when it runs. These modules may import all ot
 
 from __future__ import annotations
 
+import _thread
 import atexit
+import contextlib
 import gc
 import os
 import sys
+import threading
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from powermeans.command_line import failures
+
+# A lost Ctrl-C comes again after so many seconds, when Python has left what does not raise it.
+_SECONDS_UNTIL_REPEATED = 0.02
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -37,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> int:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _repeating_lost_interrupts():
         warnings.showwarning = _note
         # The commands have matched the columns by name.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -53,6 +59,24 @@ def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> i
     if code == failures.INTERRUPTED:
         return _explain(KeyboardInterrupt())
     return code if isinstance(code, int) else 0
+
+
+@contextlib.contextmanager
+def _repeating_lost_interrupts() -> Iterator[None]:
+    """Interrupt again where Ctrl-C came in a callback that raises nothing, such as an import's."""
+    before = sys.unraisablehook
+
+    def repeat(lost: sys.UnraisableHookArgs) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            threading.Timer(_SECONDS_UNTIL_REPEATED, _thread.interrupt_main).start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = repeat
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _explain(error: BaseException) -> int:
