@@ -131,6 +131,24 @@ def test_centers_on_the_border_come_inside_by_a_hair():
     assert np.isfinite(Poisson().slope(Poisson().inside(np.zeros((2, 2))))).all()
 
 
+@pytest.mark.parametrize("center", [6e-314, 5e-324, 1e-300])
+def test_shares_of_points_that_float64_cannot_hold_have_logarithms(center):
+    points, centers = np.array([[5e12], [1e200], [0.0]]), np.array([[center]])
+    long_points, long_centers = points.astype(np.longdouble), centers.astype(np.longdouble)
+    some = long_points > 0
+    logs = np.where(some, np.log(np.where(some, long_points, 1)) - np.log(long_centers), 0)
+    expected = (long_points * logs - long_points + long_centers).astype(np.float64)
+    np.testing.assert_allclose(Poisson().pairwise(points, centers), expected, rtol=1e-13)
+    ratios = np.log(long_centers) - np.log(np.longdouble(1e200))
+    of_gamma = Gamma().pairwise(centers, np.array([[1e200]]))
+    np.testing.assert_allclose(of_gamma, (-1 - ratios).astype(np.float64), rtol=1e-13)
+
+
+def test_centers_of_subnormal_size_come_inside_by_a_normal_number():
+    inner = Poisson().inside(np.array([[6e-314, 0.0]]))
+    np.testing.assert_array_equal(inner, [[6e-314, np.finfo(np.float64).tiny]])
+
+
 def test_names_say_which_divergence():
     assert resolve("kl") == resolve("poisson")
     assert resolve("logistic") == Binomial(1.0)

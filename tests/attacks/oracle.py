@@ -74,9 +74,13 @@ def _entropy(points: Any, centers: Any) -> Any:
 
 
 def _off_zero(centers: Any) -> Any:
-    """Move entries of zero by 1e-30 of the mean entry of their center, or by 1e-30."""
+    """Move entries of zero by 1e-30 of the mean entry of their center, or by 1e-30.
+
+    They move at least to the least normal number, since smaller ones lack digits.
+    """
     sizes = centers.mean(axis=-1, keepdims=True)
-    return np.where(centers > 0, centers, LONG(1e-30) * np.where(sizes > 0, sizes, LONG(1)))
+    off = LONG(1e-30) * np.where(sizes > 0, sizes, LONG(1))
+    return np.where(centers > 0, centers, np.maximum(off, np.finfo(np.float64).tiny))
 
 
 def poisson(points: Any, centers: Any) -> Any:

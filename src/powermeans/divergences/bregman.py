@@ -23,6 +23,7 @@ from powermeans.types import FloatArray, Points, SparsePoints
 
 # Centers on the border of the domain move inside by this share of their size.
 _FROM_BORDER = 1e-30
+_LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 _STEP_OF_CURVATURE = 1e-4
 _FEATURES_AT_ONCE = 64
 
@@ -203,7 +204,7 @@ class Separable(Bregman):
         inner = centers
         if np.any(np.isfinite(self.lowest)):
             sizes = np.mean(np.abs(centers - self.lowest), axis=-1, keepdims=True)
-            shift = _FROM_BORDER * np.where(sizes > 0, sizes, 1.0)
+            shift = np.maximum(_FROM_BORDER * np.where(sizes > 0, sizes, 1.0), _LEAST_NORMAL)
             inner = np.where(centers <= self.lowest, self.lowest + shift, inner)
         if np.any(np.isfinite(self.highest)):
             # A bound other than zero has a nearest number below it.

@@ -58,7 +58,7 @@ class Gamma(Separable):
 
     def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """Return the shape times x / theta - log(x / theta) - 1."""
-        return self.shape * log_gap(points / centers, (points - centers) / centers)
+        return self.shape * log_gap(points, centers, (points - centers) / centers)
 
     def slope(self, centers: FloatArray) -> FloatArray:
         """Return -shape / theta."""

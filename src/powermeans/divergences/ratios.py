@@ -10,16 +10,22 @@ from powermeans.types import FloatArray
 _NEAR = 1 / 64
 # A share of a center that changes no digit of its divergence, and whose inverse does not overflow.
 _NOTHING = 1e-300
+_LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
-def log_gap(ratio: FloatArray, rise: FloatArray) -> FloatArray:
-    """Return t - log(1 + t), where t is the rise, a ratio less one.
+def log_gap(numbers: FloatArray, bases: FloatArray, rise: FloatArray) -> FloatArray:
+    """Return t - log(1 + t), where t is the rise, number / base less one.
 
     With u = t / (2 + t), log(1 + t) is 2 (u + u^3 / 3 + u^5 / 5 + ...) and t - 2 u is t u.
     """
+    ratio = numbers / bases
     is_low = rise < -0.5  # where one more than the rise has lost digits of the ratio
+    is_lost = ratio < _LEAST_NORMAL  # where the ratio itself has
     logs = np.log1p(rise, where=~is_low, out=np.empty_like(rise))
-    gap = rise - np.log(ratio, where=is_low, out=logs)
+    np.log(ratio, where=is_low & ~is_lost, out=logs)
+    if is_lost.any():
+        logs = np.where(is_lost, np.log(numbers) - np.log(bases), logs)
+    gap = rise - logs
     near = np.flatnonzero(np.abs(rise) < _NEAR)
     t = rise.flat[near]
     u = t / (2 + t)
@@ -34,9 +40,9 @@ def relative_entropy(points: FloatArray, centers: FloatArray, rise: FloatArray) 
     """Return x log(x / theta) - x + theta, with 0 log 0 = 0; `rise` is theta - x."""
     is_some = points > _NOTHING * centers
     if is_some.all():
-        return points * log_gap(centers / points, rise / points)
+        return points * log_gap(centers, points, rise / points)
     bases = np.where(is_some, points, centers)
-    return np.where(is_some, bases * log_gap(centers / bases, rise / bases), centers)
+    return np.where(is_some, bases * log_gap(centers, bases, rise / bases), centers)
 
 
 def log_ratio(numbers: FloatArray, bases: FloatArray, rise: FloatArray) -> FloatArray:
