@@ -479,18 +479,11 @@ OF_ARPACK = (
 MOST_NODES_SOLVED_DENSELY = 256
 OF_EQUAL_AFFINITIES = "affinities of points so close are all one, and their eigenvectors arbitrary"
 LEAST_TOLD_APART = 1e-12
-OF_SUBNORMALS = (
-    "squares below 1e-290 lose digits, as all numbers there do, before weights are applied"
-)
-LEAST_SQUARED = 1e-145
 
 
 def reason_known(case: Case) -> str | None:
     """Return why a fault of this case is known, or None."""
     points = case.data.points.astype(float)
-    weights = 1.0 if case.data.weights is None else case.data.weights
-    if np.nanmax(np.abs(points)) < LEAST_SQUARED and np.max(weights) > 1:
-        return OF_SUBNORMALS
     if not isinstance(case.subject.model, powermeans.SpectralClustering):
         return None
     if not len(points) > MOST_NODES_SOLVED_DENSELY:
