@@ -645,6 +645,7 @@ class PowerKMeans(CenterEstimator):
             self.max_iter,
             _LEAST_FALL[self.effort],
             is_nearby=self._searches() and self._has_many_centers(start.data.rows),
+            divides=self._centers_are_means() and not self._starts_from_given_centers(),
         )
         more, start.learned["prices"] = fit.run(self._found(start, ends))
         start.history.keep(more[-1].centers)

@@ -21,6 +21,7 @@ from powermeans.rows.nearby import NearbyRows
 from powermeans.rows.protocol import PricedLabels, Rows
 from powermeans.rows.transport import LabelledRows, assign_roughly, assign_within
 from powermeans.rules import Priced, Rule
+from powermeans.seeds.division import divided
 from powermeans.size_limits import SizeLimits
 from powermeans.sums import Sums
 from powermeans.types import FloatArray, Labels
@@ -38,6 +39,9 @@ _PATIENCE = 3
 # starts are compared, with the most assignments.
 _ROUGH, _MOST_ROUGH_SWEEPS = 1e-3, 20
 _POINTS_AT_ONCE = 2**14
+# Clusters that are far too large take long to reach their sizes: where points and centers make no
+# more pairs, it is tried all the same.
+_MOST_PAIRS_UNDIVIDED = 3e7
 # Points in parts may miss the limits by this share of all weight without a warning.
 _TOLD = 0.01
 _LEAST_SAMPLED, _SAMPLED_FOR_EACH_CENTER, _VALUES_SAMPLED = 8192, 100, 2**20
@@ -162,10 +166,13 @@ class LimitedFit:
     max_iter: int  # assignments in the end
     least_fall: float  # from one of these to the next, as a share of the cost
     is_nearby: bool  # whether sweeps compare a point only with centers near its own
+    divides: bool  # whether clusters that are much too large give their points to other centers
 
     def run(self, found: Sequence[FloatArray]) -> tuple[list[StageEnd], FloatArray]:
         """Go on from the best of these centers; return how that ended, and the prices."""
         is_in_memory = isinstance(self.start.data, InMemory)
+        if self.divides:
+            found = self._with_divided(found)
         start = self._nearby(self.start, found[0])
         start.history.begin_phase("comparing starts within the limits of size")
         centers, prices = self._best_of_starts(found)
@@ -186,6 +193,15 @@ class LimitedFit:
             return [replace(end, has_converged=True) for end in ends], learner.best_prices
         end, exact = self._descended(start, centers, prices, self.least_fall, self.max_iter)
         return [end], exact.prices
+
+    def _with_divided(self, found: Sequence[FloatArray]) -> Sequence[FloatArray]:
+        """Divide the centers of too large clusters, and keep the first as they are too if quick."""
+        rows = (self.sample or self.start).data.rows
+        most = self.limits.of_part(rows.total_weight).most
+        if rows.n_points * self.limits.n_centers > _MOST_PAIRS_UNDIVIDED:
+            return [divided(rows, centers, most) for centers in found]
+        first = divided(rows, found[0], most)
+        return found if first is found[0] else [*found, first]
 
     def _descended(
         self, start: Start, centers: FloatArray, prices: FloatArray, least_fall: float, most: int
