@@ -196,6 +196,29 @@ def test_rows_nearby_price_as_all_rows_where_all_centers_are_near() -> None:
     assert found.sums.objective == pytest.approx(expected.sums.objective, rel=1e-12)
 
 
+def test_rows_nearby_list_the_centers_that_all_rows_list() -> None:
+    rng = np.random.default_rng(4)
+    centers = np.linspace(0, 300, 301)[:, None] + rng.uniform(-0.2, 0.2, size=(301, 1))
+    points = rng.uniform(0, 300, size=(2000, 1))
+    prices = rng.uniform(0, 0.1, size=len(centers))
+    rows = open_rows(points, n_threads=2)
+    nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
+    labels = nearby.assign_priced(centers, prices).labels
+    some = rng.permutation(len(points))[:500]
+    found, expected = (
+        kind.near_centers(some, labels[some], centers, prices, reach=2.0, n_most=4)
+        for kind in (nearby, rows)
+    )
+    assert np.array_equal(found.centers, expected.centers)
+    is_near = expected.centers >= 0
+    assert found.distances[is_near] == pytest.approx(expected.distances[is_near], rel=1e-9)
+    none = np.empty(0, dtype=np.int32)
+    assert nearby.near_centers(none, none, centers, prices, reach=2.0, n_most=4).centers.shape == (
+        0,
+        4,
+    )
+
+
 def test_points_without_weight_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     points, centers, limits = drawn(3)
     monkeypatch.setattr(transport, "_MOST_PAIRS", 4 * len(centers))

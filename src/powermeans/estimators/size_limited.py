@@ -31,8 +31,8 @@ from powermeans.types import FloatArray, Labels
 _LEARNED = 5e-3
 _MOST_SWEEPS = 60
 # Prices are learned before an assignment while sizes miss the limits by more than this share of all
-# weight, or by less where an assignment of many points to many centers takes longer than learning.
-_FAR, _FAR_AMONG_MANY, _MOST_STEPS = 0.05, 3e7, 12
+# weight.
+_FAR, _MOST_STEPS = 0.05, 12
 # The cost of an assignment that nearly keeps the limits is not exact, so that several count.
 _PATIENCE = 3
 # The relative fall of the cost from one exact assignment to the next that counts as none where
@@ -83,10 +83,9 @@ class ExactSizes(Learner):
         assert priced is not None, "the sweep had prices"
         learner, limits = self.learner, self.limits
         learner.prices = self.prices  # its steps are as long as they have become
-        far = min(_FAR, _FAR_AMONG_MANY / (self.rows.n_points * len(centers)))
         for _ in range(_MOST_STEPS):
             sizes = priced.sums.weights
-            if limits.far_from_wish(learner.prices, sizes) <= far * limits.total:
+            if limits.far_from_wish(learner.prices, sizes) <= _FAR * limits.total:
                 break
             learner.prices = learner.moved(sizes)
             priced = self.rows.assign_priced(centers, learner.prices)

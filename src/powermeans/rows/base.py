@@ -271,9 +271,11 @@ class RowsOfRows(BaseRows):
         labels: Labels,
         centers: FloatArray,
         prices: FloatArray,
-        **how: Any,
+        *,
+        reach: float,
+        n_most: int,
     ) -> NearCenters:
-        return self._rows.near_centers(indices, labels, centers, prices, **how)
+        return self._rows.near_centers(indices, labels, centers, prices, reach=reach, n_most=n_most)
 
     def take(self, indices: IndexArray) -> FloatArray:
         return self._rows.take(indices)

@@ -14,7 +14,7 @@ from powermeans.rows.base import RowsOfRows
 from powermeans.rows.by_definition import weighted
 from powermeans.rows.farthest import Farthest, farthest_in_passes, largest_first
 from powermeans.rows.native import Labelling, NativeNearness, NativeRows
-from powermeans.rows.protocol import FarPoint, PricedLabels, Rows
+from powermeans.rows.protocol import FarPoint, NearCenters, PricedLabels, Rows
 from powermeans.rules import Hard, Power, Priced, Rule
 from powermeans.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels
@@ -78,6 +78,40 @@ class NearbyRows(RowsOfRows):
         rule = Labelling(tuple(prices.tolist()), self._labels, np.empty(self.n_points))
         sums = self._rows.sweep_nearby(centers, rule, self._near_by_price, self._labels)
         return PricedLabels(self._labels.copy(), rule.margins, sums)
+
+    def near_centers(
+        self,
+        indices: IndexArray,
+        labels: Labels,
+        centers: FloatArray,
+        prices: FloatArray,
+        *,
+        reach: float,
+        n_most: int,
+    ) -> NearCenters:
+        lists = self._near_by_price
+        if self._centers is not centers or not n_most <= lists.shape[1] < len(centers):
+            return self._rows.near_centers(
+                indices, labels, centers, prices, reach=reach, n_most=n_most
+            )
+        listed: Labels = np.empty((len(indices), n_most), dtype=np.int32)
+        distances = np.empty((len(indices), n_most))
+        order = np.argsort(labels, kind="stable")
+        for some in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
+            if not len(some):
+                continue
+            nearby = lists[labels[some[0]]]
+            found = self._rows.near_centers(
+                indices[some],
+                np.zeros(len(some), dtype=np.int32),
+                centers[nearby],
+                prices[nearby],
+                reach=reach,
+                n_most=n_most,
+            )
+            listed[some] = np.where(found.centers >= 0, nearby[found.centers], -1)
+            distances[some] = found.distances
+        return NearCenters(listed, distances)
 
     def spread(self, centers: FloatArray) -> Spread:
         self._follow(centers)
