@@ -200,6 +200,7 @@ def test_rows_nearby_list_the_centers_that_all_rows_list() -> None:
     rng = np.random.default_rng(4)
     centers = np.linspace(0, 300, 301)[:, None] + rng.uniform(-0.2, 0.2, size=(301, 1))
     points = rng.uniform(0, 300, size=(2000, 1))
+    points, centers = (np.pad(on_a_line, ((0, 0), (0, 19))) for on_a_line in (points, centers))
     prices = rng.uniform(0, 0.1, size=len(centers))
     rows = open_rows(points, n_threads=2)
     nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
