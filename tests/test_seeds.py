@@ -65,6 +65,16 @@ def test_uniform_seeds_are_drawn_one_after_the_other_by_weight() -> None:
     assert_frequencies(Counter(tuple(draw) for draw in draws), expected)
 
 
+@pytest.mark.parametrize("unit", [2e-308, 1e-300, 1e300])
+def test_uniform_seeds_do_not_depend_on_the_unit_of_the_weights(unit: float) -> None:
+    points, weights = np.arange(9.0)[:, None], np.arange(1.0, 10.0)
+    seeds, of_unit = (
+        uniform_seeds(ReferenceRows(points, by * weights), 5, np.random.RandomState(0))
+        for by in (1.0, unit)
+    )
+    np.testing.assert_array_equal(of_unit, seeds)
+
+
 def test_greedy_seeds_keep_the_candidate_that_leaves_the_least_inertia() -> None:
     # Besides 0, a seed at 8.5 leaves 0.25 + 2.25, at 9 it leaves 0.25 + 1, at 10 2.25 + 1.
     points = np.array([[0.0], [8.5], [9.0], [10.0]])

@@ -641,3 +641,12 @@ def test_after_a_first_fit_that_failed_there_is_none():
         model.fit(POINTS[:5])
     with pytest.raises(NotFittedError):
         model.predict(POINTS)
+
+
+@pytest.mark.parametrize("shares", ["equal", "learned"])
+@pytest.mark.parametrize("value", [1e-170, 1e-243, 3e-308])
+def test_equal_points_whose_rounding_has_no_square_have_shares(value, shares):
+    model = SphericalMixture(1, shares=shares, random_state=0).fit(np.full((7, 3), value))
+    np.testing.assert_allclose(model.cluster_centers_, value, rtol=1e-12)
+    np.testing.assert_array_equal(model.labels_, 0)
+    np.testing.assert_allclose(model.shares_, 1.0)

@@ -264,9 +264,10 @@ def uniform_seeds(rows: Rows, n_centers: int, rng: np.random.RandomState) -> Flo
     weights = rows.sample_weight(order)
     order, key, weights = order[weights > 0], key[weights > 0], weights[weights > 0]
     first_of_place = np.flatnonzero(np.diff(key, prepend=-1.0))
-    # The first exponential clocks to ring are a sample without replacement by their rates.
+    # The first exponential clocks to ring are a sample without replacement by their rates. Times
+    # are in logarithms, since quotients by tiny weights overflow.
     rates = np.add.reduceat(weights, first_of_place)
-    times = rng.standard_exponential(len(rates)) / rates
+    times = np.log(rng.standard_exponential(len(rates))) - np.log(rates)
     n_drawn = min(n_centers, len(times))
     earliest = np.argpartition(times, n_drawn - 1)[:n_drawn]
     drawn = order[first_of_place[earliest[np.argsort(times[earliest])]]]

@@ -26,6 +26,8 @@ LEAST_SHARE_WITHIN = 1e-4
 _UNITS_OF_A_CENTER = 10
 # If all points are zero, the likelihood has no maximum: a smaller variance is always likelier.
 _VARIANCE_OF_ZEROS = 1e-20
+# Of equal points so small that the square of their rounding vanishes.
+_LEAST_VARIANCE = float(np.finfo(np.float64).tiny)
 # Weights count as hard if softness changes the mean log density of a point by at most this.
 _SOFTNESS = 1e-6
 _ROUNDING_OF_SUMS = 1e-12
@@ -183,7 +185,7 @@ def _best_variance(rows: Rows, centers: FloatArray, sums: Sums) -> float:
     between = float(sums.weights @ np.square(moved - rows.mean()).sum(axis=1))
     shift = float(sums.weights @ np.square(moved - centers).sum(axis=1))
     within = max(about_mean - between, sums.inertia - shift)
-    return max(within, _least_inertia(rows)) / values or _VARIANCE_OF_ZEROS
+    return max(within, _least_inertia(rows)) / values or _variance_of_equal(rows)
 
 
 def _own_variances(
@@ -200,10 +202,14 @@ def _own_variances(
     n_values = rows.n_features * np.where(has_weight, sums.weights, 1.0)
     mean = float(within.sum()) / (rows.n_features * float(sums.weights.sum()))
     of_rounding = _least_inertia(rows) / (rows.n_features * rows.total_weight)
-    least = max(LEAST_SHARE_WITHIN * mean, of_rounding) or _VARIANCE_OF_ZEROS
+    least = max(LEAST_SHARE_WITHIN * mean, of_rounding) or _variance_of_equal(rows)
     variances = np.where(has_weight, within / n_values, mean)
     collapsed = tuple(np.flatnonzero(variances < least).tolist())
     return np.maximum(variances, least), collapsed
+
+
+def _variance_of_equal(rows: Rows) -> float:
+    return _LEAST_VARIANCE if rows.mean().any() else _VARIANCE_OF_ZEROS
 
 
 def _least_inertia(rows: Rows) -> float:
