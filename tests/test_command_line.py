@@ -1234,6 +1234,36 @@ def test_a_shell_completes_commands_and_options() -> None:
     assert completed("powermeans fit --eff", 2) == ["--effort"]
 
 
+def test_clusters_keep_within_limits_of_size(run: Run) -> None:
+    fit = ("fit", "customers.csv", "-k", 4, "--scale", "standard", "--effort", "fast", "-q")
+    free = run(*fit, "--json").json["clusters"]
+    n_rows = sum(cluster["size"] for cluster in free)
+    most = n_rows // 4 + 10
+    assert max(cluster["size"] for cluster in free) > most
+    assert run(*fit, "--size-max", most, "--output", "labels.txt").code == 0
+    labels = np.loadtxt("labels.txt", dtype=int, skiprows=1)
+    assert np.bincount(labels).max() == most
+    even = run(*fit, "--size-min", 0.25, "--json").json["clusters"]
+    assert min(cluster["size"] for cluster in even) >= n_rows // 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--size-max", 9), "--size-max 9 times 2 clusters makes 18 rows, and X has"),
+        (("--size-min", 0), "--size-min must be above 0, not 0"),
+        (("--size-max", "nan"), "--size-max must be above 0, not nan"),
+        (("--size-max", 1.0, "--memory-limit", "1GB"), "--size-max needs all rows at once"),
+    ],
+)
+def test_limits_of_size_that_cannot_be_kept_are_refused(
+    run: Run, arguments: tuple[object, ...], words: str
+) -> None:
+    ended = run("fit", "customers.csv", "-k", 2, *arguments)
+    assert ended.code == failures.USAGE or "all rows" in words
+    assert words in ended.err
+
+
 def test_a_fit_proves_how_far_from_the_optimum_it_is(run: Run) -> None:
     fit = ("fit", "customers.csv", "-k", 5, "--scale", "standard", "-q")
     said = run(*fit, "--prove", 1, "--report", "report.html")

@@ -257,11 +257,11 @@ def test_missing_entries_have_limits() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"size_max": 9}, r"size_max=9 times n_clusters=10 makes 90 rows, and X has 100: pass at"),
-        ({"size_min": 11}, r"size_min=11 times n_clusters=10 makes 110 rows"),
+        ({"size_max": 9}, r"size_max=9 times 10 clusters makes 90 rows, and X has 100: pass at"),
+        ({"size_min": 11}, r"size_min=11 times 10 clusters makes 110 rows"),
         (
             {"size_min": 101},
-            r"size_min=101 times n_clusters=10 makes 1010 rows, and X has 100: pass",
+            r"size_min=101 times 10 clusters makes 1010 rows, and X has 100: pass",
         ),
         ({"size_min": 10, "size_max": 0.05}, r"size_min=10 is 10 rows, and size_max=0.05 is 5"),
         ({"size_max": 1.0}, r"size_max=1.0 may be a share of the whole or a size of one"),

@@ -149,6 +149,11 @@ Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same res
 Search = Annotated[Effort, typer.Option(help="How long to search for lower inertia.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads.")]
 Seconds = Annotated[float | None, typer.Option(help="Stop after about this many seconds.")]
+LeastSize = Annotated[
+    float | None,
+    typer.Option(help="Least size of a cluster: rows, sum of weights, or share such as 0.1."),
+]
+LargestSize = Annotated[float | None, typer.Option(help="Largest size of a cluster, likewise.")]
 Names = Annotated[
     list[str] | None,
     typer.Option(
@@ -315,6 +320,8 @@ def fit(
     ] = 5,
     runs: Annotated[int, typer.Option(min=1, help="Number of runs; the best is kept.")] = 1,
     max_seconds: Seconds = None,
+    size_min: LeastSize = None,
+    size_max: LargestSize = None,
     output: Labels = None,
     rows: Annotated[
         str | None, typer.Option(help="File for the rows with their cluster, .csv.")
@@ -364,6 +371,8 @@ def fit(
         "refine": refine,
         "n_init": runs,
         "max_seconds": max_seconds,
+        "size_min": _size(size_min, "--size-min"),
+        "size_max": _size(size_max, "--size-max"),
         "missing": files.missing_in_fit,
         "random_state": seed,
         "n_threads": threads,
@@ -375,6 +384,13 @@ def fit(
     wanted = Wanted(settings, scale.value, *outputs, is_verbose=verbose)
     limits = Limits(memory_limit, checkpoint, checkpoint_seconds)
     run(files, wanted, limits, _screen(as_json=as_json, output=output))
+
+
+def _size(given: float | None, option: str) -> float | None:
+    """Return a whole number as one, so that 1 is a row and not the share of all."""
+    if given is not None and not 0 < given < math.inf:
+        raise typer.BadParameter(f"{option} must be above 0, not {given:g}")
+    return int(given) if given is not None and given.is_integer() else given
 
 
 def _check_max_seconds(max_seconds: float | None) -> None:

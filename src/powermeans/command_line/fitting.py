@@ -237,6 +237,12 @@ def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | 
             f"--rows needs all rows at once, and {files.name} is read part by part: write labels "
             "with --output"
         )
+    limit = next((name for name in ("size_min", "size_max") if wanted.settings.get(name)), None)
+    if why is not None and limit is not None:
+        raise failures.Failure(
+            f"--{limit.replace('_', '-')} needs all rows at once, and {files.name} is read part by "
+            "part: pass one file that fits into memory, without --memory-limit and --checkpoint"
+        )
     divergence = wanted.settings.get("divergence")
     if why is not None and divergence in _NOT_IN_PARTS:
         raise failures.Failure(

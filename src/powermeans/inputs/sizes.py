@@ -28,7 +28,6 @@ def check_sizes(
     most = total if size_max is None else min(_weight(size_max, "size_max", total), total)
     least = whole(least, each, up=not _is_share(size_min))
     most = whole(most, each, up=_is_share(size_max))
-    _refuse_impossible(size_min, size_max, least, most, n_clusters, total, each)
     if heaviest > most:
         raise ArgumentError(
             f"is less than the weight of one row, {heaviest:.6g}, which cannot be divided",
@@ -36,6 +35,7 @@ def check_sizes(
             argument="size_max",
             value=size_max,
         )
+    _refuse_impossible(size_min, size_max, least, most, n_clusters, total, each)
     if balance == 1:
         mean = total / n_clusters
         slack = 0.0 if each > 0 else heaviest
@@ -80,19 +80,19 @@ def _refuse_impossible(
         )
     if n_clusters * most < total * (1 - 1e-12):
         raise ArgumentError(
-            f"times n_clusters={n_clusters} makes {n_clusters * most:.6g} {unit}, and X has "
+            f"times {n_clusters} clusters makes {n_clusters * most:.6g} {unit}, and X has "
             f"{total:.6g}",
-            f"pass at least {whole(mean, each, up=True):.6g}, or n_clusters of at least "
-            f"{math.ceil(total / most) if most > 0 else 'more'}",
+            f"pass at least {whole(mean, each, up=True):.6g}, or ask for at least "
+            f"{math.ceil(total / most)} clusters",
             argument="size_max",
             value=size_max,
         )
     if n_clusters * least > total * (1 + 1e-12):
         raise ArgumentError(
-            f"times n_clusters={n_clusters} makes {n_clusters * least:.6g} {unit}, and X has "
+            f"times {n_clusters} clusters makes {n_clusters * least:.6g} {unit}, and X has "
             f"{total:.6g}",
-            f"pass at most {whole(mean, each, up=False):.6g}, or n_clusters of at most "
-            f"{math.floor(total / least)}",
+            f"pass at most {whole(mean, each, up=False):.6g}, or ask for at most "
+            f"{math.floor(total / least)} clusters",
             argument="size_min",
             value=size_min,
         )
