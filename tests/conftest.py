@@ -34,9 +34,9 @@ settings.register_profile(
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def listen_to_interrupts() -> None:
-    """Tests send interrupts, which a process started in the background of a shell ignores."""
+    """Tests send interrupts, which an ended command and a shell's background process ignore."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

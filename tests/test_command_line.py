@@ -1162,7 +1162,7 @@ def test_ctrl_c_is_heard_where_python_raises_nothing(
     assert "interrupted before there was a result" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("seconds_between", [0.0, 0.01, 0.05, 0.2])
+@pytest.mark.parametrize("seconds_between", [0.0, 0.01, 0.03, 0.04, 0.05, 0.06, 0.2])
 def test_ctrl_c_pressed_twice_leaves_whole_files_and_no_traceback(
     run, much, seconds_between
 ) -> None:

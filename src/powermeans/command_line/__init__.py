@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import gc
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -39,7 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.exit(failures.USAGE)
     except KeyboardInterrupt as error:
         sys.exit(_explain(error))
-    sys.exit(_run(app, wanted, is_debugging))
+    try:
+        code = _run(app, wanted, is_debugging)
+    except KeyboardInterrupt as error:  # again, before the first was explained
+        code = _explain(error)
+    sys.exit(code)
 
 
 def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> int:
@@ -52,6 +57,7 @@ def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> i
         try:
             code = app(arguments, prog_name="powermeans", standalone_mode=False)
             sys.stdout.flush()
+            _ignore_interrupts()
         except BaseException as error:
             if is_debugging:
                 traceback.print_exc()
@@ -79,8 +85,15 @@ def _repeating_lost_interrupts() -> Iterator[None]:
         sys.unraisablehook = before
 
 
+def _ignore_interrupts() -> None:
+    """Let no Ctrl-C change how the process ends, once all that it writes is written."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _explain(error: BaseException) -> int:
     """Say in one line what went wrong, and return the exit code."""
+    _ignore_interrupts()
     if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
         # The reader closed the pipe; without this, Python's flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
