@@ -84,6 +84,22 @@ def test_few_listed_points_lead_to_the_same_cost(
     assert assigned(points, centers, limits).inertia == pytest.approx(whole.inertia, rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_gap_is_that_of_the_labels_when_rounds_run_out(
+    seed: int, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points, centers, limits = drawn(seed)
+    monkeypatch.setattr(transport, "_MOST_PAIRS", 4)
+    monkeypatch.setattr(transport, "_CENTERS_FOR_EACH", 1)
+    monkeypatch.setattr(transport, "_LISTED_FOR_EACH_MISSED", 1)
+    monkeypatch.setattr(transport, "_MOST_ROUNDS", rounds)
+    found = assigned(points, centers, limits)
+    objective = open_rows(points).sweep(centers, Priced(tuple(found.prices))).objective
+    unproved = found.inertia - limits.bound(objective, found.prices)
+    assert found.gap == pytest.approx(max(0.0, unproved), rel=1e-9, abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_sizes_cost_what_the_curve_says(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -132,12 +132,12 @@ def assign_within(
         priced = rows.assign_priced(centers, prices)
     allowed = max(_SMALL_GAP, _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps))
     found = search.moved(priced, prices, 0.0)
-    for _ in range(_MOST_ROUNDS):
+    for rounds_left in reversed(range(_MOST_ROUNDS)):
         proof = rows.assign_priced(centers, found.prices)
         cost = found.inertia + limits.cost(found.sizes)
         gap = max(0.0, cost - limits.bound(proof.sums.objective, found.prices))
         elsewhere = np.flatnonzero(proof.labels != found.labels)
-        if gap <= allowed * cost or not search.lists_better(elsewhere, found):
+        if gap <= allowed * cost or not rounds_left or not search.lists_better(elsewhere, found):
             break
         found = search.moved_on(found)
         if found.missed > 0:
