@@ -12,9 +12,18 @@ from divergence_cases import CASES
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.special import kl_div
 
-from powermeans import divergences
-from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis, Poisson, resolve
+from powermeans import PowerKMeans, divergences
+from powermeans.divergences import (
+    Binomial,
+    Gamma,
+    Generated,
+    Mahalanobis,
+    Poisson,
+    Separable,
+    resolve,
+)
 
 cases = st.sampled_from(sorted(CASES))
 
@@ -147,6 +156,36 @@ def test_shares_of_points_that_float64_cannot_hold_have_logarithms(center):
 def test_centers_of_subnormal_size_come_inside_by_a_normal_number():
     inner = Poisson().inside(np.array([[6e-314, 0.0]]))
     np.testing.assert_array_equal(inner, [[6e-314, np.finfo(np.float64).tiny]])
+
+
+class BelowOrAbove(Separable):
+    """Relative entropies of feature 0 from its upper, feature 1 from its lower bound."""
+
+    lowest, highest = np.array([-np.inf, 7.0]), np.array([0.0, np.inf])
+
+    def deviance(self, points, centers):
+        return kl_div(np.abs(points - [0.0, 7.0]), np.abs(centers - [0.0, 7.0]))
+
+    def slope(self, centers):
+        return np.array([-1.0, 1.0]) * np.log(np.abs(centers - [0.0, 7.0]))
+
+
+def test_centers_come_inside_bounds_other_than_zero_and_of_some_features():
+    inner = BelowOrAbove().inside(np.array([[0.0, 7.0], [-3.0, 7.0], [0.0, 9.0]]))
+    assert (inner[[0, 2], 0] < 0).all()
+    assert (inner[[0, 2], 0] > -1e-29).all()
+    np.testing.assert_array_equal(inner[:2, 1], np.nextafter(7.0, np.inf))
+    assert inner[1, 0] == -3
+    assert inner[2, 1] == 9
+
+
+def test_clusters_on_any_bound_are_those_on_the_bound_zero():
+    rng = np.random.default_rng(0)
+    counts = np.repeat([[0.0, 5.0], [9.0, 0.0]], 20, axis=0)
+    counts[:20, 1], counts[20:, 0] = rng.poisson(5, size=20), rng.poisson(9, size=20)
+    of_zero = PowerKMeans(2, divergence="poisson", random_state=0).fit(counts)
+    moved = PowerKMeans(2, divergence=BelowOrAbove(), random_state=0).fit(counts * [-1, 1] + [0, 7])
+    assert moved.inertia_ == pytest.approx(of_zero.inertia_, rel=1e-12)
 
 
 def test_names_say_which_divergence():

@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **{room: set() for room in (*SHARED, "divergences", "system", "tables")},
     "datasets": {"system"},
     **dict.fromkeys(MATHEMATICS, FORMULAS),
+    "metrics": FORMULAS | {"inputs"},
     "bounds": FORMULAS,
     "inputs": FORMULAS,
     "sources": FORMULAS | {"inputs", "tables"},

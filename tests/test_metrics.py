@@ -183,8 +183,25 @@ def test_both_forms_of_the_scatter_agree_and_are_the_inertia() -> None:
         metrics.within_scatter(points, model.labels_, form="median")
     with pytest.raises(ValueError, match="labels has 3 entries, but points has 300 rows"):
         metrics.within_scatter(points, [0, 1, 2])
-    with pytest.raises(ValueError, match=r"sample_weight has the shape \(3,\), but points has 300"):
+    with pytest.raises(ValueError, match=r"the shape \(3,\): pass one weight for each of the 300"):
         metrics.within_scatter(points, model.labels_, sample_weight=weights[:3])
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        (-1.0, r"contains -1.0 at index 1: pass weights of at least zero"),
+        (math.nan, "contains NaN at index 1: pass finite weights"),
+        (math.inf, "contains inf at index 1: pass finite weights"),
+    ],
+)
+def test_measures_refuse_faulty_weights(weight, words) -> None:
+    points, weights = np.array([[0.0], [3.0], [10.0]]), np.array([1.0, weight, 4.0])
+    for form in ("centers", "pairs"):
+        with pytest.raises(ValueError, match=f"sample_weight {words}"):
+            metrics.within_scatter(points, [0, 0, 1], form=form, sample_weight=weights)
+    with pytest.raises(ValueError, match=f"sample_weight {words}"):
+        quality_ratio(points, points[:2], points[1:], sample_weight=weights)
 
 
 def test_partitions_are_counted_as_the_recurrence_does() -> None:

@@ -231,6 +231,44 @@ def test_zeros_count_in_the_means_of_positive_power(power):
     assert power_mean(np.zeros(3), power) == 0
 
 
+INF = math.inf
+
+
+@pytest.mark.parametrize(
+    ("sq_dist", "means"),  # at the powers -1, 0, 1e-160 and 1
+    [
+        ([1.0, INF], [2.0, INF, INF, INF]),
+        ([INF, INF], [INF, INF, INF, INF]),
+        ([0.0, INF], [0.0, 0.0, INF, INF]),
+        ([0.0, 3.0, INF], [0.0, 0.0, INF, INF]),
+    ],
+)
+def test_infinite_distances_have_the_mean_of_the_limit(sq_dist, means):
+    found = [power_mean(np.array(sq_dist), power) for power in (-1.0, 0.0, 1e-160, 1.0)]
+    np.testing.assert_allclose(found, means, rtol=1e-15)
+    logs = [log_power_mean(np.array(sq_dist), power) for power in (-1.0, 0.0, 1e-160, 1.0)]
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(logs, np.log(means))
+
+
+@pytest.mark.parametrize(
+    ("sq_dist", "power", "slopes"),
+    [
+        ([1.0, INF], -1.0, [2.0, 0.0]),
+        ([1.0, INF], 0.0, [INF, 0.0]),  # of sqrt(y z): sqrt(z / y) / 2 and sqrt(y / z) / 2
+        ([1.0, INF], 0.5, [INF, 0.25]),
+        ([1.0, INF], 1.0, [0.5, 0.5]),
+        ([1.0, INF], 2.0, [0.0, 0.5**0.5]),
+        ([0.0, INF], 0.0, [INF, 0.0]),
+        ([0.0, 3.0, INF], 0.0, [INF, 0.0, 0.0]),  # the mean is zero, whatever the second
+        ([INF, INF], 0.0, [0.5, 0.5]),
+    ],
+)
+def test_infinite_distances_have_the_slopes_of_the_limit(sq_dist, power, slopes):
+    found = power_mean_gradient(np.array(sq_dist), power)
+    np.testing.assert_allclose(found, slopes, rtol=1e-15)
+
+
 def test_mean_is_taken_along_the_last_axis_only():
     sq_dist = np.random.default_rng(2).exponential(size=(2, 3, 4))
     assert power_mean(sq_dist, -2.0).shape == (2, 3)

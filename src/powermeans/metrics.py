@@ -12,6 +12,7 @@ from scipy import sparse
 
 from powermeans.divergences import squared_euclidean
 from powermeans.divergences.chunks import as_rows
+from powermeans.inputs.weights import check_sample_weight
 from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, Points, SparsePoints
 
@@ -200,9 +201,11 @@ def quality_ratio(
     """
     if form not in ("squared", "unsquared"):
         raise ValueError(f'form={form!r} is unknown: pass "squared" or "unsquared"')
+    points = as_rows(points)
+    weights = check_sample_weight(sample_weight, points.shape[0])
     exponent = 1.0 if form == "squared" else 0.5
-    error = _error(points, centers, exponent, sample_weight)
-    reference_error = _error(points, reference_centers, exponent, sample_weight)
+    error = _error(points, centers, exponent, weights)
+    reference_error = _error(points, reference_centers, exponent, weights)
     if reference_error == 0:
         return 1.0 if error == 0 else math.inf
     return math.sqrt(error / reference_error)
@@ -255,12 +258,8 @@ def within_scatter(
     names, sizes = _dense_labels(labels)
     if len(names) != points.shape[0]:
         raise ValueError(f"labels has {len(names)} entries, but points has {points.shape[0]} rows")
-    weights = np.ones(len(names)) if sample_weight is None else np.asarray(sample_weight)
-    if weights.shape != names.shape:
-        raise ValueError(
-            f"sample_weight has the shape {weights.shape}, but points has {len(names)} rows: "
-            "pass one weight for each"
-        )
+    given = check_sample_weight(sample_weight, len(names))
+    weights = np.ones(len(names)) if given is None else given
     scatter_of = _about_center if form == "centers" else _of_pairs
     members = (names == label for label in range(len(sizes)))
     return math.fsum(scatter_of(points[own], weights[own]) for own in members if weights[own].any())

@@ -35,7 +35,8 @@ def log_power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     Parameters
     ----------
     sq_dist : (..., n_centers)
-        Distances, not negative. A zero makes the mean zero at every s <= 0.
+        Distances, not negative. A zero makes the mean zero at every s <= 0, also beside an infinite
+        distance; without a zero, an infinite distance makes it infinite at every s >= 0.
     power : float
         Any real number, -inf or inf.
 
@@ -67,7 +68,8 @@ def power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     Parameters
     ----------
     sq_dist : (..., n_centers)
-        Distances, not negative.
+        Distances, not negative. The geometric mean of zero and infinity, which has no value, is
+        zero here, as the means of all negative powers are.
     power : float
         Any real number, -inf or inf.
 
@@ -107,7 +109,7 @@ def power_mean_gradient(sq_dist: FloatArray, power: float) -> FloatArray:
     Parameters
     ----------
     sq_dist : (..., n_centers)
-        Distances, not negative.
+        Distances, not negative; infinite ones have the limit of the slope.
     power : float
         Any real number; at -inf the first of the least distances has slope one, at inf the first of
         the largest.
@@ -136,12 +138,11 @@ def power_mean_gradient(sq_dist: FloatArray, power: float) -> FloatArray:
     exponents = _times(power, log_ratio)
     with np.errstate(over="ignore", invalid="ignore"):
         slopes = np.exp(log_mean_ratio - _log_sum(exponents) + exponents - log_ratio)
-    if power < 0:
-        return np.where(np.isinf(log_ratio), 0.0, slopes)
     at_zero = math.inf if power < 1 else 0.0
     if power == 1:
         at_zero = 1 / distances.shape[-1]
-    return np.where(np.isinf(log_ratio), at_zero, slopes)
+    slopes = np.where(np.isneginf(log_ratio), at_zero, slopes)
+    return np.where(np.isposinf(log_ratio), 0.0, slopes)
 
 
 def power_mean_hessian(sq_dist: FloatArray, power: float) -> FloatArray:
@@ -477,7 +478,7 @@ def _reference_and_log_ratio(sq_dist: FloatArray, power: float) -> tuple[FloatAr
     distances = _as_real(sq_dist)
     reference = _reference(distances, power)
     log_ratio = _log_mean_ratio(_log_ratio(distances, reference), power)
-    return reference, np.where(reference == 0, 0.0, log_ratio)
+    return reference, np.where((reference == 0) | np.isinf(reference), 0.0, log_ratio)
 
 
 def _reference(distances: FloatArray, power: float) -> FloatArray:
@@ -485,6 +486,9 @@ def _reference(distances: FloatArray, power: float) -> FloatArray:
     if math.isnan(power):
         raise ValueError("power is NaN: pass a number, for example power=-3.0")
     reference: FloatArray = (np.min if power < 0 else np.max)(distances, axis=-1)
+    if power == 0:
+        has_zero = np.min(distances, axis=-1) == 0
+        return np.where(has_zero, 0.0, reference)
     return reference
 
 

@@ -201,16 +201,17 @@ class Separable(Bregman):
 
     def inside(self, centers: FloatArray) -> FloatArray:
         """Move centers off the bounds by a tiny share of their other entries."""
-        inner = centers
-        if np.any(np.isfinite(self.lowest)):
-            sizes = np.mean(np.abs(centers - self.lowest), axis=-1, keepdims=True)
-            shift = np.maximum(_FROM_BORDER * np.where(sizes > 0, sizes, 1.0), _LEAST_NORMAL)
-            inner = np.where(centers <= self.lowest, self.lowest + shift, inner)
-        if np.any(np.isfinite(self.highest)):
-            # A bound other than zero has a nearest number below it.
-            before = np.nextafter(np.asarray(self.highest, dtype=np.float64), self.lowest)
-            inner = np.where(centers >= self.highest, before, inner)
-        return inner
+        lowest, highest = (np.asarray(b, dtype=np.float64) for b in (self.lowest, self.highest))
+        if np.isneginf(lowest).all() and np.isposinf(highest).all():
+            return centers
+        above_bound = np.abs(centers - np.where(np.isfinite(lowest), lowest, 0.0))
+        sizes = np.mean(above_bound, axis=-1, keepdims=True)
+        shift = np.maximum(_FROM_BORDER * np.where(sizes > 0, sizes, 1.0), _LEAST_NORMAL)
+        # A bound other than zero swallows the shift, but has a nearest number beside it.
+        above = np.maximum(lowest + shift, np.nextafter(lowest, highest))
+        below = np.minimum(highest - shift, np.nextafter(highest, lowest))
+        inner = np.where(centers <= lowest, above, centers)
+        return np.where(centers >= highest, below, inner)
 
     def curvature(self, center: FloatArray) -> FloatArray:
         """Return the derivative of the slope, from a step that stays off the upper bound."""

@@ -24,7 +24,7 @@ def check_sample_weight(
     if weights.shape != (n_points,):
         raise ValueError(
             f"{name} has the shape {weights.shape}: "
-            f"pass one weight for each of the {n_points} rows of X, shape ({n_points},)"
+            f"pass one weight for each of the {n_points} rows, shape ({n_points},)"
         )
     refuse_weights(weights, name)
     with np.errstate(over="ignore"):
