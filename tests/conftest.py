@@ -6,21 +6,16 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tested_module import NAMES_CORE, load_core
 
-# The compiled core of another compiler can be tested in the place of the installed one.
-if tested := os.environ.get("POWERMEANS_TESTED_MODULE"):
-    spec = spec_from_file_location("powermeans._native", tested)
-    assert spec
-    assert spec.loader
-    sys.modules["powermeans._native"] = module_from_spec(spec)
-    spec.loader.exec_module(sys.modules["powermeans._native"])
+if tested := os.environ.get(NAMES_CORE):
+    load_core(tested)
 
 from powermeans.datasets import DataSet, load_data_set
 from powermeans.datasets.real import DATA_VARIABLE

@@ -1135,6 +1135,34 @@ def test_ctrl_c_writes_the_best_so_far_and_says_so(run, much) -> None:
     assert adjusted_rand_index(model.labels_, np.load("labels.npy")) == 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals end no process there")
+@pytest.mark.parametrize("started", ["-m", "script", "other script", "other module"])
+def test_ctrl_c_while_the_package_is_imported_ends_only_the_command(tmp_path, started) -> None:
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    (folder / "threadpoolctl.py").write_text("import signal; signal.raise_signal(signal.SIGINT)")
+    (folder / "other").write_text("import powermeans")
+    (folder / "powermeans").write_text("from powermeans.command_line import main; main()")
+    package = folder / "another"
+    package.mkdir()
+    (package / "__init__.py").write_text("import powermeans")
+    arguments = {
+        "-m": ["-m", "powermeans", "fit", "--help"],
+        "script": [str(folder / "powermeans"), "fit", "--help"],
+        "other script": [str(folder / "other")],
+        "other module": ["-m", "another"],
+    }[started]
+    ended = subprocess.run(
+        [sys.executable, *arguments],
+        env=os.environ | {"PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert ended.returncode == -signal.SIGINT
+    assert ("KeyboardInterrupt" in ended.stderr) is started.startswith("other")
+    assert started.startswith("other") or ended.stderr == ""
+
+
 def test_ctrl_c_is_heard_where_python_raises_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

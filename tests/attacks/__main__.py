@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import importlib
+import os
 import random
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 
 from tests.attacks.running import FAILED, VERDICTS, Attack, Outcome, Tally, attempt, run
+from tests.tested_module import NAMES_CORE, load_core
 
 CLASSES = (
     "numbers",
@@ -106,6 +108,8 @@ def parsed() -> argparse.Namespace:
 
 def main() -> int:
     arguments = parsed()
+    if tested := os.environ.get(NAMES_CORE):
+        load_core(tested)
     if arguments.which is not None:
         return again(arguments.which)
     print(f"seed {arguments.seed}, {arguments.seconds:g} s, {arguments.jobs} processes", flush=True)

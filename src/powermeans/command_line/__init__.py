@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     is_debugging = "--debug" in wanted
     wanted = [argument for argument in wanted if argument != "--debug"]
     try:
+        _listen_to_interrupts()
         from powermeans.command_line.commands import app
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
@@ -83,6 +84,12 @@ def _repeating_lost_interrupts() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
+
+
+def _listen_to_interrupts() -> None:
+    """Raise errors for Ctrl-C, which ends the process while the package is imported."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _ignore_interrupts() -> None:
