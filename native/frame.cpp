@@ -202,11 +202,13 @@ Moments moments_of(const Entries<V>& values, int64_t n_points, int64_t n_feature
 
 template <class V>
 double scale_for(double largest) {
-    constexpr int largest_exponent = sizeof(V) == 4 ? 126 : 1022;
+    constexpr int least_exponent = sizeof(V) == 4 ? -126 : -1022;
+    // Times the square of a larger one, sums of the smallest variances would overflow.
+    constexpr int largest_exponent = sizeof(V) == 4 ? 126 : 900;
     if (!(largest > 0)) return 1;
     int exponent;
     std::frexp(largest, &exponent);
-    return std::ldexp(1.0, std::clamp(-exponent, -largest_exponent, largest_exponent));
+    return std::ldexp(1.0, std::clamp(-exponent, least_exponent, largest_exponent));
 }
 
 template <class V>

@@ -30,7 +30,8 @@ struct Moments {
 template <class V>
 Moments moments_of(const Entries<V>& values, int64_t n_points, int64_t n_features, Team& team);
 
-// Returns a power of two, normal in V, that brings `largest` to between 1/2 and 1; returns 1 for zero.
+// Returns a power of two, normal in V, that brings `largest` to between 1/2 and 1, or below if it is smaller than
+// 2^-900; returns 1 for zero.
 template <class V>
 double scale_for(double largest);
 

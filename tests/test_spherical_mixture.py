@@ -650,3 +650,15 @@ def test_equal_points_whose_rounding_has_no_square_have_shares(value, shares):
     np.testing.assert_allclose(model.cluster_centers_, value, rtol=1e-12)
     np.testing.assert_array_equal(model.labels_, 0)
     np.testing.assert_allclose(model.shares_, 1.0)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("covariance_type", ["tied_spherical", "spherical"])
+@pytest.mark.parametrize("value", [5e-324, 1e-310])
+def test_equal_subnormal_points_have_the_density_at_their_center(value, covariance_type):
+    model = SphericalMixture(2, covariance_type=covariance_type, random_state=0)
+    model.fit(np.full((6, 2), value))
+    density = -math.log(2 * math.pi * model.variance_)  # of two features
+    assert model.log_likelihood_ == pytest.approx(density, rel=1e-12)
+    # Weighted sums of the least number round to it or to zero.
+    np.testing.assert_allclose(model.cluster_centers_, value, rtol=1e-12, atol=5e-324)

@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits
 
 import powermeans
 from powermeans import KMeans, MiniBatchPowerKMeans, PowerKMeans, UnlikeScalesWarning, choose_k
+from powermeans.inputs.scales import unlike_scales
 
 
 def people() -> pd.DataFrame:
@@ -86,3 +87,11 @@ def test_other_divergences_and_new_points_get_no_warning() -> None:
     model.predict(X)
     with pytest.warns(UnlikeScalesWarning):
         KMeans(2, random_state=0).fit(X).predict(X)
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-310])
+def test_constant_columns_of_subnormal_size_do_not_vary(value):
+    points = np.full((6, 3), value)
+    assert unlike_scales(points) is None
+    points[:, 0] = np.arange(6.0)
+    assert unlike_scales(points) is None

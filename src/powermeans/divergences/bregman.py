@@ -201,17 +201,17 @@ class Separable(Bregman):
 
     def inside(self, centers: FloatArray) -> FloatArray:
         """Move centers off the bounds by a tiny share of their other entries."""
-        lowest, highest = (np.asarray(b, dtype=np.float64) for b in (self.lowest, self.highest))
-        if np.isneginf(lowest).all() and np.isposinf(highest).all():
+        is_low, is_high = centers <= self.lowest, centers >= self.highest
+        if not (is_low.any() or is_high.any()):
             return centers
+        lowest, highest = (np.asarray(b, dtype=np.float64) for b in (self.lowest, self.highest))
         above_bound = np.abs(centers - np.where(np.isfinite(lowest), lowest, 0.0))
         sizes = np.mean(above_bound, axis=-1, keepdims=True)
         shift = np.maximum(_FROM_BORDER * np.where(sizes > 0, sizes, 1.0), _LEAST_NORMAL)
         # A bound other than zero swallows the shift, but has a nearest number beside it.
         above = np.maximum(lowest + shift, np.nextafter(lowest, highest))
         below = np.minimum(highest - shift, np.nextafter(highest, lowest))
-        inner = np.where(centers <= lowest, above, centers)
-        return np.where(centers >= highest, below, inner)
+        return np.where(is_low, above, np.where(is_high, below, centers))
 
     def curvature(self, center: FloatArray) -> FloatArray:
         """Return the derivative of the slope, from a step that stays off the upper bound."""

@@ -94,5 +94,7 @@ def _spreads(points: FloatArray) -> tuple[FloatArray, FloatArray]:
     # In units of the largest, squares neither overflow nor vanish.
     shares = unlike_means / largest
     deviations = largest * np.sqrt(np.sum(np.square(shares), axis=0) / counts)
-    deviations[deviations <= _ROUNDING * np.abs(means)] = 0.0
-    return deviations, np.max(unlike_means, axis=0) - np.min(unlike_means, axis=0)
+    ranges = np.max(unlike_means, axis=0) - np.min(unlike_means, axis=0)
+    # The mean of subnormal numbers rounds too far for its share to tell.
+    deviations[(deviations <= _ROUNDING * np.abs(means)) | (ranges == 0)] = 0.0
+    return deviations, ranges
