@@ -1280,6 +1280,7 @@ def test_clusters_keep_within_limits_of_size(run: Run) -> None:
     [
         (("--size-max", 9), "--size-max 9 times 2 clusters makes 18 rows, and X has"),
         (("--size-min", 0), "--size-min must be above 0, not 0"),
+        (("--size-min", 20, "--size-max", 10), "20 rows, more than the largest size, 10: pass"),
         (("--size-max", "nan"), "--size-max must be above 0, not nan"),
         (("--size-max", 1.0, "--memory-limit", "1GB"), "--size-max needs all rows at once"),
     ],

@@ -200,6 +200,15 @@ def test_equal_points_and_huge_ones_have_limits() -> None:
     assert huge.sizes_.max() <= 26
 
 
+@pytest.mark.parametrize("scale", [2.0**990, 2.0**-990])
+@pytest.mark.parametrize("options", [{"size_max": 0.28}, {"balance": 0.5}], ids=str)
+def test_weights_of_any_size_count_the_same(scale: float, options: dict[str, Any]) -> None:
+    X, weights = drawn(200), np.random.default_rng(1).uniform(0.5, 1.5, size=200)
+    model = PowerKMeans(4, random_state=0, effort="fast", **options)
+    expected = model.fit(X, sample_weight=weights).labels_
+    assert np.array_equal(model.fit(X, sample_weight=scale * weights).labels_, expected)
+
+
 def test_a_warning_tells_what_heavy_points_miss() -> None:
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     with pytest.warns(RuntimeWarning, match=r"miss the limits by \d"):
@@ -263,7 +272,10 @@ def test_missing_entries_have_limits() -> None:
             {"size_min": 101},
             r"size_min=101 times 10 clusters makes 1010 rows, and X has 100: pass",
         ),
-        ({"size_min": 10, "size_max": 0.05}, r"size_min=10 is 10 rows, and size_max=0.05 is 5"),
+        (
+            {"size_min": 10, "size_max": 0.05},
+            r"size_min=10 is 10 rows, more than the largest size, 5",
+        ),
         ({"size_max": 1.0}, r"size_max=1.0 may be a share of the whole or a size of one"),
         ({"size_max": -1}, r"size_max"),
         ({"balance": 2}, r"balance"),
@@ -303,6 +315,31 @@ def test_the_callback_ends_a_fit_within_the_limits() -> None:
     model = PowerKMeans(5, size_max=450, random_state=0, callback=stop).fit(X)
     assert n_swept == 3
     assert np.bincount(model.labels_).max() <= 450
+
+
+@pytest.mark.parametrize("name", ["improving", "comparing starts", "bringing clusters"])
+def test_the_callback_ends_a_fit_in_any_phase(name: str) -> None:
+    class StopIn:
+        phase = ""
+        n_stopped = 0
+        n_swept_later = 0
+
+        def phase_begins(self, words: str, _: Any) -> None:
+            self.phase = words
+
+        def __call__(self, state: Any) -> bool:
+            self.n_swept_later += self.n_stopped
+            stops = not self.n_stopped and self.phase.startswith(name)
+            self.n_stopped += stops
+            return stops
+
+    X, stop = drawn(3000, n_features=5), StopIn()
+    limited: dict[str, Any] = {"size_max": 560, "random_state": 0, "effort": "fast"}
+    model = PowerKMeans(6, callback=stop, **limited).fit(X)
+    assert stop.n_stopped == 1
+    assert stop.n_swept_later == 0
+    assert np.bincount(model.labels_).max() <= 560
+    assert model.inertia_ < 1.2 * PowerKMeans(6, **limited).fit(X).inertia_
 
 
 def test_parts_learn_nearly_the_sizes_with_the_bits_of_any_place() -> None:

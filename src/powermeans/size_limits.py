@@ -73,7 +73,11 @@ class SizeLimits:
 
     def cost(self, sizes: FloatArray) -> float:
         """Return what these sizes cost beside the distances."""
-        return float(self.curvature / 2 * np.sum(np.square(sizes - self.mean)))
+        if self.curvature == 0:
+            return 0.0
+        # Squares of huge or tiny weights leave the range of float64.
+        shares = np.square((sizes - self.mean) / self.mean)
+        return float(self.curvature * self.mean / 2 * self.mean * np.sum(shares))
 
     def missed_by(self, sizes: FloatArray) -> float:
         """Return by how much weight sizes miss the limits."""

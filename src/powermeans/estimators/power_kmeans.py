@@ -27,7 +27,12 @@ from powermeans.estimators.shared_covariance import (
     run_with_covariance,
     with_covariance_of_all,
 )
-from powermeans.estimators.size_limited import LimitedFit, sample_for_sizes, within_limits
+from powermeans.estimators.size_limited import (
+    LimitedFit,
+    keep_divided,
+    sample_for_sizes,
+    within_limits,
+)
 from powermeans.inputs.schedule import check_schedule
 from powermeans.inputs.sizes import check_sizes
 from powermeans.loop.anneal import Callback, Stage, StageEnd
@@ -629,10 +634,9 @@ class PowerKMeans(CenterEstimator):
 
     def _run_within_limits(self, start: Start, ends: list[StageEnd]) -> list[StageEnd]:
         """Go on from what a run without limits found."""
-        start.learned["limits"] = limits = self._limits(start)
-        start.learned["prices"] = np.zeros(self.n_clusters)
         if ends[-1].was_stopped:
             return ends
+        start.learned["limits"] = limits = self._limits(start)
         spec = self._spec()
         sample = sample_for_sizes(
             start, self.n_clusters, lambda points: spec.open_array(points, None, spec)
@@ -645,11 +649,15 @@ class PowerKMeans(CenterEstimator):
             self.max_iter,
             _LEAST_FALL[self.effort],
             is_nearby=self._searches() and self._has_many_centers(start.data.rows),
-            divides=self._centers_are_means() and not self._starts_from_given_centers(),
+            divides=self._divides(),
         )
         more, start.learned["prices"] = fit.run(self._found(start, ends))
         start.history.keep(more[-1].centers)
         return ends + more
+
+    def _divides(self) -> bool:
+        """Return whether clusters that are much too large give their points to other centers."""
+        return self._centers_are_means() and not self._starts_from_given_centers()
 
     def _limits(self, start: Start) -> SizeLimits:
         """Return the wished sizes, by the mean squared distance of the run so far."""
@@ -857,8 +865,12 @@ class PowerKMeans(CenterEstimator):
         history = start.history
         if self._wishes_sizes():
             limits = start.learned.get("limits") or self._limits(start)
-            prices = start.learned.get("prices", np.zeros(self.n_clusters))
-            run = within_limits(start, ends, limits, prices)
+            prices = start.learned.get("prices")
+            if prices is None and self._divides():
+                keep_divided(start, limits)
+            run = within_limits(
+                start, ends, limits, np.zeros(self.n_clusters) if prices is None else prices
+            )
         else:
             run = super()._finish(start, ends)
         powers = [record.power for record in history.records if record.power > -math.inf]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -174,16 +175,18 @@ class LimitedFit:
             found = self._with_divided(found)
         start = self._nearby(self.start, found[0])
         start.history.begin_phase("comparing starts within the limits of size")
-        centers, prices = self._best_of_starts(found)
-        ends: list[StageEnd] = []
+        ends, prices = self._best_of_starts(found)
+        if ends[-1].was_stopped:
+            return ends, prices
         is_mended = is_in_memory and self.has_means
         if not is_mended and (self.sample is not None or not self.has_means):
             start.history.begin_phase("learning prices of the centers")
-            learner = self._learner(start, centers, prices)
-            ends = start.anneal(centers, [Stage.of(learner, _MOST_SWEEPS)])
-            centers, prices = ends[-1].centers, learner.best_prices
-        if ends and ends[-1].was_stopped:
+            learner = self._learner(start, ends[-1].centers, prices)
+            ends = start.anneal(ends[-1].centers, [Stage.of(learner, _MOST_SWEEPS)])
+            prices = learner.best_prices
+        if ends[-1].was_stopped:
             return ends, prices
+        centers = ends[-1].centers
         start.history.begin_phase("bringing clusters to their sizes")
         if not is_mended:
             learner = replace(self._learner(start, centers, prices), holds_centers=True)
@@ -200,7 +203,7 @@ class LimitedFit:
         if rows.n_points * self.limits.n_centers > _MOST_PAIRS_UNDIVIDED:
             return [divided(rows, centers, most) for centers in found]
         first = divided(rows, found[0], most)
-        return found if first is found[0] else [*found, first]
+        return found if first is found[0] else [first, *found]
 
     def _descended(
         self, start: Start, centers: FloatArray, prices: FloatArray, least_fall: float, most: int
@@ -211,33 +214,31 @@ class LimitedFit:
         inner = replace(start, data=replace(in_memory(start.data), rows=rows))
         return inner.anneal(centers, [Stage.of(exact, most)])[-1], exact
 
-    def _best_of_starts(self, found: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
-        """Return the centers and prices of the start with the least cost in the sample."""
+    def _best_of_starts(self, found: Sequence[FloatArray]) -> tuple[list[StageEnd], FloatArray]:
+        """Return the end with the least cost in the sample, and its prices."""
         start, n_centers = self.sample or self.start, self.limits.n_centers
         if len(found) == 1 and self.sample is None:
-            return found[0], np.zeros(n_centers)
-        best: tuple[float, FloatArray, FloatArray] | None = None
+            return [StageEnd(found[0], -math.inf, "there is one start")], np.zeros(n_centers)
+        best: tuple[float, StageEnd, FloatArray] | None = None
+        was_stopped = False
         for centers in found:
-            cost, moved, prices, was_stopped = self._tried(start, centers)
-            if best is None or cost < best[0]:
-                best = cost, moved, prices
-            if was_stopped:
+            tried = self._tried(start, centers)
+            best = tried if best is None or tried[0] < best[0] else best
+            if was_stopped := tried[1].was_stopped:
                 break
         assert best is not None, "there is a start"
-        return best[1], best[2]
+        return [replace(best[1], was_stopped=was_stopped)], best[2]
 
-    def _tried(
-        self, start: Start, centers: FloatArray
-    ) -> tuple[float, FloatArray, FloatArray, bool]:
-        """Return cost, centers and prices after a rough descent, and whether it was stopped."""
+    def _tried(self, start: Start, centers: FloatArray) -> tuple[float, StageEnd, FloatArray]:
+        """Return the cost, the end and the prices of a rough descent."""
         none = np.zeros(len(centers))
         if not self.has_means:
             learner = self._learner(start, centers, none)
             end = start.anneal(centers, [Stage.of(learner, _MOST_SWEEPS)])[-1]
-            return learner.bound, end.centers, learner.best_prices, end.was_stopped
+            return learner.bound, end, learner.best_prices
         start = self._nearby(start, centers)
         end, exact = self._descended(start, centers, none, _ROUGH, _MOST_ROUGH_SWEEPS)
-        return exact.cost, end.centers, exact.prices, end.was_stopped
+        return exact.cost, end, exact.prices
 
     def _nearby(self, start: Start, centers: FloatArray) -> Start:
         """Return the start over rows that compare a point only with centers near its own."""
@@ -255,6 +256,14 @@ class LimitedFit:
             units = np.where(spread.weights > 0, spread.error / spread.weights, mean)
         limits = self.limits.of_part(rows.total_weight)
         return LearnPrices(limits, prices, np.maximum(units, 1e-3 * mean), _LEARNED, _LEARNED)
+
+
+def keep_divided(start: Start, limits: SizeLimits) -> None:
+    """Divide too large clusters of a run that ended before centers moved within the limits."""
+    centers = start.history.centers
+    assert centers is not None, "every run has a sweep"
+    if isinstance(start.data, InMemory):
+        start.history.keep(divided(start.data.rows, centers, limits.most))
 
 
 def within_limits(

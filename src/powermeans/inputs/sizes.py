@@ -73,8 +73,8 @@ def _refuse_impossible(
     unit, mean = "rows" if each == 1 else "of weight", total / n_clusters
     if size_max is not None and least > most:
         raise ArgumentError(
-            f"is {least:.6g} {unit}, and size_max={size_max!r} is {most:.6g}",
-            "pass size_min of at most size_max",
+            f"is {least:.6g} {unit}, more than the largest size, {most:.6g}",
+            f"pass at most {most:.6g}, or raise the largest size",
             argument="size_min",
             value=size_min,
         )
