@@ -148,6 +148,15 @@ def test_only_fewer_places_than_clusters_excuse_other_eigenvectors(n_points, n_d
     assert numbers.reason_known(case_of(points)) is None
 
 
+@pytest.mark.parametrize(("n", "least"), [(2, 1), (40, 2), (300, 15)])
+def test_parts_are_small_but_few(n, least):
+    rng = np.random.default_rng(0)
+    drawn = {numbers.drawn_rows_per_part(rng, n) for _ in range(1000)}
+    assert min(drawn) == least
+    assert max(drawn) > n - n // 10 - 1
+    assert all(math.ceil(n / rows) <= 20 for rows in drawn)
+
+
 def test_a_try_is_drawn_from_its_seed_alone(tmp_path):
     cases = [numbers.drawn_case(np.random.default_rng(5)).describe() for _ in range(2)]
     assert cases[0] == cases[1] != numbers.drawn_case(np.random.default_rng(6)).describe()

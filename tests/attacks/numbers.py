@@ -325,6 +325,9 @@ MAKERS: dict[str, Callable[..., Subject]] = {
 
 # One try.
 
+# To open a part takes a millisecond, and a search makes hundreds of passes over all of them.
+MOST_PARTS = 20
+
 
 @dataclass(frozen=True)
 class Case:
@@ -368,6 +371,10 @@ def drawn_case(rng: np.random.Generator) -> Case:
     if form == "explicit zeros":  # sums of more entries, which may round otherwise
         given = choice[form]()
     return Case(subject, data, given, choice[form](), form, not is_dense)
+
+
+def drawn_rows_per_part(rng: np.random.Generator, n: int) -> int:
+    return max(int(rng.integers(1, n + 2)), -(-n // MOST_PARTS))
 
 
 def fitted(case: Case, points: Any, n_threads: int) -> Any:
@@ -501,7 +508,7 @@ def prepare(folder: Path) -> Try:
         numbers = np.random.default_rng(rng.getrandbits(64))
         case = drawn_case(numbers)
         is_in_parts = case.subject.takes_parts and numbers.random() < 0.3
-        rows = int(numbers.integers(1, len(case.data.points) + 2)) if is_in_parts else None
+        rows = drawn_rows_per_part(numbers, len(case.data.points)) if is_in_parts else None
         try:
             with no_warning_of_numpy():
                 return check(case, folder, rows)

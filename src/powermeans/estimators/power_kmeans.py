@@ -123,7 +123,10 @@ class PowerKMeans(CenterEstimator):
         only one descent from the seeds.
     max_seconds : float, optional
         Stop after about this time and keep the best centers so far. A sweep is always completed;
-        seeds that are still missing are then drawn at once, without comparisons.
+        seeds that are still missing are then drawn at once, without comparisons. The first
+        learned covariance is always completed, and so are the distances of the points to their own
+        centers at the end: each takes as long as a few products of X with a matrix of n_features by
+        n_features.
     n_init : int or "auto", default=1
         Number of runs; the one with the lowest inertia is kept. "auto" is one run, since each
         makes several starts.
