@@ -78,7 +78,7 @@ def _ordered_across_cut(points: FloatArray, counts: FloatArray, share: float) ->
 
 
 def _mean(points: FloatArray, counts: FloatArray) -> FloatArray:
-    return np.asarray(np.average(points, axis=0, weights=counts))
+    return np.asarray(np.einsum("i,if->f", counts / counts.sum(), points))
 
 
 def _times_full(weights: FloatArray, most: float) -> IndexArray:
