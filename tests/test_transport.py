@@ -190,6 +190,8 @@ def test_near_centers_are_those_of_least_cost(n_features: int, reach: float, n_m
     assert np.array_equal(found.centers, expected.centers)
     is_near = expected.centers >= 0
     assert found.distances[is_near] == pytest.approx(expected.distances[is_near], rel=1e-9)
+    assert np.all(found.distances[~is_near] == np.inf)
+    assert np.all(expected.distances[~is_near] == np.inf)
 
 
 @pytest.mark.parametrize("kind", [NativeRows, BaseRows])

@@ -139,8 +139,9 @@ class BaseRows(Rows):
             np.put_along_axis(costs, own, -np.inf, axis=1)
             order = np.argsort(costs, axis=1, kind="stable")
             costs = np.take_along_axis(costs, order, axis=1)
-            listed[block] = np.where(costs <= reach, order, -1)[:, :n_most]
-            near[block] = np.take_along_axis(distances, order[:, :n_most], axis=1)
+            order, is_near = order[:, :n_most], costs[:, :n_most] <= reach
+            listed[block] = np.where(is_near, order, -1)
+            near[block] = np.where(is_near, np.take_along_axis(distances, order, axis=1), np.inf)
         return NearCenters(listed, near)
 
     def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:

@@ -227,7 +227,7 @@ class NativeRows(MemoryRows):
     ) -> NearCenters:
         shape = len(indices), n_most
         listed: Labels = np.empty(shape, dtype=np.int32)
-        distances = np.empty(shape)
+        distances = np.full(shape, np.inf)
         if not len(indices):
             return NearCenters(listed, distances)
         some = NativeRows(self._points[indices], team=self.team, known=self.known)

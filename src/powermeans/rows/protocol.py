@@ -363,7 +363,7 @@ class NearCenters(NamedTuple):
     """The centers that each of some points may go to, the one of its label first."""
 
     centers: Labels  # (n, n_most), -1 where fewer are near
-    distances: FloatArray  # (n, n_most)
+    distances: FloatArray  # (n, n_most), infinite where fewer are near
 
 
 class Placement(NamedTuple):
