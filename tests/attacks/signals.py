@@ -116,6 +116,7 @@ def prepare(folder: Path) -> Try:
         output.write_bytes(saved)
         arguments = ["fit", str(table), "-k", "30", "--output", str(output), "--quiet"]
         code, said = told(arguments)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # an ended command ignores it
         if code == failures.INTERRUPTED:
             has_result = "interrupted: this is the best result so far" in said
             if not has_result and "interrupted before there was a result" not in said:
