@@ -795,7 +795,7 @@ class PowerKMeans(CenterEstimator):
         """Descend with sweeps over the centers near each point."""
         rows = cast("NativeRows", start.data.rows)
         centers, labels = self._planted(start, rows)
-        nearby = NearbyRows(rows, centers, labels)
+        nearby = start.learned["nearby"] = NearbyRows(rows, centers, labels)
         start.history.begin_phase("improving")
         start = replace(start, data=replace(in_memory(start.data), rows=nearby))
         search = self._search(start, _LEAST_GAIN_NEARBY, nearby.lists)

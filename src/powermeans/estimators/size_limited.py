@@ -17,11 +17,12 @@ from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.history import SweepRecord
 from powermeans.loop.prices import LearnPrices
 from powermeans.loop.updates import Learner, Sweep
+from powermeans.rows.borders import MOST_STEPS, with_better_prices
 from powermeans.rows.native import NativeRows
 from powermeans.rows.nearby import NearbyRows
-from powermeans.rows.protocol import PricedLabels, Rows
+from powermeans.rows.protocol import Rows
 from powermeans.rows.transport import LabelledRows, assign_roughly, assign_within
-from powermeans.rules import Priced, Rule
+from powermeans.rules import Hard, Priced, Rule
 from powermeans.seeds.division import divided
 from powermeans.size_limits import SizeLimits
 from powermeans.sums import Sums
@@ -33,9 +34,13 @@ _LEARNED = 5e-3
 _MOST_SWEEPS = 60
 # Prices are learned before an assignment while sizes miss the limits by more than this share of all
 # weight.
-_FAR, _MOST_STEPS = 0.05, 12
+_ENOUGH = 0.02
+# So many steps of the prices follow each move of the centers.
+_STEPS_BETWEEN = 2
+# Of thousands of centers, the cost of the labels is the least but for this share.
+_LEAST_GAP_NEARBY = 5e-4
 # The cost of an assignment that nearly keeps the limits is not exact, so that several count.
-_PATIENCE = 3
+_PATIENCE = 2
 # The relative fall of the cost from one exact assignment to the next that counts as none where
 # starts are compared, with the most assignments.
 _ROUGH, _MOST_ROUGH_SWEEPS = 1e-3, 20
@@ -56,13 +61,10 @@ class ExactSizes(Learner):
     """
 
     rows: LabelledRows  # that the stage sweeps over
-    learner: LearnPrices  # of prices far from those that have the sizes
+    limits: SizeLimits
+    prices: FloatArray
     least_fall: float  # relative fall of the cost that counts as none
-    prices: FloatArray = field(init=False)
     _costs: list[float] = field(default_factory=list, init=False)
-
-    def __post_init__(self) -> None:
-        self.prices = self.learner.prices
 
     def __iter__(self) -> Iterator[float | Rule]:
         """Yield the rule of the prices of the assignment before."""
@@ -71,32 +73,22 @@ class ExactSizes(Learner):
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
         """Return the sums of an assignment nearly within the limits."""
-        priced = self._learned(sweep.centers)
+        priced = self.rows.last
+        assert priced is not None, "the sweep had prices"
+        priced, self.prices = with_better_prices(
+            self.rows,
+            sweep.centers,
+            priced,
+            self.prices,
+            self.limits,
+            enough=_ENOUGH * self.limits.total,
+            n_most=_STEPS_BETWEEN if self._costs else MOST_STEPS,
+        )
         found = assign_roughly(self.rows, sweep.centers, priced, self.prices, self.limits)
         self.prices = found.prices
         self._costs.append(found.inertia + self.limits.cost(found.sizes))
         mended = _mended(self.rows, priced.sums, priced.labels, found.labels)
         return replace(mended, objective=self._costs[-1])
-
-    def _learned(self, centers: FloatArray) -> PricedLabels:
-        """Move the prices while sizes are far from the limits, since an assignment takes longer."""
-        priced = self.rows.last
-        assert priced is not None, "the sweep had prices"
-        learner, limits = self.learner, self.limits
-        learner.prices = self.prices  # its steps are as long as they have become
-        for _ in range(_MOST_STEPS):
-            sizes = priced.sums.weights
-            if limits.far_from_wish(learner.prices, sizes) <= _FAR * limits.total:
-                break
-            learner.prices = learner.moved(sizes)
-            priced = self.rows.assign_priced(centers, learner.prices)
-        self.prices = learner.prices
-        return priced
-
-    @property
-    def limits(self) -> SizeLimits:
-        """The wished sizes."""
-        return self.learner.limits
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Report that the cost hardly falls."""
@@ -193,7 +185,8 @@ class LimitedFit:
             ends = start.anneal(centers, [Stage.of(learner, _MOST_SWEEPS)])
             # Whether sizes hold is told when they are known.
             return [replace(end, has_converged=True) for end in ends], learner.best_prices
-        end, exact = self._descended(start, centers, prices, self.least_fall, self.max_iter)
+        least_fall = max(self.least_fall, _ROUGH) if self.is_nearby else self.least_fall
+        end, exact = self._descended(start, centers, prices, least_fall, self.max_iter)
         return [end], exact.prices
 
     def _with_divided(self, found: Sequence[FloatArray]) -> Sequence[FloatArray]:
@@ -210,14 +203,15 @@ class LimitedFit:
     ) -> tuple[StageEnd, ExactSizes]:
         """Descend with assignments nearly within the limits."""
         rows = LabelledRows(start.data.rows)
-        exact = ExactSizes(rows, self._learner(start, centers, prices), least_fall)
+        limits = self.limits.of_part(rows.total_weight)
+        exact = ExactSizes(rows, limits, prices, least_fall)
         inner = replace(start, data=replace(in_memory(start.data), rows=rows))
         return inner.anneal(centers, [Stage.of(exact, most)])[-1], exact
 
     def _best_of_starts(self, found: Sequence[FloatArray]) -> tuple[list[StageEnd], FloatArray]:
         """Return the end with the least cost in the sample, and its prices."""
         start, n_centers = self.sample or self.start, self.limits.n_centers
-        if len(found) == 1 and self.sample is None:
+        if len(found) == 1 and (self.sample is None or self.has_means):
             return [StageEnd(found[0], -math.inf, "there is one start")], np.zeros(n_centers)
         best: tuple[float, StageEnd, FloatArray] | None = None
         was_stopped = False
@@ -245,7 +239,10 @@ class LimitedFit:
         if not self.is_nearby:
             return start
         rows = cast("NativeRows", start.data.rows)
-        nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
+        nearby: NearbyRows | None = start.learned.get("nearby")
+        if nearby is None or nearby.n_points != rows.n_points:
+            nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
+        nearby.sweep(centers, Hard())
         return replace(start, data=replace(in_memory(start.data), rows=nearby))
 
     def _learner(self, start: Start, centers: FloatArray, prices: FloatArray) -> LearnPrices:
@@ -262,6 +259,7 @@ def keep_divided(start: Start, limits: SizeLimits) -> None:
     """Divide too large clusters of a run that ended before centers moved within the limits."""
     centers = start.history.centers
     assert centers is not None, "every run has a sweep"
+    start.learned.pop("nearby", None)
     if isinstance(start.data, InMemory):
         start.history.keep(divided(start.data.rows, centers, limits.most))
 
@@ -277,7 +275,8 @@ def within_limits(
     wide = centers.astype(np.float64)
     labels: Labels | None = None
     if isinstance(data, InMemory):
-        found = assign_within(data.rows, wide, prices, limits)
+        near = (start.learned["nearby"], _LEAST_GAP_NEARBY) if "nearby" in start.learned else ()
+        found = assign_within(data.rows, wide, prices, limits, *near)
         labels, sizes, prices, inertia = found.labels, found.sizes, found.prices, found.inertia
         missed, gap = found.missed, found.gap
     else:

@@ -47,6 +47,10 @@ class NearbyRows(RowsOfRows):
         self._n_hard = 0
         self._near_by_price, self._n_priced = self._nearby, 0  # sweeps since these lists were made
 
+    def begin_with(self, labels: Labels) -> None:
+        """Look for the next center of each point among those near the one of this label."""
+        self._labels[:] = labels
+
     def descends(self, rule: Rule) -> bool:
         # Other lists may leave a point farther from its center.
         return False

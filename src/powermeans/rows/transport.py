@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from powermeans.rows.base import RowsOfRows
+from powermeans.rows.borders import with_better_prices
 from powermeans.rows.native import transport
+from powermeans.rows.nearby import NearbyRows
 from powermeans.rows.protocol import NearCenters, Nearness, PricedLabels, Rows
 from powermeans.rules import Priced, Rule
 from powermeans.size_limits import SizeLimits, weight_of_each
@@ -31,6 +33,9 @@ _MOST_ROUNDS, _MOST_WIDENED = 50, 8
 _BETTER_FOR_EACH = 8
 # Prices that miss the sizes by more than this share of all weight are forgotten.
 _MISSED_BY_USEFUL_PRICES = 0.1
+# Prices are moved before an assignment while sizes miss the wish by more than this share of all
+# weight.
+_ENOUGH = 0.02
 # A rough assignment may miss the limits by this share of all weight.
 _ROUGHLY_MISSED = 5e-3
 # A smaller gap is rounding: as a share of the cost, and in units of the precision of the points.
@@ -118,30 +123,48 @@ class LabelledRows(RowsOfRows):
 
 
 def assign_within(
-    rows: Rows, centers: FloatArray, prices: FloatArray, limits: SizeLimits
+    rows: Rows,
+    centers: FloatArray,
+    prices: FloatArray,
+    limits: SizeLimits,
+    nearby: NearbyRows | None = None,
+    least_gap: float = _SMALL_GAP,
 ) -> Assigned:
     """Return the assignment of least cost to these centers, beginning with these prices.
 
     Points far from all borders stay where the prices have them. What the new prices prove tells
-    which of them should move; then it begins again with these, and with where they should go.
+    which of them should move; then it begins again with these, and with where they should go. It
+    ends where the cost is proved to be the least but for the share `least_gap`.
+
+    The same points `nearby` list candidates, and tell which points should move until none do.
     """
-    search = _Search(rows, centers, limits)
-    priced = rows.assign_priced(centers, prices)
+    some = nearby or rows
+    search = _Search(some, centers, limits)
+    priced = some.assign_priced(centers, prices)
     if search.are_of_no_use(priced, prices):
         prices = np.zeros(len(centers))
-        priced = rows.assign_priced(centers, prices)
-    allowed = max(_SMALL_GAP, _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps))
-    found = search.moved(priced, prices, 0.0)
+        priced = some.assign_priced(centers, prices)
+    priced, prices = with_better_prices(
+        some, centers, priced, prices, limits, enough=_ENOUGH * limits.total
+    )
+    allowed = max(least_gap, _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps))
+    found, judge = search.moved(priced, prices, 0.0), rows
     for rounds_left in reversed(range(_MOST_ROUNDS)):
-        proof = rows.assign_priced(centers, found.prices)
+        proof = judge.assign_priced(centers, found.prices)
         cost = found.inertia + limits.cost(found.sizes)
         gap = max(0.0, cost - limits.bound(proof.sums.objective, found.prices))
         elsewhere = np.flatnonzero(proof.labels != found.labels)
-        if gap <= allowed * cost or not rounds_left or not search.lists_better(elsewhere, found):
-            break
-        found = search.moved_on(found)
-        if found.missed > 0:
-            found = search.moved(priced, prices, 0.0)
+        ends = gap <= allowed * cost or not search.lists_better(judge, elsewhere, found)
+        if judge is rows:
+            if ends or not rounds_left:
+                break
+            if nearby is not None:
+                nearby.begin_with(proof.labels)
+        judge = rows if ends or rounds_left == 1 else some
+        if not ends:
+            found = search.moved_on(found)
+            if found.missed > 0:
+                found = search.moved(priced, prices, 0.0)
     return replace(found, gap=gap)
 
 
@@ -192,10 +215,10 @@ class _Search:
                 return found
             self._widen(found, self._lists)
 
-    def lists_better(self, points: IndexArray, found: Assigned) -> bool:
+    def lists_better(self, rows: Rows, points: IndexArray, found: Assigned) -> bool:
         """List the centers where these points cost less; return whether some were not listed."""
         points = points[self._counts[points] > 0]
-        near = self._rows.near_centers(
+        near = rows.near_centers(
             points,
             found.labels[points],
             self._centers,

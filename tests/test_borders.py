@@ -1,0 +1,84 @@
+"""Prices that bring sizes to their wishes, by what the points at borders tell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from powermeans.rows import open_rows
+from powermeans.rows.borders import with_better_prices
+from powermeans.rows.protocol import PricedLabels
+from powermeans.size_limits import SizeLimits
+from powermeans.types import FloatArray
+
+ALL_STEPS = 40
+
+
+def improved(
+    points: FloatArray, centers: FloatArray, limits: SizeLimits, weights: FloatArray | None = None
+) -> tuple[FloatArray, PricedLabels, PricedLabels]:
+    """The prices found from zero, with the labels at the first and at these."""
+    rows, none = open_rows(points, weights, n_threads=1), np.zeros(len(centers))
+    first = rows.assign_priced(centers, none)
+    last, prices = with_better_prices(
+        rows, centers, first, none, limits, enough=0.0, n_most=ALL_STEPS
+    )
+    return prices, first, last
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.02]), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_prices_never_prove_less_and_go_with_the_labels(
+    seed: int, curvature: float, has_weights: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(8, 80)), int(rng.integers(2, 6))
+    points = np.round(rng.normal(size=(n, 2)), int(rng.integers(0, 4)))
+    weights = rng.uniform(0, 2, size=n) if has_weights else np.ones(n)
+    centers = rng.normal(size=(k, 2))
+    total = float(weights.sum())
+    limits = SizeLimits(k, 0.5 * total / k, 1.3 * total / k, total, curvature)
+    prices, first, last = improved(points, centers, limits, weights)
+    proved = limits.bound(last.sums.objective, prices)
+    assert proved >= limits.bound(first.sums.objective, np.zeros(k))
+    again = open_rows(points, weights).assign_priced(centers, prices)
+    assert np.array_equal(last.labels, again.labels)
+    assert np.all(np.isfinite(prices))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sizes_come_near_to_their_limits(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(4000, 2))
+    centers = rng.normal(size=(12, 2))
+    limits = SizeLimits(12, 300, 360, 4000)
+    _, first, last = improved(points, centers, limits)
+    before, after = limits.missed_by(first.sums.weights), limits.missed_by(last.sums.weights)
+    assert before > 1000
+    assert after < 0.2 * before
+
+
+def test_sizes_come_near_to_the_wish_of_balance() -> None:
+    rng = np.random.default_rng(3)
+    points, centers = rng.normal(size=(4000, 2)), rng.normal(size=(12, 2))
+    limits = SizeLimits(12, 0, 4000, 4000, curvature=0.01)
+    prices, first, last = improved(points, centers, limits)
+    assert limits.far_from_wish(np.zeros(12), first.sums.weights) > 900
+    assert limits.far_from_wish(prices, last.sums.weights) < 100
+
+
+def test_prices_of_clusters_within_the_limits_stay_zero() -> None:
+    points = np.repeat([[0.0], [1.0], [50.0]], [400, 200, 100], axis=0)
+    points += np.random.default_rng(0).normal(scale=0.5, size=points.shape)
+    prices, _, last = improved(points, np.array([[0.0], [1.0], [50.0]]), SizeLimits(3, 0, 320, 700))
+    assert prices[0] > 0
+    assert prices[2] == 0
+    assert last.sums.weights[2] == 100
+
+
+def test_prices_stay_where_no_point_is_at_a_border() -> None:
+    points = np.repeat([[0.0], [2.0]], [5, 5], axis=0)
+    prices, _, _ = improved(points, np.array([[1.0], [1.0]]), SizeLimits(2, 4, 6, 10))
+    assert np.array_equal(prices, [0.0, 0.0])
