@@ -74,14 +74,14 @@ def _step(
     rows: Rows, centers: FloatArray, priced: PricedLabels, prices: FloatArray, limits: SizeLimits
 ) -> FloatArray:
     """Return the change of prices that gives the wished sizes if these follow in proportion."""
-    sizes, step = priced.sums.weights, np.zeros(len(prices))
+    sizes, mean, step = priced.sums.weights, limits.mean, np.zeros(len(prices))
     wanted = limits.wanted(prices, sizes)
-    excess, flow = sizes - wanted, _flow(rows, centers, priced, prices)
+    excess, flow = (sizes - wanted) / mean, _flow(rows, centers, priced, prices, mean)
     response: FloatArray = np.asarray(flow.sum(axis=1), dtype=np.float64)
     if not response.any():
         return step
     if limits.curvature > 0:
-        response += ((wanted > limits.least) & (wanted < limits.most)) / limits.curvature
+        response += ((wanted > limits.least) & (wanted < limits.most)) / (limits.curvature * mean)
     response += _LEAST_RESPONSE * float(np.median(response[response > 0]))
     changing = np.flatnonzero((excess != 0) | (prices != 0))
     matrix = sparse.csr_array(sparse.diags_array(response) - flow)[changing][:, changing]
@@ -91,9 +91,9 @@ def _step(
 
 
 def _flow(
-    rows: Rows, centers: FloatArray, priced: PricedLabels, prices: FloatArray
+    rows: Rows, centers: FloatArray, priced: PricedLabels, prices: FloatArray, unit: float
 ) -> sparse.csr_array:
-    """Return how much weight goes from one cluster to another for each unit its price rises."""
+    """Return how many units of weight go from one cluster to another as its price rises by one."""
     n, labels = len(centers), priced.labels
     counts = rows.sample_weight(np.arange(rows.n_points))
     means = np.bincount(labels, priced.margins, n) / np.maximum(np.bincount(labels, minlength=n), 1)
@@ -105,6 +105,6 @@ def _flow(
     )
     has_other = near.centers[:, 1] >= 0
     points, own, others = points[has_other], own[has_other], near.centers[has_other, 1]
-    leaving = sparse.csr_array((counts[points] / reach[own], (own, others)), shape=(n, n))
+    leaving = sparse.csr_array((counts[points] / unit / reach[own], (own, others)), shape=(n, n))
     # Points on both sides of a border tell how densely they lie there.
     return sparse.csr_array((leaving + leaving.T) / 2)
