@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from powermeans import KMeans
+from powermeans import KMeans, PowerKMeans
+from powermeans.divergences import Mahalanobis
 
 # Of the largest squared distance; the documentation names it.
 TOLERANCE = 1e-14
@@ -51,3 +52,19 @@ def test_far_float32_points_take_no_digits_from_labels_and_inertia(n_features, f
         assert ((own - nearest) <= 1e-12 * nearest).all()
         assert model.inertia_ == pytest.approx(float(nearest.sum()), rel=1e-12)
         assert np.array_equal(model.predict(points), model.labels_)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e6, 1e12, 1e20])
+@pytest.mark.parametrize("correlation", [0.0, 0.9, 1 - 1e-5])
+def test_a_far_point_takes_no_digits_from_mahalanobis_distances(far, correlation) -> None:
+    """A point far away, of weight or without, changes no label and no distance of the others."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(60, 2)) * [1, 20] + 100
+    points[-1] += far
+    metric = Mahalanobis([[1.0, 20 * correlation], [20 * correlation, 400.0]])
+    model = PowerKMeans(4, divergence=metric, random_state=0)
+    model.fit(points, sample_weight=np.append(np.ones(59), 1e-25))
+    distances = np.transpose([metric.generator(points - c) for c in model.cluster_centers_])
+    own, nearest = distances[np.arange(60), model.predict(points)], distances.min(axis=1)
+    assert (own - nearest <= 1e-9 * nearest).all()
+    np.testing.assert_allclose(model.transform(points)[:-1], distances[:-1], rtol=1e-4, atol=1e-8)

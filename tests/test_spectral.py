@@ -227,3 +227,12 @@ def test_where_sparse_points_are_does_not_matter() -> None:
     near = sparse.csr_array(np.column_stack([points, np.zeros(len(points))]))
     model = SpectralClustering(2, gamma=30.0, random_state=0).fit(near)
     np.testing.assert_allclose(model.affinity_matrix_, rbf_kernel(points, gamma=30.0), atol=1e-12)
+
+
+@pytest.mark.parametrize("far", [15.0, 20.0, 25.0, 26.9, 30.0])
+def test_pieces_that_hardly_hang_together_overflow_nowhere(far: float) -> None:
+    points = np.array([[0.0, 0.0], [18.9, 0.0], [9.45, np.sqrt(far**2 - 9.45**2)]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = SpectralClustering(3, gamma=1.0, random_state=0).fit(points)
+    assert sorted(model.labels_) == [0, 1, 2]

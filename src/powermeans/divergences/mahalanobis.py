@@ -120,6 +120,15 @@ class Mahalanobis(Bregman):
         precision: FloatArray = self.__dict__["_precision"]
         return 2 * np.diag(precision)
 
+    @cached_property
+    def condition(self) -> float:
+        """Bound the condition number of C in units of the features' standard deviations."""
+        scales = np.sqrt(np.diag(np.asarray(self.covariance)))
+        products = scales[:, None] * scales
+        correlations = np.asarray(self.covariance) / products
+        inverse = self.__dict__["_precision"] * products
+        return float(np.linalg.norm(correlations, np.inf) * np.linalg.norm(inverse, np.inf))
+
     def whitened(self, points: FloatArray) -> FloatArray:
         """Return L^-1 x with C = L L^T, among which distances are Euclidean."""
         whitening: FloatArray = self.__dict__["_whitening"]
@@ -172,6 +181,11 @@ class FewAxes(Mahalanobis):
         """Return twice the diagonal of C^-1."""
         along = np.square(self._vectors) @ (1 / self._ratios - 1)
         return np.asarray(2 * (1 + along) / self._least / self._scales**2)
+
+    @property
+    def condition(self) -> float:  # type: ignore[override]
+        """Return the condition number of the matrix between the scales."""
+        return float(self._ratios.max(initial=1.0))
 
     def whitened(self, points: FloatArray) -> FloatArray:
         """Return R^-1 D^-1 x with C = D R R D, among which distances are Euclidean."""

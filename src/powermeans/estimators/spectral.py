@@ -462,5 +462,8 @@ def _one_axis_each(graph: Graph, piece_of: IndexArray) -> SparsePoints:
 def _with_rows_of_length_one(embedding: FloatArray | SparsePoints) -> FloatArray | SparsePoints:
     if sparse.issparse(embedding):
         return sparse.csr_array((np.ones(embedding.nnz), embedding.indices, embedding.indptr))
-    lengths = np.linalg.norm(embedding, axis=1, keepdims=True)
-    return np.asarray(embedding / np.where(lengths > 0, lengths, 1.0))
+    # Pieces that hardly hang together have eigenvectors whose squares leave the range.
+    _, exponents = np.frexp(np.abs(embedding).max(axis=1, keepdims=True))
+    scaled = np.ldexp(embedding, -exponents)
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    return np.asarray(scaled / np.where(lengths > 0, lengths, 1.0))

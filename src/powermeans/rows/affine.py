@@ -58,6 +58,10 @@ class AffineRows(NativeRows, abc.ABC):
     def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
         """Return the distance of each of these points to its own center, by the definition."""
 
+    def _most_cancelled(self) -> float:
+        """Return how many times the terms of heights and slopes may exceed what is left of them."""
+        return 1.0
+
     def _use_heights(self, heights: FloatArray) -> None:
         self._heights = heights
         self._native.use_heights(heights)
@@ -110,7 +114,7 @@ class _RoundingOfPlanes:
         self._steepness = np.abs(self._slopes)
         reach = np.abs(rows._tangent_place() - self._origin)
         self._sizes = np.abs(self._lifts) + self._steepness @ reach
-        self._unit = _EPSILON * (planes.shape[1] + 8)
+        self._unit = _EPSILON * (planes.shape[1] + 8) * rows._most_cancelled()
         n_values = len(planes) if sparse.issparse(self._points) else max(planes.shape)
         self._n_at_once = max(1, _ELEMENTS_AT_ONCE // n_values)
 

@@ -18,7 +18,7 @@ from powermeans.divergences.gamma import Gamma
 from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
 from powermeans.divergences.poisson import Poisson
 from powermeans.errors import warn_caller
-from powermeans.rows.affine import AffineRows
+from powermeans.rows.affine import AffineRows, medians_of_some
 from powermeans.rows.base import BaseRows
 from powermeans.rows.by_definition import (
     NearnessByDefinition,
@@ -76,7 +76,7 @@ class BregmanRows(AffineRows):
             return
         self._divergence = divergence
         try:
-            tangent = divergence.inside(self._weighted_mean()[None, :])[0]
+            tangent = self._tangent_of(divergence)
             nowhere = np.zeros(self.n_points, dtype=np.int32)
             heights = self._distances_to_own(nowhere, tangent[None, :])
             check_heights(heights, divergence)
@@ -86,6 +86,13 @@ class BregmanRows(AffineRows):
         self.__dict__.pop("_form_of_moves", None)
         self._tangent, self._last_planes = tangent, None
         self._use_heights(heights)
+
+    def _tangent_of(self, divergence: Bregman) -> FloatArray:
+        """Return the mean; where any place will do, a median, which stays with most points."""
+        if isinstance(divergence, Mahalanobis) and not sparse.issparse(self._points):
+            is_weighted = self._weights is not None and self._weights.any()
+            return medians_of_some(self._points, self._weights if is_weighted else None)
+        return divergence.inside(self._weighted_mean()[None, :])[0]
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         # A search often sweeps and then labels by the same centers.
@@ -201,6 +208,10 @@ class BregmanRows(AffineRows):
 
     def _tangent_place(self) -> FloatArray:
         return np.asarray(self._tangent)
+
+    def _most_cancelled(self) -> float:
+        divergence = self._divergence
+        return divergence.condition if isinstance(divergence, Mahalanobis) else 1.0
 
     def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
         inner = self._divergence.inside(centers)
