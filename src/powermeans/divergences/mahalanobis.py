@@ -183,7 +183,7 @@ class FewAxes(Mahalanobis):
         return np.asarray(2 * (1 + along) / self._least / self._scales**2)
 
     @property
-    def condition(self) -> float:  # type: ignore[override]
+    def condition(self) -> float:
         """Return the condition number of the matrix between the scales."""
         return float(self._ratios.max(initial=1.0))
 

@@ -92,7 +92,7 @@ class BregmanRows(AffineRows):
         if isinstance(divergence, Mahalanobis) and not sparse.issparse(self._points):
             is_weighted = self._weights is not None and self._weights.any()
             return medians_of_some(self._points, self._weights if is_weighted else None)
-        return divergence.inside(self._weighted_mean()[None, :])[0]
+        return np.asarray(divergence.inside(self._weighted_mean()[None, :])[0])
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         # A search often sweeps and then labels by the same centers.
