@@ -131,14 +131,8 @@ class Points {
     // Lists for each point the center of its label and those near it by distance and price.
     void list_near(Centers centers, Vector prices, Out<int32_t, 1> labels, double reach,
                    Out<int32_t, 2> listed, Out<double, 2> distances) const {
-        require(prices.shape(0) == centers.shape(0), "prices must have one entry for each center");
-        require(int64_t(listed.shape(0)) == source_.n_points && listed.shape(1) > 1 &&
-                    distances.shape(0) == listed.shape(0) && distances.shape(1) == listed.shape(1),
-                "listed and distances must be of shape (n_points, n_most), with n_most of at least 2");
-        Request<T> asked = request(Task::near_lists, centers);
-        asked.prices = prices.data();
+        Request<T> asked = near_lists(centers, prices, reach, listed, distances);
         asked.labels = const_cast<int32_t*>(checked_labels(labels, centers));  // this task only reads them
-        asked.near = {int64_t(listed.shape(1)), reach, listed.data(), distances.data()};
         swept(asked);
     }
 
@@ -349,6 +343,18 @@ class Points {
                               result.n_distances);
     }
 
+    Request<T> near_lists(const Centers& centers, const Vector& prices, double reach,
+                          const Out<int32_t, 2>& listed, const Out<double, 2>& distances) const {
+        require(prices.shape(0) == centers.shape(0), "prices must have one entry for each center");
+        require(int64_t(listed.shape(0)) == source_.n_points && listed.shape(1) > 1 &&
+                    distances.shape(0) == listed.shape(0) && distances.shape(1) == listed.shape(1),
+                "listed and distances must be of shape (n_points, n_most), with n_most of at least 2");
+        Request<T> asked = request(Task::near_lists, centers);
+        asked.prices = prices.data();
+        asked.near = {int64_t(listed.shape(1)), reach, listed.data(), distances.data()};
+        return asked;
+    }
+
     SweepResult swept(const Request<T>& asked) const {
         return in_background([&] { return sweep(source_, asked, team_); });
     }
@@ -468,6 +474,13 @@ struct DensePoints : Points<DenseSource<V>> {
         asked.prices = prices.data();
         asked.margins = this->of_points(margins, "margins");
         return this->as_sums(swept_nearby(asked, centers, neighbours, labels), centers.shape(0));
+    }
+
+    // Lists those of the neighbours that are near by distance and price, as `list_near` does of all centers.
+    void near_nearby(In<double, 2> centers, In<int32_t, 2> neighbours, Out<int32_t, 1> labels, Vector prices,
+                     double reach, Out<int32_t, 2> listed, Out<double, 2> distances) const {
+        swept_nearby(this->near_lists(centers, prices, reach, listed, distances), centers, neighbours,
+                     labels);
     }
 
     // Of points that are the centers: lists the nearest to each, with itself first.
@@ -639,7 +652,10 @@ void bind_points(nb::module_& module, const char* dense_name, const char* csr_na
              "neighbours"_a.noconvert(), "labels"_a.noconvert(), "power"_a)
         .def("priced_nearby", &DensePoints<V>::priced_nearby, "centers"_a.noconvert(),
              "neighbours"_a.noconvert(), "labels"_a.noconvert(), "prices"_a.noconvert(),
-             "margins"_a.noconvert());
+             "margins"_a.noconvert())
+        .def("near_nearby", &DensePoints<V>::near_nearby, "centers"_a.noconvert(), "neighbours"_a.noconvert(),
+             "labels"_a.noconvert(), "prices"_a.noconvert(), "reach"_a, "listed"_a.noconvert(),
+             "distances"_a.noconvert());
     bind_sweeps<DensePoints<V>>(dense);
     nb::class_<CsrPoints<V>> csr(module, csr_name);
     csr.def(nb::init<In<V, 1>, In<int32_t, 1>, In<int64_t, 1>, int64_t, double, std::optional<Vector>,

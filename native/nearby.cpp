@@ -205,11 +205,19 @@ class CellSweep {
                               cells_.points.data()};
         const int64_t begin = cells_.starts[std::size_t(cell)], end = cells_.starts[std::size_t(cell) + 1];
         const SweepKernel<Dense<T>>& kernel = *chosen_instruction_set().kernels;
+        const bool lists = request_.task == Task::near_lists;
+        if (lists)
+            for (int64_t at = begin; at < end; ++at) request_.labels[cells_.points[std::size_t(at)]] = 0;
         kernel.sweep({points, job, memory.work, memory.sums.partial, begin, end - begin});
         if (shape_.is_soft()) return;
+        // Until here, numbers are of places in the list.
+        const int64_t n_most = request_.near.n_most;
         for (int64_t at = begin; at < end; ++at) {
-            int32_t& label = request_.labels[cells_.points[std::size_t(at)]];
-            label = neighbours[label];
+            const int64_t point = cells_.points[std::size_t(at)];
+            request_.labels[point] = neighbours[request_.labels[point]];
+            if (!lists) continue;
+            int32_t* listed = request_.near.centers + point * n_most;
+            for (int64_t t = 0; t < n_most && listed[t] >= 0; ++t) listed[t] = neighbours[listed[t]];
         }
     }
 

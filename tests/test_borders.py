@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from powermeans.rows import open_rows
-from powermeans.rows.borders import with_better_prices
+from powermeans.rows.borders import _without_needless, with_better_prices
 from powermeans.rows.protocol import PricedLabels
 from powermeans.size_limits import SizeLimits
 from powermeans.types import FloatArray
@@ -82,3 +82,26 @@ def test_prices_stay_where_no_point_is_at_a_border() -> None:
     points = np.repeat([[0.0], [2.0]], [5, 5], axis=0)
     prices, _, _ = improved(points, np.array([[1.0], [1.0]]), SizeLimits(2, 4, 6, 10))
     assert np.array_equal(prices, [0.0, 0.0])
+
+
+@pytest.mark.parametrize("curvature", [0.0, 1e-4, 1e-3])
+def test_one_step_suffices_where_sizes_follow_prices_in_proportion(curvature: float) -> None:
+    """Points lie evenly on a line, so that a border moves in proportion to the prices."""
+    points = np.linspace(0, 1, 4001)[:, None]
+    centers = np.array([[0.1], [0.3], [0.6], [0.9]])
+    limits = SizeLimits(4, 960, 1040, 4001, curvature)
+    rows, none = open_rows(points, n_threads=1), np.zeros(4)
+    first = rows.assign_priced(centers, none)
+    last, prices = with_better_prices(rows, centers, first, none, limits, enough=1.0, n_most=1)
+    before = limits.far_from_wish(none, first.sums.weights)
+    assert before > 100
+    assert limits.far_from_wish(prices, last.sums.weights) < 0.3 * before
+
+
+def test_prices_that_change_sign_or_pay_for_what_no_limit_asks_become_zero() -> None:
+    before, moved = np.array([1.0, -1.0, 2.0, 0.0]), np.array([-0.5, 0.5, 3.0, -2.0])
+    has_both, has_most = SizeLimits(4, 5, 20, 40), SizeLimits(4, 0, 20, 40)
+    assert np.array_equal(_without_needless(moved, before, has_both), [0.0, 0.0, 3.0, -2.0])
+    assert np.array_equal(_without_needless(moved, before, has_most), [0.0, 0.0, 3.0, 0.0])
+    is_soft = SizeLimits(4, 5, 20, 40, curvature=1.0)
+    assert np.array_equal(_without_needless(moved, before, is_soft), moved)

@@ -98,12 +98,30 @@ def test_a_forged_record_with_a_right_checksum_is_refused(tmp_path, points, chan
     path = tmp_path / "state"
     fitted(MODELS["starts"](), points, path)
     contents = path.read_bytes()
-    second = len(_MAGIC) + _HEAD.size + _HEAD.unpack_from(contents, len(_MAGIC))[0]
-    forged = contents[:second] + _HEAD.pack(len(change), zlib.crc32(change)) + change
+    n_bytes, of_fit = _HEAD.unpack_from(contents, len(_MAGIC))
+    second = len(_MAGIC) + _HEAD.size + n_bytes
+    forged = contents[:second] + _HEAD.pack(len(change), zlib.crc32(change, of_fit)) + change
     path.write_bytes(forged)
     with pytest.raises(CheckpointError, match=r"holds what no fit wrote .* remove this one"):
         fitted(MODELS["starts"](), points, path)
     assert path.read_bytes() == forged
+
+
+def test_results_of_rows_in_other_parts_do_not_count(tmp_path, points):
+    """Their last digits differ, though the calls are the same."""
+    paths, fits = [tmp_path / "one", tmp_path / "other"], []
+    for path, n in zip(paths, (1000, 1100), strict=True):
+        data = open_data(points, rows_per_part=n, checkpoint=path, checkpoint_seconds=0.0)
+        fits.append(MODELS["starts"]().fit(data))
+    one, other = (path.read_bytes() for path in paths)
+    seconds = [
+        len(_MAGIC) + _HEAD.size + _HEAD.unpack_from(contents, len(_MAGIC))[0]
+        for contents in (one, other)
+    ]
+    paths[0].write_bytes(one[: seconds[0]] + other[seconds[1] :])
+    data = open_data(points, rows_per_part=1000, checkpoint=paths[0], checkpoint_seconds=0.0)
+    assert same_fit(MODELS["starts"]().fit(data), fits[0])
+    assert paths[0].read_bytes() == one
 
 
 def test_the_file_is_written_to_at_most_so_often(tmp_path, points):

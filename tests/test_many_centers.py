@@ -73,6 +73,23 @@ def test_a_point_is_compared_only_with_the_centers_listed_beside_its_own():
     np.testing.assert_array_equal(labels, lists[before, among])
 
 
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_centers_near_a_point_are_sought_only_among_those_listed(n_threads):
+    points, rng = blobs(600, 19, 4, "f8"), np.random.default_rng(3)
+    rows = open_rows(points, n_threads=n_threads)
+    centers, prices = rows.take(np.arange(0, 600, 50)), rng.normal(size=12)
+    lists, labels = with_all_listed(12)[:, :5].copy(), rng.integers(12, size=600).astype(np.int32)
+    some = rng.permutation(600)[:400]
+    found = rows.near_of_listed(some, labels[some], centers, prices, lists, reach=np.inf, n_most=5)
+    distances = ((points[some, None, :] - centers) ** 2).sum(axis=2)
+    for i, own in enumerate(labels[some]):
+        others = sorted(lists[own][1:], key=lambda j, i=i: distances[i, j] + prices[j])
+        np.testing.assert_array_equal(found.centers[i], [own, *others])
+    np.testing.assert_allclose(
+        found.distances, np.take_along_axis(distances, found.centers, axis=1), rtol=1e-9, atol=1e-9
+    )
+
+
 def test_bits_do_not_depend_on_the_number_of_threads():
     points, nearby = blobs(4000, 33, 30), with_all_listed(60)[:, :9].copy()
     results = []

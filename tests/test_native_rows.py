@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -206,6 +207,15 @@ def test_distances_that_are_not_numbers_end_in_a_label():
     rows = NativeRows(np.zeros((5, 2)))
     labels, _ = rows.assign(np.full((3, 2), np.nan))
     np.testing.assert_array_equal(labels, 0)
+
+
+def test_a_center_worth_more_than_can_be_told_is_worth_infinitely_much():
+    rows = NativeRows(np.array([[0.0], [1.0]]), np.array([1e100, 2e100]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        spread = rows.spread(np.array([[0.0], [1e120]]))
+    np.testing.assert_array_equal(spread.utility, [np.inf, 0])
+    np.testing.assert_allclose(spread.error, [2e100, 0])
 
 
 @pytest.mark.parametrize("shape", [(0, 2), (5, 0)])

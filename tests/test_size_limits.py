@@ -376,3 +376,28 @@ def test_dask_learns_the_prices_that_parts_learn() -> None:
     assert np.array_equal(one.prices_, other.prices_)
     assert one.prices_ == pytest.approx(parts.prices_, rel=1e-9)
     assert np.array_equal(one.sizes_, parts.sizes_)
+
+
+@pytest.mark.parametrize("limits", [{"size_max": 31}, {"balance": 0.7}, {"size_min": 24}])
+@pytest.mark.parametrize("nearness", [1e-6, 1e-9])
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_points_that_are_nearly_equal_leave_prices_finite(limits, nearness, has_weights) -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        points = np.concatenate(
+            [nearness * rng.normal(size=(150, 3)) + 1, rng.normal(size=(150, 3))]
+        )
+        weights = rng.uniform(0.9, 1.1, size=300) if has_weights else None
+        model = PowerKMeans(10, effort="fast", random_state=0, **limits)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(points, sample_weight=weights)
+        assert np.isfinite(model.prices_).all()
+        assert np.isfinite(model.inertia_)
+
+
+def test_few_points_of_unequal_weight_leave_prices_finite() -> None:
+    rng = np.random.default_rng(16)
+    points, weights = rng.normal(size=(17, 9)), rng.uniform(0.5, 1.5, size=17)
+    model = PowerKMeans(7, balance=0.9, effort="fast", random_state=0)
+    assert np.isfinite(model.fit(points, sample_weight=weights).prices_).all()

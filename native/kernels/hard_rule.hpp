@@ -93,7 +93,7 @@ void list_near(const Block<Points>& block) {
     const auto& job = block.job;
     const double unscale = job.unscale;
     for (int64_t p = 0; p < block.n; ++p) {
-        const int64_t i = block.begin + p, n_most = job.near.n_most;
+        const int64_t i = index_of(block, p), n_most = job.near.n_most;
         const T* row = row_of(block, p);
         int32_t* listed = job.near.centers + i * n_most;
         const auto cost_of = [&](int64_t j) { return row[j] + job.offsets[j]; };

@@ -61,7 +61,7 @@ class CompiledPoints:
     def sweep_nearby(self, centers: FloatArray, neighbours: Labels, labels: Labels) -> _Swept:
         """Sweep as `sweep_hard` does, but compare each point only with neighbours of its center.
 
-        Writes the new labels. Only dense points have this and the three below.
+        Writes the new labels. Only dense points have this and the four below.
         """
 
     def spread_nearby(
@@ -81,6 +81,16 @@ class CompiledPoints:
         prices: FloatArray,
         margins: FloatArray,
     ) -> _Swept: ...
+    def near_nearby(
+        self,
+        centers: FloatArray,
+        neighbours: Labels,
+        labels: Labels,
+        prices: FloatArray,
+        reach: float,
+        listed: Labels,
+        distances: FloatArray,
+    ) -> None: ...
     def list_near(
         self,
         centers: FloatArray,

@@ -42,25 +42,21 @@ def fitted(number: int, path: Path | None) -> tuple[bytes, bytes, float]:
 
 
 def records_of(content: bytes) -> list[bytes]:
-    """Return the whole records of a checkpoint, without their heads."""
+    """Return the whole records of a checkpoint, with their heads."""
     at, records = len(checkpoint._MAGIC), []
     while at + checkpoint._HEAD.size <= len(content):
-        n_bytes, _ = checkpoint._HEAD.unpack_from(content, at)
-        at += checkpoint._HEAD.size
-        records.append(content[at : at + n_bytes])
-        at += n_bytes
+        end = at + checkpoint._HEAD.size + checkpoint._HEAD.unpack_from(content, at)[0]
+        records.append(content[at:end])
+        at = end
     return records
 
 
 def written(records: list[bytes]) -> bytes:
-    heads = [checkpoint._HEAD.pack(len(one), zlib.crc32(one)) for one in records]
-    return checkpoint._MAGIC + b"".join(
-        head + one for head, one in zip(heads, records, strict=True)
-    )
+    return checkpoint._MAGIC + b"".join(records)
 
 
 def mixed(content: bytes, other: bytes, rng: random.Random) -> bytes:
-    """Put records of another checkpoint in, or these in another order, with right checksums."""
+    """Put records of another checkpoint in, or these in another order."""
     records, strangers = records_of(content), records_of(other)
     at = rng.randrange(len(records))
     match rng.randrange(4):
@@ -78,8 +74,10 @@ def mixed(content: bytes, other: bytes, rng: random.Random) -> bytes:
 def forged(content: bytes, rng: random.Random) -> bytes:
     """Change the bytes of a record, and write the checksum of what it has become."""
     records = records_of(content)
-    at = rng.randrange(len(records))
-    records[at] = with_bytes_changed(records[at], rng)
+    at, n_head = rng.randrange(len(records)), checkpoint._HEAD.size
+    contents = with_bytes_changed(records[at][n_head:], rng)
+    before = zlib.crc32(records[0][n_head:]) if at else 0
+    records[at] = checkpoint._record(contents, before)
     return written(records)
 
 

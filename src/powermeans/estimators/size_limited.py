@@ -37,7 +37,7 @@ _MOST_SWEEPS = 60
 _ENOUGH = 0.02
 # So many steps of the prices follow each move of the centers.
 _STEPS_BETWEEN = 2
-# Of points compared with near centers alone, the cost of the labels is the least but for this share.
+# Where only near centers are compared, the cost of the labels is the least but for this share.
 _LEAST_GAP_NEARBY = 5e-4
 # The cost of an assignment that nearly keeps the limits is not exact, so that several count.
 _PATIENCE = 2

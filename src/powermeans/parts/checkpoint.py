@@ -41,8 +41,9 @@ from powermeans.system.values import ARRAY, DICT, TUPLE, Decoder, Encoder, Form,
 Found = TypeVar("Found")
 
 _NAME = b"powermeans checkpoint "
-_MAGIC = _NAME + b"2\n"
-# Length of the contents and their checksum.
+_MAGIC = _NAME + b"3\n"
+# Length of the contents and their checksum, which goes on from that of the first record, so that
+# records of the file of another fit do not count.
 _HEAD = struct.Struct("<QI")
 _N_WORDS = struct.Struct("<Q")
 _DTYPE = Form(
@@ -206,6 +207,7 @@ class Journal:
 
     def _begin(self, fingerprint: bytes) -> bool:
         """Return whether the file may hold results; if it is new, write its head."""
+        self._checksum = zlib.crc32(fingerprint)
         head = _MAGIC + _record(fingerprint)
         there = self._file.read(len(head))
         if there == head:
@@ -266,7 +268,7 @@ class Journal:
         """Put a result into the buffer, and write the buffer if the last write is old enough."""
         if self._is_left:
             return
-        self._buffer.append(_record(_encoded(question, result)))
+        self._buffer.append(_record(_encoded(question, result), self._checksum))
         if time.monotonic() - self._written >= self._seconds:
             self.write()
 
@@ -337,7 +339,7 @@ class Journal:
             n_bytes, checksum = _HEAD.unpack(head)
             if n_bytes <= self._path.stat().st_size - start:
                 contents = self._file.read(n_bytes)
-                if len(contents) == n_bytes and zlib.crc32(contents) == checksum:
+                if len(contents) == n_bytes and zlib.crc32(contents, self._checksum) == checksum:
                     return contents
         return None
 
@@ -441,8 +443,8 @@ def _digest(question: Any) -> str:
     return hashlib.sha256(fingerprint(question).encode()).hexdigest()
 
 
-def _record(contents: bytes) -> bytes:
-    return _HEAD.pack(len(contents), zlib.crc32(contents)) + contents
+def _record(contents: bytes, checksum_before: int = 0) -> bytes:
+    return _HEAD.pack(len(contents), zlib.crc32(contents, checksum_before)) + contents
 
 
 # A record holds the length of its JSON, the JSON with dtype and shape of each array, the arrays.

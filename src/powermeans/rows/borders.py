@@ -18,6 +18,9 @@ MOST_STEPS, _LEAST_SHARE = 12, 0.01
 # How much sizes follow a price where no point is at the border, as a share of the median: prices of
 # clusters far from all others stay near those that they have.
 _LEAST_RESPONSE = 1e-2
+# Nearly equal points at one border give so large a response that rounding would lose what is added,
+# unless that is this share of it.
+_LEAST_SHARE_OF_RESPONSE = 1e-6
 # Linear equations are solved up to this share, in so many turns at most.
 _RESIDUAL, _MOST_TURNS = 1e-3, 200
 
@@ -43,6 +46,8 @@ def with_better_prices(
             break
         if step is None:
             step = _step(rows, centers, priced, prices, limits)
+            if not step.any():
+                break
         moved = _without_needless(prices + share * step, prices, limits)
         tried = rows.assign_priced(centers, moved)
         proved = limits.bound(tried.sums.objective, moved)
@@ -82,7 +87,8 @@ def _step(
         return step
     if limits.curvature > 0:
         response += ((wanted > limits.least) & (wanted < limits.most)) / (limits.curvature * mean)
-    response += _LEAST_RESPONSE * float(np.median(response[response > 0]))
+    usual = float(np.median(response[response > 0]))
+    response += np.maximum(_LEAST_RESPONSE * usual, _LEAST_SHARE_OF_RESPONSE * response)
     changing = np.flatnonzero((excess != 0) | (prices != 0))
     matrix = sparse.csr_array(sparse.diags_array(response) - flow)[changing][:, changing]
     about = sparse.diags_array(1 / response[changing])

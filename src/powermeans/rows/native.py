@@ -148,8 +148,12 @@ class NativeRows(MemoryRows):
         error, utility, weights = self._native.spread(self.as_compiled(centers))
         if len(centers) == 1:
             utility = np.array([np.inf])
+        return self._spread_of(error, utility, weights)
+
+    def _spread_of(self, error: FloatArray, utility: FloatArray, weights: FloatArray) -> Spread:
         unit = self._weight_unit
-        return Spread(error * unit, utility * unit, weights * unit)
+        with np.errstate(over="ignore"):  # what a center is worth may be more than can be told
+            return Spread(error * unit, utility * unit, weights * unit)
 
     @property
     def has_cells(self) -> bool:
@@ -189,11 +193,9 @@ class NativeRows(MemoryRows):
 
     def spread_nearby(self, centers: FloatArray, nearby: Labels, labels: Labels) -> Spread:
         """Return the spread among the centers that `sweep_nearby` looks at."""
-        unit = self._weight_unit
-        error, utility, weights = self._native.spread_nearby(
-            self.as_compiled(centers), nearby, labels
+        return self._spread_of(
+            *self._native.spread_nearby(self.as_compiled(centers), nearby, labels)
         )
-        return Spread(error * unit, utility * unit, weights * unit)
 
     def _sums_of(self, swept: Any, n_centers: int) -> Sums:
         points, weights, objective, inertia, n_distances = swept
@@ -225,14 +227,33 @@ class NativeRows(MemoryRows):
         reach: float,
         n_most: int,
     ) -> NearCenters:
-        shape = len(indices), n_most
-        listed: Labels = np.empty(shape, dtype=np.int32)
-        distances = np.full(shape, np.inf)
-        if not len(indices):
-            return NearCenters(listed, distances)
-        some = NativeRows(self._points[indices], team=self.team, known=self.known)
-        some._native.list_near(self.as_compiled(centers), prices, labels, reach, listed, distances)
-        return NearCenters(listed, distances)
+        found = NearCenters.none(len(indices), n_most)
+        if len(indices):
+            some, taken = self._opened(indices), self.as_compiled(centers)
+            some.list_near(taken, prices, labels, reach, found.centers, found.distances)
+        return found
+
+    def near_of_listed(
+        self,
+        indices: IndexArray,
+        labels: Labels,
+        centers: FloatArray,
+        prices: FloatArray,
+        nearby: Labels,
+        *,
+        reach: float,
+        n_most: int,
+    ) -> NearCenters:
+        """List as `near_centers` does, of those that `nearby` lists for the center of each."""
+        found = NearCenters.none(len(indices), n_most)
+        if len(indices):
+            some, taken, own = self._opened(indices), self.as_compiled(centers), labels.copy()
+            some.near_nearby(taken, nearby, own, prices, reach, found.centers, found.distances)
+        return found
+
+    def _opened(self, indices: IndexArray) -> Any:
+        """Return these points, as compiled code sweeps over them."""
+        return NativeRows(self._points[indices], team=self.team, known=self.known)._native
 
     def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
         labels: Labels = np.empty(self.n_points, dtype=np.int32)

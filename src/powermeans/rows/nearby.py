@@ -93,29 +93,10 @@ class NearbyRows(RowsOfRows):
         reach: float,
         n_most: int,
     ) -> NearCenters:
-        lists = self._near_by_price
+        lists, asked = self._near_by_price, (indices, labels, centers, prices)
         if self._centers is not centers or not n_most <= lists.shape[1] < len(centers):
-            return self._rows.near_centers(
-                indices, labels, centers, prices, reach=reach, n_most=n_most
-            )
-        listed: Labels = np.empty((len(indices), n_most), dtype=np.int32)
-        distances = np.empty((len(indices), n_most))
-        order = np.argsort(labels, kind="stable")
-        for some in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
-            if not len(some):
-                continue
-            nearby = lists[labels[some[0]]]
-            found = self._rows.near_centers(
-                indices[some],
-                np.zeros(len(some), dtype=np.int32),
-                centers[nearby],
-                prices[nearby],
-                reach=reach,
-                n_most=n_most,
-            )
-            listed[some] = np.where(found.centers >= 0, nearby[found.centers], -1)
-            distances[some] = found.distances
-        return NearCenters(listed, distances)
+            return self._rows.near_centers(*asked, reach=reach, n_most=n_most)
+        return self._rows.near_of_listed(*asked, lists, reach=reach, n_most=n_most)
 
     def spread(self, centers: FloatArray) -> Spread:
         self._follow(centers)

@@ -365,6 +365,11 @@ class NearCenters(NamedTuple):
     centers: Labels  # (n, n_most), -1 where fewer are near
     distances: FloatArray  # (n, n_most), infinite where fewer are near
 
+    @classmethod
+    def none(cls, n: int, n_most: int) -> NearCenters:
+        """Return lists that are to be filled."""
+        return cls(np.full((n, n_most), -1, dtype=np.int32), np.full((n, n_most), np.inf))
+
 
 class Placement(NamedTuple):
     """Where and how a device of PyTorch computes sweeps."""
