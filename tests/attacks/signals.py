@@ -26,25 +26,35 @@ SHAPES = [(200_000, 3, 100, "float64"), (20_000, 64, 100, "float32"), (3000, 500
 
 
 class Sender:
-    """A process that sends this one SIGINT after some seconds, and tells what its clock said."""
+    """A process that sends this one SIGINT after some seconds, and tells what its clock said.
+
+    It begins when it is told to: what `os.fork` calls in this process would swallow the error.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._reading, writing = os.pipe()
+        waiting, self._telling = os.pipe()
         target = os.getpid()
         clock = (~target << 3) | 2  # of the processor, of another process (Linux)
         self._pid = os.fork()
         if self._pid == 0:
+            os.read(waiting, 1)
             time.sleep(seconds)
             os.write(writing, repr(time.clock_gettime(clock)).encode())
             with suppress(ProcessLookupError):
                 os.kill(target, signal.SIGINT)
             os._exit(0)
         os.close(writing)
+        os.close(waiting)
+
+    def begin(self) -> None:
+        os.write(self._telling, b".")
 
     def used_at_signal(self) -> float | None:
         """Return the seconds this process had used when the signal was sent; None if it was not."""
         said = os.read(self._reading, 100)
         os.close(self._reading)
+        os.close(self._telling)
         os.waitpid(self._pid, 0)
         return float(said) if said else None
 
@@ -56,6 +66,7 @@ def interrupted(work: Callable[[], Any], seconds: float) -> float | None:
     """Return the seconds of the processor until the error; None where the work ended before."""
     sender = Sender(seconds)
     try:
+        sender.begin()
         while not sender.has_sent():
             work()
         time.sleep(1)  # the signal comes after what the sender says
