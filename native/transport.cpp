@@ -30,8 +30,16 @@ struct Offer {
 
 // The offers of one cluster to another. Those of items that have left are dropped once they come first.
 struct Arc {
-    int32_t to;
-    std::vector<Offer> offers;  // a heap, the cheapest first
+    int32_t from, to;
+    std::size_t place_there, place_back;  // among those from the one cluster, and those to the other
+    std::vector<Offer> offers;            // a heap, the cheapest first
+};
+
+// An arc as a search comes by it. Most are too costly to look at more of them.
+struct Passing {
+    double least;     // no offer costs less
+    int32_t cluster;  // at the other end
+    int32_t arc;
 };
 
 // How a shortest path goes on from a cluster towards the place where the search began.
@@ -52,8 +60,9 @@ class Transport {
     explicit Transport(const TransportRequest& request)
         : asked_(request),
           ground_(request.n_centers),
-          arcs_(std::size_t(request.n_centers)),
-          arcs_to_(std::size_t(request.n_centers)),
+          known_(std::size_t(request.n_centers)),
+          there_(std::size_t(request.n_centers)),
+          back_(std::size_t(request.n_centers)),
           wished_(std::size_t(request.n_centers)),
           prices_(request.prices, request.prices + request.n_centers),
           reached_(std::size_t(request.n_centers + 1)) {
@@ -61,8 +70,7 @@ class Transport {
         for (int64_t i = 0; i < asked_.n_points; ++i)
             items_.push_back({int32_t(i), asked_.labels[i], asked_.weights ? asked_.weights[i] : 1.0});
         for (int64_t i = 0; i < asked_.n_points; ++i) offer(int32_t(i), false);
-        for (auto& arcs : arcs_)
-            for (Arc& arc : arcs) std::make_heap(arc.offers.begin(), arc.offers.end(), std::greater<>());
+        for (Arc& arc : arcs_) std::make_heap(arc.offers.begin(), arc.offers.end(), std::greater<>());
         for (int64_t j = 0; j < ground_; ++j) total_ += asked_.sizes[j];
         others_.assign(asked_.sizes, asked_.sizes + ground_);
         double listed = 0;
@@ -135,13 +143,24 @@ class Transport {
         return infinity;
     }
 
-    Arc& arc(int32_t from, int32_t to) {
-        auto& arcs = arcs_[std::size_t(from)];
-        for (Arc& arc : arcs)
-            if (arc.to == to) return arc;
-        arcs_to_[std::size_t(to)].push_back({from, arcs.size()});
-        arcs.push_back({to, {}});
-        return arcs.back();
+    int32_t arc(int32_t from, int32_t to) {
+        auto& known = known_[std::size_t(from)];
+        auto &there = there_[std::size_t(from)], &back = back_[std::size_t(to)];
+        const auto place = std::lower_bound(known.begin(), known.end(), std::pair{to, int32_t(0)});
+        if (place != known.end() && place->first == to) return place->second;
+        const int32_t added = int32_t(arcs_.size());
+        known.insert(place, {to, added});
+        arcs_.push_back({from, to, there.size(), back.size(), {}});
+        there.push_back({infinity, to, added});
+        back.push_back({infinity, from, added});
+        return added;
+    }
+
+    double& least(const Arc& arc) { return there_[std::size_t(arc.from)][arc.place_there].least; }
+
+    void set_least(const Arc& arc, double cost) {
+        least(arc) = cost;
+        back_[std::size_t(arc.to)][arc.place_back].least = cost;
     }
 
     // Offers an item to the other centers of its list.
@@ -150,9 +169,10 @@ class Transport {
         const double distance = distance_to(own.point, own.label);
         for (int64_t at = asked_.starts[own.point]; at < asked_.starts[own.point + 1]; ++at) {
             if (asked_.choices[at] == own.label) continue;
-            auto& offers = arc(own.label, asked_.choices[at]).offers;
-            offers.push_back({asked_.distances[at] - distance, item});
-            if (are_heaps) std::push_heap(offers.begin(), offers.end(), std::greater<>());
+            Arc& way = arcs_[std::size_t(arc(own.label, asked_.choices[at]))];
+            way.offers.push_back({asked_.distances[at] - distance, item});
+            if (way.offers.back().cost < least(way)) set_least(way, way.offers.back().cost);
+            if (are_heaps) std::push_heap(way.offers.begin(), way.offers.end(), std::greater<>());
         }
     }
 
@@ -162,12 +182,13 @@ class Transport {
     }
 
     // Returns the cheapest offer, or null.
-    const Offer* cheapest(int64_t from, Arc& arc) const {
+    const Offer* cheapest(Arc& arc) {
         auto& offers = arc.offers;
-        while (!offers.empty() && !holds(from, offers.front())) {
+        while (!offers.empty() && !holds(arc.from, offers.front())) {
             std::pop_heap(offers.begin(), offers.end(), std::greater<>());
             offers.pop_back();
         }
+        set_least(arc, offers.empty() ? infinity : offers.front().cost);
         return offers.empty() ? nullptr : &offers.front();
     }
 
@@ -197,6 +218,8 @@ class Transport {
         Queue queue;
         settled_.clear();
         ++search_;
+        is_forward_ = is_forward;
+        to_goal_ = infinity;
         reach({0, origin, nothing}, origin, queue);
         while (!queue.empty()) {
             const auto [distance, node] = queue.top();
@@ -204,7 +227,7 @@ class Transport {
             Reached& here = reached_[std::size_t(node)];
             if (here.is_settled) continue;
             here.is_settled = true;
-            if (node == ground_ || is_out_of_balance(node, !is_forward)) {
+            if (is_goal(node)) {
                 for (int64_t nearer : settled_) {
                     const double change = distance - reached_[std::size_t(nearer)].distance;
                     prices_[std::size_t(nearer)] += is_forward ? change : -change;
@@ -227,28 +250,41 @@ class Transport {
     };
 
     void reach(const Way& way, int64_t node, Queue& queue) {
-        Reached& there = reached_[std::size_t(node)];
-        if (there.search == search_ && (there.is_settled || there.distance <= way.distance)) return;
-        there = {way.distance, way.next, way.item, search_, false};
+        if (is_too_far(way.distance, node)) return;
+        reached_[std::size_t(node)] = {way.distance, way.next, way.item, search_, false};
         queue.push({way.distance, node});
+        if (is_goal(node)) to_goal_ = way.distance;
     }
+
+    // Whether a way to this cluster is no better than the one known, or leads beyond the nearest goal known.
+    bool is_too_far(double distance, int64_t node) const {
+        const Reached& there = reached_[std::size_t(node)];
+        const bool is_reached = there.search == search_;
+        return distance > to_goal_ || (is_reached && (there.is_settled || there.distance <= distance));
+    }
+
+    bool is_goal(int64_t node) const { return node == ground_ || is_out_of_balance(node, !is_forward_); }
 
     double reduced(double cost, int64_t begin, int64_t end) const {
         return std::max(cost + prices_[std::size_t(end)] - prices_[std::size_t(begin)], 0.0);
     }
 
     void visit_ends(int64_t node, double distance, Queue& queue) {
-        for (Arc& arc : arcs_[std::size_t(node)])
-            if (const Offer* offer = cheapest(node, arc))
-                reach({distance + reduced(offer->cost, node, arc.to), node, offer->item}, arc.to, queue);
+        for (const Passing& arc : there_[std::size_t(node)])
+            if (!is_too_far(distance + reduced(arc.least, node, arc.cluster), arc.cluster))
+                if (const Offer* offer = cheapest(arcs_[std::size_t(arc.arc)]))
+                    reach({distance + reduced(offer->cost, node, arc.cluster), node, offer->item},
+                          arc.cluster, queue);
         if (more(node) > least_)
             reach({distance + reduced(cost_of_wish(node, 1), node, ground_), node, nothing}, ground_, queue);
     }
 
     void visit_begins(int64_t node, double distance, Queue& queue) {
-        for (const auto& [from, at] : arcs_to_[std::size_t(node)])
-            if (const Offer* offer = cheapest(from, arcs_[std::size_t(from)][at]))
-                reach({distance + reduced(offer->cost, from, node), node, offer->item}, from, queue);
+        for (const Passing& arc : back_[std::size_t(node)])
+            if (!is_too_far(distance + reduced(arc.least, arc.cluster, node), arc.cluster))
+                if (const Offer* offer = cheapest(arcs_[std::size_t(arc.arc)]))
+                    reach({distance + reduced(offer->cost, arc.cluster, node), node, offer->item},
+                          arc.cluster, queue);
         if (fewer(node) > least_)
             reach({distance + reduced(cost_of_wish(node, -1), ground_, node), node, nothing}, ground_, queue);
     }
@@ -356,13 +392,15 @@ class Transport {
     const TransportRequest& asked_;
     const int64_t ground_;
     std::vector<Item> items_;
-    std::vector<std::vector<Arc>> arcs_;  // from each cluster
-    std::vector<std::vector<std::pair<int32_t, std::size_t>>>
-        arcs_to_;  // the begin of each, and its place there
+    std::vector<Arc> arcs_;
+    std::vector<std::vector<std::pair<int32_t, int32_t>>> known_;  // by cluster: ends in order, and arcs
+    std::vector<std::vector<Passing>> there_, back_;               // from each cluster, and to it
     std::vector<double> wished_;
     std::vector<double> prices_;  // (n_centers + 1,), that of the ground last
     std::vector<Reached> reached_;
     int64_t search_ = 0;
+    bool is_forward_ = true;     // the search
+    double to_goal_ = infinity;  // no farther than the nearest goal reached
     std::vector<int64_t> settled_;
     double least_ = 0;  // weight that is not rounding
     double total_ = 0;
