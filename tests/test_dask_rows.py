@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import itertools
 import logging
@@ -624,6 +625,31 @@ def test_a_client_that_is_killed_goes_on_from_its_checkpoint_to_the_same_bits(
 
 
 @pytest.mark.usefixtures("threads")
+def test_results_that_never_come_are_asked_for_again(
+    pair: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the worker that holds a result dies while the result is on its way."""
+    gather, asked = pair.gather, []
+
+    def gather_late(futures: Any) -> Any:
+        asked.append(len(futures))
+        return asyncio.sleep(3600) if len(asked) < 3 else gather(futures)
+
+    monkeypatch.setattr(cluster_of_dask, "_SECONDS_TO_ANSWER", 0.1)
+    monkeypatch.setattr(pair, "gather", gather_late)
+    found = cluster_of_dask.Cluster(pair).computed([dask.delayed(abs)(-3)])
+    assert list(found) == [3]
+    assert asked == [1, 1, 1]
+
+
+def test_a_task_that_ends_with_a_timeout_is_not_asked_again(pair: Client) -> None:
+    def late() -> None:
+        raise TimeoutError("too late")
+
+    with pytest.raises(TimeoutError, match="too late"):
+        cluster_of_dask.Cluster(pair).computed([dask.delayed(late)()])
+
+
 def test_a_worker_killed_in_the_middle_changes_no_bit() -> None:
     code, said = run_to_its_end("worker")
     assert code == 0

@@ -118,8 +118,7 @@ class Cluster:
                 # would be lost with the worker that holds them, and the fit with them.
                 warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
                 futures = self.client.compute(list(wanted), optimize_graph=False)
-            self._wait_for(futures, watch)
-            results: Sequence[Any] = self.client.gather(futures)
+            results = self._gathered(futures, watch)
         except CancelledError as error:
             raise self.lost(error) from error
         except Exception as error:
@@ -142,6 +141,22 @@ class Cluster:
                 f"again ({error})"
             )
         return None
+
+    def _gathered(self, futures: Sequence[Any], watch: Watch | None) -> Sequence[Any]:
+        """Return the results; ask again if they do not come, since their worker may have died."""
+        seconds = _SECONDS_TO_ANSWER
+        while True:
+            self._wait_for(futures, watch)
+            try:
+                results: Sequence[Any] = self.client.sync(
+                    self.client.gather, futures, callback_timeout=seconds
+                )
+                return results
+            except TimeoutError:
+                if any(future.status == "error" for future in futures):  # a task raised it
+                    raise
+                self.check_connection()
+                seconds *= 2  # large results may take long
 
     def _wait_for(self, futures: Sequence[Any], watch: Watch | None) -> None:
         import distributed
