@@ -36,6 +36,9 @@ ROWS_PER_PART = 10_000
 SECONDS_BETWEEN_WRITES = 0.1
 HEAD = ("killed", "at second", "of", "noted", "used", "went on for", "as it should")
 N_WORKERS = 2
+# A LocalCluster gives up for good a worker that is gone this long after it died, even if it came
+# back in between and died again.
+LOST_WORKER_TIMEOUT = {"distributed.deploy.lost-worker-timeout": "1 day"}
 # A fit that is over before it is killed does not count, and so often is not by chance.
 ATTEMPTS_PER_KILL = 10
 
@@ -233,10 +236,12 @@ def repeated(attempt: Callable[[], Kill | None], times: int) -> Iterator[Kill]:
 
 @contextmanager
 def workers() -> Iterator[Any]:
-    """A cluster of processes on this machine, and a client of it."""
+    """A cluster of processes on this machine that all come back if killed, and a client of it."""
+    import dask
     from distributed import Client, LocalCluster
 
     with (
+        dask.config.set(LOST_WORKER_TIMEOUT),
         LocalCluster(
             n_workers=N_WORKERS,
             threads_per_worker=1,

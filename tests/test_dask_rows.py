@@ -624,7 +624,6 @@ def test_a_client_that_is_killed_goes_on_from_its_checkpoint_to_the_same_bits(
     assert resumed.history_.inertia.tobytes() == undisturbed.history_.inertia.tobytes()
 
 
-@pytest.mark.usefixtures("threads")
 def test_results_that_never_come_are_asked_for_again(
     pair: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -650,6 +649,7 @@ def test_a_task_that_ends_with_a_timeout_is_not_asked_again(pair: Client) -> Non
         cluster_of_dask.Cluster(pair).computed([dask.delayed(late)()])
 
 
+@pytest.mark.usefixtures("threads")
 def test_a_worker_killed_in_the_middle_changes_no_bit() -> None:
     code, said = run_to_its_end("worker")
     assert code == 0
@@ -701,6 +701,30 @@ def test_scaling_waits_for_workers_no_longer_than_a_fit(idle: LocalCluster) -> N
         pytest.raises(TimeoutError, match=f"at {idle.scheduler_address} has had no worker"),
     ):
         _ = open_data(da.ones((10, 2)), scale="standard").scaling
+
+
+def test_a_result_that_is_lost_with_the_last_worker_is_waited_for_no_longer_than_a_fit(
+    idle: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The result is there, and its worker dies before it is sent."""
+    client = default_client()
+    idle.scale(1)
+    client.wait_for_workers(1)
+    gather = client._gather
+
+    async def gather_without_workers(*args: Any, **kwargs: Any) -> Any:
+        for worker in list(idle.workers.values()):
+            await worker.close(nanny=False)
+        return await gather(*args, **kwargs)
+
+    monkeypatch.setattr(cluster_of_dask, "_SECONDS_TO_ANSWER", 0.5)
+    monkeypatch.setattr(client, "_gather", gather_without_workers)
+    with (
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "300ms"}),
+        pytest.warns(RuntimeWarning, match="has no worker"),
+        pytest.raises(TimeoutError, match=f"at {idle.scheduler_address} has had no worker"),
+    ):
+        cluster_of_dask.Cluster(client).computed([dask.delayed(abs)(-3)])
 
 
 def test_a_fit_goes_on_with_a_worker_that_comes_late(idle: LocalCluster) -> None:

@@ -15,6 +15,10 @@ from powermeans import KMeans, MiniBatchKMeans, PowerKMeans
 from tests import kill_fits
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
 
+HANGS_AFTER = 180.0
+# A fit without workers is to end by itself, and say why, before it counts as hung.
+NO_WORKERS_TIMEOUT = {"distributed.scheduler.no-workers-timeout": HANGS_AFTER / 2}
+
 
 def cuts(n: int, rng: random.Random) -> list[int]:
     """Return the lengths of some partitions, of which some are empty and some are long."""
@@ -60,7 +64,10 @@ def prepare(folder: Path) -> Try:
     cluster: list[Any] = []
 
     def workers() -> Any:
+        import dask
+
         if not cluster:
+            stack.enter_context(dask.config.set(NO_WORKERS_TIMEOUT))
             cluster.append(stack.enter_context(kill_fits.workers()))
         return cluster[0]
 
@@ -111,4 +118,4 @@ def judge(fitted: Any, points: Any, lengths: list[int]) -> None:
         raise Failure(f"{fitted!r}: inertia {fitted.inertia_}, not {inertia}, with {lengths}")
 
 
-ATTACK = Attack(prepare, seconds=60.0, megabytes=500.0, hangs_after=180.0)
+ATTACK = Attack(prepare, seconds=60.0, megabytes=500.0, hangs_after=HANGS_AFTER)
