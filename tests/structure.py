@@ -2,6 +2,9 @@
 
     python tests/structure.py [PACKAGE_DIR] [--lines DIR ...]
 
+First come the totals of the repository around the package: the lines of all tracked text that
+somebody has to read, and the tokens of Python that are code, so that growth is seen.
+
 A room is a top-level folder of the package; the loose modules of its root are one more room. The
 public face (`__init__.py` and `__main__.py` of the root) is none: it may import everything.
 
@@ -20,6 +23,7 @@ import argparse
 import ast
 import io
 import statistics
+import subprocess
 import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,6 +37,7 @@ ROOT, FACE = "root", "public face"
 ROOMS_WITHIN = {"rows/torch"}
 LONGEST_BODY, SHORT_BODY, MOST_PARAMETERS = 40, 13, 6
 KINDS = ("code", "docstrings", "comments", "blank")
+TEXT = {".py", ".pyi", ".cpp", ".hpp", ".js", ".css", ".html", ".json", ".j2"}
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -276,6 +281,76 @@ def report_on_modules(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator
         yield f"\n{len(names)} modules with {count} importers: {', '.join(names)}"
 
 
+def n_code_tokens(source: Source) -> int:
+    """Count the tokens of the lines that are code."""
+    tokens = tokenize.generate_tokens(io.StringIO(source.text).readline)
+    return sum(
+        token.type not in _NO_CODE
+        and bool(token.string)
+        and source.kinds[token.start[0] - 1] == "code"
+        for token in tokens
+    )
+
+
+def report_on_totals(repository: Path) -> Iterator[str]:
+    """Yield a table of the lines and tokens of each folder of the repository."""
+    listed = subprocess.run(["git", "ls-files"], cwd=repository, capture_output=True, text=True)
+    if listed.returncode:
+        yield f"no totals, since {repository} is not in a repository of git\n"
+        return
+    files, lines, tokens = Counter[str](), Counter[str](), Counter[str]()
+    for name in listed.stdout.splitlines():
+        path, folder = repository / name, name.split("/")[0] if "/" in name else "root"
+        if path.suffix not in TEXT or not path.is_file():
+            continue
+        text = path.read_text(encoding="utf-8")
+        files[folder] += 1
+        lines[folder] += len(text.splitlines())
+        tokens[folder] += n_code_tokens(Source(name, name, text)) if path.suffix == ".py" else 0
+    yield "## Totals\n\n| folder | files | lines | tokens of Python |\n|---|---:|---:|---:|"
+    for folder in sorted(files):
+        yield f"| {folder} | {files[folder]} | {lines[folder]} | {tokens[folder]} |"
+    yield f"| all | {files.total()} | {lines.total()} | {tokens.total()} |\n"
+
+
+def n_constants(source: Source) -> int:
+    """Count the constants of a module, by their capital letters."""
+    targets: list[ast.expr] = []
+    for node in source.tree.body:
+        if isinstance(node, ast.Assign):
+            targets += node.targets
+        elif isinstance(node, ast.AnnAssign):
+            targets.append(node.target)
+    names = [name.id for t in targets for name in ast.walk(t) if isinstance(name, ast.Name)]
+    return sum(name.isupper() for name in names)
+
+
+def report_on_state(sources: Iterable[Source]) -> str:
+    """Count classes, constants, inheritances that are taken back, and uses of `__dict__`."""
+    nodes = [(s, node) for s in sources for node in ast.walk(s.tree)]
+    classes = [node for _, node in nodes if isinstance(node, ast.ClassDef)]
+    back = [
+        item
+        for one in classes
+        for item in one.body
+        if isinstance(item, ast.Assign)
+        and isinstance(item.value, ast.Attribute)
+        and isinstance(item.value.value, ast.Name)
+        and item.value.value.id[:1].isupper()
+        and getattr(item.targets[0], "id", None) == item.value.attr
+    ]
+    hidden = sum(
+        (isinstance(node, ast.Attribute) and node.attr == "__dict__")
+        or (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vars")
+        for _, node in nodes
+    )
+    constants = sum(n_constants(source) for source in {s.name: s for s, _ in nodes}.values())
+    return (
+        f"{len(classes)} classes, {constants} constants of modules, {len(back)} inheritances "
+        f"taken back, {hidden} uses of __dict__"
+    )
+
+
 def report_on_lines(sources: Iterable[Source]) -> str:
     """Say how many lines there are of each kind."""
     counts = Counter(kind for source in sources for kind in source.kinds)
@@ -316,11 +391,13 @@ def main() -> None:
         print(f"{folder}: {report_on_lines(read_sources(folder.resolve()).values())}")
     if not arguments.lines:
         package = arguments.package.resolve()
+        print(*report_on_totals(package.parents[1]), sep="\n")
         everything = read_sources(package)
         sources = {name: s for name, s in everything.items() if room_of(s.file) != FACE}
         arrows = arrows_between(sources)
         print(*report_on_rooms(arrows, sources), *report_on_modules(arrows, sources), sep="\n")
         print("\n## Lines\n", report_on_lines(everything.values()), sep="\n")
+        print("", report_on_state(everything.values()), sep="\n")
         print(*report_on_functions(everything, public_names(package)), sep="\n")
 
 
