@@ -1,0 +1,306 @@
+"""Run the same fits with a former commit and with this tree, and say which bits differ.
+
+    python -m tests.fit_digests COMMIT         # builds the commit once, below build/former
+    python -m tests.fit_digests --package DIR  # or compare with a package that is built already
+
+A fit is a name, a call and its points. What a former commit called otherwise stands in `FORMERLY`.
+The exit status is 1 if a digest differs, or if a fit fails on one side only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+ROOT = Path(__file__).parents[1]
+ATTRIBUTES = (
+    *("cluster_centers_", "labels_", "inertia_", "n_iter_", "power_", "sizes_", "covariance_"),
+    *("variance_", "feature_weights_", "is_outlier_", "penalty_", "embedding_", "n_clusters_"),
+    *("table", "recommended", "is_clear", "lower_bound", "seeds"),
+)
+# What is called otherwise now, with the former name: of classes, functions, and parameters.
+FORMERLY: dict[str, str] = {}
+
+Fit = Callable[[], Any]
+
+
+def digest(result: Any) -> str:
+    """Return a digest of the bits of all that a fit found."""
+    hashed = hashlib.sha256()
+    for name in ATTRIBUTES:
+        value = result.get(name) if isinstance(result, dict) else getattr(result, name, None)
+        for part in value.values() if isinstance(value, dict) else [value]:
+            if part is not None:
+                array = np.asarray(part.compute() if hasattr(part, "compute") else part)
+                hashed.update(f"{name} {array.dtype} {array.shape}".encode())
+                hashed.update(np.ascontiguousarray(array).tobytes())
+    return hashed.hexdigest()[:16]
+
+
+class Points:
+    """The points of all fits, drawn once."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(20)
+        middles = rng.normal(0, 4, size=(12, 5))
+        self.blobs = middles[rng.integers(12, size=1500)] + rng.normal(size=(1500, 5))
+        self.plane = rng.normal(0, 5, (9, 2))[rng.integers(9, size=900)] + rng.normal(size=(900, 2))
+        self.wide = rng.normal(size=(60, 200)) + 3 * rng.integers(2, size=(60, 1))
+        self.long = rng.standard_t(4, size=(20_000, 24)) + 2 * rng.integers(3, size=(20_000, 1))
+        self.counts = rng.poisson(np.exp(rng.normal(1, 1, size=(5, 8)))[rng.integers(5, size=400)])
+        self.counts = self.counts.astype(float)
+        self.shares = rng.beta(2, 3, size=(400, 6))
+        self.positive = rng.gamma(3, 2, size=(400, 4))
+        self.gaps = np.where(rng.uniform(size=self.blobs.shape) < 0.1, np.nan, self.blobs)
+        self.sparse = sparse.random_array((600, 80), density=0.1, rng=rng, format="csr")
+        self.weights = rng.integers(0, 4, size=1500).astype(float)
+        self.real_weights = rng.uniform(0.1, 2, size=1500)
+
+
+def fits(module: Any, folder: Path) -> Iterator[tuple[str, Fit]]:
+    """Yield the name of each fit, and a function that makes it."""
+    points = Points()
+
+    def made(name: str, *given: Any, **parameters: Any) -> Any:
+        renamed = {FORMERLY.get(n, n): v for n, v in parameters.items()}
+        kind = getattr(module, name, None) or getattr(module, FORMERLY.get(name, name))
+        return kind(*given, **renamed)
+
+    def fit(name: str, k: int, X: Any, w: Any = None, **parameters: Any) -> Fit:
+        return lambda: made(name, k, random_state=3, **parameters).fit(X, sample_weight=w)
+
+    forms: dict[str, tuple[Any, Any]] = {
+        "float64": (points.blobs, None),
+        "float32": (points.blobs.astype(np.float32), None),
+        "CSR": (points.sparse, None),
+        "whole weights": (points.blobs, points.weights),
+        "weights": (points.blobs.astype(np.float32), points.real_weights),
+        "plane": (points.plane, None),
+        "wide": (points.wide, None),
+    }
+    for form, (X, w) in forms.items():
+        for effort in ("fast", "balanced", "thorough"):
+            yield f"power, {effort}, {form}", fit("PowerKMeans", 7, X, w, effort=effort)
+        yield f"power, one descent, {form}", fit("PowerKMeans", 7, X, w, refine=0)
+        yield f"power, as published, {form}", fit("PowerKMeans", 7, X, w, power=-3, polish=False)
+        yield f"k-means, {form}", fit("KMeans", 7, X, w)
+        yield f"k-means from random seeds, {form}", fit("KMeans", 7, X, w, init="random", n_init=3)
+        yield f"harmonic, {form}", fit("KHarmonicMeans", 7, X, w)
+        yield f"fuzzy, {form}", fit("FuzzyCMeans", 7, X, w, fuzzifier=1.7)
+        yield f"mixture, {form}", fit("SphericalMixture", 4, X, w)
+    for form in ("float64", "float32", "whole weights"):
+        X, w = forms[form]
+        yield f"harmonic of 3.5, {form}", fit("KHarmonicMeans", 7, X, w, p=3.5)
+        yield f"gradient, {form}", fit("GradientKMeans", 7, X, w)
+        yield f"online, {form}", fit("OnlineKMeans", 7, X, w)
+        yield f"mini-batch, {form}", fit("MiniBatchKMeans", 7, X, w, batch_size=100)
+        yield f"mini-batch power, {form}", fit("MiniBatchPowerKMeans", 7, X, w, batch_size=100)
+        yield f"entropy weights, {form}", fit("EntropyWeightedPowerKMeans", 7, X, w)
+        yield f"robust, {form}", fit("RobustPowerKMeans", 7, X, w, trim=0.1)
+        small, of_small = X[:300], None if w is None else w[:300]
+        yield f"kernel, {form}", fit("KernelPowerKMeans", 4, small, of_small)
+        yield (
+            f"penalty, {form}",
+            lambda X=X, w=w: made("DPMeans", n_clusters_wanted=6, random_state=3).fit(
+                X, sample_weight=w
+            ),
+        )
+        yield (
+            f"map, {form}",
+            lambda X=X, w=w: made("SelfOrganizingMap", (4, 3), random_state=3).fit(
+                X, sample_weight=w
+            ),
+        )
+    yield (
+        "spectral",
+        lambda: made("SpectralClustering", 3, gamma=0.5, random_state=3).fit(points.plane[:300]),
+    )
+    yield from _fits_by_divergence(module, points, fit)
+    yield from _fits_of_parts(module, points, folder, fit)
+    yield from _fits_within_limits(points, fit)
+    yield from _other_results(module, points)
+
+
+def _fits_by_divergence(
+    module: Any, points: Points, fit: Callable[..., Fit]
+) -> Iterator[tuple[str, Fit]]:
+    given = module.divergences
+    cases: dict[str, tuple[Any, Any]] = {
+        "poisson": ("poisson", points.counts),
+        "poisson of CSR": ("poisson", sparse.csr_array(points.counts)),
+        "binomial": (given.Binomial(60), np.minimum(points.counts, 60)),
+        "logistic": ("logistic", points.shares),
+        "gamma": ("gamma", points.positive),
+        "cosine": ("cosine", points.blobs),
+        "manhattan": ("manhattan", points.plane),
+        "Mahalanobis": (given.Mahalanobis(np.diag([1.0, 2, 3, 4, 5])), points.blobs),
+        "learned covariance": ("mahalanobis", points.blobs),
+        "missing entries": ("squared_euclidean", points.gaps),
+    }
+    for name, (divergence, X) in cases.items():
+        rest = {"missing": "observed"} if name == "missing entries" else {}
+        for effort in ("fast", "balanced"):
+            yield (
+                f"{name}, {effort}",
+                fit("PowerKMeans", 5, X, divergence=divergence, effort=effort, **rest),
+            )
+        yield (
+            f"{name}, one descent",
+            fit("PowerKMeans", 5, X, divergence=divergence, refine=0, **rest),
+        )
+
+
+def _fits_of_parts(
+    module: Any, points: Points, folder: Path, fit: Callable[..., Fit]
+) -> Iterator[tuple[str, Fit]]:
+    path = folder / "points.npy"
+    np.save(path, points.long)
+    parts = [points.long[start : start + 6000] for start in range(0, len(points.long), 6000)]
+    for name, parameters in {
+        "PowerKMeans": {"effort": "fast", "max_iter": 20},
+        "KMeans": {"init": module.ParallelSeeds(), "n_init": 1, "max_iter": 20},
+        "KHarmonicMeans": {"max_iter": 10},
+        "FuzzyCMeans": {"max_iter": 10},
+    }.items():
+        yield f"{name} of memory", fit(name, 6, points.long, **parameters)
+        yield f"{name} of parts", fit(name, 6, parts, **parameters)
+        yield f"{name} of a file", fit(name, 6, str(path), **parameters)
+        yield f"{name} of Dask", _of_dask(fit, name, points.long, parameters)
+
+
+def _of_dask(fit: Callable[..., Fit], name: str, X: Any, parameters: dict[str, Any]) -> Fit:
+    def found() -> Any:
+        import dask
+        import dask.array
+
+        with dask.config.set(scheduler="threads"):
+            collection = dask.array.from_array(X, chunks=(7000, -1))
+            model = fit(name, 6, collection, **parameters)()
+            return {"cluster_centers_": model.cluster_centers_, "labels_": model.labels_}
+
+    return found
+
+
+def _fits_within_limits(points: Points, fit: Callable[..., Fit]) -> Iterator[tuple[str, Fit]]:
+    for name, limits in {
+        "least size": {"size_min": 100},
+        "largest size": {"size_max": 0.1},
+        "both sizes": {"size_min": 110, "size_max": 140},
+        "even sizes": {"balance": 1.0},
+        "balance": {"balance": 0.3},
+    }.items():
+        for effort in ("fast", "balanced"):
+            yield (
+                f"{name}, {effort}",
+                fit("PowerKMeans", 12, points.blobs, effort=effort, **limits),
+            )
+    yield (
+        "largest weight",
+        fit("PowerKMeans", 12, points.blobs, points.real_weights, size_max=150.0),
+    )
+
+
+def _other_results(module: Any, points: Points) -> Iterator[tuple[str, Fit]]:
+    for name, X in {"blobs": points.blobs, "plane": points.plane, "wide": points.wide}.items():
+        for effort in ("fast", "balanced"):
+            yield (
+                f"chosen k, {effort}, {name}",
+                lambda X=X, effort=effort: _choice(module, X, effort),
+            )
+        yield f"seeds, {name}", lambda X=X: _seeds(module, X, "k-means++")
+    for kind in ("ParallelSeeds", "TreeSeeds", "MarkovChainSeeds"):
+        yield f"seeds by {kind}", lambda kind=kind: _seeds(module, points.long, kind)
+    yield "gap", lambda: _bound(module, points.plane[:150])
+    model = module.PowerKMeans(7, random_state=3).fit(points.blobs)
+    yield "distances of new points", lambda: {"seeds": model.transform(points.blobs[::3] + 1)}
+    yield "memberships", lambda: {"seeds": model.memberships(points.blobs[::3] + 1)}
+    yield "score", lambda: {"seeds": model.score(points.blobs[::3] + 1)}
+
+
+def _choice(module: Any, X: Any, effort: str) -> Any:
+    choice = module.choose_k(
+        X, range(2, 14), effort=effort, criteria=["separation"], random_state=3
+    )
+    return {
+        "recommended": choice.recommended,
+        "is_clear": choice.is_clear,
+        "table": choice.table["inertia"],
+    }
+
+
+def _seeds(module: Any, X: Any, kind: str) -> Any:
+    if kind == "k-means++":
+        return {"seeds": module.kmeans_plusplus(X, 9, random_state=3)[0]}
+    init = getattr(module, kind)()
+    return {
+        "seeds": module.KMeans(9, init=init, n_init=1, max_iter=1, random_state=3)
+        .fit(X)
+        .cluster_centers_
+    }
+
+
+def _bound(module: Any, X: Any) -> Any:
+    model = module.PowerKMeans(3, random_state=3).fit(X)
+    return {"lower_bound": module.optimality_gap(X, model).bound}
+
+
+def print_digests() -> None:
+    """Print the digest of every fit, or why it fails, as one line of JSON each."""
+    import powermeans
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name, make in fits(powermeans, Path(folder)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    found = digest(make())
+                except Exception as error:  # the other side may fail in the same way
+                    found = f"{type(error).__name__}: {error}"
+            print(json.dumps([name, found]), flush=True)
+
+
+def digests_of(package: Path) -> dict[str, str]:
+    """Return the digests that the package in this folder gives, in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(package), str(ROOT)])}
+    command = [sys.executable, "-c", "from tests import fit_digests as f; f.print_digests()"]
+    printed = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, text=True, check=True, cwd=package
+    )
+    return dict(json.loads(line) for line in printed.stdout.splitlines())
+
+
+def main() -> None:
+    """Compare the digests of a former package with those of this tree."""
+    parser = argparse.ArgumentParser(description="Compare the bits of fits with a former commit.")
+    parser.add_argument("commit", nargs="?", help="the former commit")
+    parser.add_argument("--package", type=Path, help="a folder with the former package, built")
+    arguments = parser.parse_args()
+    if (arguments.commit is None) == (arguments.package is None):
+        parser.error("pass a commit or --package")
+    if arguments.package is None:
+        from benchmarks.former import commit_of, installed
+
+        arguments.package = installed(commit_of(arguments.commit))
+    former, now = digests_of(arguments.package.resolve()), digests_of(ROOT / "src")
+    differing = [name for name in now if now[name] != former.get(name)]
+    for name in differing:
+        print(f"{name}: {former.get(name)} formerly, {now[name]} now")
+    failing = sum(":" in found for found in now.values())
+    print(f"{len(now) - len(differing)} of {len(now)} digests are equal; {failing} fits fail")
+    sys.exit(bool(differing))
+
+
+if __name__ == "__main__":
+    main()
