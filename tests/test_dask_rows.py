@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import itertools
-import logging
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
-import time
-import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -44,7 +40,6 @@ from powermeans.parts.parted_rows import PartedRows
 from powermeans.parts.worker_part import WorkerPart, make_worker_part
 from powermeans.rows.base import kept
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
-from powermeans.sources import cluster as cluster_of_dask
 from powermeans.sources import is_dask
 from powermeans.sources.dask import DaskPoints
 from powermeans.sources.partition import Part
@@ -287,61 +282,6 @@ def test_other_partitions_give_the_same_to_nine_digits(engine: str) -> None:
         plain = KMeans(4, init=points[:4], n_init=1, tol=0.05).fit(points)
         np.testing.assert_allclose(model.cluster_centers_, plain.cluster_centers_, rtol=1e-9)
         np.testing.assert_allclose(model.inertia_, plain.inertia_, rtol=1e-9)
-
-
-# How far it is.
-
-
-def test_passes_on_dask_are_told_of_part_by_part(
-    engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cluster_of_dask, "_SECONDS_BETWEEN_LOOKS", 0.02)
-    told: list[tuple[int, int | None]] = []
-
-    def slowly(block: np.ndarray) -> np.ndarray:
-        time.sleep(0.2)
-        return block
-
-    points = points_for("squared_euclidean")
-    array = in_chunks(points).map_blocks(slowly, meta=np.empty((0, 3)))
-    executor = DaskExecutor(
-        DaskPoints(array), PartOpener(), tell=lambda n_done, n_parts: told.append((n_done, n_parts))
-    )
-    assert told
-    assert {n_parts for _, n_parts in told} == {len(LENGTHS)}
-    told.clear()
-    executor.total(Slow())
-    assert [n_done for n_done, _ in told] == sorted({n_done for n_done, _ in told})
-    assert len(told) > 1
-    assert {n_parts for _, n_parts in told} == {4}  # one of them is empty
-
-
-def test_whom_a_cluster_tells_is_forgotten_with_the_rows(pair: Client) -> None:
-    class Told:
-        def __call__(self, n_done: int, n_parts: int | None) -> None:
-            pass
-
-    def heard(tell: Told) -> weakref.ref[Told]:
-        points = DaskPoints(in_chunks(points_for("squared_euclidean")))
-        DaskExecutor(points, PartOpener(), tell=tell)
-        return weakref.ref(tell)
-
-    heard(Told())
-    topics = dict(pair._event_handlers)
-    tell = heard(Told())
-    gc.collect()
-    assert tell() is None
-    assert pair._event_handlers == topics
-
-
-class Slow:
-    """A call whose results are too large for the client to add."""
-
-    n_bytes_given = 2**30
-
-    def __call__(self, rows: Any, number: int) -> int:
-        time.sleep(0.1 * (1 + number))
-        return number
 
 
 # How many clusters.
@@ -624,31 +564,6 @@ def test_a_client_that_is_killed_goes_on_from_its_checkpoint_to_the_same_bits(
     assert resumed.history_.inertia.tobytes() == undisturbed.history_.inertia.tobytes()
 
 
-def test_results_that_never_come_are_asked_for_again(
-    pair: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As where the worker that holds a result dies while the result is on its way."""
-    gather, asked = pair.gather, []
-
-    def gather_late(futures: Any) -> Any:
-        asked.append(len(futures))
-        return asyncio.sleep(3600) if len(asked) < 3 else gather(futures)
-
-    monkeypatch.setattr(cluster_of_dask, "_SECONDS_TO_ANSWER", 0.1)
-    monkeypatch.setattr(pair, "gather", gather_late)
-    found = cluster_of_dask.Cluster(pair).computed([dask.delayed(abs)(-3)])
-    assert list(found) == [3]
-    assert asked == [1, 1, 1]
-
-
-def test_a_task_that_ends_with_a_timeout_is_not_asked_again(pair: Client) -> None:
-    def late() -> None:
-        raise TimeoutError("too late")
-
-    with pytest.raises(TimeoutError, match="too late"):
-        cluster_of_dask.Cluster(pair).computed([dask.delayed(late)()])
-
-
 @pytest.mark.usefixtures("threads")
 def test_a_worker_killed_in_the_middle_changes_no_bit() -> None:
     code, said = run_to_its_end("worker")
@@ -656,87 +571,59 @@ def test_a_worker_killed_in_the_middle_changes_no_bit() -> None:
     assert said.strip() == fits_that_die.fitted(None).cluster_centers_.tobytes().hex()
 
 
-# Clusters without workers.
-
-
-@pytest.fixture
-def idle(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCluster]:
-    """A scheduler without workers, and a client that soon complains of that."""
-    monkeypatch.setattr(cluster_of_dask, "_SECONDS_BETWEEN_LOOKS", 0.05)
-    monkeypatch.setattr(cluster_of_dask, "_SECONDS_TO_A_WARNING", 0.1)
+def test_a_fit_goes_on_with_a_worker_that_comes_late() -> None:
+    points = points_for("squared_euclidean")
     with (
         LocalCluster(
             n_workers=0, processes=False, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         Client(cluster),
     ):
-        yield cluster
-
-
-def test_a_fit_that_waits_for_workers_says_so_and_gives_up_in_time(idle: LocalCluster) -> None:
-    key = "distributed.scheduler.no-workers-timeout"
-    with (
-        dask.config.set({key: "300ms"}),
-        pytest.warns(RuntimeWarning, match=f"at {idle.scheduler_address} has no worker.*300ms"),
-        pytest.raises(TimeoutError, match=rf"at {idle.scheduler_address} has had no.*'{key}'"),
-    ):
-        KMeans(2, random_state=0).fit(in_chunks(points_for("squared_euclidean")))
-
-
-def test_a_scheduler_that_waits_for_workers_no_longer_is_reported() -> None:
-    key = "distributed.scheduler.no-workers-timeout"
-    with (
-        dask.config.set({key: "100ms"}),
-        LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
-        Client(cluster),
-        dask.config.set({key: None}),
-        pytest.raises(TimeoutError, match=f"at {cluster.scheduler_address} has no worker for"),
-    ):
-        KMeans(2, random_state=0).fit(in_chunks(points_for("squared_euclidean")))
-
-
-def test_scaling_waits_for_workers_no_longer_than_a_fit(idle: LocalCluster) -> None:
-    with (
-        dask.config.set({"distributed.scheduler.no-workers-timeout": 0.05}),
-        pytest.raises(TimeoutError, match=f"at {idle.scheduler_address} has had no worker"),
-    ):
-        _ = open_data(da.ones((10, 2)), scale="standard").scaling
-
-
-def test_a_result_that_is_lost_with_the_last_worker_is_waited_for_no_longer_than_a_fit(
-    idle: LocalCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The result is there, and its worker dies before it is sent."""
-    client = default_client()
-    idle.scale(1)
-    client.wait_for_workers(1)
-    gather = client._gather
-
-    async def gather_without_workers(*args: Any, **kwargs: Any) -> Any:
-        for worker in list(idle.workers.values()):
-            await worker.close(nanny=False)
-        return await gather(*args, **kwargs)
-
-    monkeypatch.setattr(cluster_of_dask, "_SECONDS_TO_ANSWER", 0.5)
-    monkeypatch.setattr(client, "_gather", gather_without_workers)
-    with (
-        dask.config.set({"distributed.scheduler.no-workers-timeout": "300ms"}),
-        pytest.warns(RuntimeWarning, match="has no worker"),
-        pytest.raises(TimeoutError, match=f"at {idle.scheduler_address} has had no worker"),
-    ):
-        cluster_of_dask.Cluster(client).computed([dask.delayed(abs)(-3)])
-
-
-def test_a_fit_goes_on_with_a_worker_that_comes_late(idle: LocalCluster) -> None:
-    points = points_for("squared_euclidean")
-    late = threading.Timer(0.5, idle.scale, (1,))
-    late.start()
-    with pytest.warns(RuntimeWarning, match="has no worker"):
+        late = threading.Timer(0.5, cluster.scale, (1,))
+        late.start()
         model = KMeans(2, random_state=0).fit(in_chunks(points))
-    late.join()
+        late.join()
     with dask.config.set(scheduler="threads"):
         same = KMeans(2, random_state=0).fit(in_chunks(points))
     assert model.cluster_centers_.tobytes() == same.cluster_centers_.tobytes()
+
+
+def test_partitions_that_fail_once_are_read_again_as_annotated(tmp_path: Path) -> None:
+    def fail_once(block: np.ndarray, block_id: Any = None) -> np.ndarray:
+        try:
+            (tmp_path / str(block_id[0])).touch(exist_ok=False)
+        except FileExistsError:
+            return block
+        raise OSError("the disk is busy")
+
+    points = in_chunks(points_for("squared_euclidean"))
+    with dask.annotate(retries=1):
+        fails = points.map_blocks(fail_once, meta=np.empty((0, 3)))
+    with (
+        LocalCluster(
+            n_workers=1, processes=False, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster),
+    ):
+        model = KMeans(2, random_state=0).fit(fails)
+    with dask.config.set(scheduler="threads"):
+        same = KMeans(2, random_state=0).fit(points)
+    assert model.cluster_centers_.tobytes() == same.cluster_centers_.tobytes()
+
+
+def test_a_scheduler_that_is_gone_ends_a_fit() -> None:
+    points = in_chunks(points_for("squared_euclidean"))
+    with cluster_of_one_process() as (address, run), Client(address, timeout=2) as client:
+
+        def kill(state: Any) -> None:
+            if state.sweep == 3:
+                run.kill()
+                run.wait()
+
+        model = PowerKMeans(2, refine=0, random_state=0, callback=kill)
+        with pytest.raises(CancelledError):
+            model.fit(points)
+        client.close(timeout=1)
 
 
 # What is wrong.
@@ -855,65 +742,6 @@ def test_a_predict_of_other_columns_is_refused_at_once() -> None:
         model.predict(in_chunks(points_for("squared_euclidean")))
 
 
-def test_workers_of_another_version_are_refused(
-    pair: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cluster_of_dask, "_our_version", lambda: "99.0")
-    with pytest.raises(
-        RuntimeError, match=r"has powermeans .*this process has 99\.0.*workers differ"
-    ):
-        KMeans(2).fit(in_chunks(points_for("squared_euclidean")))
-
-
-class AnsweringClient:
-    """A client whose workers give these answers in turn, and the last one again and again."""
-
-    asynchronous, run = False, None
-
-    def __init__(self, *answers: dict[str, Any]) -> None:
-        self.answers = list(answers)
-
-    def sync(self, *args: Any, **options: Any) -> dict[str, Any]:
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-
-
-OUR_WORKER = {"tcp://one:1": version("powermeans")}
-
-
-def test_a_worker_that_does_not_answer_is_not_taken_for_one_of_another_version(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cluster_of_dask, "_SECONDS_TO_ANSWER", 0.2)
-    client = AnsweringClient({**OUR_WORKER, "tcp://two:2": OSError("Timed out")})
-    with pytest.raises(
-        ConnectionError, match=r"worker at tcp://two:2 does not.*OSError: Timed out"
-    ):
-        cluster_of_dask.Cluster(client).check()
-
-
-def test_a_worker_that_died_before_the_fit_asked_it_is_forgotten() -> None:
-    died = {**OUR_WORKER, "tcp://two:2": OSError("Address removed.")}
-    assert cluster_of_dask.Cluster(AnsweringClient(died, died, OUR_WORKER)).check() == 1
-    anew = {**OUR_WORKER, "tcp://three:3": "0.0.1"}
-    with pytest.raises(RuntimeError, match=r"tcp://three:3 has powermeans 0\.0\.1"):
-        cluster_of_dask.Cluster(AnsweringClient(died, anew)).check()
-
-
-def test_a_partition_that_kills_each_worker_is_an_error_that_says_so() -> None:
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster),
-        pytest.raises(RuntimeError, match=r"died of the same partition.*make partitions smaller"),
-    ):
-        KMeans(2).fit(da.from_delayed(dask.delayed(os._exit)(1), (10, 2), float))
-
-
 @pytest.mark.usefixtures("threads")
 def test_a_worker_of_another_version_that_came_later_is_refused_at_its_first_part(
     monkeypatch: pytest.MonkeyPatch,
@@ -956,39 +784,6 @@ def cluster_of_one_process() -> Iterator[tuple[str, subprocess.Popen[str]]]:
             run.kill()
 
 
-def test_a_scheduler_that_is_gone_is_reported_before_a_fit_and_in_the_middle(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cluster_of_dask, "_SECONDS_TO_ANSWER", 1.0)
-    points = in_chunks(points_for("squared_euclidean"))
-    with cluster_of_one_process() as (address, run), Client(address, timeout=2) as client:
-
-        def kill(state: Any) -> None:
-            if state.sweep == 3:
-                run.kill()
-                run.wait()
-
-        model = PowerKMeans(2, refine=0, random_state=0, callback=kill)
-        gone = f"the Dask scheduler at {address} does not"
-        with pytest.raises(ConnectionError, match=gone):
-            model.fit(points)
-        with pytest.raises(ConnectionError, match=gone):
-            KMeans(2).fit(points)
-        client.close(timeout=1)
-
-
-def test_points_held_by_a_closed_client_are_refused() -> None:
-    with (
-        LocalCluster(
-            n_workers=1, processes=False, threads_per_worker=1, dashboard_address=":0"
-        ) as cluster,
-        Client(cluster),
-    ):
-        held = in_chunks(points_for("squared_euclidean")).persist()
-    with pytest.raises(ConnectionError, match="whose Client is closed"):
-        KMeans(2).fit(held)
-
-
 # One part, as a process holds it.
 
 
@@ -1014,7 +809,7 @@ def test_a_part_is_as_large_as_its_arrays_and_travels_without_its_rows() -> None
 def test_tasks_share_the_threads_of_a_process(
     budget: int | None, n_parts: int, n_tasks: int, share: int
 ) -> None:
-    assert Threads(budget, n_parts, n_tasks).of_a_task() == share
+    assert Threads(budget, n_parts).of_a_task(n_tasks) == share
 
 
 @pytest.mark.parametrize("data", [np.ones((2, 2)), [[1.0]], "points.parquet", None])

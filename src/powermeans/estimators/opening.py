@@ -473,7 +473,7 @@ def _open_on_dask(source: Any, spec: OpeningSpec) -> OnDask:
     with ExitStack() as on_error:
         recording = on_error.enter_context(Recording(checkpoint, spec.random_state))
         opener = PartOpener(spec.divergence, spec.has_missing, spec.device)
-        executor = DaskExecutor(source, opener, n_threads=spec.n_threads, tell=spec.tell)
+        executor = DaskExecutor(source, opener, n_threads=spec.n_threads)
         executor.check(spec.n_needed)
         rows = PartedRows(recording.journaled(executor, executor.fingerprint))
         columns = spec.known or replace(columns_of(source), n_features=rows.n_features)

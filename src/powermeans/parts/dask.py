@@ -17,22 +17,17 @@ from powermeans.inputs.parts import PartFacts, check_parts
 from powermeans.parts.executors import Call, PartOpener, Result
 from powermeans.parts.worker_part import PartReport, WorkerPart, make_worker_part
 from powermeans.rows.native import thread_limit
-from powermeans.sources.cluster import (
-    Cluster,
-    Signal,
-    Watch,
+from powermeans.sources.dask import (
+    DaskPoints,
+    client_of,
     computed,
     delayed,
-    n_tasks_at_once,
-    n_threads_of_this_worker,
+    n_tasks_here,
     persisted,
-    send,
 )
-from powermeans.sources.dask import DaskPoints
 from powermeans.sums import added
 from powermeans.system.fingerprint import fingerprint
 from powermeans.system.threads import effective_n_threads
-from powermeans.system.timer import Tell
 
 # A larger call is a task of its own, whose result workers pass on; a smaller one is part of each
 # task, which saves a round trip.
@@ -40,8 +35,6 @@ _BYTES_IN_A_TASK = 2**15
 # Results of fewer bytes in all are added in this process, in half the time of additions that are
 # tasks of their own.
 _BYTES_ADDED_HERE = 2**20
-# Progress counts these tasks; each partition has one of each name.
-_COUNTED_TASKS = ("_make_part", "_perform", "_report")
 
 
 class DaskExecutor:
@@ -55,42 +48,34 @@ class DaskExecutor:
     reads_each_time = False
 
     def __init__(
-        self,
-        data: DaskPoints,
-        opener: PartOpener,
-        *,
-        n_threads: int | None = None,
-        tell: Tell | None = None,
+        self, data: DaskPoints, opener: PartOpener, *, n_threads: int | None = None
     ) -> None:
-        self.opener, self._tell = opener, tell
-        self._cluster = Cluster.of(data.array)
-        n_workers = 1 if self._cluster is None else self._cluster.check()
-        made = self._made(data.blocks())
-        signal = self._begin_pass(len(made))
-        reports = self._computed(delayed(_report, [(part, signal) for part in made]))
+        self.opener = opener
+        client = client_of(data.array)
+        self._is_on_cluster = client is not None
+        made = persisted(delayed(_make_part, self._given(data.blocks())))
+        reports = computed(delayed(_report, [(part,) for part in made]))
         facts = _facts_of(reports)
         self.facts: PartFacts = added(facts)
         self.n_features = reports[0].n_features
         self._parts = [part for part, fact in zip(made, facts, strict=True) if fact.n_points]
         if not self._parts:
             raise ValueError("X has no rows: pass some")
-        per_worker = -(-len(self._parts) // max(1, n_workers))
-        if self._cluster is None:
+        if client is None:
             n_threads = effective_n_threads(n_threads, thread_limit())
-        self._threads = Threads(n_threads, per_worker, n_tasks_at_once(self._cluster))
+        n_workers = 1 if client is None else max(1, len(client.nthreads()))
+        self._threads = Threads(n_threads, -(-len(self._parts) // n_workers))
 
-    def _made(self, blocks: Sequence[tuple[Any, Any]]) -> Sequence[Any]:
-        self._begin_pass(len(blocks))
+    def _given(self, blocks: Sequence[tuple[Any, Any]]) -> list[tuple[Any, ...]]:
         sent = _Sent((self.opener, version("powermeans")))
-        given = [
+        return [
             (points, weights, sent, f"X in partition {number}")
             for number, (points, weights) in enumerate(blocks)
         ]
-        return persisted(delayed(_make_part, given), self._watch)
 
     def fingerprint(self) -> str:
         """Return the fingerprint of all points and weights, computed by the workers."""
-        return " ".join(self._computed(delayed(_fingerprint, [(part,) for part in self._parts])))
+        return " ".join(computed(delayed(_fingerprint, [(part,) for part in self._parts])))
 
     def check(self, n_clusters: int = 1) -> None:
         """Raise if all rows together cannot be clustered."""
@@ -98,7 +83,7 @@ class DaskExecutor:
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
         """Yield the result of a call on each part, once all of them are there."""
-        return iter(self._computed(self._performed(_Sent(call), numbers)))
+        return iter(computed(self._performed(_Sent(call), numbers)))
 
     def total(self, call: Call[Any]) -> Any:
         """Return the sum of the results of a call, which the workers add if they are large."""
@@ -107,27 +92,14 @@ class DaskExecutor:
         # Unless the call tells the size of a result, it is about that of the centers in the call.
         n_bytes = getattr(call, "n_bytes_given", sent.n_bytes)
         if n_bytes * len(self._parts) <= _BYTES_ADDED_HERE:
-            return added(self._computed(performed))
-        return self._computed([added(performed)])[0]
+            return added(computed(performed))
+        return computed([added(performed)])[0]
 
     def _performed(self, sent: _Sent, numbers: Sequence[int] | None) -> list[Any]:
-        is_passed_on = self._cluster is not None and sent.n_bytes > _BYTES_IN_A_TASK
+        is_passed_on = self._is_on_cluster and sent.n_bytes > _BYTES_IN_A_TASK
         given: Any = delayed(_itself, [(sent,)])[0] if is_passed_on else sent
-        signal = self._begin_pass(len(self._parts)) if numbers is None else None
         chosen = range(len(self._parts)) if numbers is None else numbers
-        return delayed(
-            _perform, [(self._parts[n], given, n, self._threads, signal) for n in chosen]
-        )
-
-    def _begin_pass(self, n_parts: int) -> Signal | None:
-        """Watch a new pass, and return the signal that its workers log."""
-        self._watch: Watch | None = None
-        if self._tell is not None:
-            self._watch = Watch(self._tell, n_parts, _COUNTED_TASKS, self._cluster)
-        return None if self._watch is None else self._watch.signal
-
-    def _computed(self, wanted: Sequence[Any]) -> Sequence[Any]:
-        return computed(wanted, self._cluster, self._watch)
+        return delayed(_perform, [(self._parts[n], given, n, self._threads) for n in chosen])
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +108,9 @@ class Threads:
 
     budget: int | None  # None for one thread a task
     n_parts: int  # of a process, on average
-    n_tasks: int | None  # at a time; None for as many as the worker says
 
-    def of_a_task(self) -> int:
-        """Return the threads of one task, in the process that runs it."""
-        n_tasks = self.n_tasks or n_threads_of_this_worker()
+    def of_a_task(self, n_tasks: int) -> int:
+        """Return the threads of one task in a process that runs this many at a time."""
         return max(1, (self.budget or n_tasks) // min(n_tasks, self.n_parts))
 
 
@@ -200,8 +170,7 @@ def _make_part(points: Any, weights: Any, sent: _Sent, name: str) -> WorkerPart 
     return make_worker_part(points, weights, opener, name, package_version)
 
 
-def _report(part: WorkerPart | ValueError, signal: Signal | None) -> PartReport | ValueError:
-    send(signal)
+def _report(part: WorkerPart | ValueError) -> PartReport | ValueError:
     return part if isinstance(part, ValueError) else part.report()
 
 
@@ -213,12 +182,8 @@ def _itself(sent: _Sent) -> _Sent:
     return sent
 
 
-def _perform(
-    part: WorkerPart, sent: _Sent, number: int, threads: Threads, signal: Signal | None
-) -> Any:
-    result = part.perform(sent.content, number, threads.of_a_task())
-    send(signal)
-    return result
+def _perform(part: WorkerPart, sent: _Sent, number: int, threads: Threads) -> Any:
+    return part.perform(sent.content, number, threads.of_a_task(n_tasks_here()))
 
 
 def _facts_of(reports: Sequence[PartReport | ValueError]) -> list[PartFacts]:

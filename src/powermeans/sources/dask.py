@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
 import dask
 import dask.array
+import dask.local
+import dask.system
 import numpy as np
+from dask.base import get_scheduler
 from numpy.typing import ArrayLike
 
 from powermeans.inputs.parts import check_part
 from powermeans.sources.arrays import admitted, admitted_weights
 from powermeans.sources.block import Block, SourceError
-from powermeans.sources.cluster import Cluster, computed, delayed
 from powermeans.sources.kinds import Kind, is_dask
 from powermeans.sources.partition import Part
 from powermeans.sources.scaling import Scale, Scaling, scaling_of, spread_of
@@ -87,22 +91,18 @@ class DaskPoints:
         """The scaling of the columns; the first access may take a pass over the rows."""
         if self._scale is None or isinstance(self._scale, Scaling):
             return self._scale
-        cluster = Cluster.of(self._given)
-        if cluster is not None:
-            cluster.check()
         given = [
             (points, weights, f"X in partition {number}", self.n_features, self._scale)
             for number, (points, weights) in enumerate(self._blocks(self._given))
         ]
         spreads = delayed(_spread_of, given)
-        return scaling_of(computed([added(spreads)], cluster)[0])
+        return scaling_of(computed([added(spreads)])[0])
 
     def read(self) -> Iterator[Part]:
         """Compute the partitions one after the other, check them, and yield them here."""
-        cluster = Cluster.of(self.array)
         for number, (points, weights) in enumerate(self.blocks()):
             where = f"X in partition {number}"
-            found = computed([points] if weights is None else [points, weights], cluster)
+            found = computed([points] if weights is None else [points, weights])
             yield _checked(found[0], found[1] if len(found) > 1 else None, where)
 
     def blocks(self) -> list[tuple[Any, Any]]:
@@ -116,7 +116,8 @@ class DaskPoints:
         return DaskPoints(self._given, weights, scale=self.scaling, checkpoint=self.checkpoint)
 
     def _blocks(self, array: Any) -> list[tuple[Any, Any]]:
-        points = list(array.to_delayed().ravel())
+        # Optimization would drop annotations, such as how often a failing task is tried again.
+        points = list(array.to_delayed(optimize_graph=False).ravel())
         if self._weights is None:
             return [(block, None) for block in points]
         weights = self._weights_like_the_points(self._weights)
@@ -231,3 +232,59 @@ def _as_array(data: Any, name: str) -> Any:
     raise TypeError(
         f"{name} is a {type(data).__module__}.{type(data).__name__}: pass a Dask array or DataFrame"
     )
+
+
+# Tasks, which Dask runs in this process or on the workers of the current client.
+
+
+def delayed(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Return a task for each tuple of arguments, which may contain other tasks."""
+    call = dask.delayed(function, pure=False)
+    return [call(*of_one) for of_one in arguments]
+
+
+def computed(tasks: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the results of tasks and collections."""
+    with warnings.catch_warnings():
+        # The graph carries the centers once. Dask advises to scatter large ones, but they would be
+        # lost with the worker that holds them, and the fit with them.
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        results: tuple[Any, ...] = dask.compute(*tasks, optimize_graph=False)
+    return results
+
+
+def persisted(tasks: Sequence[Any]) -> tuple[Any, ...]:
+    """Return tasks whose results stay where Dask computes them."""
+    kept: tuple[Any, ...] = dask.persist(*tasks)
+    return kept
+
+
+def client_of(array: Any) -> Any | None:
+    """Return the client that Dask uses for an array; None if tasks run in this process."""
+    if "distributed" not in sys.modules:
+        return None
+    import distributed
+
+    client = getattr(get_scheduler(collections=[array]), "__self__", None)
+    if not isinstance(client, distributed.Client):
+        return None
+    if client.asynchronous:
+        raise ValueError(
+            "the Dask client is asynchronous, and a fit waits for what it asks for: make it with "
+            "Client(..., asynchronous=False)"
+        )
+    return client
+
+
+def n_tasks_here() -> int:
+    """Return how many tasks the calling process, perhaps a worker, runs at a time."""
+    if "distributed" in sys.modules:
+        import distributed
+
+        try:
+            return int(distributed.get_worker().state.nthreads)
+        except ValueError:  # this process is no worker
+            pass
+    if get_scheduler() is dask.local.get_sync:
+        return 1
+    return int(dask.config.get("num_workers", None) or dask.system.CPU_COUNT)
