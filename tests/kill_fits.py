@@ -29,12 +29,13 @@ from numpy.typing import NDArray
 
 from powermeans import PowerKMeans, open_data
 from powermeans.parts import checkpoint as journal
+from powermeans.parts import records
 from powermeans.parts.checkpoint import Journal
 
 N_CLUSTERS = 12
 ROWS_PER_PART = 10_000
 SECONDS_BETWEEN_WRITES = 0.1
-HEAD = ("killed", "at second", "of", "noted", "used", "went on for", "as it should")
+TITLES = ("killed", "at second", "of", "noted", "used", "went on for", "as it should")
 N_WORKERS = 2
 # A LocalCluster gives up for good a worker that is gone this long after it died, even if it came
 # back in between and died again.
@@ -188,9 +189,9 @@ def n_results_in(checkpoint: Path) -> int:
     if not checkpoint.exists():
         return 0
     contents, start, n_records = checkpoint.read_bytes(), len(journal._MAGIC), 0
-    while start + journal._HEAD.size <= len(contents):
-        n_bytes, _ = journal._HEAD.unpack_from(contents, start)
-        start += journal._HEAD.size + n_bytes
+    while start + records.HEAD.size <= len(contents):
+        n_bytes, _ = records.HEAD.unpack_from(contents, start)
+        start += records.HEAD.size + n_bytes
         n_records += start <= len(contents)
     return max(0, n_records - 1)  # a file that is held, and not yet written to, has not even that
 
@@ -323,7 +324,7 @@ KINDS: dict[str, Callable[[int, random.Random, int], Iterator[Kill]]] = {
 def line_of(kill: Kill) -> str:
     noted, used = str(kill.n_noted), str(kill.n_used)
     cells = [f"{kill.at:.2f}", f"{kill.undisturbed:.2f}", noted, used, f"{kill.resumed:.2f}"]
-    shown = [cell.rjust(max(5, len(head))) for cell, head in zip(cells, HEAD[1:6], strict=True)]
+    shown = [cell.rjust(max(5, len(head))) for cell, head in zip(cells, TITLES[1:6], strict=True)]
     return "  ".join([kill.what.ljust(8), *shown, "yes" if kill.is_right else "NO"])
 
 
@@ -340,7 +341,7 @@ def main() -> int:
     if args.fit is not None:
         be_the_process(args.fit, args.address)
         return 0
-    print("  ".join([HEAD[0].ljust(8), *(head.rjust(5) for head in HEAD[1:])]))
+    print("  ".join([TITLES[0].ljust(8), *(head.rjust(5) for head in TITLES[1:])]))
     kills = []
     for what in args.what:
         for kill in KINDS[what](args.times, random.Random(args.seed), args.points):

@@ -14,7 +14,6 @@ import pytest
 
 from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.parts.checkpoint import (
-    _HEAD,
     _MAGIC,
     CheckpointError,
     Journal,
@@ -22,6 +21,7 @@ from powermeans.parts.checkpoint import (
 )
 from powermeans.parts.executors import MemoryExecutor, PartOpener
 from powermeans.parts.parted_rows import PartedRows
+from powermeans.parts.records import HEAD
 from powermeans.rules import Power
 
 MODELS = {
@@ -72,7 +72,7 @@ def test_what_is_known_is_not_asked_for_again(tmp_path, points):
         executor = MemoryExecutor(parts, PartOpener(), n_threads=1)
         if call == "read":
             executor.each = executor.total = refuse
-        journal = Journal(tmp_path / "state", 0.0, "these points")
+        journal = Journal(tmp_path / "state", 0.0).begin("these points")
         rows = PartedRows(JournaledExecutor(executor, journal))
         found = rows.sweep(points[:3], Power(-2.0)), rows.critical_power(), rows.mean()
         journal.close()
@@ -98,9 +98,9 @@ def test_a_forged_record_with_a_right_checksum_is_refused(tmp_path, points, chan
     path = tmp_path / "state"
     fitted(MODELS["starts"](), points, path)
     contents = path.read_bytes()
-    n_bytes, of_fit = _HEAD.unpack_from(contents, len(_MAGIC))
-    second = len(_MAGIC) + _HEAD.size + n_bytes
-    forged = contents[:second] + _HEAD.pack(len(change), zlib.crc32(change, of_fit)) + change
+    n_bytes, of_fit = HEAD.unpack_from(contents, len(_MAGIC))
+    second = len(_MAGIC) + HEAD.size + n_bytes
+    forged = contents[:second] + HEAD.pack(len(change), zlib.crc32(change, of_fit)) + change
     path.write_bytes(forged)
     with pytest.raises(CheckpointError, match=r"holds what no fit wrote .* remove this one"):
         fitted(MODELS["starts"](), points, path)
@@ -115,7 +115,7 @@ def test_results_of_rows_in_other_parts_do_not_count(tmp_path, points):
         fits.append(MODELS["starts"]().fit(data))
     one, other = (path.read_bytes() for path in paths)
     seconds = [
-        len(_MAGIC) + _HEAD.size + _HEAD.unpack_from(contents, len(_MAGIC))[0]
+        len(_MAGIC) + HEAD.size + HEAD.unpack_from(contents, len(_MAGIC))[0]
         for contents in (one, other)
     ]
     paths[0].write_bytes(one[: seconds[0]] + other[seconds[1] :])

@@ -11,7 +11,6 @@ import pytest
 
 from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans, open_data
 from powermeans.loop.history import SweepState
-from powermeans.parts.checkpoint import CheckpointError, Journal
 from powermeans.sources.block import Block
 from powermeans.sources.files import FileSource
 
@@ -182,29 +181,3 @@ def test_workers_that_are_gone_are_not_waited_for_twice(monkeypatch: pytest.Monk
     assert n_asked == 31
     assert model.n_iter_ > 0
     assert model.labels_.shape == (600,)
-
-
-def test_that_a_checkpoint_is_used_is_told_once_all_of_it_is(tmp_path: Path) -> None:
-    told = list[str]()
-
-    def noting(path: Path, questions: str) -> None:
-        journal = Journal(path, 0.0, "these rows", when_used=lambda: told.append(questions))
-        try:
-            for question in questions:
-                journal.once(question, lambda: 1.0)
-        finally:
-            journal.close()
-
-    state = tmp_path / "state"
-    noting(state, "")
-    noting(state, "abc")
-    assert told == []
-    with pytest.raises(CheckpointError, match="other parameters"):
-        noting(state, "abd")
-    noting(state, "ab")
-    assert told == []
-    noting(state, "abc")
-    assert told == ["abc"]
-    state.write_bytes(state.read_bytes()[:-1])
-    noting(state, "abcd")
-    assert told == ["abc", "abcd"]

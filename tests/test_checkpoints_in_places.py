@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ import pytest
 from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.loop.history import SweepState
 from powermeans.parts import checkpoint as journal
-from powermeans.parts.checkpoint import CheckpointError, Claim, Journal
+from powermeans.parts.checkpoint import CheckpointError, Journal
+from powermeans.parts.records import HEAD
 from powermeans.sources.files import FileSource
 from powermeans.types import FloatArray
 
@@ -57,18 +57,18 @@ def test_a_checkpoint_that_a_fit_has_is_refused_to_another(
 
 @HAS_LOCKS
 def test_another_fit_is_refused_before_the_first_one_has_written(tmp_path: Path) -> None:
-    claim = Claim(tmp_path / "state")
+    claim = Journal(tmp_path / "state")
     assert (tmp_path / "state").read_bytes() == b""
     with pytest.raises(CheckpointError, match="in use"):
-        Journal(tmp_path / "state", 0.0, "these rows")
-    claim.release()
-    Journal(tmp_path / "state", 0.0, "these rows").close()
+        Journal(tmp_path / "state", 0.0).begin("these rows")
+    claim.close()
+    Journal(tmp_path / "state", 0.0).begin("these rows").close()
 
 
 HOLD = """
 import sys
 from powermeans.parts.checkpoint import Journal
-journal = Journal(sys.argv[1], 0.0, "these rows")
+journal = Journal(sys.argv[1], 0.0).begin("these rows")
 journal.note("first", 1.0)
 print("held", flush=True)
 sys.stdin.read()
@@ -83,21 +83,21 @@ def test_what_a_process_had_that_was_killed_is_free(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         with pytest.raises(CheckpointError, match="in use"):
-            Claim(tmp_path / "state")
+            Journal(tmp_path / "state")
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
-    again = Journal(tmp_path / "state", 0.0, "these rows")
+    again = Journal(tmp_path / "state", 0.0).begin("these rows")
     assert again.answer("first") == (True, 1.0)
     again.close()
 
 
 FORK = """
 import os, signal, sys
-from powermeans.parts.checkpoint import Claim
-claim = Claim(sys.argv[1])
+from powermeans.parts.checkpoint import Journal
+claim = Journal(sys.argv[1])
 if not os.fork():
     if sys.argv[2] == "releases":
-        claim.release()
+        claim.close()
     print("forked", flush=True)
     sys.stdin.read()
     os._exit(0)
@@ -117,11 +117,11 @@ def test_what_is_forked_from_a_process_neither_frees_nor_keeps_what_that_holds(
         try:
             assert process.stdout.readline() == "forked\n"
             with pytest.raises(CheckpointError, match="in use"):
-                Claim(tmp_path / "state")
+                Journal(tmp_path / "state")
         finally:
             process.kill()
         process.wait()
-        Claim(tmp_path / "state").release()
+        Journal(tmp_path / "state").close()
 
 
 @HAS_LOCKS
@@ -129,68 +129,11 @@ def test_what_is_released_is_free_also_where_another_process_has_the_file_still(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "state").write_bytes(journal._MAGIC)
-    claim = Claim(tmp_path / "state")
-    inherited = os.dup(claim._number)  # as a fork does of which Python is not told
-    claim.release()
-    Claim(tmp_path / "state").release()
+    claim = Journal(tmp_path / "state")
+    inherited = os.dup(claim._file.fileno())  # as a fork does of which Python is not told
+    claim.close()
+    Journal(tmp_path / "state").close()
     os.close(inherited)
-
-
-def test_a_file_that_cannot_be_opened_again_is_told_as_such(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened, n_opened = Claim._opened, 0
-
-    def open_once(claim: Claim) -> int:
-        nonlocal n_opened
-        n_opened += 1
-        if n_opened > 1:
-            raise PermissionError(13, "Permission denied")
-        return opened(claim)
-
-    monkeypatch.setattr(Claim, "_opened", open_once)
-    monkeypatch.setattr(Claim, "_is_held", lambda claim: False)
-    with pytest.raises(PermissionError, match="Permission denied"):
-        Claim(tmp_path / "state")
-
-
-def test_a_file_that_was_not_used_is_closed_before_it_is_removed_on_windows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(journal, "sys", SimpleNamespace(platform="win32"))
-    claim, unlink = Claim(tmp_path / "state"), Path.unlink
-    number = claim._number
-
-    def remove_what_is_closed(path: Path) -> None:
-        with pytest.raises(OSError, match="Bad file"):
-            os.fstat(number)
-        unlink(path)
-
-    monkeypatch.setattr(Path, "unlink", remove_what_is_closed)
-    claim.release()
-    assert not (tmp_path / "state").exists()
-
-
-@HAS_LOCKS
-def test_a_file_that_vanishes_before_it_is_held_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fcntl, path = pytest.importorskip("fcntl"), tmp_path / "state"
-    lock, n_locks = fcntl.flock, 0
-
-    def lock_late(*arguments: Any) -> None:
-        nonlocal n_locks
-        n_locks += 1
-        if n_locks == 1:
-            path.unlink()
-        lock(*arguments)
-
-    monkeypatch.setattr(fcntl, "flock", lock_late)
-    written = Journal(path, 0.0, "these rows")
-    assert n_locks == 2
-    written.note("first", 1.0)
-    written.close()
-    assert path.stat().st_size > 0
 
 
 def test_a_disk_without_locks_has_checkpoints_all_the_same(
@@ -215,7 +158,7 @@ def test_a_fit_that_fails_gives_its_checkpoint_back(
     data = open_data(wrong, rows_per_part=1000, scale=scale, checkpoint=state)
     with pytest.raises(ValueError, match="X contains NaN"):
         KMeans(4, random_state=0).fit(data)
-    assert not state.exists()
+    assert state.read_bytes() == b""
     fitted(points, state)
 
 
@@ -245,7 +188,7 @@ def test_a_checkpoint_that_was_hardly_begun_is_begun_anew(
     state, whole = tmp_path / "state", tmp_path / "whole"
     fitted(points, whole)
     n_magic = len(journal._MAGIC)
-    n_head = n_magic + journal._HEAD.unpack_from(whole.read_bytes(), n_magic)[0]
+    n_head = n_magic + HEAD.unpack_from(whole.read_bytes(), n_magic)[0]
     assert n_head > 100
     for n_bytes in (0, 5, len(journal._MAGIC), len(journal._MAGIC) + 7, n_head // 2):
         state.write_bytes(whole.read_bytes()[:n_bytes])

@@ -114,9 +114,9 @@ FULL = """
 import resource, signal, sys
 from powermeans.parts.checkpoint import Journal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-journal = Journal(sys.argv[1], 0.0, "these points")
+journal = Journal(sys.argv[1], 0.0).begin("these points")
 journal.note("first", [1.0])
-size = journal._path.stat().st_size
+size = journal.path.stat().st_size
 resource.setrlimit(resource.RLIMIT_FSIZE, (size + 30, size + 30))
 try:
     journal.note("second", list(range(100)))
@@ -124,7 +124,7 @@ except OSError as error:
     assert "the checkpoint was not written" in str(error), error
     journal.close()
     assert journal._file.closed
-    assert journal._path.stat().st_size == size
+    assert journal.path.stat().st_size == size
     print("told")
 """
 
@@ -134,7 +134,7 @@ def test_a_record_that_does_not_fit_on_the_disk_leaves_those_before_it(tmp_path:
     command = [sys.executable, "-c", FULL, str(tmp_path / "state")]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("told\n", "")
-    journal = Journal(tmp_path / "state", 0.0, "these points")
+    journal = Journal(tmp_path / "state", 0.0).begin("these points")
     assert journal.answer("first") == (True, [1.0])
     assert journal.answer("second") == (False, None)
     journal.close()
@@ -217,7 +217,7 @@ def test_a_divergence_that_nobody_can_tell_from_others_has_no_checkpoint(
 ) -> None:
     with pytest.raises(ValueError, match="or leave checkpoint out"):
         fitted(points, tmp_path / "state", divergence=Generated(Curve(), lambda x: 0 * x + 1))
-    assert not (tmp_path / "state").exists()
+    assert (tmp_path / "state").read_bytes() == b""
 
 
 def test_another_version_does_not_go_on(

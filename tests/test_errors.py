@@ -12,7 +12,7 @@ from powermeans import PowerKMeans, choose_k
 from powermeans.command_line.data_files import split_names
 from powermeans.command_line.failures import in_options
 from powermeans.errors import Argument, ArgumentError, EntryError, ExplainedWarning, FewRowsError
-from powermeans.parts.checkpoint import Claim
+from powermeans.parts.checkpoint import Journal
 
 COLUMNS = ArgumentError("has text", "leave it out with ", Argument("columns", ["x", "a b"]))
 THREADS = ArgumentError("is too many", argument="n_threads", value=5000)
@@ -72,6 +72,6 @@ def test_errors_of_a_fit_name_argument_and_value() -> None:
 def test_a_checkpoint_is_named_as_the_argument_it_is(tmp_path) -> None:
     (tmp_path / "thesis").write_text("all of my work")
     with pytest.raises(ArgumentError) as told:
-        Claim(tmp_path / "thesis")
+        Journal(tmp_path / "thesis")
     assert (told.value.argument, told.value.value) == ("checkpoint", str(tmp_path / "thesis"))
     assert str(pickle.loads(pickle.dumps(told.value))) == str(told.value)

@@ -30,7 +30,7 @@ def test_what_a_checkpoint_holds_is_counted_to_the_last_whole_result(tmp_path: P
     path.touch()
     assert kill_fits.n_results_in(path) == 0
     path.unlink()
-    journal = Journal(path, 0.0, "of these rows")
+    journal = Journal(path, 0.0).begin("of these rows")
     assert kill_fits.n_results_in(path) == 0
     for question in ("first", "second"):
         journal.note(question, 1.0)

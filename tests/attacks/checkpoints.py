@@ -14,6 +14,7 @@ import numpy as np
 from powermeans import FuzzyCMeans, KMeans, PowerKMeans, open_data
 from powermeans.parts import checkpoint
 from powermeans.parts.checkpoint import CheckpointError
+from powermeans.parts.records import HEAD, record
 from tests.attacks.models import with_bytes_changed
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
 
@@ -44,8 +45,8 @@ def fitted(number: int, path: Path | None) -> tuple[bytes, bytes, float]:
 def records_of(content: bytes) -> list[bytes]:
     """Return the whole records of a checkpoint, with their heads."""
     at, records = len(checkpoint._MAGIC), []
-    while at + checkpoint._HEAD.size <= len(content):
-        end = at + checkpoint._HEAD.size + checkpoint._HEAD.unpack_from(content, at)[0]
+    while at + HEAD.size <= len(content):
+        end = at + HEAD.size + HEAD.unpack_from(content, at)[0]
         records.append(content[at:end])
         at = end
     return records
@@ -74,10 +75,10 @@ def mixed(content: bytes, other: bytes, rng: random.Random) -> bytes:
 def forged(content: bytes, rng: random.Random) -> bytes:
     """Change the bytes of a record, and write the checksum of what it has become."""
     records = records_of(content)
-    at, n_head = rng.randrange(len(records)), checkpoint._HEAD.size
+    at, n_head = rng.randrange(len(records)), HEAD.size
     contents = with_bytes_changed(records[at][n_head:], rng)
     before = zlib.crc32(records[0][n_head:]) if at else 0
-    records[at] = checkpoint._record(contents, before)
+    records[at] = record(contents, before)
     return written(records)
 
 

@@ -20,6 +20,7 @@ from powermeans.command_line.data_files import (
     read_scaled,
     why_scale,
 )
+from powermeans.parts.checkpoint import is_checkpoint
 from powermeans.sources import PartedData, open_data
 from powermeans.sources.block import Block
 from powermeans.sources.files import files_at
@@ -170,11 +171,8 @@ def open_parts(
             **checkpoint,
             **files.reading,
         )
-    if data.checkpoint is not None:
-        note = f"the fit resumes from {limits.checkpoint} and computes nothing there again"
-        data.checkpoint = replace(
-            data.checkpoint, when_used=lambda: warnings.warn(note, stacklevel=2)
-        )
+    if limits.checkpoint is not None and is_checkpoint(limits.checkpoint):
+        warnings.warn(f"the fit resumes from {limits.checkpoint}", stacklevel=2)
     return data
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from powermeans.parts.checkpoint import recorded
 from powermeans.parts.executors import Executor
+from powermeans.parts.records import recorded
 from powermeans.rows import open_batch
 from powermeans.rows.by_definition import weighted
 from powermeans.rows.farthest import Farthest, farthest_in_passes, largest_first

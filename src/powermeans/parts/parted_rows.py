@@ -26,9 +26,10 @@ from powermeans.critical import (
     strata_to_sample,
 )
 from powermeans.divergences.bregman import Bregman
-from powermeans.parts.checkpoint import JournaledExecutor, recorded
+from powermeans.parts.checkpoint import JournaledExecutor
 from powermeans.parts.executors import Call, Executor, Result
 from powermeans.parts.farthest import all_weights, farthest_of_parts
+from powermeans.parts.records import recorded
 from powermeans.rows.base import BaseRows
 from powermeans.rows.bregman import in_units, step_between_scaled, unit_steps_at
 from powermeans.rows.by_definition import weighted

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.parts.checkpoint import recorded
 from powermeans.parts.parted_rows import stacked
+from powermeans.parts.records import recorded
 from powermeans.rows.protocol import PartRows, Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
@@ -41,7 +41,6 @@ class Checkpoint:
 
     path: str
     seconds: float  # between two writes, at least
-    when_used: Callable[[], object] | None = None  # is called when a fit goes on from the file
 
     def __post_init__(self) -> None:
         given: object = self.seconds
