@@ -82,7 +82,6 @@ REFUSED: list[tuple[Any, ...]] = [
     (SelfOrganizingMap(), "radius", [0.0], "'radius' parameter"),
     (SelfOrganizingMap(), "radius", [0.2], r"radius=0.2 is less than final_radius=0.5"),
     (SelfOrganizingMap(), "final_radius", [-1.0], "'final_radius' parameter"),
-    (SelfOrganizingMap(), "decay", ["slow"], "'decay' parameter"),
     (SelfOrganizingMap(), "n_epochs", [0], "'n_epochs' parameter"),
     (SelfOrganizingMap(), "init", [np.zeros((3, 2))], "init has 3 rows"),
     (SelfOrganizingMap(), "init", ["linear"], "'init' parameter"),

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from powermeans import KMeans, SelfOrganizingMap
 from powermeans.estimators.self_organizing_map import Grid
+from reproduce.matlab_map import MatlabMap
 
 
 def cloud(n: int = 200, n_features: int = 3, seed: int = 0) -> np.ndarray:
@@ -32,16 +33,13 @@ def batch_map(points, weights, centers, positions, radii) -> np.ndarray:
 
 
 @pytest.mark.parametrize("topology", ["rectangular", "hexagonal"])
-@pytest.mark.parametrize("decay", ["geometric", "linear"])
 @pytest.mark.parametrize("is_weighted", [True, False])
-def test_the_epochs_are_those_of_the_batch_rule(topology, decay, is_weighted) -> None:
+def test_the_epochs_are_those_of_the_batch_rule(topology, is_weighted) -> None:
     points, start = cloud(), cloud(n=12, seed=1)
     weights = np.random.default_rng(2).uniform(0, 3, len(points)) if is_weighted else None
-    model = SelfOrganizingMap(
-        (3, 4), topology=topology, decay=decay, init=start, radius=2.0, n_epochs=9
-    ).fit(points, sample_weight=weights)
-    shares = np.linspace(0, 1, 9)
-    radii = 2.0 * 0.25**shares if decay == "geometric" else 2.0 - 1.5 * shares
+    model = SelfOrganizingMap((3, 4), topology=topology, init=start, radius=2.0, n_epochs=9)
+    model.fit(points, sample_weight=weights)
+    radii = 2.0 * 0.25 ** np.linspace(0, 1, 9)
     rows, columns = np.divmod(np.arange(12), 4)
     positions = np.column_stack([rows, columns]).astype(float)
     if topology == "hexagonal":
@@ -70,43 +68,21 @@ def hexagonal_steps(shape) -> np.ndarray:
     return steps
 
 
-@pytest.mark.parametrize("is_weighted", [True, False])
-def test_the_map_of_matlab_leaves_out_points_and_shares_by_steps(is_weighted) -> None:
+def test_the_map_of_matlab_leaves_out_points_and_shares_by_steps() -> None:
     points, start = cloud(), cloud(n=12, seed=1)
-    weights = np.random.default_rng(2).uniform(0.5, 3, len(points)) if is_weighted else None
-    model = SelfOrganizingMap.as_in_matlab((3, 4), init=start, random_state=7)
-    model.fit(points, sample_weight=weights)
-    counts = np.ones(len(points)) if weights is None else weights
+    model = MatlabMap((3, 4), init=start, random_state=7).fit(points)
     rng, steps, centers = np.random.RandomState(7), hexagonal_steps((3, 4)), start.copy()
     for epoch in range(200):
         reach = 3 - epoch / 50
         won = np.zeros((12, len(points)))
         nearest = squared_distances(points, centers).argmin(axis=1)
-        won[nearest, np.arange(len(points))] = counts * (rng.random_sample(len(points)) >= 0.1)
+        won[nearest, np.arange(len(points))] = rng.random_sample(len(points)) >= 0.1
         shares = (steps <= reach + 1e-9) @ won + won
         totals = shares.sum(axis=1)
         has_points = totals > 0
         centers[has_points] = (shares[has_points] @ points) / totals[has_points, None]
     np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-9, atol=1e-12)
     assert model.n_iter_ == 200
-
-
-def test_a_point_that_is_left_out_draws_no_node() -> None:
-    points = cloud(n=30)
-    model = SelfOrganizingMap((1, 1), left_out=0.5, n_epochs=1, random_state=3).fit(points)
-    stays = np.random.RandomState(3).random_sample(30) >= 0.5
-    np.testing.assert_allclose(model.cluster_centers_[0], points[stays].mean(axis=0))
-    as_csr = SelfOrganizingMap((1, 1), left_out=0.5, n_epochs=1, random_state=3)
-    as_csr.fit(sparse.csr_array(points))
-    np.testing.assert_allclose(as_csr.cluster_centers_, model.cluster_centers_)
-    assert len(model.labels_) == 30
-
-
-def test_the_radius_rests_after_the_epochs_in_which_it_shrinks() -> None:
-    model = SelfOrganizingMap(
-        radius=4.0, final_radius=1.0, decay="linear", n_epochs=6, n_shrinking=4
-    )
-    np.testing.assert_allclose(model._radii(), [4, 3, 2, 1, 1, 1])
 
 
 def test_with_no_radius_left_an_epoch_is_a_sweep_of_lloyd() -> None:
@@ -214,8 +190,3 @@ def test_a_map_can_be_made_from_a_codebook() -> None:
     np.testing.assert_array_equal(made.grid_positions_, model.grid_positions_)
     with pytest.raises(ValueError, match=r"centers has 12 rows but shape=\(7, 7\)"):
         SelfOrganizingMap.from_centers(model.cluster_centers_)
-
-
-def test_verbose_tells_of_each_epoch(capsys) -> None:
-    SelfOrganizingMap((2, 2), n_epochs=3, verbose=1).fit(cloud())
-    assert capsys.readouterr().out.count("inertia") == 3

@@ -42,6 +42,7 @@ from reproduce.matched_starts import (
     published,
     search,
 )
+from reproduce.matlab_map import MatlabMap
 from reproduce.published import published_rows
 from reproduce.selecting import column, where
 
@@ -151,7 +152,7 @@ def our_map(points: FloatArray, shape: tuple[int, int], run: int) -> FloatArray:
 
 def matlab_map(points: FloatArray, shape: tuple[int, int], run: int) -> FloatArray:
     """The map as the Neural Network Toolbox of MATLAB trains it, which Higuera et al. used."""
-    model = SelfOrganizingMap.as_in_matlab(shape, n_epochs=N_EPOCHS, random_state=run)
+    model = MatlabMap(shape, n_epochs=N_EPOCHS, random_state=run)
     return np.asarray(model.fit(points).cluster_centers_)
 
 
@@ -239,7 +240,7 @@ def _beside(rows: Sequence[Row]) -> Table:
         ["mice", "published as", "method", "runs", *heads],
         body,
         "Power k-means from s0 = -3 and Lloyd from the same k-means++ seeds (D²); the maps are "
-        "SelfOrganizingMap.as_in_matlab and SelfOrganizingMap with its own schedule. Error: "
+        "SelfOrganizingMap as MATLAB trains it and with its own schedule. Error: "
         "mean distance; mixed: nodes with more than one class; in mixed: the mice there.",
     )
 

@@ -141,6 +141,8 @@ class CenterEstimator(
     n_relocated_: int
     history_: SweepRecords
 
+    # Why no entries may be missing, in an estimator that cannot do without them.
+    _why_whole: ClassVar[str | None] = None
     # The path of the labels is no metadata to route.
     __metadata_request__predict: ClassVar[dict[str, str]] = {"output": UNUSED}
 
@@ -169,6 +171,7 @@ class CenterEstimator(
             must_differ=True,
             warns_of_scales=True,
             leaves_out_columns=not self._asks_init_for_centers(),
+            why_whole=self._why_whole,
             why_not_in_parts=f"{name} looks at all points at once",
             why_not_on_device=f"{name} works only on arrays",
             init=self._parameter("init"),
@@ -188,9 +191,13 @@ class CenterEstimator(
     def _stages(self, data: Data) -> list[Stage]:
         """Return the stages of each run."""
 
-    @abc.abstractmethod
     def _wanted_runs(self) -> int:
         """Return how many runs to make if the initial centers differ from run to run."""
+        return int(self._parameter("n_init", 1))
+
+    def _draws_centers(self) -> bool:
+        """Return whether the initial centers are drawn, and not those of an array."""
+        return isinstance(self.init, str) or callable(self.init)
 
     def _run(self, start: Start) -> list[StageEnd]:
         """Make one run."""
@@ -337,7 +344,7 @@ class CenterEstimator(
 
     def _n_runs(self) -> int:
         wanted = self._wanted_runs()
-        if wanted == 1 or isinstance(self.init, str) or callable(self.init):
+        if wanted == 1 or self._draws_centers():
             return wanted
         warn_caller(
             "Explicit initial center position passed: performing only one init in "

@@ -156,6 +156,10 @@ class DPMeans(CenterEstimator):
         **{name: PowerKMeans._parameter_constraints[name] for name in _AS_IN_POWER_K_MEANS},
     }
 
+    _why_whole = (
+        "The penalty is compared with distances, which are shorter where entries are missing"
+    )
+
     penalty_: float
     objective_: float
 
@@ -185,12 +189,6 @@ class DPMeans(CenterEstimator):
         self.n_threads = n_threads
         self.callback = callback
         self.verbose = verbose
-
-    def _spec(self) -> OpeningSpec:
-        reason = (
-            "The penalty is compared with distances, which are shorter where entries are missing"
-        )
-        return replace(super()._spec(), why_whole=reason)
 
     @property
     def n_clusters_(self) -> int:
@@ -335,9 +333,6 @@ class DPMeans(CenterEstimator):
 
     def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
         return data.rows.mean()[None, :]
-
-    def _wanted_runs(self) -> int:
-        return 1
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run = super()._finish(start, ends)

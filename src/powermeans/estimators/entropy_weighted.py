@@ -266,9 +266,6 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         search = WeightSearch(start, data, rows, self.penalty_, self.n_clusters, self.n_threads)
         return [*ends[:-1], search.run(ends[-1], _EFFORTS[self.effort])]
 
-    def _draws_centers(self) -> bool:
-        return isinstance(self.init, str) or callable(self.init)
-
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run, rows = super()._finish(start, ends), start.data.rows
         assert isinstance(rows, FeatureWeightedRows)
@@ -280,9 +277,6 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
             "objective_": objective,
         }
         return replace(run, loss=objective, attributes=found)
-
-    def _wanted_runs(self) -> int:
-        return self.n_init
 
 
 def _open_weighted(

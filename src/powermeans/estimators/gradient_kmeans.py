@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from powermeans.estimators.base import CenterEstimator, Run, report_end
 from powermeans.estimators.learning_rates import LearningRate, rates_of
-from powermeans.estimators.opening import Data, OpeningSpec
+from powermeans.estimators.opening import Data
 from powermeans.loop.anneal import Stage
 from powermeans.loop.history import SweepRecord
 from powermeans.loop.spread import rounding_inertia
@@ -200,6 +200,8 @@ class GradientKMeans(CenterEstimator):
         "n_threads": [Integral, None],
     }
 
+    _why_whole = "A step depends on the weight of a center, which has another in each column then"
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -223,16 +225,9 @@ class GradientKMeans(CenterEstimator):
         self.verbose = verbose
         self.copy_x = copy_x
 
-    def _spec(self) -> OpeningSpec:
-        reason = "A step depends on the weight of a center, which has another in each column then"
-        return replace(super()._spec(), why_whole=reason)
-
     def _stages(self, data: Data) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         return [Stage.of(GradientSteps(self.learning_rate, settled), self.max_iter)]
-
-    def _wanted_runs(self) -> int:
-        return 1
 
     def _report_end(self, run: Run) -> None:
         report_end(

@@ -78,9 +78,6 @@ class SoftMeans(CenterEstimator):
         """Return the rule of each sweep."""
         return repeat(self._rule())
 
-    def _wanted_runs(self) -> int:
-        return self.n_init
-
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         objective = start.history.records[-1].objective
         return super()._finish(start, ends).with_attributes(objective_=objective)
