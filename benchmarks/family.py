@@ -173,7 +173,7 @@ def _outlier_rows(cells: list[dict]) -> Rows:
 
 def _shape_rows(cells: list[dict]) -> Rows:
     return [
-        ["shape", "KernelPowerKMeans", "spectral_clustering", "PowerKMeans"],
+        ["shape", "KernelPowerKMeans", "SpectralClustering", "PowerKMeans"],
         *(
             [
                 f"{c['shape']} (gamma = {c['gamma']:g})",

@@ -202,14 +202,13 @@ def shapes() -> Iterator[dict]:
     rings = sklearn.datasets.make_circles(600, noise=0.05, factor=0.4, random_state=0)
     for name, (points, truth), gamma in (("moons", moons, 12.0), ("rings", rings, 5.0)):
         kernel = powermeans.KernelPowerKMeans(2, gamma=gamma, random_state=0).fit(points)
-        spectral = powermeans.spectral_clustering(
-            points, 2, affinity="nearest_neighbors", random_state=0
-        )
+        near = {"affinity": "nearest_neighbors", "random_state": 0}
+        spectral = powermeans.SpectralClustering(2, **near).fit(points)
         plain = powermeans.PowerKMeans(2, random_state=0).fit(points)
         yield {
             "shape": name,
             "gamma": gamma,
             "kernel ari": adjusted_rand_index(truth, kernel.labels_),
-            "spectral ari": adjusted_rand_index(truth, spectral),
+            "spectral ari": adjusted_rand_index(truth, spectral.labels_),
             "plain ari": adjusted_rand_index(truth, plain.labels_),
         }

@@ -56,12 +56,6 @@ def test_a_warning_names_the_line_of_the_caller(name: str, method: str) -> None:
     assert {warning.filename for warning in told} == {__file__}
 
 
-def test_a_constant_spectrum_is_told_to_the_caller() -> None:
-    model = pm.SpectralClustering(2, n_components=1, affinity="precomputed")
-    told = warned(model.fit_predict, np.ones((6, 6)))
-    assert {warning.filename for warning in told} == {__file__}
-
-
 def test_a_function_names_the_line_of_its_caller() -> None:
     told = warned(lambda X: pm.k_means(X, 4), COPIES)
     assert {warning.filename for warning in told} == {__file__}

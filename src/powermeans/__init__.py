@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from powermeans.estimators.soft_means import FuzzyCMeans as FuzzyCMeans
     from powermeans.estimators.soft_means import KHarmonicMeans as KHarmonicMeans
     from powermeans.estimators.spectral import SpectralClustering as SpectralClustering
-    from powermeans.estimators.spectral import spectral_clustering as spectral_clustering
     from powermeans.estimators.streams.drift import Drift as Drift
     from powermeans.estimators.streams.mini_batch import (
         MiniBatchPowerKMeans as MiniBatchPowerKMeans,
@@ -133,7 +132,6 @@ _MODULE_OF = {
     "report": "powermeans.reporting.report",
     "save": "powermeans.saving.model_files",
     "show_versions": "powermeans.reporting.versions",
-    "spectral_clustering": "powermeans.estimators.spectral",
 }
 __all__ = sorted([*_MODULE_OF, "datasets", "plots"])
 

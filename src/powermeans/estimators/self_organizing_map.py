@@ -58,7 +58,8 @@ class SelfOrganizingMap(CenterEstimator):
         Whether the nodes are corners of squares, or each has six neighbours at distance one.
     init : {"pca", "random"} or array-like, default="pca"
         "pca" spreads the grid over the first two principal axes, up to one standard deviation on
-        each side, and nothing is random. "random" draws points by their weights.
+        each side, and nothing is random. "random" draws points by their weights. An array has the
+        shape (rows * columns, n_features).
     radius : float, default=None
         Radius in the first epoch; None is half the longer side of the grid.
     final_radius : float, default=0.5

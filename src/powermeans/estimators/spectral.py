@@ -9,12 +9,10 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import ClusterMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from powermeans.errors import warn_caller
 from powermeans.estimators.base import Documented
 from powermeans.estimators.opening import MatrixLike
 from powermeans.estimators.power_kmeans import PowerKMeans
@@ -38,8 +36,8 @@ class SpectralClustering(ClusterMixin, Documented):
 
     Points are nodes of a graph, with edges between similar points. With the affinities A and the
     diagonal matrix D of their row sums, scikit-learn's `spectral_embedding` embeds the nodes by the
-    eigenvectors of the smallest eigenvalues of ``I - D^(-1/2) A D^(-1/2)``. `PowerKMeans` then
-    finds clusters in the embedding, by its search; they cut few edges for their size.
+    `n_clusters` eigenvectors of the smallest eigenvalues of ``I - D^(-1/2) A D^(-1/2)``, whose rows
+    are scaled to length one. `PowerKMeans` then finds clusters among these rows.
 
     Use it for clusters that are connected but not round: rings, moons, parts of a network. It needs
     the whole graph in memory, n^2 numbers unless the graph is sparse. If clusters have centers,
@@ -58,27 +56,15 @@ class SpectralClustering(ClusterMixin, Documented):
     n_clusters : int, default=8
         Number of clusters.
     affinity : {"rbf", "nearest_neighbors", "precomputed"}, default="rbf"
-        "rbf" is ``exp(-gamma * squared distance)``. "nearest_neighbors" is one if each of two
-        points is among the nearest of the other, and one half if only one is. With "precomputed" X
+        "rbf" is ``exp(-gamma * squared distance)``. "nearest_neighbors" is one for two points that
+        are each among the nearest of the other, and one half if only one is. With "precomputed" X
         holds the affinities, dense or sparse, symmetric and nonnegative.
     gamma : float, default=1.0
         For "rbf": about one over the squared distance of neighbours within a cluster.
     n_neighbors : int, default=10
         For "nearest_neighbors": the number of neighbours, including the point itself.
-    n_components : int, default=None
-        Number of eigenvectors; None is `n_clusters`. It is at least the number of pieces. The first
-        eigenvector of each piece is constant there, so it separates no clusters by itself.
-    normalize_rows : bool, default=True
-        Whether to scale the rows of the embedding to length one, as Ng, Jordan and Weiss do and
-        scikit-learn does not, so that the size of a cluster does not matter.
-    eigen_solver : {"arpack", "lobpcg", "amg"}, default=None
-        As in scikit-learn; None is "arpack".
-    eigen_tol : float or "auto", default="auto"
-        Tolerance of the eigensolver, as in scikit-learn.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the eigensolver and of `PowerKMeans`.
-    n_threads : int or None, default=None
-        Largest number of threads of `PowerKMeans`; None follows the environment and its limits.
+    random_state, n_threads
+        As in `PowerKMeans`.
 
     Attributes
     ----------
@@ -86,7 +72,7 @@ class SpectralClustering(ClusterMixin, Documented):
         Label of each point, int32.
     affinity_matrix_ : ndarray or CSR of shape (n_samples, n_samples)
         The affinities.
-    embedding_ : ndarray or CSR of shape (n_samples, n_components)
+    embedding_ : ndarray or CSR of shape (n_samples, n_clusters)
         The points that `PowerKMeans` clusters; sparse if there are more pieces than `n_clusters`.
     n_pieces_ : int
         Number of pieces of the graph.
@@ -95,7 +81,7 @@ class SpectralClustering(ClusterMixin, Documented):
 
     See Also
     --------
-    spectral_clustering : The same as a function.
+    KernelPowerKMeans : Finds centers in the feature space of a kernel, and can predict.
 
     References
     ----------
@@ -119,10 +105,6 @@ class SpectralClustering(ClusterMixin, Documented):
         "affinity": [StrOptions({"rbf", "nearest_neighbors", "precomputed"})],
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "normalize_rows": ["boolean"],
-        "eigen_solver": [StrOptions({"arpack", "lobpcg", "amg"}), None],
-        "eigen_tol": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "random_state": ["random_state"],
         "n_threads": [Integral, None],
     }
@@ -139,10 +121,6 @@ class SpectralClustering(ClusterMixin, Documented):
         affinity: Literal["rbf", "nearest_neighbors", "precomputed"] = "rbf",
         gamma: float = 1.0,
         n_neighbors: int = 10,
-        n_components: int | None = None,
-        normalize_rows: bool = True,
-        eigen_solver: Literal["arpack", "lobpcg", "amg"] | None = None,
-        eigen_tol: float | Literal["auto"] = "auto",
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
     ) -> None:
@@ -150,10 +128,6 @@ class SpectralClustering(ClusterMixin, Documented):
         self.affinity = affinity
         self.gamma = gamma
         self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.normalize_rows = normalize_rows
-        self.eigen_solver = eigen_solver
-        self.eigen_tol = eigen_tol
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -176,29 +150,9 @@ class SpectralClustering(ClusterMixin, Documented):
         rng = check_random_state(self.random_state)
         self.affinity_matrix_ = self._affinities(X)
         self.embedding_ = self._embedding(self.affinity_matrix_, rng)
-        if self.embedding_.shape[1] == 1 < self.n_clusters:
-            self.labels_ = self._labels_of_a_constant()
-        else:
-            last_step = PowerKMeans(self.n_clusters, random_state=rng, n_threads=self.n_threads)
-            self.labels_ = last_step.fit(self.embedding_).labels_
+        last_step = PowerKMeans(self.n_clusters, random_state=rng, n_threads=self.n_threads)
+        self.labels_ = last_step.fit(self.embedding_).labels_
         return self
-
-    def fit_predict(self, X: MatrixLike, y: object = None) -> Labels:
-        """Find the clusters and return the label of each point; the same as `fit(X).labels_`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            As in `fit`.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            int32 labels.
-        """
-        return self.fit(X).labels_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -206,14 +160,6 @@ class SpectralClustering(ClusterMixin, Documented):
         tags.input_tags.pairwise = self.affinity == "precomputed"
         tags.input_tags.positive_only = self.affinity == "precomputed"
         return tags
-
-    def _labels_of_a_constant(self) -> Labels:
-        warn_caller(
-            f"Number of distinct clusters (1) found smaller than n_clusters ({self.n_clusters}), "
-            "since the one eigenvector of n_components=1 is constant: pass two or more, or None",
-            ConvergenceWarning,
-        )
-        return np.zeros(self.embedding_.shape[0], dtype=np.int32)
 
     def _affinities(self, X: MatrixLike) -> Graph:
         refuse_tensor_elsewhere(X)
@@ -236,103 +182,24 @@ class SpectralClustering(ClusterMixin, Documented):
             embedding = _one_axis_each(graph, piece_of)
         else:
             embedding = self._embedding_by_piece(graph, piece_of, rng)
-        return _with_rows_of_length_one(embedding) if self.normalize_rows else embedding
+        return _with_rows_of_length_one(embedding)
 
     def _embedding_by_piece(
         self, graph: Graph, piece_of: IndexArray, rng: np.random.RandomState
     ) -> FloatArray:
         """Return the eigenvectors of the smallest eigenvalues, each zero except on one piece."""
-        n_components = max(self.n_components or self.n_clusters, self.n_pieces_)
         pieces = [np.flatnonzero(piece_of == piece) for piece in range(self.n_pieces_)]
-        found = [self._eigenvectors(_part(graph, nodes), n_components, rng) for nodes in pieces]
+        found = [_eigenvectors(_part(graph, nodes), self.n_clusters, rng) for nodes in pieces]
         of_piece = np.repeat(np.arange(len(pieces)), [len(values) for values, _ in found])
         column = np.concatenate([np.arange(len(values)) for values, _ in found])
         values = np.concatenate([values for values, _ in found])
         # The first eigenvector of each piece is constant, with the eigenvalue zero.
-        chosen = np.lexsort([values, column > 0])[:n_components]
+        chosen = np.lexsort([values, column > 0])[: self.n_clusters]
         embedding = np.zeros((graph.shape[0], len(chosen)))
         for axis, which in enumerate(chosen):
             piece = of_piece[which]
             embedding[pieces[piece], axis] = found[piece][1][:, column[which]]
         return embedding
-
-    def _eigenvectors(
-        self, graph: Graph, n_wanted: int, rng: np.random.RandomState
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return eigenvalues of a connected graph, and columns D^(-1/2) x of eigenvectors x."""
-        n_nodes = graph.shape[0]
-        if n_nodes <= max(_MOST_NODES_SOLVED, _NODES_PER_VECTOR * n_wanted):
-            return _all_eigenvectors(graph, min(n_wanted, n_nodes))
-        # Imported late, since this takes longer than importing the rest of the package.
-        from sklearn.manifold import spectral_embedding
-
-        vectors = spectral_embedding(
-            graph,
-            n_components=n_wanted,
-            eigen_solver=self.eigen_solver,
-            random_state=rng,
-            eigen_tol=self.eigen_tol,
-            drop_first=False,
-        )
-        return _rayleigh_quotients(graph, vectors), vectors
-
-
-def spectral_clustering(
-    X: MatrixLike,
-    n_clusters: int = 8,
-    *,
-    affinity: Literal["rbf", "nearest_neighbors", "precomputed"] = "rbf",
-    gamma: float = 1.0,
-    n_neighbors: int = 10,
-    n_components: int | None = None,
-    normalize_rows: bool = True,
-    eigen_solver: Literal["arpack", "lobpcg", "amg"] | None = None,
-    eigen_tol: float | Literal["auto"] = "auto",
-    random_state: int | np.random.RandomState | None = None,
-    n_threads: int | None = None,
-) -> Labels:
-    """Cluster the nodes of a graph by `SpectralClustering`, and return their labels.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The points, or with ``affinity="precomputed"`` the affinities, of shape (n_samples,
-        n_samples), which is what scikit-learn's function takes.
-    n_clusters, affinity, gamma, n_neighbors, n_components, normalize_rows, eigen_solver, \
-eigen_tol, random_state, n_threads
-        As in `SpectralClustering`.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        int32 labels.
-
-    See Also
-    --------
-    SpectralClustering : The estimator.
-    KernelPowerKMeans : Finds centers in the feature space of a kernel, and can predict.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from powermeans import spectral_clustering
-    >>> two_pairs = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]])
-    >>> labels = spectral_clustering(two_pairs, 2, affinity="precomputed", random_state=0)
-    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
-    True
-    """
-    return SpectralClustering(
-        n_clusters,
-        affinity=affinity,
-        gamma=gamma,
-        n_neighbors=n_neighbors,
-        n_components=n_components,
-        normalize_rows=normalize_rows,
-        eigen_solver=eigen_solver,
-        eigen_tol=eigen_tol,
-        random_state=random_state,
-        n_threads=n_threads,
-    ).fit_predict(X)
 
 
 def _checked_graph(affinities: Any, dtype: np.dtype[Any]) -> Graph:
@@ -426,6 +293,20 @@ def _without_loops(graph: Graph) -> Graph:
 
 def _degrees(graph: Graph) -> FloatArray:
     return np.asarray(graph.sum(axis=1)).ravel()
+
+
+def _eigenvectors(
+    graph: Graph, n_wanted: int, rng: np.random.RandomState
+) -> tuple[FloatArray, FloatArray]:
+    """Return eigenvalues of a connected graph, and columns D^(-1/2) x of eigenvectors x."""
+    n_nodes = graph.shape[0]
+    if n_nodes <= max(_MOST_NODES_SOLVED, _NODES_PER_VECTOR * n_wanted):
+        return _all_eigenvectors(graph, min(n_wanted, n_nodes))
+    # Imported late, since this takes longer than importing the rest of the package.
+    from sklearn.manifold import spectral_embedding
+
+    vectors = spectral_embedding(graph, n_components=n_wanted, random_state=rng, drop_first=False)
+    return _rayleigh_quotients(graph, vectors), vectors
 
 
 def _all_eigenvectors(graph: Graph, n_wanted: int) -> tuple[FloatArray, FloatArray]:
