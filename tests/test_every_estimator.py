@@ -69,8 +69,6 @@ REFUSED: list[tuple[Any, ...]] = [
     (KernelPowerKMeans(2), "gamma", [-1.0, "auto"]),
     (KernelPowerKMeans(2), "n_landmarks", [0]),
     (KernelPowerKMeans(2), "degree", [-1]),
-    (KernelPowerKMeans(2), "kernel_params", [5]),
-    (KernelPowerKMeans(2), "power", [1.0]),
     (KernelPowerKMeans(2), "effort", ["none"]),
     (KernelPowerKMeans(2), "init", [np.zeros((2, 2))]),
     (RobustPowerKMeans(2), "trim", [-0.1, 1.0, 1.5, NAN, "some", None], "'trim' parameter"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_circles, make_moons
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
@@ -16,8 +16,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from powermeans import IndefiniteKernelWarning, KernelPowerKMeans, PowerKMeans
-from powermeans.estimators import kernel_power_kmeans
-from powermeans.estimators.kernel_power_kmeans import _leading
+from powermeans.estimators import kernel_features
+from powermeans.estimators.kernel_features import _leading
 from powermeans.estimators.power_kmeans import searched
 
 
@@ -56,13 +56,13 @@ def test_it_is_power_k_means_on_the_features_of_a_polynomial(weighted: bool) -> 
     assert adjusted_rand_score(kernel.labels_, plain.labels_) == 1.0
 
 
+@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")  # of coordinates
 @pytest.mark.parametrize("power", [-1.0, -5.0])
 def test_its_sweeps_are_those_of_the_paper(power: float) -> None:
     points, seen = blobs(n=60), []
-    model = KernelPowerKMeans(
-        3, gamma=0.5, schedule=[power] * 7, polish=False, tol=0.0, callback=seen.append
-    )
-    model.fit(points)
+    model = KernelPowerKMeans(3, gamma=0.5).fit(points)
+    published = PowerKMeans(3, schedule=[power] * 7, polish=False, tol=0.0, callback=seen.append)
+    published.fit(model.embed(points))
     gram = rbf_kernel(points, gamma=0.5)
     coefficients = [state.centers @ np.linalg.pinv(model.embed(points)) for state in seen]
     assert len(coefficients) == 7
@@ -152,16 +152,6 @@ def test_a_callable_is_a_kernel(kernel) -> None:
     named = KernelPowerKMeans(3, gamma=1 / 1.62, random_state=0).fit(points)
     np.testing.assert_array_equal(called.labels_, named.labels_)
     np.testing.assert_allclose(called.transform(new), named.transform(new), atol=1e-6)
-
-
-def test_arguments_of_a_callable_are_passed_on() -> None:
-    def kernel(x, z, *, slope):
-        return slope * (x @ z)
-
-    points = blobs(n=30)
-    model = KernelPowerKMeans(2, kernel=kernel, kernel_params={"slope": 4.0}, random_state=0)
-    plain = PowerKMeans(2, random_state=0).fit(2 * points)
-    assert model.fit(points).inertia_ == pytest.approx(plain.inertia_, rel=1e-9)
 
 
 def test_neither_the_default_gamma_nor_clusters_know_a_unit_or_place() -> None:
@@ -361,9 +351,10 @@ def test_coordinates_beyond_float32_are_said_to_be_of_the_kernel():
 
 def test_parameters_reach_the_power_k_means_inside() -> None:
     seen = []
-    model = KernelPowerKMeans(2, power=-2.0, growth=1.5, refine=0, callback=seen.append)
-    model.fit(blobs())
-    assert [state.power for state in seen[:3]] == [-2.0, -3.0, -4.5]
+    model = KernelPowerKMeans(2, refine=0, max_iter=3, callback=seen.append)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(blobs())
+    assert len(seen) <= 6
     assert model.n_iter_ == len(seen) == len(model.embedded_.history_)
 
 
@@ -410,13 +401,6 @@ def fails_for_matrices(_: object) -> dict[str, str]:
 )
 def test_scikit_learn_check_of_a_precomputed_kernel_passes(estimator, check) -> None:
     check(estimator)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
-def test_arguments_are_for_callables(kernel: str) -> None:
-    model = KernelPowerKMeans(2, kernel=kernel, kernel_params={"gamma": 0.1})
-    with pytest.raises(ValueError, match=r"kernel_params=\{'gamma': 0\.1\} is for a callable"):
-        model.fit(rbf_kernel(blobs()))
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e-290])
@@ -533,7 +517,7 @@ def test_weights_are_copies_in_any_order_in_a_search() -> None:
 
 
 @pytest.mark.parametrize("n_others", [0, 100])
-def test_leading_coordinates_take_weights_as_copies(n_others: int) -> None:
+def test_kernel_features_take_weights_as_copies(n_others: int) -> None:
     rng = np.random.default_rng(0)
     points, others = rng.normal(size=(60, 9)) + 1.0, rng.normal(0, 5, size=(n_others, 9))
     counts = rng.integers(1, 4, size=60)
@@ -564,7 +548,7 @@ def test_starts_from_another_search_get_the_time_that_is_left(monkeypatch) -> No
         left.append(seconds_left)
         return searched(*args, seconds_left=seconds_left, **kwargs)
 
-    monkeypatch.setattr(kernel_power_kmeans, "searched", search_and_note)
+    monkeypatch.setattr(kernel_features, "searched", search_and_note)
     points = np.random.default_rng(0).normal(size=(50, 2))
     KernelPowerKMeans(3, max_seconds=60.0, random_state=0).fit(points)
     assert 0 < left[-1] < left[0] < 60.0

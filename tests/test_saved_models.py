@@ -79,7 +79,7 @@ MODELS = [
     SphericalMixture(3, shares="learned", variance=0.5, random_state=0),
     RobustPowerKMeans(3, random_state=0),
     KernelPowerKMeans(3, random_state=0),
-    KernelPowerKMeans(3, kernel="polynomial", kernel_params=None, n_landmarks=7, random_state=0),
+    KernelPowerKMeans(3, kernel="polynomial", n_landmarks=7, random_state=0),
     DPMeans(penalty=30.0),
     SelfOrganizingMap(shape=(2, 2), random_state=0),
     EntropyWeightedPowerKMeans(3, random_state=0),

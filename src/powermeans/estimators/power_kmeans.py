@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, cast
@@ -917,3 +917,15 @@ def searched(
         for kind in (ConvergenceWarning, UnlikeScalesWarning):
             warnings.simplefilter("ignore", kind)
         return model.fit(points, sample_weight=weights)
+
+
+def with_second_starts(start: Start, others: Iterator[FloatArray]) -> Start:
+    """Return the start with these centers after its first seeds, and then its other seeds."""
+
+    def seeds() -> Iterator[FloatArray]:
+        yield start.seeds()
+        yield from others
+        while True:
+            yield start.seeds()
+
+    return replace(start, seeds=functools.partial(next, seeds()))

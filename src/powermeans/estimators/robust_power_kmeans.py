@@ -23,7 +23,7 @@ from powermeans.estimators.opening import (
     in_memory,
     open_array,
 )
-from powermeans.estimators.power_kmeans import PowerKMeans, searched
+from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts
 from powermeans.loop.anneal import Callback, StageEnd
 from powermeans.rows.native import NativeRows
 from powermeans.rows.protocol import Rows
@@ -186,17 +186,15 @@ class RobustPowerKMeans(PowerKMeans):
 
     def _run_in_space(self, start: Start) -> list[StageEnd]:
         if not self._starts_from_given_centers():
-            seeds = self._seeds_of_starts(start)
-            start = replace(start, seeds=functools.partial(next, seeds))
+            start = with_second_starts(start, self._centers_of_all(start))
         return super()._run_in_space(start)
 
-    def _seeds_of_starts(self, start: Start) -> Iterator[FloatArray]:
-        """Yield seeds, then centers of all points, and seeds again.
+    def _centers_of_all(self, start: Start) -> Iterator[FloatArray]:
+        """Yield centers that a search finds for all points.
 
         A cluster that is left out adds no error, so a search among the points that are kept may
         never put a center there.
         """
-        yield start.seeds()
         points, weights = in_memory(start.data).points, in_memory(start.data).weights
         counts = np.ones(points.shape[0]) if weights is None else weights
         n_most = min(self.n_clusters + 1, int(np.count_nonzero(counts)))
@@ -215,8 +213,6 @@ class RobustPowerKMeans(PowerKMeans):
             sizes = np.bincount(model.labels_, counts, minlength=n_clusters)
             largest = np.argsort(-sizes, kind="stable")[: self.n_clusters]
             yield model.cluster_centers_[largest].astype(np.float64)
-        while True:
-            yield start.seeds()
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run, rows = super()._finish(start, ends), start.data.rows
