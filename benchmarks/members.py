@@ -59,11 +59,11 @@ MEMBERS: dict[str, Member] = {
         ("estimators/soft_means.py",),
     ),
     "SphericalMixture": Member(
-        "Bottou & Bengio 1995, section 5; Rose 1998; Ueda & Nakano 1998",
+        "Bottou & Bengio 1995, section 5; Rose 1998",
         "Gaussian",
         "squared Euclidean",
         "EM written out; scikit-learn's GaussianMixture; SciPy",
-        ("estimators/mixture/spherical_mixture.py", "estimators/mixture/m_step.py", "critical.py"),
+        ("estimators/mixture/spherical_mixture.py", "estimators/mixture/learning.py", "critical.py"),
     ),
     "OnlineKMeans": Member(
         "Bottou & Bengio 1995, eq. 4 and 7",
@@ -104,7 +104,7 @@ MEMBERS: dict[str, Member] = {
         "power mean, annealed",
         "of a kernel",
         "the feature map of a polynomial kernel; distances from the Gram matrix",
-        ("estimators/kernel_power_kmeans.py",),
+        ("estimators/kernel_power_kmeans.py", "estimators/kernel_features.py"),
     ),
     "EntropyWeightedPowerKMeans": Member(
         "Chakraborty et al. 2020",

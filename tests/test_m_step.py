@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from powermeans.estimators.mixture.m_step import (
+from powermeans.estimators.mixture.learning import (
     GaussianLearner,
     log_densities,
     mean_log_likelihood,
-    tempered,
-    tempered_log_likelihood,
 )
 from powermeans.loop.history import SweepRecord
 from powermeans.loop.updates import SeparateCoincident, Sweep, Update
@@ -32,7 +28,6 @@ def learner(first: Gaussian | None, **changes) -> GaussianLearner:
         "learns_variance": True,
         "learns_shares": True,
         "hottest": 0.0,
-        "cooling": 0.5,
         "separate": Update(),
         "tolerance": 0.0,
     }
@@ -76,28 +71,6 @@ def test_where_nothing_is_known_the_first_sweep_is_hard():
     assert learn.log_likelihoods == []
 
 
-def test_what_is_not_to_be_learned_stays():
-    fixed = learner(Gaussian(2.0), learns_variance=False, learns_shares=False)
-    assert learned_from(fixed, ReferenceRows(POINTS)) == Gaussian(2.0)
-    assert learned_from(learner(Gaussian(2.0), learns_variance=False), ReferenceRows(POINTS)).shares
-    assert (
-        learned_from(learner(Gaussian(2.0), learns_shares=False), ReferenceRows(POINTS)).shares
-        is None
-    )
-
-
-def test_it_cools_down_to_the_model_and_learns_nothing_meanwhile():
-    learn = learner(Gaussian(2.0), hottest=12.0, cooling=0.5)
-    variances = []
-    for rule in itertools.islice(learn, 4):
-        variances.append(rule.variance)
-        rows = ReferenceRows(POINTS)
-        learn.after(Sweep(rows, CENTERS, rule.power), rows.sweep(CENTERS, rule))
-        assert (learn.known == Gaussian(2.0)) == (len(variances) < 4)
-    assert variances == [12.0, 6.0, 3.0, 2.0]
-    assert len(learn.log_likelihoods) == 1
-
-
 def test_coincident_centers_are_separated_until_the_likelihood_is_known():
     learn = learner(Gaussian(2.0), separate=SeparateCoincident(np.inf, 1.0))
     first, second = (Sweep(ReferenceRows(POINTS), np.zeros((3, 3)), np.nan) for _ in range(2))
@@ -106,15 +79,6 @@ def test_coincident_centers_are_separated_until_the_likelihood_is_known():
     learned_from(learn, ReferenceRows(POINTS))
     assert learn.before(second) is second.centers
     assert second.n_separated == 0
-
-
-def test_each_run_begins_anew():
-    learn = learner(None)
-    learned_from(learn, ReferenceRows(POINTS))
-    learn.log_likelihoods.append(-1.0)
-    assert next(iter(learn)) == Hard()
-    assert learn.model is None
-    assert learn.log_likelihoods == []
 
 
 UNEQUAL = UnequalGaussians((0.5, 2.0, 7.0), (0.2, 0.5, 0.3), 3)
@@ -142,19 +106,6 @@ def test_gaussians_with_variances_of_their_own_learn_each(kind):
     found = mean_log_likelihood(rows, UNEQUAL, rows.sweep(CENTERS, UNEQUAL))
     expected = np.average(logsumexp(joint, axis=1), weights=WEIGHTS)
     assert found == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("model", [Gaussian(0.7), Gaussian(0.7, (0.2, 0.5, 0.3)), UNEQUAL])
-@pytest.mark.parametrize("exponent", [0.05, 0.4, 1.0])
-def test_a_power_of_the_posterior_is_the_posterior_of_another_mixture(model, exponent):
-    joint = log_joint(model, exponent)
-    log_sums = logsumexp(joint, axis=1)
-    rule, rows = tempered(model, exponent), NativeRows(POINTS, WEIGHTS)
-    found = rule.memberships(sq_distances(POINTS, CENTERS))
-    np.testing.assert_allclose(found, np.exp(joint - log_sums[:, None]), rtol=1e-10)
-    likelihood = tempered_log_likelihood(rows, model, exponent, rows.sweep(CENTERS, rule))
-    expected = np.average(log_sums, weights=WEIGHTS) / exponent
-    assert likelihood == pytest.approx(expected, rel=1e-11)
 
 
 @pytest.mark.parametrize("shares", [None, (0.2, 0.5, 0.3)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from powermeans import KMeans, SphericalMixture
@@ -114,20 +114,16 @@ def test_one_gaussian_is_the_best_normal_distribution_and_several_are_a_fixed_po
     n_features=st.sampled_from([1, 2, 7]),
     variance=st.sampled_from(["learned", 0.05, 1.0, 50.0]),
     shares=st.sampled_from(["equal", "learned"]),
-    learn_while_hot=st.booleans(),
     dtype=st.sampled_from([np.float32, np.float64]),
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_likelihood_never_falls(
-    seed, n_clusters, n_features, variance, shares, learn_while_hot, dtype
-):
+def test_the_likelihood_never_falls(seed, n_clusters, n_features, variance, shares, dtype):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(40, n_features)) + 4 * rng.integers(3, size=(40, 1))
     model = SphericalMixture(
         n_clusters,
         variance=variance,
         shares=shares,
-        learn_while_hot=learn_while_hot,
         max_iter=25,
         random_state=0,
         tol=0.0,
@@ -182,8 +178,8 @@ def test_weights_are_copies_and_neither_threads_nor_zeros_in_the_points_matter(d
 # Variances of their own, and learning while hot.
 
 
-def unequal_em(points, weights, centers, n_iter, exponents=(1.0,), tol=-np.inf):
-    """Textbook: a hard first step; then steps by posteriors to a power until they settle."""
+def unequal_em(points, weights, centers, n_iter):
+    """Textbook: a hard first step, and then steps with a variance for each Gaussian."""
     n_clusters, n_features = len(centers), points.shape[1]
 
     def learned(mass):
@@ -194,17 +190,10 @@ def unequal_em(points, weights, centers, n_iter, exponents=(1.0,), tol=-np.inf):
     nearest = squared_distances(points, centers).argmin(axis=1)
     centers, variances, shares = learned(weights[:, None] * np.eye(n_clusters)[nearest])
     variances = np.full(n_clusters, shares @ variances)
-    for exponent in exponents:
-        former = -np.inf
-        for _ in range(n_iter - 1):
-            joint = exponent * log_joint(points, centers, variances, shares)
-            log_sums = logsumexp(joint, axis=1)
-            mass = weights[:, None] * np.exp(joint - log_sums[:, None])
-            centers, variances, shares = learned(mass)
-            now = np.average(log_sums, weights=weights) / exponent
-            if now - former <= tol:
-                break
-            former = now
+    for _ in range(n_iter - 1):
+        joint = log_joint(points, centers, variances, shares)
+        mass = weights[:, None] * np.exp(joint - logsumexp(joint, axis=1)[:, None])
+        centers, variances, shares = learned(mass)
     return centers, variances, shares
 
 
@@ -266,14 +255,13 @@ def test_from_the_same_start_it_goes_where_scikit_learn_goes():
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("learn_while_hot", [False, True])
-def test_unequal_widths_are_found_where_one_variance_misses_them(seed, learn_while_hot):
+def test_unequal_widths_are_found_where_one_variance_misses_them(seed):
     points = of_unequal_widths(seed, n=3000)
-    model = SphericalMixture(3, learn_while_hot=learn_while_hot, random_state=0, **OWN).fit(points)
+    model = SphericalMixture(3, random_state=0, **OWN).fit(points)
     np.testing.assert_allclose(np.sort(np.sqrt(model.variances_)), [0.4, 1.0, 2.0], rtol=0.1)
     tied = SphericalMixture(3, shares="learned", random_state=0).fit(points)
     assert model.bic(points) < tied.bic(points) - 100
-    drawn_again, labels = model.sample(20_000)
+    drawn_again, labels = model.to_sklearn().sample(20_000)
     spread = [drawn_again[labels == j].var(axis=0).mean() for j in range(3)]
     np.testing.assert_allclose(spread, model.variances_, rtol=0.05)
 
@@ -298,46 +286,15 @@ def test_centers_from_elsewhere_have_variances_of_one():
     assert model.variances_.tolist() == [1.0, 1.0]
 
 
-def test_learning_while_hot_is_the_algorithm_of_ueda_and_nakano():
-    points = of_unequal_widths() * [6.0, 1.0]
-    covariance = np.cov(points.T, bias=True)
-    lowest = np.trace(covariance) / 2 / np.linalg.eigvalsh(covariance)[-1] / 0.7
-    exponents = [lowest / 0.8**step for step in range(20) if lowest / 0.8**step < 1]
-    assert len(exponents) >= 2
-    options = {"init": points[:3], "temperature": 0.7, "cooling": 0.8, "tol": 1e-5, **OWN}
-    model = SphericalMixture(3, learn_while_hot=True, **options).fit(points)
-    ones, exponents = np.ones(len(points)), [*exponents, 1.0]
-    centers, variances, shares = unequal_em(points, ones, points[:3], 999, exponents, 1e-5)
-    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-9)
-    np.testing.assert_allclose(model.variances_, variances, rtol=1e-9)
-    np.testing.assert_allclose(model.shares_, shares, rtol=1e-9)
-    cold = SphericalMixture(3, **{**options, "temperature": None}).fit(points)
-    assert model.n_iter_ > len(model.log_likelihoods_) + 4
-    assert cold.n_iter_ == len(cold.log_likelihoods_) + 1
-
-
-@some_without_labels
-@pytest.mark.filterwarnings("ignore:.*collapse to points:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("covariance_type", ["tied_spherical", "spherical"])
-def test_equal_points_have_nothing_to_learn_while_hot(covariance_type):
-    options = {"covariance_type": covariance_type, "random_state": 0}
-    hot, cold = (
-        SphericalMixture(2, learn_while_hot=is_hot, **options).fit(np.ones((6, 2)))
-        for is_hot in (True, False)
-    )
-    np.testing.assert_array_equal(hot.cluster_centers_, np.ones((2, 2)))
-    np.testing.assert_array_equal(hot.variances_, cold.variances_)
-
-
 # Starts.
 
 
 def test_annealing_cools_from_the_critical_temperature_unless_centers_are_given():
     model = SphericalMixture(
-        3, variance=0.5, init="random", temperature=2.0, cooling=0.5, effort=None, random_state=0
+        3, variance=0.5, init="random", temperature=2.0, effort=None, random_state=0
     ).fit(POINTS)
     critical_variance = np.linalg.eigvalsh(np.cov(POINTS.T, bias=True))[-1]
-    n_cooling = math.ceil(math.log2(2 * critical_variance / 0.5))
+    n_cooling = math.ceil(math.log(2 * critical_variance / 0.5, 1 / 0.9))
     assert model.n_iter_ == n_cooling + len(model.log_likelihoods_)
     assert model.variance_ == 0.5
     given_centers = SphericalMixture(3, init=START).fit(POINTS)
@@ -372,16 +329,6 @@ def test_annealing_finds_more_likely_mixtures_from_bad_starts():
         gains.append(warm.log_likelihood_ - cold.log_likelihood_)
     assert np.mean(gains) > 0.05
     assert np.median(gains) > -1e-6
-
-
-def test_moments_are_a_start_near_the_end():
-    points, *_ = drawn((0.4, 0.35, 0.25), n=20_000, n_features=4, seed=1, apart=1.5)
-    options = {"shares": "learned", "tol": 1e-7, "max_iter": 1000}
-    model = SphericalMixture(3, init="moments", **options).fit(points)
-    best = SphericalMixture(3, effort=None, random_state=0, **{**options, "max_iter": 5000})
-    assert model.log_likelihood_ == pytest.approx(best.fit(points).log_likelihood_, abs=1e-4)
-    assert model.log_likelihoods_[0] > model.log_likelihood_ - 0.02
-    assert len(model.log_likelihoods_) == model.n_iter_
 
 
 @some_without_labels
@@ -468,12 +415,6 @@ def test_densities_and_responsibilities_are_those_of_scikit_learn(shares, conver
     assert model.score(others) == pytest.approx(theirs.score(others))
 
 
-def test_score_of_the_same_points_is_the_likelihood():
-    model = SphericalMixture(3, random_state=0).fit(POINTS, sample_weight=WEIGHTS)
-    assert model.score(POINTS, sample_weight=WEIGHTS) == pytest.approx(model.log_likelihood_)
-    assert model.score(POINTS) == pytest.approx(model.score_samples(POINTS).mean())
-
-
 @pytest.mark.parametrize(
     ("options", "n_parameters"),
     [({}, 7), ({"variance": 1.0}, 6), ({"shares": "learned"}, 9)],
@@ -481,7 +422,6 @@ def test_score_of_the_same_points_is_the_likelihood():
 def test_criteria_count_what_is_learned(options, n_parameters):
     model = SphericalMixture(3, random_state=0, **options).fit(POINTS)
     total = model.score_samples(POINTS).sum()
-    assert model.aic(POINTS) == pytest.approx(2 * n_parameters - 2 * total)
     assert model.bic(POINTS) == pytest.approx(n_parameters * math.log(len(POINTS)) - 2 * total)
 
 
@@ -504,18 +444,6 @@ def test_labels_are_by_responsibility_where_shares_differ():
     assert np.count_nonzero(nearest != most_likely) > 5
     assert model.labels_.dtype == model.predict(points).dtype == np.int32
     assert model.shares_.sum() == pytest.approx(1)
-
-
-def test_points_that_are_sampled_have_the_moments_of_the_mixture():
-    model = SphericalMixture(3, shares="learned", random_state=4).fit(POINTS)
-    points, labels = model.sample(40_000)
-    np.testing.assert_allclose(np.bincount(labels) / 40_000, model.shares_, atol=0.01)
-    residuals = points - model.cluster_centers_[labels]
-    assert residuals.var() == pytest.approx(model.variance_, rel=0.02)
-    np.testing.assert_allclose(points.mean(axis=0), POINTS.mean(axis=0), atol=0.05)
-    np.testing.assert_array_equal(model.sample(5)[0], model.sample(5)[0])
-    with pytest.raises(ValueError, match="'n_samples' parameter of sample"):
-        model.sample(0)
 
 
 def test_centers_from_elsewhere_are_a_mixture():
@@ -584,17 +512,6 @@ def test_gaussians_do_not_collapse_into_points_and_far_points_have_no_density():
 
 
 @some_without_labels
-def test_one_huge_variance_makes_all_centers_coincide():
-    model = SphericalMixture(3, variance=1e4, random_state=0, tol=1e-12).fit(POINTS)
-    np.testing.assert_allclose(model.cluster_centers_, 3 * [POINTS.mean(axis=0)], atol=0.05)
-
-
-def test_verbose_says_how_it_ended(capsys):
-    SphericalMixture(2, random_state=0, verbose=1).fit(POINTS)
-    assert "The end: log-likelihood rose from" in capsys.readouterr().out
-
-
-@some_without_labels
 def test_neither_huge_weights_nor_huge_variances_overflow():
     model = SphericalMixture(3, random_state=0).fit(POINTS)
     weights = np.full(len(POINTS), 1e160)
@@ -620,27 +537,12 @@ def test_cooling_is_over_when_all_weights_are_hard(shares):
 
 
 def test_a_fit_that_is_cut_short_says_whether_it_was_annealing():
-    with pytest.warns(UserWarning, match="it was still annealing, .* lower cooling or temperature"):
-        SphericalMixture(3, cooling=0.999, effort=None, max_iter=20, random_state=0).fit(POINTS)
+    with pytest.warns(UserWarning, match="it was still annealing, .* or lower temperature"):
+        SphericalMixture(3, effort=None, max_iter=5, random_state=0).fit(POINTS)
     with pytest.warns(UserWarning, match="max_iter=2 sweeps: raise max_iter or tol"):
         SphericalMixture(3, temperature=None, effort=None, max_iter=2, tol=0.0, random_state=0).fit(
             POINTS
         )
-
-
-@pytest.mark.parametrize("n_samples", [2.5, "two", None, -1])
-def test_the_number_of_samples_is_named(n_samples):
-    model = SphericalMixture.from_centers([[0.0], [4.0]])
-    with pytest.raises(ValueError, match="'n_samples' parameter of sample must be an int"):
-        model.sample(n_samples)
-
-
-def test_after_a_first_fit_that_failed_there_is_none():
-    model = SphericalMixture(50)
-    with pytest.raises(ValueError, match="n_clusters=50"):
-        model.fit(POINTS[:5])
-    with pytest.raises(NotFittedError):
-        model.predict(POINTS)
 
 
 @pytest.mark.parametrize("shares", ["equal", "learned"])

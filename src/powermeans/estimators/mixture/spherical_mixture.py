@@ -4,42 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from powermeans.critical import critical_temperature
 from powermeans.errors import warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start, report_end
-from powermeans.estimators.mixture.m_step import (
+from powermeans.estimators.mixture.learning import (
+    EFFORTS,
     LEAST_SHARE_WITHIN,
     GaussianLearner,
+    MixtureData,
+    MixtureSearch,
     Model,
     log_densities_of,
     mean_log_likelihood,
     unequal,
 )
-from powermeans.estimators.mixture.moments import moment_estimates
-from powermeans.estimators.opening import (
-    Data,
-    InMemory,
-    MatrixLike,
-    OpeningSpec,
-    admit_points,
-    in_memory,
-)
-from powermeans.estimators.power_kmeans import searched
+from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec, admit_points, in_memory
 from powermeans.inputs.weights import check_sample_weight
 from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.spread import spread, spread_of_features
@@ -58,32 +47,6 @@ _TEMPERATURE_FROM_SEEDS = 0.8
 _WIDEST = 1e30
 # With a larger variance the free energy of many points might leave the range of float64.
 _LARGEST_VARIANCE = 1e290
-
-
-@dataclass(frozen=True, slots=True)
-class MixtureEffort:
-    """How much a search for a higher likelihood may do."""
-
-    name: Literal["fast", "balanced", "thorough"]  # of the search for centers
-    n_annealed: int  # further starts from seeds
-    n_moved: int  # each of so many Gaussians of least use moves to each of the widest
-
-
-_BALANCED = MixtureEffort("balanced", n_annealed=0, n_moved=2)
-# Each begins with all that the one before it in its list does, so that it ends no lower.
-_EFFORTS = {
-    "fast": [MixtureEffort("fast", n_annealed=0, n_moved=0)],
-    "balanced": [_BALANCED],
-    "thorough": [_BALANCED, MixtureEffort("thorough", n_annealed=5, n_moved=5)],
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MixtureData(InMemory):
-    """The points of a fit and its mixture."""
-
-    learner: GaussianLearner
-    means: FloatArray | None  # the initial centers, if moments give them
 
 
 class SphericalMixture(CenterEstimator):
@@ -108,51 +71,28 @@ class SphericalMixture(CenterEstimator):
         Number of Gaussians.
     covariance_type : {"tied_spherical", "spherical"}, default="tied_spherical"
         Whether all Gaussians share one variance, or each has its own, as "spherical" means in
-        scikit-learn. Variances of their own are at least 1e-4 of their mean, weighted by shares,
-        since the likelihood grows without end as a Gaussian shrinks to a point; a warning names
-        Gaussians that collapse so. These sweeps run in NumPy on one thread.
+        scikit-learn. Sweeps with variances of their own run in NumPy on one thread.
     variance : "learned" or float, default="learned"
-        Variance of each feature within a cluster. A learned variance is at least 1e-12 of that of
-        all points (1e-7 for float32, more for points far from zero because of rounding), so that
-        Gaussians cannot collapse into points.
+        Variance of each feature within a cluster. A learned one is kept from vanishing.
     shares : {"equal", "learned"}, default="equal"
         Share of all points that each Gaussian has.
-    init : {"k-means++", "random", "moments"}, array-like or callable, default="k-means++"
-        Initial centers, as in `KMeans`, or the estimates by the method of moments (Hsu & Kakade
-        2013), which give variance and shares too and need at least as many features as clusters. If
-        the variance is learned and has no estimate, the first sweep is hard.
+    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
+        Initial centers, as in `KMeans`. If the variance is learned, the first sweep is hard.
     temperature : float, "auto" or None, default="auto"
-        Deterministic annealing (Rose 1998): start at this share of the critical temperature, above
-        which all centers coincide (twice the largest eigenvalue of the covariance), and cool down
-        to that of the model, twice its variance. "auto" is 0.8 if `init` draws centers, by name or
-        by a callable, which recovered half of the gap between one run and the best of ten; centers
-        from an array or from moments are kept as they are. A number anneals from any centers, and
-        None never does. It ends early once responsibilities are practically hard.
-    cooling : float, default=0.9
-        Factor from one temperature to the next, below one.
-    learn_while_hot : bool, default=False
-        Whether shares and variances are learned at each temperature until the likelihood settles,
-        as in the deterministic annealing EM algorithm (Ueda & Nakano 1998): the posterior is raised
-        to the power of an exponent, which grows by ``1 / cooling`` from its critical value, over
-        `temperature`, to one. If False, only centers move while it anneals, once at each
-        temperature. The critical exponent is the mean variance of the features over the largest
-        variance along any direction (or, over that, `variance`, if it is given), which may be near
-        one: then there is little to anneal.
+        Deterministic annealing (Rose 1998) starts at this share of the critical temperature, above
+        which all centers coincide. "auto" is 0.8 if `init` draws centers, by name or by a callable,
+        and no annealing from centers in an array; None never anneals.
     effort : {"fast", "balanced", "thorough"} or None, default="balanced"
-        How much to search for a higher likelihood. "fast" also starts from centers that
-        `PowerKMeans` finds with the same effort. "balanced" then moves Gaussians of little use to
-        where they are too wide. "thorough" does what "balanced" does first, and then goes on with
-        more starts and moves; it never ends below "balanced". With None, or with centers from an
-        array or from moments, there is no search.
+        How much to search: "fast" also starts from centers that `PowerKMeans` finds, "balanced"
+        then moves single Gaussians, and "thorough" goes on from there. With None, or with centers
+        from an array, there is no search.
     n_init : int, default=1
         Number of runs; the one with the highest likelihood is kept.
     max_iter : int, default=300
         Largest number of sweeps of a run.
     tol : float, default=1e-6
         A run ends when a sweep gains no more than this in the mean log-likelihood of a point.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the initial centers and of `sample`. An int makes the result reproducible.
-    n_threads, verbose, copy_x
+    random_state, n_threads, verbose, copy_x
         As in `PowerKMeans`.
 
     Attributes
@@ -161,7 +101,7 @@ class SphericalMixture(CenterEstimator):
         Means of the Gaussians, in the dtype of the points.
     variance_ : float
         Variance of each feature within a cluster, in the mean over the shares. After `from_centers`
-        it is `variance`, or one if that is "learned", and the shares are equal.
+        it is `variance`, or one, and the shares are equal.
     variances_ : ndarray of shape (n_clusters,)
         The same for each Gaussian; all are equal with ``covariance_type="tied_spherical"``.
     shares_ : ndarray of shape (n_clusters,)
@@ -190,9 +130,11 @@ class SphericalMixture(CenterEstimator):
     Notes
     -----
     `cluster_centers_`, `shares_`, `variances_` and `memberships` are the `means_`, `weights_`,
-    `covariances_` and `predict_proba` of `sklearn.mixture.GaussianMixture`; `score`,
-    `score_samples`, `sample`, `bic` and `aic` mean the same, and `to_sklearn` converts. Its
-    `weights_` are not sample weights, which `fit` takes here.
+    `covariances_` and `predict_proba` of `sklearn.mixture.GaussianMixture`, which `to_sklearn`
+    returns and which can also `sample`. `score`, `score_samples` and `bic` mean the same.
+
+    The likelihood grows without end as a Gaussian shrinks to a point. So a variance of its own is
+    at least 1e-4 of the mean variance, and a warning names Gaussians that collapse so.
 
     References
     ----------
@@ -207,8 +149,6 @@ class SphericalMixture(CenterEstimator):
     K. Rose: Deterministic annealing for clustering, compression, classification, regression, and
     related optimization problems. Proceedings of the IEEE 86, 1998.
 
-    N. Ueda, R. Nakano: Deterministic annealing EM algorithm. Neural Networks 11, 1998.
-
     Examples
     --------
     >>> import numpy as np
@@ -222,7 +162,7 @@ class SphericalMixture(CenterEstimator):
     >>> model.memberships([[5.0]]).round(2)
     array([[0.5, 0.5]])
 
-    Gaussians of unequal widths, and the annealing of Ueda & Nakano:
+    Gaussians of unequal widths:
 
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(0, 0.5, (500, 2)), rng.normal(3, 1.5, (500, 2))])
@@ -230,10 +170,10 @@ class SphericalMixture(CenterEstimator):
     >>> wide = SphericalMixture(2, **options).fit(X)
     >>> np.sort(np.sqrt(wide.variances_)).round(1)
     array([0.5, 1.5])
-    >>> hot = SphericalMixture(2, learn_while_hot=True, effort=None, **options).fit(X)
-    >>> bool(abs(hot.log_likelihood_ - wide.log_likelihood_) < 1e-3)
-    True
     """
+
+    # A Gaussian has a variance in all columns, also in those of zeros.
+    _why_whole = "Its variances are means over all columns of all points"
 
     variance_: float
     variances_: FloatArray
@@ -246,11 +186,8 @@ class SphericalMixture(CenterEstimator):
         "covariance_type": [StrOptions({"tied_spherical", "spherical"})],
         "variance": [StrOptions({"learned"}), Interval(Real, 0, _LARGEST_VARIANCE, closed="right")],
         "shares": [StrOptions({"equal", "learned"})],
-        "init": [StrOptions({"k-means++", "random", "moments"}), callable, "array-like"],
         "temperature": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
-        "cooling": [Interval(Real, 0, 1, closed="neither")],
-        "learn_while_hot": ["boolean"],
-        "effort": [StrOptions(set(_EFFORTS)), None],
+        "effort": [StrOptions(set(EFFORTS)), None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_threads": [Integral, None],
     }
@@ -264,8 +201,6 @@ class SphericalMixture(CenterEstimator):
         shares: Literal["equal", "learned"] = "equal",
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
         temperature: float | Literal["auto"] | None = "auto",
-        cooling: float = 0.9,
-        learn_while_hot: bool = False,
         effort: Literal["fast", "balanced", "thorough"] | None = "balanced",
         n_init: int = 1,
         max_iter: int = 300,
@@ -281,8 +216,6 @@ class SphericalMixture(CenterEstimator):
         self.shares = shares
         self.init = init
         self.temperature = temperature
-        self.cooling = cooling
-        self.learn_while_hot = learn_while_hot
         self.effort = effort
         self.n_init = n_init
         self.max_iter = max_iter
@@ -385,55 +318,6 @@ class SphericalMixture(CenterEstimator):
         score, n = self.score(X, sample_weight=sample_weight), _total_weight(X, sample_weight)
         return -2 * n * score + self._n_parameters() * math.log(n)
 
-    def aic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return Akaike's information criterion ``-2 log L + 2 p`` with p free parameters.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-        sample_weight : array-like of shape (n_samples,), optional
-            As in `fit`.
-
-        Returns
-        -------
-        float
-            Lower is better.
-        """
-        score, n = self.score(X, sample_weight=sample_weight), _total_weight(X, sample_weight)
-        return -2 * n * score + 2 * self._n_parameters()
-
-    def sample(self, n_samples: int = 1) -> tuple[Points, Labels]:
-        """Draw points from the density.
-
-        If `random_state` is an int, each call returns the same points; a RandomState instance or
-        None draws new ones.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of points.
-
-        Returns
-        -------
-        points : ndarray of shape (n_samples, n_features)
-            The points, in the dtype of the centers.
-        labels : ndarray of shape (n_samples,)
-            The Gaussian of each point.
-        """
-        check_is_fitted(self)
-        validate_parameter_constraints(
-            {"n_samples": [Interval(Integral, 1, None, closed="left")]},
-            {"n_samples": n_samples},
-            caller_name="sample",
-        )
-        rng = check_random_state(self.random_state)
-        labels = rng.choice(len(self.shares_), size=n_samples, p=self.shares_).astype(np.int32)
-        noise = rng.standard_normal((n_samples, self.n_features_in_))
-        noise *= np.sqrt(self._variances())[labels, None]
-        centers = np.asarray(self.cluster_centers_)
-        return (centers[labels] + noise).astype(centers.dtype), labels
-
     # Conversion.
 
     def _use_given_centers(self) -> None:
@@ -464,7 +348,7 @@ class SphericalMixture(CenterEstimator):
         centers = np.asarray(self.cluster_centers_)
         theirs = GaussianMixture(len(centers), covariance_type="spherical")
         theirs.means_, theirs.weights_ = centers.copy(), self.shares_.copy()
-        theirs.covariances_ = self._variances().copy()
+        theirs.covariances_ = self.variances_.copy()
         theirs.precisions_ = 1 / theirs.covariances_
         theirs.precisions_cholesky_ = np.sqrt(theirs.precisions_)
         theirs.n_iter_, theirs.converged_ = self.n_iter_, True
@@ -476,33 +360,25 @@ class SphericalMixture(CenterEstimator):
     # Fitting.
 
     def _spec(self) -> OpeningSpec:
-        # A Gaussian has a variance in all columns, also in those of zeros.
-        reason = "Its variances are means over all columns of all points"
-        return replace(super()._spec(), leaves_out_columns=False, why_whole=reason)
+        return replace(super()._spec(), leaves_out_columns=False)
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MixtureData:
         self._refuse_one_variance()
         data = in_memory(super()._open(X, sample_weight))
-        if self.variance != "learned":
+        learns_variance = self.variance == "learned"
+        if not learns_variance:
             _refuse_widest(float(self.variance), data.rows)
-        means, first = self._known_at_first(data)
         share = self._share_of_critical()
-        hottest = share * critical_temperature(data.points, data.weights) / 2 if share else 0.0
-        exponent = 1.0
-        if self.learn_while_hot:
-            exponent, hottest = self._lowest_exponent(data.rows, hottest), 0.0
         learner = GaussianLearner(
-            first=first,
-            learns_variance=self.variance == "learned",
+            first=None if learns_variance else Gaussian(float(self.variance)),
+            learns_variance=learns_variance,
             learns_shares=self.shares == "learned",
-            hottest=hottest,
-            cooling=float(self.cooling),
+            hottest=share * critical_temperature(data.points, data.weights) / 2 if share else 0.0,
             separate=SeparateCoincident(math.inf, spread_of_features(data.rows)),
             tolerance=self.tol,
             has_own_variances=self.covariance_type == "spherical",
-            lowest_exponent=exponent,
         )
-        return MixtureData(data.points, data.weights, data.rows, learner=learner, means=means)
+        return MixtureData(data.points, data.weights, data.rows, learner=learner)
 
     def _refuse_one_variance(self) -> None:
         if self.covariance_type == "spherical" and self.variance != "learned":
@@ -512,17 +388,6 @@ class SphericalMixture(CenterEstimator):
                 'covariance_type="tied_spherical"'
             )
 
-    def _lowest_exponent(self, rows: Rows, hottest: float) -> float:
-        """Return the exponent that makes the variance the hottest; one where points are equal."""
-        variance = self._variance_of_one(rows)
-        return variance / hottest if variance > 0 and hottest > 0 else 1.0
-
-    def _variance_of_one(self, rows: Rows) -> float:
-        """Return the variance of the model where all centers are at the mean."""
-        if self.variance != "learned":
-            return float(self.variance)
-        return rows.inertia_about_mean() / rows.total_weight / rows.n_features
-
     def _share_of_critical(self) -> float:
         """Return the share of the critical temperature to start at, zero without annealing."""
         if self.temperature is None:
@@ -531,27 +396,6 @@ class SphericalMixture(CenterEstimator):
             return float(self.temperature)
         anneals = self._draws_centers() and self.n_clusters > 1
         return _TEMPERATURE_FROM_SEEDS if anneals else 0.0
-
-    def _known_at_first(self, data: InMemory) -> tuple[FloatArray | None, Model | None]:
-        """Return the means and the rest of the model, as far as they are known at first."""
-        if not self._starts_at_moments():
-            return None, None if self.variance == "learned" else Gaussian(float(self.variance))
-        found = moment_estimates(
-            data.points,
-            self.n_clusters,
-            sample_weight=data.weights,
-            covariance_type=self.covariance_type,
-        )
-        means = found.means.astype(np.float64)
-        shares = tuple(found.shares.tolist()) if self.shares == "learned" else None
-        if self.covariance_type == "spherical":
-            model = unequal(Gaussian(1.0, shares), *means.shape)
-            return means, replace(model, variances=tuple(np.asarray(found.variance).tolist()))
-        variance = float(found.variance if self.variance == "learned" else self.variance)
-        return means, Gaussian(variance, shares) if variance else None
-
-    def _starts_at_moments(self) -> bool:
-        return isinstance(self.init, str) and self.init == "moments"
 
     def _stages(self, data: Data) -> list[Stage]:
         assert isinstance(data, MixtureData)
@@ -563,14 +407,7 @@ class SphericalMixture(CenterEstimator):
         if self.effort is None or self.n_clusters == 1 or not self._draws_centers():
             return ends
         search = MixtureSearch(start, data, self.max_iter, self.tol, self.n_threads)
-        return [search.run(ends[-1], _EFFORTS[self.effort])]
-
-    def _draws_centers(self) -> bool:
-        return callable(self.init) or (isinstance(self.init, str) and self.init != "moments")
-
-    def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
-        assert isinstance(data, MixtureData)
-        return super()._initial_centers(data, rng) if data.means is None else data.means.copy()
+        return [search.run(ends[-1], EFFORTS[self.effort])]
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run, data = super()._finish(start, ends), start.data
@@ -600,13 +437,10 @@ class SphericalMixture(CenterEstimator):
                 ConvergenceWarning,
             )
 
-    def _wanted_runs(self) -> int:
-        return 1 if self._starts_at_moments() else self.n_init
-
     def _report_end(self, run: Run) -> None:
         advice = "raise max_iter or tol"
         if self._share_of_critical() and not len(run.attributes["log_likelihoods_"]):
-            advice = "it was still annealing, so raise max_iter, or lower cooling or temperature"
+            advice = "it was still annealing, so raise max_iter or lower temperature"
         report_end(run, self.verbose, advice)
 
     def _model(self) -> Model:
@@ -618,11 +452,6 @@ class SphericalMixture(CenterEstimator):
             return model
         own = unequal(model, len(self.shares_), int(self.n_features_in_))
         return replace(own, variances=tuple(self.variances_.tolist()))
-
-    def _variances(self) -> FloatArray:
-        """Return the variance of each Gaussian; models of earlier versions have one."""
-        is_tied = self.covariance_type == "tied_spherical"
-        return np.full(len(self.shares_), self.variance_) if is_tied else self.variances_
 
     def _n_parameters(self) -> int:
         """Return the number of free parameters."""
@@ -655,91 +484,6 @@ class SphericalMixture(CenterEstimator):
             block = points[start : start + n_block].astype(np.float64, copy=False)
             rows = open_rows(block, n_threads=self.n_threads)
             yield rows.sq_distances(centers).astype(np.float64, copy=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Mixture:
-    """A descent's end with its model."""
-
-    end: StageEnd
-    model: Model
-    collapsed: tuple[int, ...]
-    log_likelihoods: tuple[float, ...]
-    log_likelihood: float
-
-
-@dataclass(slots=True)
-class MixtureSearch:
-    """A search for a mixture of high likelihood, which keeps the best so far."""
-
-    start: Start
-    data: MixtureData
-    max_iter: int
-    tol: float
-    n_threads: int | None
-    best: Mixture = field(init=False)
-
-    def run(self, first: StageEnd, efforts: Sequence[MixtureEffort]) -> StageEnd:
-        """Go on from the end of a descent, and return one that is no worse."""
-        learner = self.data.learner
-        self.best = self._measured(first, learner)
-        try:
-            for effort in efforts:
-                self._gains(self._searched_centers(len(first.centers), effort))
-                for _ in range(effort.n_annealed):
-                    self._gains(self.start.seeds(), anneals=True)
-                self._move(effort.n_moved)
-        finally:
-            learner.model, learner.collapsed = self.best.model, self.best.collapsed
-            learner.log_likelihoods[:] = self.best.log_likelihoods
-            self.start.history.keep(self.best.end.centers)
-        return self.best.end
-
-    def _searched_centers(self, n_clusters: int, effort: MixtureEffort) -> FloatArray:
-        points, weights = self.data.points, self.data.weights
-        name, rng = effort.name, self.start.rng
-        model = searched(
-            points, weights, n_clusters, effort=name, rng=rng, n_threads=self.n_threads
-        )
-        return model.cluster_centers_.astype(np.float64)
-
-    def _move(self, n_moved: int) -> None:
-        """Move each of the Gaussians of least use to each of those with the largest error."""
-        n_in_vain = 0
-        while n_in_vain < n_moved**2:
-            worst, least = divmod(n_in_vain, n_moved)
-            n_in_vain = 0 if self._gains(self._moved(worst, least)) else n_in_vain + 1
-
-    def _moved(self, worst: int, least: int) -> FloatArray:
-        """Return the best centers, one of which splits the Gaussian of another."""
-        centers, rows = self.best.end.centers.copy(), self.data.rows
-        of_centers = rows.spread(centers)
-        by_error = np.argsort(-of_centers.error, kind="stable")
-        by_use = np.argsort(of_centers.utility, kind="stable")
-        push = self.start.rng.standard_normal(rows.n_features)
-        split = centers[by_error[worst % len(centers)]]
-        split = split + push * math.sqrt(self.best.model.variance)
-        centers[by_use[least % len(centers)]] = split
-        return centers
-
-    def _gains(self, centers: FloatArray, *, anneals: bool = False) -> bool:
-        """Learn from these centers; return whether the likelihood is higher without a collapse."""
-        learner = replace(self.data.learner, model=None, log_likelihoods=[])
-        if not anneals:
-            learner.hottest, learner.lowest_exponent = 0.0, 1.0
-        stage = Stage.of(learner, self.max_iter)
-        found = self._measured(self.start.anneal(centers, [stage])[-1], learner)
-        gains = found.log_likelihood > self.best.log_likelihood + self.tol
-        gains = gains and len(found.collapsed) <= len(self.best.collapsed)
-        if gains:
-            self.best = found
-        return gains
-
-    def _measured(self, end: StageEnd, learner: GaussianLearner) -> Mixture:
-        model, rows = learner.known, self.data.rows
-        likelihood = mean_log_likelihood(rows, model, rows.sweep(end.centers, model))
-        likelihoods = tuple(learner.log_likelihoods)
-        return Mixture(end, model, learner.collapsed, likelihoods, likelihood)
 
 
 def _refuse_widest(variance: float, rows: Rows) -> None:

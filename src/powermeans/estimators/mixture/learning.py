@@ -1,14 +1,18 @@
-"""The M-step of a mixture of spherical Gaussians, and when its likelihood has settled."""
+"""How a mixture of spherical Gaussians is learned: the M-step, when it ends, and a search."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
-from scipy.special import logsumexp
 
+from powermeans.estimators.base import Start
+from powermeans.estimators.opening import InMemory
+from powermeans.estimators.power_kmeans import searched
+from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.history import SweepRecord
 from powermeans.loop.spread import rounding_inertia
 from powermeans.loop.updates import Learner, Sweep, Update
@@ -31,6 +35,8 @@ _LEAST_VARIANCE = float(np.finfo(np.float64).tiny)
 # Weights count as hard if softness changes the mean log density of a point by at most this.
 _SOFTNESS = 1e-6
 _ROUNDING_OF_SUMS = 1e-12
+# The factor from one variance to the next while it anneals.
+_COOLING = 0.9
 # The share of a Gaussian without points, whose logarithm must be finite.
 _LEAST_SHARE = float(np.finfo(np.float64).eps)
 
@@ -54,36 +60,29 @@ class GaussianLearner(Learner):
 
     Annealing lowers one variance of all geometrically from the hottest to that of the model, and
     learns nothing meanwhile. It ends early once the responsibilities are practically hard, since
-    lower variances do not change them. If it learns while hot, it sweeps with posteriors to the
-    power of an exponent instead, which rises to one, and learns from each until its likelihood
-    settles (Ueda & Nakano 1998).
+    lower variances do not change them.
     """
 
     first: Model | None  # if None, only centers are known, and the first sweep is hard
     learns_variance: bool
     learns_shares: bool
     hottest: float
-    cooling: float  # the factor from one variance to the next, below one
     separate: Update  # moves coincident centers, which would otherwise stay together
     tolerance: float  # the largest gain in the mean log-likelihood that counts as none
     has_own_variances: bool = False  # if not, all Gaussians share one
-    lowest_exponent: float = 1.0  # of posteriors, below one if it learns while hot
     model: Model | None = None  # the latest
     collapsed: tuple[int, ...] = ()  # Gaussians whose variance is the least that is allowed
     log_likelihoods: list[float] = field(default_factory=list)  # the means before each sweep
-    _hot: Model | None = None  # the rule while it anneals
-    _exponent: float = field(default=1.0, init=False)
-    _hot_likelihoods: list[float] = field(default_factory=list, init=False)  # at this exponent
+    _hot: Gaussian | None = None  # the rule while it anneals
     _is_hard: bool = False
 
     def __iter__(self) -> Iterator[Rule]:
         """Begin a run, and yield its endless rules."""
-        self.model, self._hot, self._exponent, self.collapsed = self.first, None, 1.0, ()
+        self.model, self._hot, self.collapsed = self.first, None, ()
         self.log_likelihoods.clear()
         if self.model is None:
             yield Hard()
         yield from self._cooled()
-        yield from self._tempered()
         while True:
             yield self.known
 
@@ -100,13 +99,10 @@ class GaussianLearner(Learner):
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
         """Learn from the sums, and return them unchanged."""
         rows = sweep.rows
-        if isinstance(self._hot, Gaussian) and self._exponent == 1:
+        if self._hot is not None:
             self._is_hard = _has_hard_weights(self._hot, rows, sums)
             return sums
-        if self._hot is not None:
-            likelihood = tempered_log_likelihood(rows, self.known, self._exponent, sums)
-            self._hot_likelihoods.append(likelihood)
-        elif self.model is not None:
+        if self.model is not None:
             self.log_likelihoods.append(mean_log_likelihood(rows, self.model, sums))
         self.model = self._learned(rows, sweep.centers, sums)
         return sums
@@ -126,23 +122,8 @@ class GaussianLearner(Learner):
         while variance > self.known.variance and not self._is_hard:
             self._hot = Gaussian(variance, self.known.shares)
             yield self._hot
-            variance *= self.cooling
+            variance *= _COOLING
         self._hot = None
-
-    def _tempered(self) -> Iterator[Rule]:
-        """Yield posteriors to the power of exponents that rise to one, each until it settles."""
-        exponent = self.lowest_exponent
-        while exponent < 1:
-            self._exponent = exponent
-            self._hot_likelihoods.clear()
-            while not self._has_settled(self._hot_likelihoods):
-                self._hot = tempered(self.known, exponent)
-                yield self._hot
-            exponent /= self.cooling
-        self._hot, self._exponent = None, 1.0
-
-    def _has_settled(self, likelihoods: Sequence[float]) -> bool:
-        return len(likelihoods) > 1 and likelihoods[-1] - likelihoods[-2] <= self.tolerance
 
     def _learned(self, rows: Rows, centers: FloatArray, sums: Sums) -> Model:
         """Return the model of the M-step."""
@@ -233,49 +214,6 @@ def unequal(model: Gaussian, n_centers: int, n_features: int) -> UnequalGaussian
     return UnequalGaussians((model.variance,) * n_centers, shares, n_features)
 
 
-def tempered(model: Model, exponent: float) -> Model:
-    """Return the mixture whose responsibilities are (q_j N_j)^b / sum_l (q_l N_l)^b.
-
-    The power of a Gaussian is one of the variance v_j / b, and its factor goes into the shares:
-    they are q_j^b v_j^(d (1-b) / 2), over their sum.
-    """
-    if isinstance(model, Gaussian):
-        of_shares = None if model.shares is None else exponent * np.log(model.shares)
-        return Gaussian(model.variance / exponent, _from_logs(of_shares))
-    logs = _log_factors(model, exponent)
-    variances = tuple((np.array(model.variances) / exponent).tolist())
-    shares = _from_logs(logs)
-    assert shares is not None
-    return UnequalGaussians(variances, shares, model.n_features)
-
-
-def _log_factors(model: UnequalGaussians, exponent: float) -> FloatArray:
-    """Return the logarithms of q_j^b v_j^(d (1-b) / 2)."""
-    of_variances = model.n_features * (1 - exponent) / 2 * np.log(model.variances)
-    return np.asarray(exponent * np.log(model.shares) + of_variances)
-
-
-def _from_logs(logs: FloatArray | None) -> tuple[float, ...] | None:
-    """Return shares in proportion to the exponentials of these logarithms, none of them zero."""
-    if logs is None:
-        return None
-    shares = np.exp(logs - logsumexp(logs))
-    return tuple(np.clip(shares, np.finfo(np.float64).tiny, 1.0).tolist())
-
-
-def tempered_log_likelihood(rows: Rows, model: Model, exponent: float, sums: Sums) -> float:
-    """Return the mean of log sum_j (q_j N_j)^b / b over the points of a sweep with `tempered`.
-
-    It is what a sweep with the exponent b raises: minus the free energy of Ueda & Nakano (1998).
-    """
-    n_centers, n_features = sums.points.shape
-    at_one = model if isinstance(model, UnequalGaussians) else unequal(model, n_centers, n_features)
-    log_sum = float(logsumexp(_log_factors(at_one, exponent)))
-    log_sum += n_features / 2 * ((1 - exponent) * math.log(2 * math.pi) - math.log(exponent))
-    of_rule = mean_log_likelihood(rows, tempered(model, exponent), sums)
-    return float((of_rule + log_sum) / exponent)
-
-
 def mean_log_likelihood(rows: Rows, model: Model, sums: Sums) -> float:
     """Return the mean of log sum_j q_j N(x; theta_j, v_j I) over the points of a sweep."""
     energy = np.float64(sums.objective) / rows.total_weight
@@ -303,3 +241,113 @@ def log_densities(
         return (
             -n_features / 2 * (math.log(2 * math.pi) + math.log(variance)) - energies / 2 / variance
         )
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureEffort:
+    """How much a search for a higher likelihood may do."""
+
+    name: Literal["fast", "balanced", "thorough"]  # of the search for centers
+    n_annealed: int  # further starts from seeds
+    n_moved: int  # each of so many Gaussians of least use moves to each of the widest
+
+
+_BALANCED = MixtureEffort("balanced", n_annealed=0, n_moved=2)
+# Each begins with all that the one before it in its list does, so that it ends no lower.
+EFFORTS = {
+    "fast": [MixtureEffort("fast", n_annealed=0, n_moved=0)],
+    "balanced": [_BALANCED],
+    "thorough": [_BALANCED, MixtureEffort("thorough", n_annealed=5, n_moved=5)],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixtureData(InMemory):
+    """The points of a fit and its mixture."""
+
+    learner: GaussianLearner
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """A descent's end with its model."""
+
+    end: StageEnd
+    model: Model
+    collapsed: tuple[int, ...]
+    log_likelihoods: tuple[float, ...]
+    log_likelihood: float
+
+
+@dataclass(slots=True)
+class MixtureSearch:
+    """A search for a mixture of high likelihood, which keeps the best so far."""
+
+    start: Start
+    data: MixtureData
+    max_iter: int
+    tol: float
+    n_threads: int | None
+    best: Mixture = field(init=False)
+
+    def run(self, first: StageEnd, efforts: Sequence[MixtureEffort]) -> StageEnd:
+        """Go on from the end of a descent, and return one that is no worse."""
+        learner = self.data.learner
+        self.best = self._measured(first, learner)
+        try:
+            for effort in efforts:
+                self._gains(self._searched_centers(len(first.centers), effort))
+                for _ in range(effort.n_annealed):
+                    self._gains(self.start.seeds(), anneals=True)
+                self._move(effort.n_moved)
+        finally:
+            learner.model, learner.collapsed = self.best.model, self.best.collapsed
+            learner.log_likelihoods[:] = self.best.log_likelihoods
+            self.start.history.keep(self.best.end.centers)
+        return self.best.end
+
+    def _searched_centers(self, n_clusters: int, effort: MixtureEffort) -> FloatArray:
+        points, weights = self.data.points, self.data.weights
+        name, rng = effort.name, self.start.rng
+        model = searched(
+            points, weights, n_clusters, effort=name, rng=rng, n_threads=self.n_threads
+        )
+        return model.cluster_centers_.astype(np.float64)
+
+    def _move(self, n_moved: int) -> None:
+        """Move each of the Gaussians of least use to each of those with the largest error."""
+        n_in_vain = 0
+        while n_in_vain < n_moved**2:
+            worst, least = divmod(n_in_vain, n_moved)
+            n_in_vain = 0 if self._gains(self._moved(worst, least)) else n_in_vain + 1
+
+    def _moved(self, worst: int, least: int) -> FloatArray:
+        """Return the best centers, one of which splits the Gaussian of another."""
+        centers, rows = self.best.end.centers.copy(), self.data.rows
+        of_centers = rows.spread(centers)
+        by_error = np.argsort(-of_centers.error, kind="stable")
+        by_use = np.argsort(of_centers.utility, kind="stable")
+        push = self.start.rng.standard_normal(rows.n_features)
+        split = centers[by_error[worst % len(centers)]]
+        split = split + push * math.sqrt(self.best.model.variance)
+        centers[by_use[least % len(centers)]] = split
+        return centers
+
+    def _gains(self, centers: FloatArray, *, anneals: bool = False) -> bool:
+        """Learn from these centers; return whether the likelihood is higher without a collapse."""
+        learner = replace(self.data.learner, model=None, log_likelihoods=[])
+        if not anneals:
+            learner.hottest = 0.0
+        stage = Stage.of(learner, self.max_iter)
+        found = self._measured(self.start.anneal(centers, [stage])[-1], learner)
+        gains = found.log_likelihood > self.best.log_likelihood + self.tol
+        gains = gains and len(found.collapsed) <= len(self.best.collapsed)
+        if gains:
+            self.best = found
+        return gains
+
+    def _measured(self, end: StageEnd, learner: GaussianLearner) -> Mixture:
+        model, rows = learner.known, self.data.rows
+        likelihood = mean_log_likelihood(rows, model, rows.sweep(end.centers, model))
+        likelihoods = tuple(learner.log_likelihoods)
+        return Mixture(end, model, learner.collapsed, likelihoods, likelihood)
