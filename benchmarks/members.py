@@ -63,7 +63,11 @@ MEMBERS: dict[str, Member] = {
         "Gaussian",
         "squared Euclidean",
         "EM written out; scikit-learn's GaussianMixture; SciPy",
-        ("estimators/mixture/spherical_mixture.py", "estimators/mixture/learning.py", "critical.py"),
+        (
+            "estimators/mixture/spherical_mixture.py",
+            "estimators/mixture/learning.py",
+            "critical.py",
+        ),
     ),
     "OnlineKMeans": Member(
         "Bottou & Bengio 1995, eq. 4 and 7",

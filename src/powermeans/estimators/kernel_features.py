@@ -49,9 +49,10 @@ class Kernel:
 
     def of(self, points: Points | SparsePoints, others: Points | SparsePoints) -> FloatArray:
         """Return K(x, z) of all pairs; raise unless they are finite."""
-        are_dense = not (sparse.issparse(points) or sparse.issparse(others))
         with np.errstate(over="ignore", invalid="ignore"):
-            if are_dense and is_named(self.kernel, "rbf"):
+            if is_named(self.kernel, "rbf") and not (
+                sparse.issparse(points) or sparse.issparse(others)
+            ):
                 values = self._gaussian(points, others)
             else:
                 values = pairwise_kernels(
