@@ -28,7 +28,7 @@ from benchmarks.pages import Page, Rows, as_markdown, as_text
 from benchmarks.problems import DATA_VARIABLE
 from powermeans import KMeans, PowerKMeans
 from powermeans.critical import critical_power
-from powermeans.datasets import load_birch
+from powermeans.datasets import load_data_set
 from powermeans.loop.history import History
 from powermeans.loop.search import EFFORTS, Effort, Search
 from powermeans.metrics import centroid_index
@@ -242,7 +242,7 @@ def known_centers() -> Iterator[tuple[str, Points, Points]]:
     if not os.environ.get(DATA_VARIABLE):
         return
     for number in (1, 2):
-        birch = load_birch(number)
+        birch = load_data_set(f"birch{number}")
         yield f"birch{number}", birch.points, birch.centers
 
 

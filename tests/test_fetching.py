@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -88,7 +89,10 @@ def test_the_next_place_is_tried_where_one_has_no_file(own, served, monkeypatch)
     points.write_bytes(TABLE.replace(b" ", b","))
     labels.write_bytes(CLASSES)
     place_at(
-        monkeypatch, own, [f"{address}/gone", f"{address}/gone"], [points.as_uri(), labels.as_uri()]
+        monkeypatch,
+        own,
+        [f"{address}/gone", f"{address}/gone"],
+        [f"{address}/points.csv", f"{address}/labels"],
     )
     fetch("own")
     np.testing.assert_array_equal(load_data_set("own").points, POINTS)
@@ -161,6 +165,12 @@ def test_images_and_their_labels_are_read_from_idx(own, tmp_path, monkeypatch) -
         fetch("own", files=files, folder=tmp_path)
 
 
+def test_a_download_without_pooch_names_the_extra(own, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(ImportError, match=r"pip install \"powermeans\[datasets\]\""):
+        fetch("own")
+
+
 @pytest.mark.parametrize("name", ["iris", "wine"])
 def test_sets_of_scikit_learn_need_no_network(name: str, tmp_path: Path) -> None:
     assert fetch(name, folder=tmp_path) == tmp_path / f"{name}.npz"
@@ -172,7 +182,7 @@ def test_the_table_of_proteins_is_read_as_it_was_published(data_folder, tmp_path
     lines = []
     for row, label in zip(mice.points, mice.labels, strict=True):
         entries = ("" if np.isnan(value) else str(value) for value in row)
-        lines.append(["309_1", *entries, "Control", "M", "C/S", real.MICE_CLASSES[label]])
+        lines.append(["309_1", *entries, "Control", "M", "C/S", mice.extras["class_names"][label]])
     file = tmp_path / "Data_Cortex_Nuclear.csv"
     file.write_text("\n".join(",".join(line) for line in [head, *lines]), encoding="utf-8")
     path = fetch("mice_protein", files=[file], folder=tmp_path)

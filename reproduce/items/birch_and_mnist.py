@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from powermeans import critical_power
-from powermeans.datasets import DataSet, load_birch, load_mnist
+from powermeans.datasets import DataSet, load_data_set
 from reproduce.checks import above, across, below, exact, under_settings
 from reproduce.item import (
     Cell,
@@ -152,8 +152,8 @@ def draw(rows: Sequence[Row], folder: Path) -> Sequence[Path]:
 def points_of(name: str) -> DataSet:
     """The set; MNIST in single precision, which holds its pixels exactly."""
     if name == "MNIST":
-        return load_mnist("train", dtype=np.float32)
-    return load_birch({"BIRCH1": 1, "BIRCH2": 2, "BIRCH3": 3}[name])  # type: ignore[arg-type]
+        return load_data_set("mnist_train", dtype=np.float32)
+    return load_data_set(name.lower())
 
 
 def contest(name: str, seed: int, n_most: int, methods: Sequence[Method] = METHODS) -> list[Row]:

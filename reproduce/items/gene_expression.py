@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from powermeans import critical_power
-from powermeans.datasets import load_gene_expression
+from powermeans.datasets import load_data_set
 from reproduce.checks import across, below
 from reproduce.item import Cell, Claim, Findings, Row, Table, Value, mean_and_error
 from reproduce.marks import draw_spread
@@ -94,7 +94,8 @@ def draw(rows: Sequence[Row], folder: Path) -> Sequence[Path]:
 @lru_cache(maxsize=1)
 def expression(which: Which) -> tuple[Any, Any]:
     """Logarithms of expression in single precision, and the kinds of tumour."""
-    read = load_gene_expression(which)
+    files = {"platform": "tcga_rnaseq5", "types": "tcga_uci5classes_3700genes"}
+    read = load_data_set(files[which])
     assert read.labels is not None
     is_whole = np.isfinite(read.points).all(axis=1)
     points = np.log2(read.points + 1) if which == "platform" else read.points

@@ -17,7 +17,7 @@ from sklearn.preprocessing import scale
 from sklearn.utils import check_random_state
 
 from powermeans import KMeans, PowerKMeans, SphericalMixture, kmeans_plusplus, moment_estimates
-from powermeans.datasets import load_iris, make_grid_gaussians
+from powermeans.datasets import load_data_set, make_grid_gaussians
 from powermeans.metrics import centroid_index, quality_ratio
 from powermeans.plots.canvas import BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION, tidy
 from powermeans.types import FloatArray
@@ -257,7 +257,7 @@ def problem(name: str) -> tuple[FloatArray, int]:
     if name == "uniform square":
         return np.random.default_rng(0).uniform(size=(5000, 2)), 100
     if name == "iris":
-        return np.asarray(load_iris().points, dtype=np.float64), 6
+        return np.asarray(load_data_set("iris").points, dtype=np.float64), 6
     if name == "wine":
         return scale(load_wine(return_X_y=True)[0]), 3
     return load_digits(return_X_y=True)[0], 10

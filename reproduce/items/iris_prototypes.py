@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from powermeans import GradientKMeans, OnlineKMeans, PowerKMeans, SphericalMixture
-from powermeans.datasets import load_iris
+from powermeans.datasets import load_data_set
 from powermeans.plots.canvas import BLUE, GREEN, INK, ORANGE, SKY, VERMILION, tidy
 from powermeans.types import FloatArray
 from reproduce.checks import above, exact, of_one_experiment, paired_gain, together
@@ -60,7 +60,7 @@ def cells(quick: bool) -> Sequence[Cell]:
 @functools.cache
 def scaled_iris() -> FloatArray:
     """Iris, scaled so that the variance of a feature within the best six clusters is one."""
-    points = np.asarray(load_iris().points, dtype=np.float64)
+    points = np.asarray(load_data_set("iris").points, dtype=np.float64)
     best = PowerKMeans(N_PROTOTYPES, effort="thorough", random_state=0).fit(points)
     scaled: FloatArray = points / math.sqrt(best.inertia_ / points.size)
     return scaled

@@ -12,7 +12,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from powermeans import DPMeans, PowerKMeans
-from powermeans.datasets import load_iris, make_gaussian_clusters, make_grid_gaussians
+from powermeans.datasets import load_data_set, make_gaussian_clusters, make_grid_gaussians
 from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray
 from reproduce.checks import exact
@@ -57,7 +57,7 @@ def points_of(name: str) -> FloatArray:
     if name == "20 Gaussians":
         return np.asarray(make_gaussian_clusters(1000, 20, 5, random_state=0).points, np.float64)
     if name == "iris":
-        return np.asarray(load_iris().points, dtype=np.float64)
+        return np.asarray(load_data_set("iris").points, dtype=np.float64)
     wine: FloatArray = scale(load_wine(return_X_y=True)[0])
     return wine
 

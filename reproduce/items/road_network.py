@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from powermeans import PowerKMeans
-from powermeans.datasets import load_road_network, make_polylines
+from powermeans.datasets import load_data_set, make_polylines
 from reproduce.checks import across
 from reproduce.item import Cell, Claim, Findings, Row, Table, Value
 from reproduce.marks import add_legend, draw_costs
@@ -98,7 +98,7 @@ def places(name: str, n_points: int) -> Any:
     """The points of a set."""
     if name == "road-like":
         return make_polylines(n_points, random_state=0).points
-    points = load_road_network().points
+    points = load_data_set("road3d_subset").points
     return points / points.std(axis=0) if name == "scaled" else points
 
 

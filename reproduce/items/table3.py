@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from powermeans import SelfOrganizingMap
-from powermeans.datasets import load_mice_protein
+from powermeans.datasets import load_data_set
 from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray, Labels
 from reproduce.checks import above, together, under_settings
@@ -110,7 +110,7 @@ def runs(genotype: str, n_runs: int, centers: Callable[..., FloatArray]) -> list
 
 def mice(genotype: str) -> tuple[FloatArray, Labels]:
     """The rows of one genotype: gaps filled by the mean of the class, each protein in [0, 1]."""
-    data = load_mice_protein()
+    data = load_data_set("mice_protein")
     assert data.labels is not None
     is_chosen = (data.labels < 4) == (genotype == "control")
     points, classes = np.array(data.points[is_chosen], np.float64), data.labels[is_chosen]

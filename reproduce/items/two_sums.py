@@ -14,7 +14,7 @@ from scipy.spatial.distance import pdist
 from sklearn.datasets import load_digits, load_wine
 
 from powermeans import KMeans, kmeans_plusplus
-from powermeans.datasets import load_iris, make_gaussian_clusters
+from powermeans.datasets import load_data_set, make_gaussian_clusters
 from powermeans.metrics import number_of_partitions
 from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray, IndexArray
@@ -77,7 +77,7 @@ def cells(quick: bool) -> Sequence[Cell]:
 def points_of(data: str) -> tuple[FloatArray, int]:
     """Points and a number of clusters."""
     if data == "iris":
-        return np.asarray(load_iris().points, dtype=np.float64), 3
+        return np.asarray(load_data_set("iris").points, dtype=np.float64), 3
     if data == "wine":
         return load_wine(return_X_y=True)[0], 3
     if data == "digits":

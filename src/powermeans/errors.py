@@ -203,7 +203,7 @@ class MissingDataError(FileNotFoundError):
     --------
     >>> from powermeans import MissingDataError, datasets
     >>> try:
-    ...     mice = datasets.load_mice_protein()
+    ...     mice = datasets.load_data_set("mice_protein")
     ... except MissingDataError as error:
     ...     print(error)  # doctest: +SKIP
     """

@@ -133,7 +133,7 @@ def fetch_all(
     paths = {}
     for name in names:
         screen.say(f"{name}: {described[name]}")
-        with failures.refusing(), failures.refusing(OSError):
+        with failures.refusing(), failures.refusing(OSError), failures.refusing(ImportError):
             paths[name] = str(fetch(name, files=files, folder=folder))
         screen.say(f"{name}: its values are right; it is in {paths[name]}", is_whole=True)
     screen.tell_machines({"files": paths})

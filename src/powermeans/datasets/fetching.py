@@ -10,8 +10,7 @@ import gzip
 import io
 import os
 import struct
-import urllib.error
-import urllib.request
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from powermeans.datasets.real import (
     Entry,
+    arrays_of_scikit_learn,
     check_values,
     data_folder,
     entry_of,
@@ -32,7 +32,7 @@ from powermeans.errors import MissingDataError, WrongDataError
 from powermeans.system.atomic_write import atomic_write
 
 Arrays = dict[str, NDArray[Any]]
-_SECONDS = 60.0
+_MICE = ("c-CS-s", "c-CS-m", "c-SC-s", "c-SC-m", "t-CS-s", "t-CS-m", "t-SC-s", "t-SC-m")
 _GZIP = b"\x1f\x8b"
 
 
@@ -124,7 +124,8 @@ def about(name: str) -> str:
             f"a copy is at github.com/{entry.copy}; `powermeans datasets {name} --file FILE` "
             "converts an NPZ file with the arrays X and y"
         )
-    return f"{rows} x {columns} numbers by {entry.publisher}; licence: {entry.licence}; {way}"
+    said = f"{rows} x {columns} numbers by {entry.publisher}; licence: {entry.licence}; {way}"
+    return f"{said}. {entry.contents}" if entry.contents else said
 
 
 def _is_there(entry: Entry, path: Path) -> bool:
@@ -139,13 +140,13 @@ def _obtained(entry: Entry) -> Arrays:
     """Return the arrays of a set from scikit-learn, or from the first place that has them."""
     if not entry.fetch:
         raise MissingDataError(f"no program can fetch {entry.name!r}: {how_to_place(entry)}")
-    if entry.fetch["format"] == "scikit-learn":
-        return _checked(entry, _from_scikit_learn(entry.name), "scikit-learn")
+    if entry.is_in_scikit_learn:
+        return arrays_of_scikit_learn(entry)
     problems = []
     for urls in entry.fetch["places"]:
         try:
-            contents = [_download(url) for url in urls]
-        except (OSError, urllib.error.URLError) as error:
+            contents = _downloaded(urls)
+        except OSError as error:  # those of requests are, too
             problems.append(f"{urls[0]}: {error}")
             continue
         return _checked(entry, _parsed(entry, contents), urls[0])
@@ -154,10 +155,20 @@ def _obtained(entry: Entry) -> Arrays:
     )
 
 
-def _download(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=_SECONDS) as answer:
-        content: bytes = answer.read()
-    return content
+def _downloaded(urls: Sequence[str]) -> list[bytes]:
+    """Return the contents of files, whose values are checked once they are read."""
+    try:
+        import pooch
+    except ImportError:
+        raise ImportError(
+            'data sets are downloaded by pooch: pip install "powermeans[datasets]"'
+        ) from None
+    pooch.get_logger().setLevel("WARNING")
+    with tempfile.TemporaryDirectory() as folder:
+        return [
+            Path(pooch.retrieve(url, None, fname=str(number), path=folder)).read_bytes()
+            for number, url in enumerate(urls)
+        ]
 
 
 def _converted(entry: Entry, files: Sequence[str | os.PathLike[str]]) -> Arrays:
@@ -168,7 +179,7 @@ def _converted(entry: Entry, files: Sequence[str | os.PathLike[str]]) -> Arrays:
             raise FileNotFoundError(f"{path} is no file: pass the path of what you downloaded")
     if len(paths) == 1 and paths[0].suffix == ".npz":
         arrays = read_arrays(entry, paths[0])
-    elif not entry.fetch or entry.fetch["format"] == "scikit-learn":
+    elif not entry.fetch or entry.is_in_scikit_learn:
         raise WrongDataError(
             f"{paths[0]} cannot be converted to {entry.name!r}: pass an NPZ file; "
             f"{how_to_place(entry)}"
@@ -214,13 +225,11 @@ def _plain_table(contents: Sequence[bytes]) -> Arrays:
 
 def _proteins(contents: Sequence[bytes]) -> Arrays:
     """The CSV file of UCI 342: features end in _N, entries may be empty, and a class has a name."""
-    from powermeans.datasets.real import MICE_CLASSES
-
     head, *lines = [line.split(",") for line in contents[0].decode("utf-8-sig").splitlines()]
     places = [place for place, name in enumerate(head) if name.endswith("_N")]
     of_class = head.index("class")
     points = [[float(line[place] or "nan") for place in places] for line in lines]
-    labels = [MICE_CLASSES.index(line[of_class]) for line in lines]
+    labels = [_MICE.index(line[of_class]) for line in lines]
     return {"X": np.array(points), "y": np.array(labels, np.int32)}
 
 
@@ -237,13 +246,6 @@ def _idx(content: bytes) -> NDArray[np.uint8]:
     begin = 4 + 4 * n_axes
     shape = struct.unpack(f">{n_axes}I", content[4:begin])
     return np.frombuffer(content, np.uint8, offset=begin).reshape(shape)
-
-
-def _from_scikit_learn(name: str) -> Arrays:
-    from sklearn import datasets
-
-    points, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
-    return {"X": np.asarray(points, np.float64), "y": np.asarray(labels, np.int32)}
 
 
 _PARSERS: dict[str, Callable[[Sequence[bytes]], Arrays]] = {

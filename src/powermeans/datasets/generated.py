@@ -228,7 +228,7 @@ def make_polylines(
 
     See Also
     --------
-    load_road_network : Real places on roads.
+    load_data_set : Reads "road3d_subset", some of the places of UCI 246.
 
     Examples
     --------

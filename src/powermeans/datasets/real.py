@@ -1,4 +1,4 @@
-"""Real data sets, read from a folder of the user. None comes with the package.
+"""Real data sets, read from a folder of the user or from scikit-learn.
 
 The environment variable POWERMEANS_DATA names the folder, ``powermeans_data`` in the home directory
 by default. The file `<name>.npz` there holds the
@@ -15,7 +15,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -24,7 +24,6 @@ from powermeans.datasets.data_set import DataSet
 from powermeans.errors import MissingDataError, WrongDataError
 
 DATA_VARIABLE = "POWERMEANS_DATA"
-MICE_CLASSES = ("c-CS-s", "c-CS-m", "c-SC-s", "c-SC-m", "t-CS-s", "t-CS-m", "t-SC-s", "t-SC-m")
 _CHUNK = 2**20
 
 
@@ -41,6 +40,12 @@ class Entry:
     labels_sha256: str | None = None
     is_single: bool = False  # whether the points are float32
     fetch: dict[str, Any] | None = None  # the layout of its files, and the places that have them
+    contents: str = ""
+
+    @property
+    def is_in_scikit_learn(self) -> bool:
+        """True if scikit-learn has the set, so that no file is needed."""
+        return self.fetch is not None and self.fetch["format"] == "scikit-learn"
 
 
 _FILE = Path(__file__).with_name("catalogue.json")
@@ -51,12 +56,12 @@ CATALOGUE = {
 
 
 def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
-    """Load a real data set by its name.
+    """Load a real data set by its name: iris and wine from scikit-learn, others from a file.
 
     Parameters
     ----------
     name : str
-        One of `powermeans.datasets.names()`.
+        One of `powermeans.datasets.names()`; `powermeans.datasets.about` describes it.
     dtype : dtype, default=numpy.float64
         Dtype of the points: float64 or float32.
 
@@ -75,10 +80,13 @@ def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
     See Also
     --------
     names : Lists the names.
+    fetch : Puts the file in its place.
 
     Examples
     --------
     >>> from powermeans.datasets import load_data_set
+    >>> load_data_set("iris").points.shape
+    (150, 4)
     >>> try:
     ...     load_data_set("ruspinni")
     ... except ValueError as error:
@@ -89,10 +97,13 @@ def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype={dtype!r} cannot hold the points: pass float64 or float32")
     path = file_of(entry, data_folder())
-    if not path.is_file():
+    if path.is_file():
+        arrays = read_arrays(entry, path)
+        check_values(entry, arrays, path)
+    elif entry.is_in_scikit_learn:
+        arrays = arrays_of_scikit_learn(entry)
+    else:
         raise MissingDataError(f"{path} is missing: {how_to_place(entry)}")
-    arrays = read_arrays(entry, path)
-    check_values(entry, arrays, path)
     labels = None if entry.labels_sha256 is None else arrays.pop("y").astype(np.int32)
     points = np.ascontiguousarray(arrays.pop("X"), dtype=dtype)
     centers = arrays.pop("true_centroids", None)
@@ -117,169 +128,6 @@ def names() -> list[str]:
     True
     """
     return sorted(CATALOGUE)
-
-
-def load_iris() -> DataSet:
-    """Load Fisher's iris flowers from scikit-learn: 150 flowers of 3 species, 4 measures each.
-
-    Bottou & Bengio 1995 compare ways to learn six prototypes of these flowers.
-
-    Returns
-    -------
-    DataSet
-
-    See Also
-    --------
-    load_data_set : Reads other sets.
-
-    Examples
-    --------
-    >>> from powermeans.datasets import load_iris
-    >>> load_iris().points.shape
-    (150, 4)
-    """
-    from sklearn import datasets
-
-    iris = datasets.load_iris()
-    names_of = {key: np.asarray(iris[key]) for key in ("feature_names", "target_names")}
-    return DataSet(np.array(iris.data, np.float64), iris.target.astype(np.int32), None, names_of)
-
-
-def load_mice_protein() -> DataSet:
-    """Load levels of 77 proteins in the cortex of mice of 8 classes: Xu & Lange 2019, Table 3.
-
-    `MICE_CLASSES` names the classes: control (c) or trisomic (t) mice, which learned (CS) or did
-    not (SC), with memantine (m) or saline (s). 1396 values are missing and NaN. The 570 rows of
-    control mice have labels 0 to 3, and the 510 of trisomic ones 4 to 7.
-
-    Returns
-    -------
-    DataSet
-
-    See Also
-    --------
-    load_data_set : Describes where the file must be.
-
-    Examples
-    --------
-    >>> from powermeans.datasets import load_mice_protein
-    >>> load_mice_protein().points.shape  # doctest: +SKIP
-    (1080, 77)
-    """
-    return load_data_set("mice_protein")
-
-
-def load_mnist(
-    part: Literal["train", "test"] = "train", *, dtype: DTypeLike = np.float64
-) -> DataSet:
-    """Load MNIST, images of written digits of 28 by 28 pixels from 0 to 255.
-
-    Parameters
-    ----------
-    part : {"train", "test"}, default="train"
-        The 60 000 images to train on, or the 10 000 to test on.
-    dtype : dtype, default=numpy.float64
-        Dtype of the points; float32 takes half of 376 MB.
-
-    Returns
-    -------
-    DataSet
-
-    See Also
-    --------
-    load_data_set : Describes where the file must be.
-
-    Examples
-    --------
-    >>> from powermeans.datasets import load_mnist
-    >>> load_mnist("test").points.shape  # doctest: +SKIP
-    (10000, 784)
-    """
-    if part not in ("train", "test"):
-        raise ValueError(f'part={part!r} is unknown: pass "train" or "test"')
-    return load_data_set(f"mnist_{part}", dtype=dtype)
-
-
-def load_birch(number: Literal[1, 2, 3]) -> DataSet:
-    """Load a set of Zhang, Ramakrishnan & Livny 1997: 100 000 points in the plane, 100 clusters.
-
-    Parameters
-    ----------
-    number : {1, 2, 3}
-        Clusters on a grid (1), along a sine (2), or of any size anywhere (3), which has no labels.
-
-    Returns
-    -------
-    DataSet
-
-    See Also
-    --------
-    load_data_set : Describes where the file must be.
-
-    Examples
-    --------
-    >>> from powermeans.datasets import load_birch
-    >>> load_birch(1).centers.shape  # doctest: +SKIP
-    (100, 2)
-    """
-    if number not in (1, 2, 3):
-        raise ValueError(f"number={number!r} is unknown: pass 1, 2 or 3")
-    return load_data_set(f"birch{number}")
-
-
-def load_road_network() -> DataSet:
-    """Load longitude, latitude and altitude of 5000 places on roads of North Jutland.
-
-    These are some of the 434 874 rows of UCI 246; `make_polylines` draws as many.
-
-    Returns
-    -------
-    DataSet
-
-    See Also
-    --------
-    make_polylines : As many places as in the whole network.
-
-    Examples
-    --------
-    >>> from powermeans.datasets import load_road_network
-    >>> load_road_network().points.shape  # doctest: +SKIP
-    (5000, 3)
-    """
-    return load_data_set("road3d_subset")
-
-
-def load_gene_expression(which: Literal["platform", "types"] = "platform") -> DataSet:
-    """Load RNA-Seq gene expression of five kinds of tumour, from the Cancer Genome Atlas.
-
-    Two stand-ins for the 801 samples with 20 531 genes of UCI 401: 300 samples of other kinds of
-    tumour with all genes of the same platform, and 335 samples of the same kinds with 3664 genes
-    and 859 missing values, which are NaN. "platform" holds counts, usually taken as
-    ``numpy.log2(points + 1)``; "types" holds logarithms already, from -9 up.
-
-    Parameters
-    ----------
-    which : {"platform", "types"}, default="platform"
-        Share the platform and its genes with UCI 401, or the kinds of tumour.
-
-    Returns
-    -------
-    DataSet
-
-    See Also
-    --------
-    load_data_set : Describes where the file must be.
-
-    Examples
-    --------
-    >>> from powermeans.datasets import load_gene_expression
-    >>> load_gene_expression().points.shape  # doctest: +SKIP
-    (300, 20531)
-    """
-    files = {"platform": "tcga_rnaseq5", "types": "tcga_uci5classes_3700genes"}
-    if which not in files:
-        raise ValueError(f'which={which!r} is unknown: pass "platform" or "types"')
-    return load_data_set(files[which])
 
 
 def sha256_of_values(values: NDArray[Any], *, is_single: bool = False) -> str:
@@ -310,6 +158,20 @@ def data_folder() -> Path:
 def file_of(entry: Entry, folder: Path) -> Path:
     """Return the path of the file of a set."""
     return folder / f"{entry.name}.npz"
+
+
+def arrays_of_scikit_learn(entry: Entry) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a set that comes with scikit-learn."""
+    from sklearn import datasets
+
+    found: Any = getattr(datasets, f"load_{entry.name}")()
+    arrays: dict[str, NDArray[Any]] = {
+        "X": np.asarray(found.data, np.float64),
+        "y": np.asarray(found.target, np.int32),
+    }
+    arrays |= {name: np.asarray(found[name]) for name in ("feature_names", "target_names")}
+    check_values(entry, arrays, "scikit-learn")
+    return arrays
 
 
 def read_arrays(entry: Entry, file: Path) -> dict[str, NDArray[Any]]:
