@@ -379,10 +379,10 @@ def test_the_penalty_by_hand() -> None:
 def test_more_clusters_than_distinct_points_cannot_be_had() -> None:
     points = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)
     assert DPMeans.penalty_for(points, 3) > 0
-    with pytest.raises(ValueError, match="n_clusters=4, but X has no more than 3 distinct points"):
+    with pytest.raises(
+        ValueError, match="n_clusters=4, but penalties separate no more than 3 distinct"
+    ):
         DPMeans.penalty_for(points, 4)
-    with pytest.raises(ValueError, match="no more than 1 distinct points"):
-        DPMeans.penalty_for(np.ones((5, 2)), 2)
     for given, n_distinct in ((points, 3), (np.ones((5, 2)), 1)):
         model = DPMeans(n_clusters_wanted=4)
         with pytest.warns(ConvergenceWarning, match=f"can be no more than {n_distinct}, since X"):
@@ -434,7 +434,7 @@ def test_weights_that_add_to_one_leave_the_automatic_penalty_its_number(unit: fl
 
 
 def test_points_that_are_all_equal_have_no_penalty() -> None:
-    with pytest.raises(ValueError, match=r"no more than 1 distinct .*pass points that differ"):
+    with pytest.raises(ValueError, match="no more than 0 distinct"):
         DPMeans.penalty_for(np.ones((4, 2)), 1)
 
 

@@ -149,10 +149,13 @@ class CenterEstimator(
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
+        "missing": [StrOptions({"error", "observed"})],
         "random_state": ["random_state"],
+        "n_threads": [Integral, None],
         "copy_x": ["boolean"],
     }
 

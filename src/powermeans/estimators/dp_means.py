@@ -11,18 +11,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
 from powermeans.errors import warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec, admit_array
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.loop.anneal import Callback, Stage, StageEnd
-from powermeans.loop.search import EFFORTS, Effort, Search, SearchStopped, Solution
+from powermeans.loop.search import EFFORTS, Search, SearchStopped
 from powermeans.loop.search_over_k import SearchOverK, Steps
 from powermeans.loop.spread import rounding_inertia, spread
 from powermeans.loop.stopping import CentersSettled
@@ -37,18 +33,9 @@ from powermeans.types import FloatArray, IndexArray
 
 # Distances or utilities that differ by at most this share may differ only by rounding.
 _ALIKE = 1e-9
-# A price is at least the root of this share of what one center less costs.
-_LEAST_SAVED = 1e-2
 _AS_IN_POWER_K_MEANS = (
-    "effort",
-    "refine",
-    "max_seconds",
-    "max_iter",
-    "tol",
-    "random_state",
-    "n_threads",
-    "callback",
-    "verbose",
+    *("effort", "refine", "max_seconds", "max_iter", "tol"),
+    *("random_state", "n_threads", "callback", "verbose"),
 )
 
 
@@ -69,18 +56,17 @@ class DPMeans(CenterEstimator):
     falls, and searches for lower inertia as `PowerKMeans` does. It never ends above the paper's
     algorithm. The order of the points does not matter, and a weight equals copies.
 
-    Use it when you know what a cluster is worth, or when the number of clusters should follow from
-    the data. More points in the same places ask for more clusters at the same penalty, since each
-    adds to the inertia. The radius of a cluster is at most the square root of the penalty if its
-    points have weights of at least one, so elongated clusters are cut into pieces.
+    Use it when you know what a cluster is worth. More points in the same places ask for more
+    clusters at the same penalty, since each adds to the inertia. The radius of a cluster is at most
+    the square root of the penalty if its points have weights of at least one, so elongated clusters
+    are cut into pieces.
 
     Parameters
     ----------
     penalty : float or "auto", default="auto"
         Price of a center, a squared distance above zero. "auto" derives it from
-        `n_clusters_wanted`: it lies between what one center more would save and what one less would
-        cost. Without a search it is that of `penalty_for`; if the mean weight of distinct points is
-        below one, as with weights that add up to one, it counts as one.
+        `n_clusters_wanted`, between what one center more would save and what one less would cost;
+        without a search it is that of `penalty_for`.
     n_clusters_wanted : int, default=8
         Approximate number of clusters for "auto"; unused if `penalty` is a number.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
@@ -88,19 +74,8 @@ class DPMeans(CenterEstimator):
     refine : int, default=5
         As in `PowerKMeans`. With 0 there is no search, only the paper's algorithm, in which nothing
         is random.
-    max_seconds : float, optional
-        Stop after about this time and keep the best centers so far. A sweep is always completed.
-    max_iter : int, default=300
-        Largest number of sweeps of each descent.
-    tol : float, default=1e-4
-        The fit ends when the sum of the squared center shifts is at most `tol` times the weighted
-        mean variance of the features.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the search. An int makes the result reproducible.
-    n_threads, verbose
+    max_seconds, max_iter, tol, random_state, n_threads, callback, verbose
         As in `PowerKMeans`.
-    callback : callable, optional
-        Called after each sweep with a `powermeans.SweepState`; returning True ends the fit.
 
     Attributes
     ----------
@@ -111,8 +86,7 @@ class DPMeans(CenterEstimator):
     n_clusters_ : int
         Number of clusters found.
     penalty_ : float
-        Price of a center. A fit with ``penalty="auto"`` that stops before its search has derived
-        the price has that of `penalty_for`.
+        Price of a center.
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     objective_ : float
@@ -120,9 +94,8 @@ class DPMeans(CenterEstimator):
     n_iter_ : int
         Number of sweeps.
     history_ : recarray
-        One record for each sweep; `objective` includes the price of the centers, but not while
-        the search derives it for ``penalty="auto"``. A search records all of its descents, one
-        after another.
+        One record for each sweep, one descent after another; `objective` includes the price of the
+        centers, but not while the search derives it.
     n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
@@ -202,10 +175,9 @@ class DPMeans(CenterEstimator):
         """Return the penalty for about this number of clusters, by farthest-first traversal.
 
         Kulis and Jordan start with the mean and repeatedly take the point farthest from all taken
-        so far. The penalty is the squared distance at which point number `n_clusters` is taken: the
-        mean is one center, and each earlier point opens a cluster. With ``refine=0``, `DPMeans` may
-        find another number, because centers move and because points may tie for the farthest. A
-        search finds more clusters where several points together pay for one.
+        so far. The penalty is the squared distance at which point number `n_clusters` is taken.
+        With ``refine=0`` that is about the number of clusters; a search finds more where several
+        points together pay for one.
 
         Parameters
         ----------
@@ -214,8 +186,8 @@ class DPMeans(CenterEstimator):
         n_clusters : int
             Wanted number of clusters, at most the number of distinct points.
         sample_weight : array-like of shape (n_samples,), optional
-            Nonnegative. A weight moves the mean, and a point of weight zero is never taken. If the
-            mean weight of distinct points is below one, the penalty is smaller by this factor.
+            Nonnegative. If the mean weight of distinct points is below one, the penalty is smaller
+            by this factor.
 
         Returns
         -------
@@ -236,27 +208,19 @@ class DPMeans(CenterEstimator):
         data = admit_array(X, sample_weight, spec)
         far = _FarPoints.of(open_rows(data.points, data.weights))
         penalties = far.penalties(n_clusters)
-        if not len(penalties):
-            raise ValueError(
-                f"X has no more than 1 distinct points, so that any penalty leads to one cluster, "
-                f"and n_clusters={n_clusters} to none: pass points that differ"
-            )
         if len(penalties) < n_clusters:
             raise ValueError(
-                f"n_clusters={n_clusters}, but X has no more than {len(penalties)} distinct "
-                "points: pass no more than that"
+                f"n_clusters={n_clusters}, but penalties separate no more than {len(penalties)} "
+                "distinct points of X: pass fewer clusters, or points that differ"
             )
         return float(penalties[-1]) * far.unit
 
     def _stages(self, data: Data) -> list[Stage]:
         far = _FarPoints.of(data.rows)
-        if self.penalty == "auto":
-            farthest = self._penalty_wanted(far)
-            update = OpenAndDrop(far, farthest * far.unit, farthest)
-        else:
-            update = OpenAndDrop(far, float(self.penalty), float(self.penalty))
-        self.penalty_ = update.penalty
-        return [self._stage(data.rows, update)]
+        is_auto = self.penalty == "auto"
+        farthest = self._penalty_wanted(far) if is_auto else float(self.penalty)
+        self.penalty_ = farthest * far.unit if is_auto else farthest
+        return [self._stage(data.rows, OpenAndDrop(far, self.penalty_, farthest))]
 
     def _stage(self, rows: Rows, update: OpenAndDrop) -> Stage:
         """Return the paper's algorithm."""
@@ -292,16 +256,15 @@ class DPMeans(CenterEstimator):
         stages, found = start.stages, None
         if self.penalty == "auto":
             steps = Steps(self._search(start, price=0.0), order)
-            found, price = _found_with_price(steps, self.n_clusters_wanted, efforts[0])
+            found, price = steps.found_with_price(self.n_clusters_wanted, efforts[0])
             self.penalty_ = price or self.penalty_
             far = _FarPoints.of(rows)
             update = OpenAndDrop(far, self.penalty_, self.penalty_ / far.unit)
             stages = [self._stage(rows, update)]
 
         def seeds(n_centers: int) -> FloatArray:
-            n_candidates = n_greedy_candidates(n_centers)
-            left = self._seconds_left()
-            return choose_seeds(rows, n_centers, rng, n_candidates=n_candidates, seconds=left)[0]
+            n_tried, left = n_greedy_candidates(n_centers), self._seconds_left()
+            return choose_seeds(rows, n_centers, rng, n_candidates=n_tried, seconds=left)[0]
 
         search = self._search(start, self.penalty_)
         if found is not None:
@@ -452,26 +415,6 @@ class RelocateAtPrice(RelocateEmpty):
         relocated = RelocateEmpty.after(self, sweep, sums)
         price = self.penalty * len(sweep.centers)
         return replace(relocated, objective=relocated.objective + price)
-
-
-def _found_with_price(steps: Steps, n_centers: int, effort: Effort) -> tuple[Solution, float]:
-    """Return so many centers and a price at which about as many cost least; zero if there is none.
-
-    It is the geometric mean of what one center more saves and what one less costs.
-    """
-    search = steps.search
-    mean = search.measured(search.rows.mean()[None, :])
-    found = steps.improved(steps.grown(mean, n_centers), effort)
-    more = steps.improved(steps.grown(found, n_centers + 1), effort)
-    costs = found.inertia  # less than one center leaves nothing
-    if n_centers > 1:
-        less = steps.improved(steps.shrunk(found, n_centers - 1), effort)
-        costs = less.inertia - found.inertia
-    if costs <= search.perfect:
-        return found, 0.0
-    # Where every point is at a center, one more saves nothing.
-    saves = max(found.inertia - more.inertia, _LEAST_SAVED * costs)
-    return found, math.sqrt(saves) * math.sqrt(costs)
 
 
 def _first_of_largest(values: FloatArray) -> int:

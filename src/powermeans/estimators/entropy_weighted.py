@@ -7,8 +7,8 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from numbers import Real
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +36,7 @@ _HARD_POWER = -100.0
 _PENALTY_OF_SCATTER = 0.1
 # A smaller gain, as a share of the penalty, is rounding.
 _LEAST_GAIN = 1e-6
+_TINY = float(np.finfo(np.float64).tiny)
 # Points that tell which of many features a search starts from, in all and for each cluster.
 _SAMPLED = 256
 _SAMPLED_PER_CLUSTER = 8
@@ -79,24 +80,21 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     n_clusters : int, default=8
         Number of centers.
     penalty : float or "auto", default="auto"
-        Price of concentrating the weights on few features, positive, in the unit of the scatter (a
-        sum over the points). A smaller penalty lets fewer features count. "auto" is a tenth of the
-        mean scatter of the features about their means: with `standardize`, of the total weight.
+        Price of concentrating the weights on few features, in the unit of the scatter. With a
+        smaller one, fewer features count. "auto" is a tenth of the mean scatter of the features
+        about their means: with `standardize`, of the total weight.
     standardize : bool, default=True
-        Whether to divide differences by the standard deviation of their feature, so that units do
-        not matter; the centers keep the units of X. With False, as in the paper, whose data are
-        scaled, a feature of small variance has a small scatter, and wins even if it is noise.
+        Whether to divide differences by the standard deviation of their feature; the centers keep
+        the units of X. With False, as in the paper, whose data are scaled, a feature of small
+        variance wins even if it is noise.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Initial centers, as in `KMeans`.
     effort : {"fast", "balanced", "thorough"} or None, default="balanced"
-        How much to search for a lower objective. "fast" starts from 8 features, "balanced" from 32,
-        both from equal weights first, and search for centers with the weights that they learn.
-        "thorough" does what "balanced" does first, and then goes on with more features and with
-        random weights; it never ends above "balanced". With None, or if `init` gives the centers,
-        there is no search.
+        How much to search: "fast" starts from 8 single features, "balanced" from 32, and
+        "thorough" goes on with more of them and with random weights. With None, or if `init` is an
+        array, there is no search.
     power : float or "auto", default="auto"
-        Power of the first sweep, negative. "auto" is twice the critical power of the data minus
-        one, and at most -1.
+        Power of the first sweep, negative; "auto" is as in `PowerKMeans`.
     growth : float, default=1.1
         Factor from one power to the next.
     n_init : int, default=1
@@ -166,9 +164,9 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         "standardize": ["boolean"],
         "effort": [StrOptions(set(_EFFORTS)), None],
         "growth": [Interval(Real, 1, None, closed="neither")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "n_threads": [Integral, None],
     }
+
+    _why_whole = "A column with more missing entries would look tighter and get more weight"
 
     feature_weights_: FloatArray
     feature_scales_: FloatArray
@@ -210,17 +208,14 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 
     def _spec(self) -> OpeningSpec:
         opening = functools.partial(_open_weighted, standardizes=self.standardize)
-        reason = "A column with more missing entries would look tighter and get more weight"
-        return replace(super()._spec(), weighs_features=True, open_array=opening, why_whole=reason)
+        return replace(super()._spec(), weighs_features=True, open_array=opening)
 
     def _use_given_centers(self) -> None:
         self.feature_scales_ = np.ones(self.n_features_in_)
         self.feature_weights_ = _equal(self.feature_scales_)
 
     def _fitted_spec(self) -> OpeningSpec:
-        # Models of earlier versions have no scales.
-        scales = getattr(self, "feature_scales_", np.ones_like(self.feature_weights_))
-        learned = self.feature_weights_, scales
+        learned = self.feature_weights_, self.feature_scales_
         weighted = functools.partial(_open_weighted, standardizes=False, learned=learned)
         return replace(super()._fitted_spec(), open_array=weighted)
 
@@ -230,53 +225,40 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         return tags
 
     def _stages(self, data: Data) -> list[Stage]:
-        rows = data.rows
-        assert isinstance(rows, FeatureWeightedRows)
-        critical = rows.critical_power()
-        mean_scatter = rows.inertia_about_mean()  # while all features count the same
-        least = float(np.finfo(np.float64).tiny)
-        self.penalty_ = (
-            max(_PENALTY_OF_SCATTER * mean_scatter, least)
-            if self.penalty == "auto"
-            else self.penalty
-        )
+        rows = cast("FeatureWeightedRows", data.rows)
+        critical, spreads = rows.critical_power(), rows.spreads()
+        # The scatter is that of a mean feature while all features count the same.
+        of_scatter = max(_PENALTY_OF_SCATTER * rows.inertia_about_mean(), _TINY)
+        self.penalty_ = of_scatter if self.penalty == "auto" else float(self.penalty)
         start = min(2 * critical - 1, -1.0) if self.power == "auto" else float(self.power)
-        powers = list(itertools.takewhile(_is_soft, Geometric(start, self.growth)))
-        separate = SeparateCoincident(critical, spread_of_features(rows))
-        spreads = rows.spreads()
-        least_variance = float(np.min(np.square(spreads[spreads > 0]), initial=np.inf))
-        settled = CentersSettled(self.tol * least_variance if spreads.any() else 0.0)
+        powers = list(itertools.takewhile(_HARD_POWER.__lt__, Geometric(start, self.growth)))
+        least_variance = np.min(np.square(spreads[spreads > 0])) if spreads.any() else 0.0
         soft, hard = (
-            LearnFeatureWeights(self.penalty_, u, rows.feature_weights > 0)
-            for u in (separate, RelocateEmpty())
+            LearnFeatureWeights(self.penalty_, update, rows.feature_weights > 0)
+            for update in (SeparateCoincident(critical, spread_of_features(rows)), RelocateEmpty())
         )
+        settled = CentersSettled(self.tol * float(least_variance))
         return [
             Stage(powers, Never(), self.max_iter, soft),
             Stage(Fixed(-math.inf), settled, self.max_iter, hard),
         ]
 
     def _run(self, start: Start) -> list[StageEnd]:
-        data = in_memory(start.data)
-        rows = data.rows
-        assert isinstance(rows, FeatureWeightedRows)
+        rows = cast("FeatureWeightedRows", start.data.rows)
         rows.feature_weights = _equal(rows.spreads())
         ends = super()._run(start)
         if self.effort is None or self.n_clusters == 1 or not self._draws_centers():
             return ends
-        search = WeightSearch(start, data, rows, self.penalty_, self.n_clusters, self.n_threads)
+        search = WeightSearch(self, start, in_memory(start.data), rows)
         return [*ends[:-1], search.run(ends[-1], _EFFORTS[self.effort])]
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        run, rows = super()._finish(start, ends), start.data.rows
-        assert isinstance(rows, FeatureWeightedRows)
+        run, rows = super()._finish(start, ends), cast("FeatureWeightedRows", start.data.rows)
         weights = rows.feature_weights
         objective = run.inertia + self.penalty_ * _negative_entropy(weights)
-        found = {
-            "feature_weights_": weights,
-            "feature_scales_": rows.scales,
-            "objective_": objective,
-        }
-        return replace(run, loss=objective, attributes=found)
+        return replace(run, loss=objective).with_attributes(
+            feature_weights_=weights, feature_scales_=rows.scales, objective_=objective
+        )
 
 
 def _open_weighted(
@@ -326,12 +308,10 @@ class WeightSearch:
     there are starts with all the weight on one feature.
     """
 
+    model: EntropyWeightedPowerKMeans
     start: Start
     data: InMemory
     rows: FeatureWeightedRows
-    penalty: float
-    n_clusters: int
-    n_threads: int | None
     best: Weighted = field(init=False)
 
     def run(self, first: StageEnd, efforts: Sequence[WeightEffort]) -> StageEnd:
@@ -363,7 +343,7 @@ class WeightSearch:
         points = np.asarray(self.data.points)
         has_weight = self.rows.sample_weight(np.arange(len(points))) > 0
         n_distinct = np.array([len(np.unique(points[has_weight, f])) for f in features])
-        features = features[n_distinct > self.n_clusters]
+        features = features[n_distinct > self.model.n_clusters]
         if len(features) <= most:
             return features
         sample = points[self._sample()]
@@ -374,40 +354,37 @@ class WeightSearch:
         """Draw points evenly by weight along an order, one of much weight several times."""
         order, _ = order_by_place(self.rows, self.start.rng)
         up_to = np.cumsum(self.rows.sample_weight(order))
-        n_sampled = max(_SAMPLED, _SAMPLED_PER_CLUSTER * self.n_clusters)
-        wanted = (np.arange(n_sampled) + 0.5) / n_sampled * up_to[-1]
-        return np.asarray(order[np.searchsorted(up_to, wanted, side="right")])
+        n_sampled = max(_SAMPLED, _SAMPLED_PER_CLUSTER * self.model.n_clusters)
+        places = (np.arange(n_sampled) + 0.5) / n_sampled * up_to[-1]
+        return np.asarray(order[np.searchsorted(up_to, places, side="right")])
 
     def _share_left(self, values: Points) -> float:
         """Return the scatter about as many centers, as a share of that about the mean."""
         wide = values.astype(np.float64)
         labels = self._labels(wide[:, None], None, "fast")
-        counts = np.maximum(np.bincount(labels, minlength=self.n_clusters), 1)
-        means = np.bincount(labels, wide, minlength=self.n_clusters) / counts
-        return float(np.var(wide - means[labels]) / max(np.var(wide), np.finfo(float).tiny))
+        counts = np.maximum(np.bincount(labels, minlength=self.model.n_clusters), 1)
+        means = np.bincount(labels, wide, minlength=self.model.n_clusters) / counts
+        return float(np.var(wide - means[labels]) / max(np.var(wide), _TINY))
 
     def _goes_on_from(self, weights: FloatArray, effort: Any) -> bool:
         """Search for centers with these weights, relearn them, and return whether that gains."""
         self.rows.feature_weights = weights
         labels = self._labels(self.rows.in_weighted_space(), self.data.weights, effort)
-        centers = self.rows.means(labels, self.n_clusters)
+        centers = self.rows.means(labels, self.model.n_clusters)
         found = self._measured(self.start.anneal(centers, self.start.stages[-1:])[-1])
-        gains = found.objective < self.best.objective - _LEAST_GAIN * self.penalty
+        gains = found.objective < self.best.objective - _LEAST_GAIN * self.model.penalty_
         if gains:
             self.best = found
         return gains
 
     def _labels(self, points: Points, weights: FloatArray | None, effort: Any) -> Labels:
-        rng, n_threads = self.start.rng, self.n_threads
-        model = searched(
-            points, weights, self.n_clusters, effort=effort, rng=rng, n_threads=n_threads
-        )
-        return model.labels_
+        how = {"effort": effort, "rng": self.start.rng, "n_threads": self.model.n_threads}
+        return searched(points, weights, self.model.n_clusters, **how).labels_
 
     def _measured(self, end: StageEnd) -> Weighted:
         weights = self.rows.feature_weights
         _, inertia = self.rows.assign(end.centers)
-        return Weighted(end, weights, inertia + self.penalty * _negative_entropy(weights))
+        return Weighted(end, weights, inertia + self.model.penalty_ * _negative_entropy(weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,14 +401,12 @@ class LearnFeatureWeights(Update):
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
         """Return the sums of the first update, with the cost of the weights in the objective."""
-        rows, updated = sweep.rows, self.first.after(sweep, sums)
-        assert isinstance(rows, FeatureWeightedRows)
-        assert isinstance(sums, SquaredSums)
+        rows, updated = cast("FeatureWeightedRows", sweep.rows), self.first.after(sweep, sums)
         of_entropy = self.penalty * _negative_entropy(rows.feature_weights)
         # The weights of a rule omit this factor of the power mean's gradient.
         factor = math.exp(-math.log(len(sweep.centers)) / sweep.power)
         centers = updated.centers(fallback=sweep.centers)
-        scatter = factor * sums.scatter(centers, rows.scales)
+        scatter = factor * cast("SquaredSums", sums).scatter(centers, rows.scales)
         rows.feature_weights = _shares(scatter, self.varies, self.penalty)
         return replace(updated, objective=updated.objective + of_entropy)
 
@@ -446,7 +421,3 @@ def _shares(scatter: FloatArray, varies: NDArray[np.bool_], penalty: float) -> F
 
 def _negative_entropy(shares: FloatArray) -> float:
     return float(np.sum(xlogy(shares, shares)))
-
-
-def _is_soft(power: float) -> bool:
-    return power > _HARD_POWER

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -197,7 +197,6 @@ class GradientKMeans(CenterEstimator):
             callable,
             HasMethods(["__iter__"]),
         ],
-        "n_threads": [Integral, None],
     }
 
     _why_whole = "A step depends on the weight of a center, which has another in each column then"

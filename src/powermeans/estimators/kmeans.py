@@ -107,7 +107,6 @@ class KMeans(CenterEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "missing": [StrOptions({"error", "observed"})],
         "algorithm": [StrOptions({"lloyd", "elkan", "auto"})],
         "device": [str, None],
     }

@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -35,13 +35,6 @@ class SoftMeans(CenterEstimator):
     missing: Literal["error", "observed"]
     n_threads: int | None
     objective_: float
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CenterEstimator._parameter_constraints,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "missing": [StrOptions({"error", "observed"})],
-        "n_threads": [Integral, None],
-    }
 
     @abc.abstractmethod
     def _rule(self) -> Rule:

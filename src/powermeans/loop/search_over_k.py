@@ -23,6 +23,8 @@ _CANDIDATES = 16
 # The first steps of a walk change one in this many centers, and the last steps one in that many.
 _CENTERS_FOR_FIRST_STEP = 8
 _CENTERS_FOR_LAST_STEP = 64
+# A price is at least the root of this share of what one center less costs.
+_LEAST_SAVED = 1e-2
 # Steps in a row in vain that end a walk.
 _PATIENCE = 2
 
@@ -54,6 +56,23 @@ class Steps:
             self.search.begin(solution)
             return solution
         return self.search.improve(solution, effort)
+
+    def found_with_price(self, n_centers: int, effort: Effort) -> tuple[Solution, float]:
+        """Return so many centers and a price at which about as many cost least; zero if none does.
+
+        It is the geometric mean of what one center more saves and what one less costs.
+        """
+        mean = self.search.measured(self.search.rows.mean()[None, :])
+        found = self.improved(self.grown(mean, n_centers), effort)
+        more = self.improved(self.grown(found, n_centers + 1), effort)
+        costs = found.inertia  # less than one center leaves nothing
+        if n_centers > 1:
+            costs = self.improved(self.shrunk(found, n_centers - 1), effort).inertia - found.inertia
+        if costs <= self.search.perfect:
+            return found, 0.0
+        # Where every point is at a center, one more saves nothing.
+        saves = max(found.inertia - more.inertia, _LEAST_SAVED * costs)
+        return found, math.sqrt(saves) * math.sqrt(costs)
 
     def _descended(self, centers: FloatArray) -> Solution:
         start = self.search.measured(centers)

@@ -43,11 +43,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.stats import chi2
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
 from powermeans.errors import warn_caller
 from powermeans.estimators.opening import MatrixLike, OpeningSpec, admit_array

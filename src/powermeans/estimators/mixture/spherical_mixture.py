@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -188,8 +188,6 @@ class SphericalMixture(CenterEstimator):
         "shares": [StrOptions({"equal", "learned"})],
         "temperature": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
         "effort": [StrOptions(set(EFFORTS)), None],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "n_threads": [Integral, None],
     }
 
     def __init__(

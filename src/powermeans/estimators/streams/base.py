@@ -101,7 +101,6 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
         "init_size": [Interval(Integral, 1, None, closed="left"), None],
-        "n_threads": [Integral, None],
     }
 
     @abc.abstractmethod
