@@ -141,16 +141,14 @@ class GradientKMeans(CenterEstimator):
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Initial centers, as in `KMeans`.
     learning_rate : "auto", float, callable or iterable of float, default="auto"
-        "auto" is one over the weight of the heaviest cluster at each sweep: no center moves past
-        its mean, and the inertia never rises. Otherwise the rate of sweep t = 1, 2, ...: a number,
-        a function of t, such as ``lambda t: 0.03 / t``, which the authors found best for their
-        data, or an iterable (not an iterator) of the rates. Diverging steps raise a ValueError.
+        "auto" is one over the weight of the heaviest cluster: no center moves past its mean.
+        Otherwise the rate of sweep t = 1, 2, ...: a number, a function of t, or an iterable (not an
+        iterator) of the rates. Diverging steps raise a ValueError.
     max_iter : int, default=300
         Largest number of sweeps.
     tol : float, default=1e-4
         The fit ends when the sum of the squared center shifts is at most `tol` times the mean
-        variance of the features, or when no center moves. Small rates make small shifts: lower
-        `tol` with them.
+        variance of the features. Small rates make small shifts: lower `tol` with them.
     random_state, n_threads, verbose, copy_x
         As in `PowerKMeans`.
 

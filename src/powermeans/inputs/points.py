@@ -7,7 +7,7 @@ byte order, and dense in C order and aligned, or CSR with sorted indices and no 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +41,34 @@ class Admitted:
     points: Points | SparsePoints
     weights: FloatArray | None
     largest: float  # magnitude among the entries
+
+    def at(self, rows: Any) -> Admitted:
+        """Return some of the points, by their indices or as a slice."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Admitted(self.points[rows], weights, self.largest)
+
+    def copied(self) -> Admitted:
+        """Return a copy, since the user may use the memory again."""
+        weights = None if self.weights is None else self.weights.copy()
+        return Admitted(self.points.copy(), weights, self.largest)
+
+    @staticmethod
+    def joined(parts: Sequence[Admitted]) -> Admitted:
+        """Return the points of some parts together, sparse if one of them is."""
+        if len(parts) == 1:
+            return parts[0]
+        arrays: list[Any] = [part.points for part in parts]
+        points: Any
+        if any(sparse.issparse(array) for array in arrays):
+            points = sparse.vstack([sparse.csr_array(array) for array in arrays], format="csr")
+        else:
+            points = np.concatenate(arrays)
+        weights = [part.weights for part in parts]
+        if all(weight is None for weight in weights):
+            return Admitted(points, None, max(part.largest for part in parts))
+        ones = (np.ones(array.shape[0]) for array in arrays)
+        together = [one if w is None else w for one, w in zip(ones, weights, strict=True)]
+        return Admitted(points, np.concatenate(together), max(part.largest for part in parts))
 
 
 def wanted_form(X: object, *, keeps_narrow: bool = False) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
@@ -78,7 +77,7 @@ class Waiting(Generic[Learned]):
 
     def as_one_chunk(self) -> Waiting[Learned]:
         """Join the chunks; the stream goes on with the same bits."""
-        return replace(self, chunks=(_joined(self.chunks),)) if self.chunks else self
+        return replace(self, chunks=(Admitted.joined(self.chunks),)) if self.chunks else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +91,8 @@ class _Advance(Generic[Learned]):
 
 class StreamEstimator(CenterEstimator, Generic[Learned]):
     """Base of estimators with `partial_fit`. A subclass defines how to begin and to go on."""
+
+    _why_whole = "A center keeps one running weight, and would need another in each column"
 
     init_size: int | None
     n_threads: int | None
@@ -139,20 +140,17 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         Memory does not grow with the stream. The first points are held back until there are
         `init_size` of them, and the centers begin there. Until then the centers are provisional,
         updated now and then, and there are none while there are fewer than `n_clusters` points.
-        Later points do not move the centers far: if the first points are unlike the others and all
-        are at hand, call `fit`. Points without weight do not count. After `fit`, the chunk
-        continues from what `fit` has learned. If a call is interrupted or raises, the chunk has
-        taught nothing.
+        Points without weight do not count. After `fit`, the chunk continues from what `fit` has
+        learned. If a call is interrupted or raises, the chunk has taught nothing.
 
-        `powermeans.save` saves a stream at any moment, also while points are held back. If
-        `random_state` is an int, the loaded stream goes on with the same bits.
+        `powermeans.save` saves a stream at any moment. If `random_state` is an int, the loaded
+        stream goes on with the same bits.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), path or PartedData
-            The points of the chunk, at least one, with the features of the first chunk. A path,
-            the result of `powermeans.open_data` or a Dask collection is read once and need not fit
-            into memory: each part is one chunk or several. Chunks before an error have taught.
+            The points of the chunk. Rows that are read in parts need not fit into memory: each
+            part is one chunk or several. Chunks before an error have taught.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
@@ -203,9 +201,8 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         if self._stream_so_far() is not None:
             self._columns().check_width(points.shape[1], type(self).__name__)
         admitted = admit(points, weights)
-        if not hasattr(self, "cluster_centers_"):
-            return admitted
-        return wide_enough(admitted, self.cluster_centers_)
+        centers = getattr(self, "cluster_centers_", None)
+        return admitted if centers is None else wide_enough(admitted, centers)
 
     def _opened_like_those_before(self, X: Any, sample_weight: ArrayLike | None) -> Any:
         """Open points in parts that have the columns of the stream so far."""
@@ -258,10 +255,8 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return _Advance(stream, public, course)
 
     def _refuse_another_number(self) -> None:
-        if not hasattr(self, "cluster_centers_"):
-            return
-        n_centers = len(self.cluster_centers_)
-        if n_centers != self.n_clusters:
+        n_centers = len(getattr(self, "cluster_centers_", ()))
+        if n_centers not in (0, self.n_clusters):
             raise ValueError(
                 f"n_clusters={self.n_clusters}, but the stream goes on from {n_centers} centers: "
                 f"set n_clusters={n_centers}, or begin anew with fit or sklearn.base.clone"
@@ -286,21 +281,22 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         self, waiting: Waiting[Learned], chunk: Admitted
     ) -> tuple[Learned | Waiting[Learned], Step[Learned] | None]:
         """Begin if there are enough points; otherwise begin provisionally, or wait."""
-        chunk = _with_weight(chunk)
+        if chunk.weights is not None and not chunk.weights.all():
+            chunk = chunk.at(np.flatnonzero(chunk.weights))
         chunks = (*waiting.chunks, chunk)
         n_points = waiting.n_points + chunk.points.shape[0]
         if n_points >= self._n_awaited():
             step = self._beginning(chunks)
             return step.learned, step
-        # The user may reuse the memory.
-        kept = (*waiting.chunks, _copy(chunk))
+        kept = (*waiting.chunks, chunk.copied())
         if n_points < max(self.n_clusters, _WORTH_ANOTHER_LOOK * waiting.n_seen):
             return Waiting(kept, n_points, waiting.learned, waiting.n_seen), None
         step = self._beginning(chunks)
         return Waiting(kept, n_points, step.learned, n_points), step
 
     def _beginning(self, chunks: Sequence[Admitted]) -> Step[Learned]:
-        return self._begin(self._opened(_joined(chunks)), check_random_state(self.random_state))
+        rng = check_random_state(self.random_state)
+        return self._begin(self._opened(Admitted.joined(chunks)), rng)
 
     def _public(self, learned: Learned, data: InMemory, dtype: np.dtype[Any]) -> dict[str, Any]:
         """Return the attributes that users see of the stream and of the chunk."""
@@ -308,27 +304,19 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         wide = wide_enough(Admitted(data.points, data.weights, 0.0), centers)
         rows = data.rows if wide.points is data.points else self._opened(wide).rows
         labels, inertia = rows.assign(centers.astype(np.float64))
-        return {
-            "cluster_centers_": centers,
-            "labels_": labels,
-            "inertia_": inertia,
-            **self._described(learned),
-        }
+        found = {"cluster_centers_": centers, "labels_": labels, "inertia_": inertia}
+        return found | self._described(learned)
 
     def _spec(self) -> OpeningSpec:
-        reason = f"{type(self).__name__} learns from batches with the compiled core"
-        why_whole = "A center keeps one running weight, and would need another in each column"
         return replace(
             super()._spec(),
             leaves_out_columns=False,  # later chunks may have entries in them
-            why_whole=why_whole,
             why_not_in_parts=None,
-            why_not_on_device=reason,
+            why_not_on_device=f"{type(self).__name__} learns from batches with the compiled core",
         )
 
     def _fitted_spec(self) -> OpeningSpec:
-        centers = getattr(self, "cluster_centers_", None)
-        return replace(super()._fitted_spec(), as_wide_as=centers)
+        return replace(super()._fitted_spec(), as_wide_as=getattr(self, "cluster_centers_", None))
 
     def _chunk_spec(self) -> OpeningSpec:
         """Return the requirements on the next chunk."""
@@ -384,36 +372,3 @@ def that_weigh(parts: Iterator[Part]) -> Iterator[Part]:
         if part[0].shape[0] and (part[1] is None or part[1].any()):
             yield part
         del part  # frees its memory before the next part is read
-
-
-def _with_weight(chunk: Admitted) -> Admitted:
-    """Drop the points that have no weight."""
-    if chunk.weights is None or chunk.weights.all():
-        return chunk
-    indices = np.flatnonzero(chunk.weights)
-    return Admitted(chunk.points[indices], chunk.weights[indices], chunk.largest)
-
-
-def _copy(chunk: Admitted) -> Admitted:
-    weights = None if chunk.weights is None else chunk.weights.copy()
-    return Admitted(chunk.points.copy(), weights, chunk.largest)
-
-
-def _joined(chunks: Sequence[Admitted]) -> Admitted:
-    """Join the points of some chunks, sparse if one of them is."""
-    if len(chunks) == 1:
-        return chunks[0]
-    parts: list[Any] = [chunk.points for chunk in chunks]
-    points: Any
-    if any(sparse.issparse(part) for part in parts):
-        points = sparse.vstack([sparse.csr_array(part) for part in parts], format="csr")
-    else:
-        points = np.concatenate(parts)
-    weights = None
-    if any(chunk.weights is not None for chunk in chunks):
-        weights = np.concatenate([_weights(chunk) for chunk in chunks])
-    return Admitted(points, weights, max(chunk.largest for chunk in chunks))
-
-
-def _weights(chunk: Admitted) -> FloatArray:
-    return np.ones(chunk.points.shape[0]) if chunk.weights is None else chunk.weights

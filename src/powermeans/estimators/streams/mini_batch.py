@@ -63,12 +63,11 @@ class _Remembered:
 class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     """Power k-means in batches, for streams and for data too large for `PowerKMeans`.
 
-    `PowerKMeans` finds the first centers in a sample, by its search; there is no later one, which
-    would need all points again. The other points come in batches. Each batch
-    is swept once, with the weights of power k-means, and its sums are added to those of earlier
-    batches; the centers are the quotients of these sums. From batch to batch the power falls
-    towards minus infinity, where the weights are those of Lloyd's algorithm. Memory does not grow
-    with the stream: it holds one sum of points and one of weights for each center.
+    `PowerKMeans` finds the first centers in a sample, by its search. The other points come in
+    batches. Each batch is swept once, with the weights of power k-means, and its sums are added to
+    those of earlier batches; the centers are the quotients of these sums. From batch to batch the
+    power falls towards minus infinity, where the weights are those of Lloyd's algorithm. Memory
+    does not grow with the stream.
 
     Sums of soft and of hard batches can be added because their weights share a unit, in which a
     point at a center weighs one at every power: they are k^(1/s) times the gradient of the power
@@ -80,10 +79,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     sample must cover the space, and so should each chunk. `fit` draws sample and batches from all
     points of an array or a file; `partial_fit` takes points in the order in which they come. A
     stream that is sorted, or that drifts through space, ends at an inertia far above that of a fit,
-    whatever the parameters or the initial centers, because a center that has won no point moves to
-    where the points are now. `drift_` shows this. Shuffle these points first, or fit them at once.
-    Centers that coincide, because the first sample has fewer distinct points than clusters, move to
-    other points as soon as there are some.
+    and `drift_` shows this. Shuffle these points first, or fit them at once.
 
     For rows that are read in parts, such as a file, `fit` draws the first sample in one pass
     (heavier rows are more likely) and then treats all rows as one batch in each pass, with hard
@@ -98,42 +94,31 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         Where `PowerKMeans` starts in the first sample. An array has the shape (n_clusters,
         n_features).
     batch_size : int, default=1024
-        Number of points in a batch of `fit`. Later batches grow to a tenth of the points so far,
-        up to 2^18 numbers. In `partial_fit` each chunk is a batch, and a file is read in batches of
-        2^18 numbers.
+        Number of points in a batch of `fit`, and more once there were ten times as many, up to 2^18
+        numbers. In `partial_fit` each chunk is a batch.
     max_iter : int, default=1
         Number of passes of `fit` over the points, each in a new random order.
     power : float or "auto", default="auto"
         Power of the first batch, negative. "auto" is the power at which `PowerKMeans` starts. At
         ``-math.inf`` all batches are hard.
     growth : float, default=1.2
-        Factor from the power of one batch to that of the next, greater than one. It applies until
-        the weights are practically hard; in `fit`, until half of the points have come.
+        Factor from the power of one batch to that of the next, until the weights are practically
+        hard; in `fit`, until half of the points have come.
     effort : {"fast", "balanced", "thorough"}, default="fast"
         How much `PowerKMeans` searches in the first sample.
     init_size : int or None, default=None
         Number of points in the first sample: `fit` draws them at random, `partial_fit` waits for
         them. None takes the largest of three batches, 30 points for each center, and, in `fit`, a
-        fiftieth of all points (for rows in parts at most 2^18 numbers). A larger sample takes
-        longer and finds lower inertia when there are many clusters or rare ones.
+        fiftieth of all points. More points help if there are many or rare clusters.
     memory : float or None, default=None
         About how many points (by weight) are remembered; older ones fade. None remembers all, which
         is best when the points do not change with time.
     reassignment_ratio : float, default=0
-        A center is lost when its weight is at most this share of the heaviest center's. It then
-        moves to a point of the batch, the one at the middle of the batch's error. At zero only
-        centers without a point are lost, and all but one of those that coincide. Use a higher
-        value, such as 0.01, together with `memory` for streams in which clusters come and go; a
-        rare cluster may then lose its center.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the sample, the initial centers and the batches. An int makes the result
-        reproducible.
-    n_threads : int or None, default=None
-        Largest number of threads; None follows the environment and its limits.
-    verbose : int, default=0
-        Whether to print a line for each batch or chunk.
-    copy_x : bool, default=True
-        Accepted for compatibility with scikit-learn; X is never changed.
+        A center whose weight is at most this share of the heaviest center's moves to a point of the
+        batch. Use a value such as 0.01, together with `memory`, for streams in which clusters come
+        and go; a rare cluster may then lose its center.
+    random_state, n_threads, verbose, copy_x
+        As in `PowerKMeans`.
 
     Attributes
     ----------
@@ -345,12 +330,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _part(self, data: InMemory, indices: IndexArray) -> InMemory:
         if len(indices) == data.rows.n_points:
             return data
-        weights = None if data.weights is None else data.weights[indices]
-        return self._opened(Admitted(data.points[indices], weights, math.nan), beside=data.rows)
-
-    def _report_end(self, run: Run) -> None:
-        if self.verbose:
-            print(f"The end: {run.ends[-1].reason}.")
+        whole = Admitted(data.points, data.weights, math.nan)
+        return self._opened(whole.at(indices), beside=data.rows)
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         learned, n_passes, course = start.learned[len(start.history.records)]
@@ -365,7 +346,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _chunks_of(self, part: Admitted) -> Iterator[Admitted]:
         n_points, n_each = part.points.shape[0], self._largest_batch(part.points)
         for start in range(0, n_points, n_each):
-            chunk = _between(part, start, start + n_each)
+            chunk = part.at(slice(start, start + n_each))
             if chunk.weights is None or chunk.weights.any():
                 yield chunk
 
@@ -444,12 +425,6 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
 def _open_batch(points: Any, weights: FloatArray | None, spec: OpeningSpec) -> Rows:
     return open_batch(points, weights, n_threads=spec.n_threads)
-
-
-def _between(part: Admitted, start: int, end: int) -> Admitted:
-    """Return some consecutive points of a part."""
-    weights = None if part.weights is None else part.weights[start:end]
-    return replace(part, points=part.points[start:end], weights=weights)
 
 
 def _elements_per_point(points: Points | SparsePoints) -> int:

@@ -42,8 +42,7 @@ class MiniBatchKMeans(MiniBatchPowerKMeans):
     compute_labels : bool, default=True
         Whether `fit` sets `labels_`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the sample, the initial centers and the batches. An int makes the result
-        reproducible.
+        Seed of the sample, the initial centers and the batches.
     tol : float, default=0.0
         `fit` ends when a batch moves the centers by no more than this: the sum of the squared
         shifts, in units of the mean variance of the features. With 0 it does not end for this

@@ -61,17 +61,14 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     The first online pass gains more than a batch pass, and later ones gain less. The authors
     therefore advise one online epoch followed by batch (Lloyd's) sweeps, and `fit` follows them.
-    Use it for points that arrive one by one, for data too large for many passes, and for
-    comparisons. There is no search, which would need all points again and again; when they are at
-    hand, `PowerKMeans` finds lower inertia. When they arrive by
-    the thousand, `MiniBatchPowerKMeans` learns more from each point and is faster, because threads
-    cannot share an online pass.
+    Use it for points that arrive one by one, and for comparisons. When they are at hand,
+    `PowerKMeans` finds lower inertia. When they arrive by the thousand, `MiniBatchPowerKMeans`
+    learns more from each point and is faster, because threads cannot share an online pass.
 
     `partial_fit` chooses the seeds among the first `init_size` points. If these differ from later
-    ones, as in a sorted stream, the centers end at a higher inertia than those of `fit`. Rows that
-    are read in parts, such as a file, are never in memory as a whole: `fit` finds their seeds in
-    several passes by k-means||, takes one part after the other in an online epoch, and then sweeps
-    all of them. Partitions of Dask are brought to this process one at a time.
+    ones, as in a sorted stream, the centers end at a higher inertia than those of `fit`. For rows
+    that are read in parts, `fit` finds seeds in several passes by k-means||, takes one part after
+    the other in an online epoch, and then sweeps all of them.
 
     Parameters
     ----------
@@ -80,20 +77,18 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Initial centers, as in `KMeans`. The authors take the first points, ``X[:k]``.
     learning_rate : "auto", float, callable or iterable of float, default="auto"
-        "auto" is 1 / n_j. Otherwise the rate of step t = 1, 2, ..., in [0, 1]: a number, a function
-        of t, or an iterable (not an iterator) of the rates. Steps are counted over all epochs and
-        chunks. A center converges if the rates add up to infinity and their squares do not, as for
-        1 / t; a constant rate follows points that change with time.
+        "auto" is 1 / n_j. Otherwise the rate of step t = 1, 2, ..., in [0, 1], counted over all
+        epochs and chunks: a number, a function of t, or an iterable (not an iterator) of the rates.
+        A constant rate follows points that change with time.
     n_epochs : int, default=1
         Number of online passes of `fit`.
     batch : bool, default=True
         Whether Lloyd's sweeps follow in `fit`. They move empty clusters to where the error is
         largest.
     shuffle : bool, default=True
-        Whether each epoch takes the points in a new random order. The order does not depend on the
-        order of the rows, and copies of a point follow one another. Without shuffling, sorted
-        points give poor centers. Rows in parts are shuffled within each part. `partial_fit` never
-        shuffles.
+        Whether each epoch takes the points in a new random order, which does not depend on that of
+        the rows. Without it, sorted points give poor centers. Rows in parts are shuffled within
+        each part; `partial_fit` never shuffles.
     init_size : int or None, default=None
         Number of points that `partial_fit` waits for before it chooses seeds among them, unless
         `init` is an array. None takes ten for each center.
@@ -102,15 +97,8 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     tol : float, default=1e-4
         Lloyd's sweeps end when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features, or when no center moves.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the initial centers and the order. An int makes the result reproducible.
-    n_threads : int or None, default=None
-        Largest number of threads; None follows the environment and its limits. Online passes use
-        one thread.
-    verbose : int, default=0
-        Whether to print a line for each epoch and sweep, and for each chunk.
-    copy_x : bool, default=True
-        Accepted for compatibility with scikit-learn; X is never changed.
+    random_state, n_threads, verbose, copy_x
+        As in `PowerKMeans`. Online passes use one thread.
 
     Attributes
     ----------
