@@ -364,7 +364,7 @@ class WeightSearch:
         labels = self._labels(wide[:, None], None, "fast")
         counts = np.maximum(np.bincount(labels, minlength=self.model.n_clusters), 1)
         means = np.bincount(labels, wide, minlength=self.model.n_clusters) / counts
-        return float(np.var(wide - means[labels]) / max(np.var(wide), _TINY))
+        return float(np.var(wide - means[labels]) / max(float(np.var(wide)), _TINY))
 
     def _goes_on_from(self, weights: FloatArray, effort: Any) -> bool:
         """Search for centers with these weights, relearn them, and return whether that gains."""
