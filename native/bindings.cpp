@@ -15,7 +15,6 @@
 
 #include "dispatch.hpp"
 #include "draw.hpp"
-#include "many_fits.hpp"
 #include "online.hpp"
 #include "seed.hpp"
 #include "shortcuts.hpp"
@@ -665,48 +664,6 @@ void bind_points(nb::module_& module, const char* dense_name, const char* csr_na
     bind_sweeps<CsrPoints<V>>(csr);
 }
 
-template <class V>
-void bind_many_fits(nb::module_& module) {
-    const auto fit = [](const std::vector<In<V, 2>>& problems,
-                        const std::vector<std::optional<Vector>>& sample_weights, In<double, 3> uniforms,
-                        int64_t max_iter, double tol, Team& team, const std::vector<Out<int32_t, 1>>& labels,
-                        Out<double, 3> centers, Out<double, 1> inertia, Out<int64_t, 1> n_iter) {
-        const std::size_t n = problems.size(), k = centers.shape(1), d = centers.shape(2);
-        require(sample_weights.size() == n && labels.size() == n && uniforms.shape(0) == n &&
-                    centers.shape(0) == n && inertia.shape(0) == n && n_iter.shape(0) == n,
-                "every argument must have one entry for each problem");
-        require(k > 0 && d > 0 && uniforms.shape(1) > 0, "there must be a center, a feature and a run");
-        const std::size_t n_candidates = k > 1 ? (uniforms.shape(2) - 1) / (k - 1) : 1;
-        require(n_candidates > 0 && uniforms.shape(2) == 1 + (k - 1) * n_candidates,
-                "uniforms must have a number for the first seed, and as many for each other one");
-        std::vector<Problem<V>> given;
-        for (std::size_t i = 0; i < n; ++i) {
-            const std::size_t n_points = problems[i].shape(0);
-            require(n_points > 0 && problems[i].shape(1) == d && labels[i].shape(0) == n_points &&
-                        (!sample_weights[i] || sample_weights[i]->shape(0) == n_points),
-                    "points, weights and labels of a problem must have the same length, and points as many "
-                    "features as centers");
-            given.push_back({problems[i].data(), sample_weights[i] ? sample_weights[i]->data() : nullptr,
-                             int64_t(n_points), labels[i].data()});
-        }
-        const ManyFits asked{int64_t(d),
-                             int64_t(k),
-                             int64_t(uniforms.shape(1)),
-                             int64_t(n_candidates),
-                             max_iter,
-                             tol,
-                             uniforms.data(),
-                             centers.data(),
-                             inertia.data(),
-                             n_iter.data()};
-        in_background([&] { powermeans::fit_many(given, asked, team); });
-    };
-    module.def(sizeof(V) == sizeof(float) ? "fit_many_float" : "fit_many_double", fit,
-               "problems"_a.noconvert(), "sample_weights"_a.noconvert(), "uniforms"_a.noconvert(),
-               "max_iter"_a, "tol"_a, "team"_a, "labels"_a.noconvert(), "centers"_a.noconvert(),
-               "inertia"_a.noconvert(), "n_iter"_a.noconvert());
-}
-
 template <class T>
 void bind_elementary(nb::module_& module) {
     using Kernels = ElementaryKernels<T>;
@@ -764,8 +721,6 @@ NB_MODULE(_native, module) {
                "distances"_a.noconvert(), "weights"_a.noconvert().none(), "least_sizes"_a.noconvert(),
                "most_sizes"_a.noconvert(), "mean_size"_a, "curvature"_a, "labels"_a.noconvert(),
                "sizes"_a.noconvert(), "prices"_a.noconvert());
-    bind_many_fits<float>(module);
-    bind_many_fits<double>(module);
     bind_elementary<float>(module);
     bind_elementary<double>(module);
 }

@@ -22,7 +22,6 @@ from powermeans import (
     MiniBatchPowerKMeans,
     OnlineKMeans,
     PowerKMeans,
-    ProductQuantizer,
     RobustPowerKMeans,
     SelfOrganizingMap,
     SpectralClustering,
@@ -52,8 +51,6 @@ ESTIMATORS = [
     SelfOrganizingMap(shape=(2, 3), topology="hexagonal", init="random"),
     KernelPowerKMeans(),
     KernelPowerKMeans(kernel="linear", n_landmarks=5),
-    ProductQuantizer(n_subspaces=1),
-    ProductQuantizer(n_subspaces=1, n_bits=2, rotation="learned"),
     SpectralClustering(),
     SpectralClustering(affinity="nearest_neighbors", n_neighbors=3),
     SphericalMixture(),
@@ -76,9 +73,6 @@ def checks_that_cannot_pass(estimator) -> dict[str, str]:
     if getattr(estimator, "divergence", None) == "cosine":
         reason = "their points have rows of zeros, which have no direction"
         return dict.fromkeys(CHECKS_WITH_ROWS_OF_ZEROS, reason)
-    if isinstance(estimator, ProductQuantizer):
-        reason = "the seeds of its codewords depend on the order of the rows"
-        return {"check_sample_weight_equivalence_on_dense_data": reason}
     return {}
 
 

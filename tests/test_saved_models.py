@@ -41,7 +41,6 @@ from powermeans import (
     MiniBatchPowerKMeans,
     OnlineKMeans,
     PowerKMeans,
-    ProductQuantizer,
     RobustPowerKMeans,
     SelfOrganizingMap,
     SpectralClustering,
@@ -83,12 +82,9 @@ MODELS = [
     DPMeans(penalty=30.0),
     SelfOrganizingMap(shape=(2, 2), random_state=0),
     EntropyWeightedPowerKMeans(3, random_state=0),
-    ProductQuantizer(3, 2, random_state=0),
-    ProductQuantizer(1, 3, rotation="learned", random_state=0),
     make_pipeline(StandardScaler(), PowerKMeans(3, random_state=0)),
     make_pipeline(MinMaxScaler(), PowerKMeans(3, random_state=0)),
 ]
-QUANTIZER = MODELS[25]
 # What models say of themselves may hold an address.
 MODEL_NAMES = [f"{type(model).__name__} {number}" for number, model in enumerate(MODELS)]
 
@@ -611,17 +607,11 @@ def test_a_random_state_outside_its_memory_is_refused(change, file) -> None:
             lambda members: estimator(members)[1]["steps"].reverse(),
             "steps are not scalers and an estimator",
         ),
-        (QUANTIZER, parameter(n_bits=1), "4 codewords, and 1 bits for their numbers"),
-        (QUANTIZER, parameter(n_subspaces=1), "n_subspaces is 1, and it has codebooks for 3"),
-        (QUANTIZER, attribute(n_features_in_=6), "3 features of codewords, and 6 of points"),
     ],
     ids=[
         "negative centers of counts",
         "no covariance",
         "a scaler last",
-        "numbers of codewords that no code holds",
-        "other subspaces",
-        "other features",
     ],
 )
 def test_what_does_not_fit_together_is_refused(model, change, message, file) -> None:

@@ -20,9 +20,10 @@ def made_by_the_page() -> dict[str, Any]:
     pytest.importorskip("faiss", reason="faiss is an extra")
     code = re.findall(r"```(?:python|\{code-block\} python)\n(.*?)```", PAGE.read_text(), re.DOTALL)
     made: dict[str, Any] = {}
-    for block in code[:2]:
+    for block in code[:3]:
         exec(block, made)
     assert "IndexIVFFlat" in code[1]
+    assert "IndexIVFPQ" in code[2]
     return made
 
 
@@ -55,3 +56,11 @@ def test_the_lists_of_the_index_are_our_clusters(made_by_the_page):
     index, model = made_by_the_page["index"], made_by_the_page["model"]
     sizes = [index.invlists.list_size(j) for j in range(index.nlist)]
     np.testing.assert_array_equal(sizes, np.bincount(model.labels_, minlength=index.nlist))
+
+
+def test_codes_over_our_centers_find_the_row_that_is_asked_for(made_by_the_page):
+    codes, X = made_by_the_page["codes"], made_by_the_page["X"]
+    codes.nprobe = 50
+    _, found = codes.search(X[:100], 10)
+    assert codes.ntotal == len(X)
+    assert np.mean((found == np.arange(100)[:, None]).any(axis=1)) > 0.9

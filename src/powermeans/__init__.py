@@ -45,14 +45,11 @@ if TYPE_CHECKING:
     from powermeans.estimators.gradient_kmeans import GradientKMeans as GradientKMeans
     from powermeans.estimators.kernel_power_kmeans import KernelPowerKMeans as KernelPowerKMeans
     from powermeans.estimators.kmeans import KMeans as KMeans
-    from powermeans.estimators.many_fits import ManyFits as ManyFits
-    from powermeans.estimators.many_fits import fit_many as fit_many
     from powermeans.estimators.mixture.moments import MomentEstimates as MomentEstimates
     from powermeans.estimators.mixture.moments import moment_estimates as moment_estimates
     from powermeans.estimators.mixture.spherical_mixture import SphericalMixture as SphericalMixture
     from powermeans.estimators.optimality import optimality_gap as optimality_gap
     from powermeans.estimators.power_kmeans import PowerKMeans as PowerKMeans
-    from powermeans.estimators.product_quantizer import ProductQuantizer as ProductQuantizer
     from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans as RobustPowerKMeans
     from powermeans.estimators.self_organizing_map import SelfOrganizingMap as SelfOrganizingMap
     from powermeans.estimators.soft_means import FuzzyCMeans as FuzzyCMeans
@@ -95,7 +92,6 @@ _MODULE_OF = {
     "KHarmonicMeans": "powermeans.estimators.soft_means",
     "KMeans": "powermeans.estimators.kmeans",
     "KernelPowerKMeans": "powermeans.estimators.kernel_power_kmeans",
-    "ManyFits": "powermeans.estimators.many_fits",
     "MarkovChainSeeds": "powermeans.seeds.markov_chain",
     "MiniBatchKMeans": "powermeans.estimators.streams.mini_batch_kmeans",
     "MiniBatchPowerKMeans": "powermeans.estimators.streams.mini_batch",
@@ -109,7 +105,6 @@ _MODULE_OF = {
     "PartedData": "powermeans.sources",
     "PathRecorder": "powermeans.callbacks.path_recorder",
     "PowerKMeans": "powermeans.estimators.power_kmeans",
-    "ProductQuantizer": "powermeans.estimators.product_quantizer",
     "RobustPowerKMeans": "powermeans.estimators.robust_power_kmeans",
     "Scaling": "powermeans.sources",
     "SelfOrganizingMap": "powermeans.estimators.self_organizing_map",
@@ -121,7 +116,6 @@ _MODULE_OF = {
     "WrongDataError": "powermeans.errors",
     "choose_k": "powermeans.choosing_k.choose",
     "critical_power": "powermeans.estimators.functions",
-    "fit_many": "powermeans.estimators.many_fits",
     "k_means": "powermeans.estimators.functions",
     "kmeans_plusplus": "powermeans.estimators.functions",
     "load": "powermeans.saving.model_files",

@@ -1,6 +1,5 @@
 """The compiled core, as `native/bindings.cpp` exposes it."""
 
-from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -228,22 +227,6 @@ def transport(
     prices: FloatArray,
 ) -> float:
     """Meet the wished sizes at least cost, and return by how much weight they miss the limits."""
-
-def fit_many_float(
-    problems: Sequence[Any],
-    sample_weights: Sequence[FloatArray | None],
-    uniforms: FloatArray,
-    max_iter: int,
-    tol: float,
-    team: Team,
-    labels: Sequence[Labels],
-    centers: FloatArray,
-    inertia: FloatArray,
-    n_iter: IndexArray,
-) -> None:
-    """Fit each problem on one thread, and fill the arrays at the end."""
-
-fit_many_double = fit_many_float
 
 def log(values: Points, results: Points) -> None: ...
 def exp(values: Points, results: Points) -> None: ...

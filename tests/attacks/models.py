@@ -82,7 +82,6 @@ def models() -> list[Any]:
         powermeans.SelfOrganizingMap(shape=(2, 2), random_state=0),
         powermeans.EntropyWeightedPowerKMeans(2, random_state=0),
         powermeans.SpectralClustering(2, random_state=0),
-        powermeans.ProductQuantizer(2, 1, rotation="learned", random_state=0),
         make_pipeline(StandardScaler(), powermeans.PowerKMeans(2, random_state=0)),
         make_pipeline(MinMaxScaler(), powermeans.KMeans(2, random_state=0)),
     ]

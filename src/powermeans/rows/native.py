@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -486,30 +486,6 @@ class NativeNearness:
 
     def _weighted(self) -> FloatArray:
         return self._nearest if self._weights is None else weighted(self._weights, self._nearest)
-
-
-def fit_many(
-    problems: Sequence[Points],
-    sample_weights: Sequence[FloatArray | None],
-    uniforms: FloatArray,
-    *,
-    max_iter: int,
-    tol: float,
-    labels: Sequence[Labels],
-    centers: FloatArray,
-    n_threads: int | None,
-) -> tuple[FloatArray, IndexArray]:
-    """Fill labels and centers of each problem, and return inertias and numbers of sweeps.
-
-    `uniforms`, (n_problems, n_runs, 1 + (n_centers - 1) * n_candidates), draw the seeds.
-    """
-    fit = _native.fit_many_float if problems[0].dtype == np.float32 else _native.fit_many_double
-    in_units = [in_unit(weights) for weights in sample_weights]
-    inertia, n_iter = np.empty(len(problems)), np.empty(len(problems), dtype=np.int64)
-    weights = [weights for weights, _ in in_units]
-    team = start_team(n_threads)
-    fit(problems, weights, uniforms, max_iter, tol, team, labels, centers, inertia, n_iter)
-    return inertia * [unit for _, unit in in_units], n_iter
 
 
 def start_team(n_threads: int | None) -> Team:

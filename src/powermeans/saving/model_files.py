@@ -27,7 +27,6 @@ from sklearn.utils.validation import check_is_fitted
 from powermeans.errors import ModelFileError, printable
 from powermeans.estimators.base import CenterEstimator
 from powermeans.estimators.kernel_power_kmeans import KernelPowerKMeans
-from powermeans.estimators.product_quantizer import ProductQuantizer
 from powermeans.estimators.streams.base import is_waiting
 from powermeans.inputs.points import check_domain
 from powermeans.saving.values import ESTIMATORS, FORMS, SCALERS
@@ -332,8 +331,6 @@ def _try_out(model: Any) -> None:
         elif isinstance(model, KernelPowerKMeans):
             _check_labels(model, len(model.dual_coef_))
             model.predict(_point_for(model))
-        elif isinstance(model, ProductQuantizer):
-            _check_codebooks(model)
 
 
 def _point_for(model: KernelPowerKMeans) -> Any:
@@ -345,23 +342,6 @@ def _point_for(model: KernelPowerKMeans) -> Any:
             f"it has a kernel of {model.n_features_in_} points, and {len(model.labels_)} labels"
         )
     return np.zeros((1, model.n_features_in_))
-
-
-def _check_codebooks(model: ProductQuantizer) -> None:
-    n_subspaces, n_codewords, n_features = model.codebooks_.shape
-    if n_subspaces != model.n_subspaces:
-        raise ValueError(
-            f"n_subspaces is {model.n_subspaces}, and it has codebooks for {n_subspaces}"
-        )
-    if n_codewords > 2**model.n_bits:
-        raise ValueError(
-            f"it has {n_codewords} codewords, and {model.n_bits} bits for their numbers"
-        )
-    if n_subspaces * n_features != model.n_features_in_:
-        raise ValueError(
-            f"it has {n_subspaces * n_features} features of codewords, and "
-            f"{model.n_features_in_} of points"
-        )
 
 
 def _check_labels(model: Any, n_clusters: int) -> None:

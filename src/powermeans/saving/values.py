@@ -27,7 +27,6 @@ from powermeans.estimators.kernel_power_kmeans import KernelPowerKMeans
 from powermeans.estimators.kmeans import KMeans
 from powermeans.estimators.mixture.spherical_mixture import SphericalMixture
 from powermeans.estimators.power_kmeans import PowerKMeans
-from powermeans.estimators.product_quantizer import ProductQuantizer
 from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans
 from powermeans.estimators.self_organizing_map import SelfOrganizingMap
 from powermeans.estimators.soft_means import FuzzyCMeans, KHarmonicMeans
@@ -118,8 +117,6 @@ _ATTRIBUTES: dict[type[BaseEstimator], str] = {
         inertia_: number!""",
     SpectralClustering: f"""{_OF_ALL} affinity_matrix_: finite[n,n]! n_pieces_: count!
         embedding_: finite[n,q]! labels_: count[n]!""",
-    ProductQuantizer: f"""{_OF_ALL} codebooks_: finite[m,k,p]! rotation_: finite[d,d]?!
-        n_iter_: count!""",
     StandardScaler: f"{_OF_SCALERS} mean_: finite[d]?! var_: finite[d]?!",
     MinMaxScaler: f"""{_OF_SCALERS} min_: finite[d]! data_min_: finite[d]! data_max_: finite[d]!
         data_range_: finite[d]!""",
