@@ -71,7 +71,7 @@ def whole(path: Path) -> NDArray[np.float32]:
     if path.suffix == ".npy":
         points: NDArray[np.float32] = np.load(path)
         return points
-    from powermeans.sources.formats import format_of
+    from powermeans.tables.formats import format_of
 
     form = format_of(path)
     return form.read(range(len(form.names)))

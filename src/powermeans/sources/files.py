@@ -11,18 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.inputs.narrow import is_narrow
 from powermeans.sources.block import Block, SourceError
-from powermeans.sources.formats import FileFormat, Selection, format_of
 from powermeans.tables.checking import (
     check_whole_numbers,
     wanted_columns,
     with_declared_missing,
 )
+from powermeans.tables.formats import ENDINGS, FileFormat, Selection, format_of
 from powermeans.tables.table import NoRowsError, TableError, missing_path
 from powermeans.types import FloatArray, Points
-
-_TABLES = (".parquet", ".pq", ".feather", ".arrow", ".ipc", ".csv", ".tsv", ".txt")
-_ENDINGS = (*_TABLES, ".npy", ".npz", ".h5", ".hdf5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ class FileSource:
         for file, form in found[1:]:
             self._check_like(first, file, form, is_dtype_given=dtype is not None)
         self._files = [_File(file, form) for file, form in found]
-        self._read_as = self._dtype_to_read(found[0][1].narrow_dtype if dtype is None else None)
+        self._read_as = self._dtype_to_read(found[0][1].stored if dtype is None else None)
         self._without_rows = set(there) - {file for file, _ in found}
 
     @property
@@ -162,14 +160,14 @@ class FileSource:
             file.check_unchanged()
             raise SourceError(f"{file.path} cannot be read: {error.strerror or error}") from None
 
-    def _dtype_to_read(self, narrow: np.dtype[Any] | None) -> np.dtype[Any]:
-        """Return the narrow dtype if all files have it and its values need no change."""
+    def _dtype_to_read(self, stored: np.dtype[Any] | None) -> np.dtype[Any]:
+        """Return the stored dtype if it is narrow, that of all files, and needs no change."""
         if self._has_weights:  # they come with the points, and need float64
             return np.dtype(np.float64)
-        are_alike = all(file.form.narrow_dtype == narrow for file in self._files)
-        if narrow is None or not are_alike or self._missing_values:
+        are_alike = all(file.form.stored == stored for file in self._files)
+        if stored is None or not is_narrow(stored) or not are_alike or self._missing_values:
             return self.dtype
-        return narrow
+        return stored
 
     def _block(self, points: Points, file: _File, first_row: int) -> Block:
         where = os.fspath(file.path)
@@ -246,16 +244,16 @@ def files_at(path: Path) -> list[Path]:
         for file in path.rglob("*")
         if not is_passed_over(file.relative_to(path)) and file.is_file()
     )
-    found = [file for file in there if file.suffix.lower() in _ENDINGS]
+    found = [file for file in there if file.suffix.lower() in ENDINGS]
     if not found:
         raise SourceError(
-            f"{path} has no files that end in one of {', '.join(_ENDINGS)}: name a folder of such "
+            f"{path} has no files that end in one of {', '.join(ENDINGS)}: name a folder of such "
             "files"
         )
     if len(found) < len(there):
         others = [str(file.relative_to(path)) for file in there if file not in set(found)]
         raise SourceError(
-            f"{path} has files that end in none of {', '.join(_ENDINGS)}: "
+            f"{path} has files that end in none of {', '.join(ENDINGS)}: "
             f"{', '.join(others[:5])}{', ...' * (len(others) > 5)}. Pass a list of the files to "
             "read, or begin the names of the others with _"
         )

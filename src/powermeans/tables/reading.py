@@ -1,4 +1,4 @@
-"""Read a table from a file, whose first bytes tell its kind."""
+"""Read a table from a file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from powermeans.tables.arrays import Arrays, array_of_npy, array_of_npz
-from powermeans.tables.arrow import Batches
 from powermeans.tables.checking import (
     check_whole_numbers,
     rows_to_skip,
@@ -27,21 +24,18 @@ from powermeans.tables.checking import (
     without_missing,
     without_rows,
 )
+from powermeans.tables.formats import TextFile, format_of
 from powermeans.tables.number_forms import Dates
 from powermeans.tables.table import (
     Missing,
-    NoRowsError,
-    Reader,
     Table,
     TableError,
     is_utf8,
     missing_path,
 )
-from powermeans.tables.text import Text, TextOptions
-from powermeans.tables.text_form import first_bytes
+from powermeans.tables.text import Text
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
-_TEXTS = (".csv", ".tsv", ".txt")
 _COPIED_AT_ONCE = 2**20
 
 
@@ -104,13 +98,23 @@ def read_table(
            [ 1.82, 75.  ]])
     """
     with _as_file(source) as (path, name):
-        text = TextOptions(delimiter, header, decimal, thousands, dates, encoding, missing_values)
-        reader = open_reader(path, name, array=array, **asdict(text))
+        reader = format_of(
+            path,
+            name,
+            delimiter=delimiter,
+            header=header,
+            array=array,
+            decimal=decimal,
+            thousands=thousands,
+            dates=dates,
+            encoding=encoding,
+            missing_values=missing_values,
+        )
         chosen = columns(reader.names) if callable(columns) else columns
         wanted = wanted_columns(reader, chosen, weights)
         points = with_declared_missing(reader.read(wanted), wanted, missing_values, reader)
-        if isinstance(reader, Text):
-            reader.warn_of_totals(len(points), skip_rows)
+        if isinstance(reader, TextFile):
+            reader.text.warn_of_totals(len(points), skip_rows)
     check_whole_numbers(reader, wanted, points)
     names = tuple(reader.names[column] for column in wanted)
     table = Table(points, names, how_read=reader.how_read(wanted), decimal=reader.decimal)
@@ -129,8 +133,8 @@ def opened_text(source: str | os.PathLike[str], **options: Any) -> Iterator[Text
         yield None
         return
     with _as_file(source) as (path, name):
-        reader = open_reader(path, name, **options)
-        yield reader if isinstance(reader, Text) else None
+        reader = format_of(path, name, **options)
+        yield reader.text if isinstance(reader, TextFile) else None
 
 
 @contextlib.contextmanager
@@ -203,30 +207,3 @@ def path_of_file(path: Path) -> Path:
     if not path.exists():
         raise TableError(missing_path(path))
     return path
-
-
-def open_reader(path: Path, name: str, *, array: str | None = None, **text: Any) -> Reader:
-    """Open a file with the reader for its kind; `read_table` explains the options."""
-    options = TextOptions(**text)
-    reads_dates = options.dates is not None
-    try:
-        with open(path, "rb") as file:
-            start = first_bytes(file)
-    except OSError as error:
-        raise TableError(f"{name} cannot be read: {error.strerror}") from None
-    if not start.strip():
-        # Any other kind of file has at least a header.
-        kind = NoRowsError if path.suffix.lower() in _TEXTS else TableError
-        raise kind(f"{name} is empty")
-    if start.startswith(tuple(_PACKED)):
-        raise TableError(f"{name} is packed: unpack it first")
-    if start.startswith(b"\x93NUMPY"):
-        return Arrays(name, path, array_of_npy(path, name))
-    if start.startswith(b"PK"):
-        return Arrays(name, path, array_of_npz(path, name, array))
-    if start.startswith(b"PAR1"):
-        return Batches.of_parquet(path, name, reads_dates=reads_dates)
-    if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        is_stream = start.startswith(b"\xff")
-        return Batches.of_arrow(path, name, is_stream=is_stream, reads_dates=reads_dates)
-    return Text.of(path, name, start, options)

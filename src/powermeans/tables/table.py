@@ -73,13 +73,6 @@ class Columns(Protocol):
         """Return how text writes the numbers of these columns, where that is not plain."""
 
 
-class Reader(Columns, Protocol):
-    """An open file whose columns can be read."""
-
-    def read(self, wanted: Sequence[int]) -> Points:
-        """Return these columns, in this order."""
-
-
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return the end of an error, such as ': did you mean "height"?'; empty if none is similar."""
     by_lower = {other.lower(): other for other in reversed(list(names))}
